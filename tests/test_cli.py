@@ -621,6 +621,39 @@ def test_rank_prints_the_ranking_and_writes_it(run, folder: Path) -> None:  # ty
     assert wrong.err.startswith("error: --control must be one of the algorithms (HB, RS)")
 
 
+def test_outperform_prints_the_conclusion_and_writes_it(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("outperform", "runs.csv", *ROLES, "-o", "out.csv")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("Probability that a run is better on the same benchmark, in loss")
+    assert "A run of HB is better than one of RS on the same benchmark with probability 1.00" in outcome.out
+    assert outcome.out.splitlines()[-1] == str(folder / "out.csv")
+    assert pd.read_csv(folder / "out.csv").loc[0, ["left", "n_pairs"]].tolist() == ["HB", 21]
+    turned = json.loads(run("outperform", "runs.csv", *ROLES, "--only", "RS", "--only", "HB", "--json").out)["table"]
+    assert (turned[0]["left"], turned[0]["estimate"]) == ("RS", 0.0)
+    every = json.loads(run("outperform", "runs.csv", *ROLES, "--unpaired", "--json").out)["table"]
+    assert every[0]["n_pairs"] == 63
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--only", "XY", "--only", "RS"], "error: --only names 'XY', which is not in the runs. Algorithms: HB, RS"),
+        (["--only", "RS"], "error: --only must be two different names or more"),
+        (["--control", "XY"], "error: --control must be one of the algorithms (HB, RS)"),
+        (["--gamma", "0.4"], "error: --gamma must lie between 0.5 and 1, got 0.4"),
+        (["--method", "bca"], "error: --method must be 'auto' or 'mixed' or 'percentile', got 'bca'"),
+    ],
+)
+def test_outperform_says_what_is_wrong(run, options: list[str], message: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("outperform", "runs.csv", *ROLES, *options)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(message)
+    without = run("outperform", "runs.csv", *ROLES[:-2], "--ignore", "rep")
+    assert without.err.startswith("error: runs has no seed column")
+    assert "Name it with --seed, or compare all runs with --unpaired." in without.err
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_number_that_is_none_is_shown(run) -> None:  # type: ignore[no-untyped-def]
     outcome = run("report", "runs.csv", *ROLES, "--alpha", "abc")

@@ -26,7 +26,7 @@ from lmemtest.cli.options import (
     takes,
 )
 from lmemtest.cli.reading import read_runs, read_trials, source_of
-from lmemtest.cli.rendering import TYPED, progress, session, write_report
+from lmemtest.cli.rendering import TYPED, progress, session, write_report, write_result
 
 
 class _Group(TyperGroup):
@@ -223,17 +223,75 @@ def rank_runs(
         runs = read_runs(given, settle=True)
         with progress() as step:
             step("ranking")
-            from lmemtest.report.results import json_of
             from lmemtest.studies.ranking.rank import rank
 
             found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope, rng=0)
-            if target is not None:
-                step("writing")
-                found.save(target)
-            step("")
-        typer.echo(json_of(found) if json else found.summary(), nl=not json)
-        if target is not None:
-            typer.echo(str(target))
+            write_result(found, target, step, json=json)
+
+
+@app.command(short_help="How often one algorithm is better than another.")
+@takes(RunOptions)
+def outperform(
+    context: typer.Context,
+    given: RunOptions,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", metavar="NAME", help="Compare these algorithms only; give it twice or more."),
+    ] = None,
+    control: Annotated[
+        str | None, typer.Option("--control", metavar="NAME", help="Compare this algorithm with all others.")
+    ] = None,
+    unpaired: Annotated[
+        bool, typer.Option("--unpaired", help="Compare all runs with all, not those of the same seed.")
+    ] = False,
+    gamma: Annotated[
+        float,
+        typer.Option("--gamma", metavar="NUMBER", parser=number, help="Probability from which an advantage matters."),
+    ] = 0.75,
+    alpha: Annotated[
+        float,
+        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
+    ] = 0.05,
+    method: Annotated[
+        str, typer.Option("--method", metavar="NAME", help="Of the intervals over benchmarks: mixed, percentile.")
+    ] = "auto",
+    json: Json = False,
+    output: Output = None,
+) -> None:
+    """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
+
+    Runs are paired by their seed on each benchmark. All pairs of algorithms are compared, with intervals for all of
+    them together; the better one of a pair comes first. With -o as a document, table or figure.
+
+    \b
+    Example:
+      lmemtest outperform runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
+      lmemtest outperform runs.csv --yes --only HB --only RS --gamma 0.8 -o outperform.html
+    """
+    with session(context):
+        from lmemtest.report.files import check_report_path
+
+        target = None if output is None else check_report_path(output)
+        check_options(alpha, None, None, given.normalize)
+        from lmemtest.studies.outperforming.verdict import check_gamma
+
+        check_gamma(gamma)
+        runs = read_runs(given, settle=True)
+        with progress() as step:
+            step("comparing runs")
+            from lmemtest.studies.outperforming.probability import probability_of_outperforming
+
+            found = probability_of_outperforming(
+                runs,
+                paired=not unpaired,
+                gamma=gamma,
+                alpha=alpha,
+                algorithms=None if only is None else tuple(only),
+                control=control,
+                method=method,
+                rng=0,
+            )
+            write_result(found, target, step, json=json)
 
 
 @app.command(short_help="Fit one mixed model and print it.")

@@ -207,12 +207,13 @@ OPTIONS = {
     "path": "RUNS",
     "metafeatures": "--metafeature",
     "seed_shared": "--seed-own",
+    "algorithms": "--only",
     **{
         name: f"--{name}"
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
             *("ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
-            *("method", "test", "control", "rope"),
+            *("method", "test", "control", "rope", "gamma"),
         )
     },
 }

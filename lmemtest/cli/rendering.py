@@ -14,6 +14,7 @@ import typer
 from lmemtest.cli.options import OPTIONS
 
 if TYPE_CHECKING:
+    from lmemtest._result import Result
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
@@ -39,6 +40,19 @@ def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], 
     for sentence in headline(analysis):
         typer.echo(plain(sentence))
     typer.echo(str(path))
+
+
+def write_result(found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+    """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
+    from lmemtest.report.results import json_of
+
+    if target is not None:
+        step("writing")
+        found.save(target)
+    step("")
+    typer.echo(json_of(found) if json else found.summary(), nl=not json)
+    if target is not None:
+        typer.echo(str(target))
 
 
 @contextmanager

@@ -89,6 +89,7 @@ class Rows:
     aside_title: str = ""
     title: str = ""  # above everything
     reference: float | None = None  # where a vertical line marks "no difference"
+    threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
     legend: bool = False
 
@@ -101,7 +102,8 @@ class Rows:
         if self.limits is not None:
             return Axis(limits=self.limits)
         parts = [part for one in self.series for part in (one.centre, one.low, one.high) if part is not None]
-        values = np.concatenate([*parts, [math.nan if self.reference is None else self.reference]])
+        lines = [math.nan if line is None else line for line in (self.reference, self.threshold)]
+        values = np.concatenate([*parts, lines])
         values = values[np.isfinite(values)]
         if values.size == 0:
             return Axis(limits=(0.0, 1.0))
@@ -266,6 +268,8 @@ def draw_guides(ax: Axes, rows: Rows) -> None:
             ax.axhline(row + shift, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")
     if rows.reference is not None:
         ax.axvline(rows.reference, color=_style.INK, linewidth=0.8, linestyle="-", zorder=1, label="_reference")
+    if rows.threshold is not None:
+        ax.axvline(rows.threshold, color=_style.MUTED, linewidth=0.8, linestyle="--", zorder=1, label="_threshold")
 
 
 def _look(series: Series, size: float) -> dict[str, Any]:

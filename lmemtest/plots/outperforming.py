@@ -35,7 +35,7 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
     Returns
     -------
     Axes
-        Dots with intervals, and a line at one half. Intervals of benchmarks are for each by itself.
+        Dots with intervals, a line at one half and a dashed one at gamma. Intervals of benchmarks are each by itself.
 
     Examples
     --------
@@ -54,8 +54,7 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
         where = np.arange(1, count + 1)
         series.append(_rows.Series.of(result.benchmarks, where, centre="estimate", colour=_style.MUTED))
         labels = [*labels, *map(str, result.benchmarks["benchmark"])]
-    kind = "score" if result.paired else "logit"
-    single = f"; below it {kind} intervals of each benchmark by itself" if len(series) > 1 else ""
+    single = "; below it score intervals of each benchmark by itself" if len(series) > 1 else ""
     of = (
         f"a run of {pairs[0].replace(' over ', ' is better than one of ')}" if alone else "a run of the first is better"
     )
@@ -63,8 +62,9 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
         _rows.Rows(
             labels=labels,
             series=tuple(series),
-            axis_label=f"Probability that {of}\n{result.band}{single}",
+            axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma",
             reference=0.5,
+            threshold=result.gamma_adjusted,
         ),
         ax,
     )

@@ -29,6 +29,7 @@ from lmemtest.report.document import (
 )
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
+from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.ranking import rankings_section
 from lmemtest.studies.variation.model_components import components_frame
 from lmemtest.words import MISSING, counted, format_level, format_number, joined, sentence
@@ -68,6 +69,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("drawing the pairs", _pairs),
         ("drawing the critical-difference diagram", _ranking),
         ("ranking by classical tests", rankings_section),
+        ("comparing single runs", outperforming_section),
         ("drawing the benchmarks", _benchmarks),
         ("drawing the tuning curves", curves_section),
         ("describing the variation", _variation),

@@ -31,5 +31,7 @@ def test_one_pair_is_drawn_with_its_benchmarks_and_many_pairs_without():
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     one = lt.probability_of_outperforming(runs, algorithms=("HB", "RS")).plot()
     assert len(one.get_yticklabels()) == 21
+    at = {line.get_label(): line.get_xdata()[0] for line in one.get_lines() if line.get_label().startswith("_")}
+    assert (at["_reference"], at["_threshold"]) == (0.5, 0.75)
     three = lt.probability_of_outperforming(runs, algorithms=("HB", "RS", "TPE")).plot()
-    assert [label.get_text() for label in three.get_yticklabels()] == ["HB over RS", "HB over TPE", "RS over TPE"]
+    assert [label.get_text() for label in three.get_yticklabels()] == ["HB over RS", "HB over TPE", "TPE over RS"]

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._rounding import tolerance
 from lmemtest.errors import DesignError
 from lmemtest.inference.distributions.student import t_quantile
@@ -15,10 +16,11 @@ from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.model import fit_lmm
 from lmemtest.studies.outperforming.intervals import (
     Counts,
+    UStatistic,
     draw_unpaired,
     exact_interval,
-    logit_interval,
     usual_interval,
+    wilson,
 )
 from lmemtest.studies.outperforming.replicability import sign_test
 from lmemtest.studies.outperforming.verdict import signs_of
@@ -38,11 +40,25 @@ class Duel:
     names: tuple[str, ...]
     signs: list[Array]
     samples: list[tuple[Array, Array]]  # by benchmark, higher is better
+    left: str = "A"
+    right: str = "B"
+    incomplete: bool = False  # whether runs were left out that have no partner
+
+    def turned(self) -> Duel:
+        """The same with the sides exchanged."""
+        signs = [-np.swapaxes(s, -1, 0) for s in self.signs]  # of one axis as it is
+        samples = [(b, a) for a, b in self.samples]
+        return replace(self, signs=signs, samples=samples, left=self.right, right=self.left)
 
     @property
     def alike(self) -> bool:
         """Whether all differences have one sign."""
         return bool(np.ptp(np.concatenate([np.ravel(s) for s in self.signs])) == 0.0)
+
+    @property
+    def binary(self) -> bool:
+        """Whether all scores are 0 or 1: right or wrong answers."""
+        return bool(np.isin(np.abs(np.concatenate([x for pair in self.samples for x in pair])), (0.0, 1.0)).all())
 
     @property
     def counts(self) -> Counts:
@@ -52,33 +68,36 @@ class Duel:
 
 def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
     found: dict[int, list[tuple[Array, Array]]] = {}
-    sign = 1.0 if blocks.direction == "maximize" else -1.0
+    sign, dropped = 1.0 if blocks.direction == "maximize" else -1.0, False
     for i, block in enumerate(blocks.block):
         left, right = (sign * blocks.runs[i, a, : blocks.n_runs[i, a]] for a in (x, y))
         if paired and blocks.seeds is not None:
+            most = max(left.size, right.size)
             (of_left, left), (of_right, right) = (
                 _by_seed(gain, blocks.seeds[i, a, : gain.size]) for gain, a in ((left, x), (right, y))
             )
             _, at_left, at_right = np.intersect1d(of_left, of_right, assume_unique=True, return_indices=True)
             left, right = left[at_left], right[at_right]
+            dropped = dropped or left.size < most
         if left.size and right.size:
             found.setdefault(int(block), []).append((left, right))
     names = blocks.algorithms[x], blocks.algorithms[y]
     if not found:
         what = "seed that both ran with on the same benchmark" if paired else "benchmark that both ran on"
-        instead = ", or paired=False" if paired else ""
+        instead = in_words_of(python=", or paired=False", command_line=", or --unpaired") if paired else ""
         raise DesignError(f"{names[0]} and {names[1]} have no {what}, so none of their runs can be compared. "
                           f"Bring such runs{instead}.")  # fmt: skip
     if not paired and max(len(parts) for parts in found.values()) > 1:
+        instead = in_words_of(python="take paired=True", command_line="leave --unpaired out")
         raise DesignError(
             "benchmarks have several instances (levels of metafeatures within them), and runs that are not paired "
-            "cannot be compared across these. Filter the runs to one instance per benchmark, or take paired=True."
+            f"cannot be compared across these. Filter the runs to one instance per benchmark, or {instead}."
         )
     samples = [
         (np.concatenate([p[0] for p in found[b]]), np.concatenate([p[1] for p in found[b]])) for b in sorted(found)
     ]
     signs = [np.concatenate([signs_of(*parts, paired) for parts in found[b]]) for b in sorted(found)]
-    return Duel(tuple(blocks.names[b] for b in sorted(found)), signs, samples)
+    return Duel(tuple(blocks.names[b] for b in sorted(found)), signs, samples, *names, dropped)
 
 
 def _by_seed(gains: Array, seeds: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
@@ -97,7 +116,7 @@ def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
         p = sign_test(counts.win, counts.loss)
     else:
         # a sample of one run has no variance, hence no interval
-        ends = [logit_interval(s, level) if min(s.shape) > 1 else (np.nan, np.nan) for s in duel.signs]
+        ends = [UStatistic.of(s).score_interval(level) if min(s.shape) > 1 else (np.nan, np.nan) for s in duel.signs]
         low, high = (np.array(end) for end in zip(*ends, strict=True))
         p = np.array([_mann_whitney(*pair) for pair in duel.samples])
     return pd.DataFrame(
@@ -132,10 +151,8 @@ def together(
     """Estimate over the benchmarks with both ends of its interval."""
     each = duel.counts.estimate
     if len(each) == 1:
-        if method == "logit" and min(duel.signs[0].shape) < 2:
-            return float(each[0]), np.nan, np.nan
-        ends = usual_interval(duel.counts, level) if paired else logit_interval(duel.signs[0], level)
-        return float(each[0]), float(np.ravel(ends[0])[0]), float(np.ravel(ends[1])[0])
+        only = by_benchmark(duel, paired, level).iloc[0]
+        return float(each[0]), float(only["ci_low"]), float(only["ci_high"])
     if duel.alike:
         # Each benchmark is one score in [0, 1], all of them 0, 1/2 or 1: neither a model nor draws have a variance.
         of_benchmarks = Counts.of(*(len(each) * (duel.signs[0].flat[0] == value) for value in (1, 0, -1)))
@@ -167,23 +184,43 @@ def _draw_runs(signs: list[Array], n_draws: int, rng: np.random.Generator) -> Ar
 
 
 def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
-    """Intercept of ``win ~ 1 + (1 | benchmark)`` with its t interval, cut at 0 and 1.
+    """Intercept of the mixed model of wins, with Wilson's interval of as many wins as its variance amounts to.
 
-    With one pair per benchmark, or none that differ within one, benchmarks are all that varies: Student's interval of
-    their probabilities.
+    Student's interval of the intercept is symmetric, which the estimate of a probability is not unless it is one half.
+    """
+    middle, variance, df = _benchmark_means(duel) if all(np.ptp(s) == 0.0 for s in duel.signs) else _intercept(duel)
+    df = min(df, len(duel.names) - 1.0)  # benchmarks are the sample, also where their variance is estimated as zero
+    own = middle * (1.0 - middle)
+    if min(variance, own) <= tolerance([1.0]):
+        return middle, np.nan, np.nan
+    return middle, *wilson(middle, own / variance, float(t_quantile(0.5 * (1.0 - level), df)))
+
+
+def _benchmark_means(duel: Duel) -> tuple[float, float, float]:
+    """Mean of the benchmarks' probabilities, its variance and degrees of freedom: nothing varies within them."""
+    each = duel.counts.estimate
+    return float(each.mean()), float(each.var(ddof=1)) / len(each), len(each) - 1.0
+
+
+def _intercept(duel: Duel) -> tuple[float, float, float]:
+    """Intercept of ``win ~ 1 + (1 | benchmark)``, its variance and degrees of freedom.
+
+    Of runs that are not paired every comparison shares its runs with others, so that both runs are random effects, too.
     """
     import pandas as pd
 
-    each = duel.counts.estimate
-    win = 0.5 + 0.5 * np.concatenate(duel.signs)
-    own = np.repeat(np.arange(len(each)), [s.size for s in duel.signs])
-    if any(np.ptp(s) > 0 for s in duel.signs):
-        fit = fit_lmm("win ~ 1 + (1 | benchmark)", pd.DataFrame({"win": win, "benchmark": [f"{i:06d}" for i in own]}))
-        whole = np.eye(1)
-        middle, variance, df = (float(np.ravel(f(whole))[0]) for f in (fit.estimate, fit.cov, fit.df))
-    else:
-        middle, variance, df = float(each.mean()), float(each.var(ddof=1)) / len(each), len(each) - 1.0
-    if variance <= tolerance([1.0]):
-        return middle, np.nan, np.nan
-    half = float(t_quantile(0.5 * (1.0 - level), df)) * np.sqrt(variance)
-    return middle, max(0.0, middle - half), min(1.0, middle + half)
+    columns: dict[str, list[Array]] = {"benchmark": [], "left": [], "right": []}
+    for i, s in enumerate(duel.signs):
+        at = np.indices(s.shape)
+        columns["benchmark"].append(np.full(s.size, i))
+        for name, own in zip(("left", "right"), at if s.ndim == 2 else (), strict=False):
+            columns[name].append(i * 1_000_000 + own.ravel())
+    table = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items() if parts}).astype(str)
+    table["win"] = 0.5 + 0.5 * np.concatenate([np.ravel(s) for s in duel.signs])
+    # With one run of an algorithm on each benchmark, its effect is that of the benchmark or the error.
+    runs = [name for name in table.columns if len(duel.names) < table[name].nunique() < len(table)]
+    groups = ["benchmark", *(name for name in runs if name in ("left", "right"))]
+    fit = fit_lmm(f"win ~ 1{''.join(f' + (1 | {name})' for name in groups)}", table)
+    whole = np.eye(1)
+    middle, variance, df = (float(np.ravel(f(whole))[0]) for f in (fit.estimate, fit.cov, fit.df))
+    return middle, variance, df

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 PAIRED = ("score", "exact", "percentile", "bca")
-UNPAIRED = ("logit", "percentile")
+UNPAIRED = ("score", "logit", "percentile")
 FEW = 5  # pairs, below which four wins of four would be significant by the score interval, and the exact one is taken
 _HALVINGS = 60  # an interval of length 1 to the last digit
 
@@ -132,27 +132,66 @@ def paired_interval(
 # ---------------------------------------------------------------------------------------------------- not paired
 
 
-def logit_interval(signs: Array, level: float = 0.95) -> tuple[float, float]:
-    """Both ends of the interval on the logit scale, from the signs of all differences, ``(n, m)``.
+def wilson(estimate: float, size: float, quantile: float) -> tuple[float, float]:
+    """Both ends of Wilson's interval of an estimate that tells as much as `size` independent wins and losses.
 
-    The variance is DeLong's, of the shares that each run wins, with Welch's degrees of freedom (Perme and Manevski 2019
-    recommend variance and scale). Where one sample is all above the other that variance is zero: then, in the direction
-    that is open, the limit is Wilson's of as many pairs as the samples of one distribution would be worth.
+    It holds all P with ``(estimate - P)^2 <= quantile^2 P (1 - P) / size``.
     """
-    n, m = signs.shape
-    won = 0.5 + 0.5 * signs
-    p, tail = float(won.mean()), 0.5 * (1.0 - level)
-    first, second = won.mean(axis=1).var(ddof=1) / n, won.mean(axis=0).var(ddof=1) / m
-    variance = float(first + second)
-    if variance == 0.0:
-        size = 3.0 * n * m / (n + m + 1.0)  # signs with the variance (n + m + 1) / (12 n m) of the estimate
-        z2 = float(special.ndtri(1.0 - tail)) ** 2 / size
-        half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
-        return max(0.0, (p + 0.5 * z2 - half) / (1.0 + z2)), min(1.0, (p + 0.5 * z2 + half) / (1.0 + z2))
-    df = variance**2 / (first**2 / (n - 1.0) + second**2 / (m - 1.0))
-    half = float(t_quantile(tail, df)) * np.sqrt(variance) / (p * (1.0 - p))
-    centre = special.logit(p)
-    return float(special.expit(centre - half)), float(special.expit(centre + half))
+    z2 = quantile**2 / size
+    half = np.sqrt(z2 * (estimate * (1.0 - estimate) + 0.25 * z2))
+    low, high = ((estimate + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
+    return max(0.0, float(low)), min(1.0, float(high))
+
+
+class UStatistic(NamedTuple):
+    """Share of all pairs of runs that A wins, with DeLong's variance and Welch's degrees of freedom."""
+
+    estimate: float
+    variance: float
+    df: float
+    most: (
+        float  # independent pairs that runs of one distribution would be worth: the variance is (n + m + 1) / (12 n m)
+    )
+
+    @classmethod
+    def of(cls, signs: Array) -> UStatistic:
+        """From the signs of all differences, ``(n, m)``; the variance is that of the shares that each run wins."""
+        n, m = signs.shape
+        won = 0.5 + 0.5 * signs
+        first, second = won.mean(axis=1).var(ddof=1) / n, won.mean(axis=0).var(ddof=1) / m
+        variance, df = float(first + second), n + m - 2.0
+        if variance > 0.0:
+            df = variance**2 / (first**2 / (n - 1.0) + second**2 / (m - 1.0))
+        return cls(float(won.mean()), variance, float(df), 3.0 * n * m / (n + m + 1.0))
+
+    def score_interval(self, level: float) -> tuple[float, float]:
+        """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.
+
+        Where one sample is nearly or wholly above the other that variance is too small or zero, and the bound is what
+        gives the interval a length.
+        """
+        own = self.estimate * (1.0 - self.estimate)
+        size = self.most if self.variance == 0.0 else min(own / self.variance, self.most)
+        return wilson(self.estimate, size, float(t_quantile(0.5 * (1.0 - level), self.df)))
+
+    def logit_interval(self, level: float) -> tuple[float, float]:
+        """Both ends on the logit scale, as Perme and Manevski (2019) recommend; the score interval without variance."""
+        if self.variance == 0.0:
+            return self.score_interval(level)
+        own = self.estimate * (1.0 - self.estimate)
+        half = float(t_quantile(0.5 * (1.0 - level), self.df)) * np.sqrt(self.variance) / own
+        centre = special.logit(self.estimate)
+        return float(special.expit(centre - half)), float(special.expit(centre + half))
+
+
+def unpaired_interval(
+    signs: Array, method: str, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Both ends by any method of `UNPAIRED`, of the signs of all differences."""
+    if method == "percentile":
+        return bootstrap_unpaired(signs, level, n_draws, rng)
+    found = UStatistic.of(signs)
+    return found.score_interval(level) if method == "score" else found.logit_interval(level)
 
 
 def bootstrap_unpaired(signs: Array, level: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:

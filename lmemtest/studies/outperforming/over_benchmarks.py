@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lmemtest._caller import in_words_of, named
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
 METHODS = ("mixed", "percentile")
 FEW_BENCHMARKS = 5
 _INTERVALS = {
-    "mixed": "t interval of the mixed model win ~ 1 + (1 | benchmark)",
+    "mixed": "score interval with the variance of the mixed model win ~ 1 + (1 | benchmark)",
     "percentile": "percentile interval, benchmarks drawn again and runs within them",
-    "score": "score interval of the only benchmark (exact below five pairs)",
-    "logit": "interval on the logit scale of the only benchmark",
+    "score": "score interval of the only benchmark",
 }
 
 
@@ -41,9 +41,11 @@ class OutperformingOverBenchmarks(Result):
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per pair: ``left``, ``right``, ``n_benchmarks``, ``n_pairs`` of runs, ``mean`` of the benchmarks'
+        One row per pair, of which left is the one that is more often better unless `algorithms` named two or `control`
+        one: ``left``, ``right``, ``n_benchmarks``, ``n_pairs`` of runs, ``mean`` of the benchmarks'
         probabilities that a run of left is better, ``estimate`` of the method with ``ci_low`` and ``ci_high``,
-        ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni).
+        ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni, at half of alpha as
+        either side of the interval). For scores of 0 and 1 ``risk_difference``, 2 estimate - 1, as well.
     benchmarks : pandas.DataFrame
         One row per pair and benchmark: ``left``, ``right``, ``benchmark``, ``wins``, ``ties``, ``losses`` of left,
         ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw`` (one-sided), ``p_value`` (Holm over the
@@ -56,14 +58,14 @@ class OutperformingOverBenchmarks(Result):
         As asked for, for the whole family.
     gamma_adjusted, alpha_adjusted : float
         For each pair: alpha over the number of pairs, and the gamma that as many runs detect at it.
-    method : {"mixed", "percentile", "score", "logit"}
+    method : {"mixed", "percentile", "score"}
     score, direction : str
     notes : tuple of str
     """
 
     figure: ClassVar[str | None] = "outperforming_plot"
     parts: ClassVar[dict[str, str]] = {name: name for name in ("table", "benchmarks", "replicability")}
-    formats = dict.fromkeys(["mean", "estimate", "ci_low", "ci_high"], ".3f")
+    formats = dict.fromkeys(["mean", "estimate", "ci_low", "ci_high", "risk_difference"], ".3f")
 
     table: pd.DataFrame
     benchmarks: pd.DataFrame
@@ -91,7 +93,7 @@ class OutperformingOverBenchmarks(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """What the intervals are, and what was asked."""
-        family = len(self.table)
+        family = round(self.alpha / self.alpha_adjusted)
         shared = f", for {family} pairs: alpha = {self.alpha:g} and gamma = {self.gamma:g} adjusted" * (family > 1)
         return (
             f"{self.band}; ties count one half.",
@@ -131,33 +133,43 @@ def over_benchmarks(
     method: str,
     n_draws: int,
     rng: int | np.random.Generator | None,
+    control: str | None = None,
+    comparisons: int | None = None,
 ) -> OutperformingOverBenchmarks:
-    """`probability_of_outperforming` of runs."""
+    """`probability_of_outperforming` of runs; `comparisons` is the size of the family, where not all of it is asked."""
     import pandas as pd
 
-    check_choice(method, "method", ("auto", *METHODS) if paired else ("auto", "percentile"))
+    check_choice(method, "method", ("auto", *METHODS))
     generator = resolve_rng(rng)
     if paired and runs.seed is None:
         raise DesignError(
-            "runs has no seed column, so no run of one algorithm belongs to one of another. Name it: Runs(table, ..., "
-            "seed=...), or compare all runs with paired=False."
+            "runs has no seed column, so no run of one algorithm belongs to one of another. "
+            + in_words_of(
+                python="Name it: Runs(table, ..., seed=...), or compare all runs with paired=False.",
+                command_line="Name it with --seed, or compare all runs with --unpaired.",
+            )
         )
     blocks = blocks_of(runs, unit="benchmark")
     blocks = blocks.of(_check_algorithms(algorithms, blocks.algorithms))
-    family = list(combinations(range(len(blocks.algorithms)), 2))
-    share, raised = alpha / len(family), adjusted_gamma(gamma, alpha, len(family))
+    family = _family(control, blocks.algorithms)
+    share = alpha / (comparisons or len(family))
+    raised = adjusted_gamma(gamma, alpha, comparisons or len(family))
     if method == "percentile" and below((n_draws + 1) * 0.5 * share, 1.0):
-        raise ArgumentError(
-            f"n_draws={n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs "
-            f"need. Take n_draws={int(np.ceil(2.0 / share)):,} at least, or fewer algorithms."
+        least = int(np.ceil(2.0 / share))
+        more = in_words_of(
+            python=f"Take n_draws={least:,} at least, or fewer algorithms.",
+            command_line="Compare fewer algorithms (--only, --control), or leave --method out.",
         )
-    duels = {(x, y): duel_of(blocks, x, y, paired) for x, y in family}
-    several = any(len(duel.names) > 1 for duel in duels.values())
-    usual = "mixed" if paired else "percentile"
-    method = (usual if method == "auto" else method) if several else ("score" if paired else "logit")
+        raise ArgumentError(
+            f"{n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs need. {more}"
+        )
+    as_named = control is not None or (algorithms is not None and len(family) == 1)
+    duels = [_facing(duel_of(blocks, x, y, paired), as_named) for x, y in family]
+    several = any(len(duel.names) > 1 for duel in duels)
+    method = ("mixed" if method == "auto" else method) if several else "score"
     rows, single, conjunctions = [], [], []
-    for (x, y), duel in duels.items():
-        pair = {"left": blocks.algorithms[x], "right": blocks.algorithms[y]}
+    for duel in duels:
+        pair = {"left": duel.left, "right": duel.right}
         table = by_benchmark(duel, paired, 1.0 - alpha)
         middle, low, high = together(duel, method, paired, 1.0 - share, n_draws, generator)
         p = table["p_raw"].to_numpy()
@@ -171,7 +183,8 @@ def over_benchmarks(
                 "ci_low": low,
                 "ci_high": high,
                 "conclusion": conclusion(low, high, raised),
-                "better_on": better_on(p, "bonferroni", share),
+                "better_on": better_on(p, "bonferroni", 0.5 * share),
+                **({"risk_difference": 2.0 * middle - 1.0} if duel.binary else {}),
             }
         )
         single.append(table.assign(**pair)[["left", "right", *table.columns]])
@@ -194,58 +207,75 @@ def over_benchmarks(
     )
 
 
+def _family(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
+    """Which are compared, by their position: all pairs, or the control with all others."""
+    if control is None:
+        return list(combinations(range(len(algorithms)), 2))
+    if not isinstance(control, str) or control not in algorithms:
+        raise ArgumentError(
+            f"{named('control')} must be one of the algorithms ({listed(algorithms)}), got {control!r:.80}."
+            f"{suggest(str(control), algorithms)}"
+        )
+    first = algorithms.index(control)
+    return [(first, other) for other in range(len(algorithms)) if other != first]
+
+
+def _facing(duel: Duel, as_named: bool) -> Duel:
+    """With the one on the left that is more often better, unless the sides were named."""
+    return duel if as_named or float(duel.counts.estimate.mean()) >= 0.5 else duel.turned()
+
+
 def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
     if given is None:
         given = known
+    what = named("algorithms")
     if isinstance(given, str) or not isinstance(given, Sequence) or any(not isinstance(name, str) for name in given):
-        raise ArgumentError(f"algorithms must be two names or more, got {given!r:.80}.")
+        raise ArgumentError(f"{what} must be two names or more, got {given!r:.80}.")
     for name in given:
         if name not in known:
             raise ArgumentError(
-                f"algorithms names {name!r}, which is not in the runs. Algorithms: {listed(known)}."
-                f"{suggest(name, known)}"
+                f"{what} names {name!r}, which is not in the runs. Algorithms: {listed(known)}.{suggest(name, known)}"
             )
     if len(set(given)) < 2 or len(set(given)) < len(given):
-        raise ArgumentError(f"algorithms must be two different names or more, got {listed(given) or 'none'}.")
+        raise ArgumentError(f"{what} must be two different names or more, got {listed(given) or 'none'}.")
     return tuple(given)
 
 
 def _notes(
-    table: pd.DataFrame, duels: dict[tuple[int, int], Duel], blocks: Blocks, paired: bool, method: str, alpha: float
+    table: pd.DataFrame, duels: list[Duel], blocks: Blocks, paired: bool, method: str, alpha: float
 ) -> tuple[str, ...]:
     notes = []
     fewest, most = int(table["n_benchmarks"].min()), len(blocks.names)
     if fewest < most:
         notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, 'benchmark')} only.")
-    all_runs = [int(np.maximum(blocks.n_runs[:, x], blocks.n_runs[:, y]).sum()) for x, y in duels]
-    if paired and any(sum(s.size for s in d.signs) < n for d, n in zip(duels.values(), all_runs, strict=True)):
+    if paired and any(duel.incomplete for duel in duels):
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
     if method == "mixed":
+        shared = "" if paired else " Every run is in many comparisons: runs are random effects as well."
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
-            "sample: the probability is that on another benchmark of their kind."
+            f"sample: the probability is that on another benchmark of their kind.{shared}"
         )
     if 1 < fewest < FEW_BENCHMARKS:
         notes.append(
-            f"{counted(fewest, 'benchmark')} say little about others: where three differed much, 95 % intervals of the "
-            "mixed model held the truth in 84 % of simulated studies, and percentile intervals in 77 %."
+            f"{counted(fewest, 'benchmark')} say little about others: intervals are wide, 0.6 to 0.9 with three "
+            "in simulated studies, and percentile intervals are too short there."
         )
-    if any(duel.alike and len(duel.names) > 1 for duel in duels.values()):
+    if any(duel.alike and len(duel.names) > 1 for duel in duels):
         notes.append(
             "Where one algorithm won all pairs there is no variance: the interval is Clopper and Pearson's of as many "
             "wins as there are benchmarks."
         )
-    most_pairs = max(s.size for d in duels.values() for s in d.signs)
-    if paired and not at_most(0.5**most_pairs, alpha):
+    most_pairs = max(s.size for d in duels for s in d.signs)
+    if paired and not at_most(0.5**most_pairs, 0.5 * alpha):
         notes.append(
             f"With {counted(most_pairs, 'pair')} on a benchmark at most, no sign test of one benchmark can reach "
-            f"{alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
+            f"{0.5 * alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
             "(to_frame('replicability'))."
         )
-    values = np.concatenate([np.concatenate(pair) for d in duels.values() for pair in d.samples])
-    if np.isin(np.abs(values), (0.0, 1.0)).all():
+    if all(duel.binary for duel in duels):
         notes.append(
             "Scores are 0 and 1, so most pairs are tied and count half: the probability is (1 + difference of the "
-            "shares) / 2. Read 2 p - 1 as that difference."
+            "shares) / 2. risk_difference is that difference, with limits 2 ci_low - 1 and 2 ci_high - 1."
         )
     return tuple(notes)

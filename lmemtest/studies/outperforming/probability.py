@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,6 +29,7 @@ def probability_of_outperforming(
     alpha: float = 0.05,
     *,
     algorithms: tuple[str, ...] | None = None,
+    control: str | None = None,
     direction: str | None = None,
     method: str = "auto",
     n_draws: int = 10_000,
@@ -49,11 +50,14 @@ def probability_of_outperforming(
         One less the level of the interval, which is two-sided: A is called better by chance in half of it.
     algorithms : tuple of str, optional
         With `Runs`: which to compare, two or more; all pairs of them, by default of all.
+    control : str, optional
+        With `Runs`: the one that is compared with all others, instead of all pairs.
     direction : {"maximize", "minimize"}, optional
         "maximize" by default; a `Runs` knows its own.
     method : str
         Of the interval. "auto" is "score" from five pairs on and "exact" below; "percentile" (the paper's) and "bca"
-        draw again. Not paired: "logit" ("auto") or "percentile". With `Runs`: "mixed" ("auto") or "percentile".
+        draw again. Not paired: "score" ("auto"), "logit" or "percentile". With `Runs` of several benchmarks: "mixed"
+        ("auto") or "percentile".
     n_draws : int
         Bootstrap draws.
     rng : int, numpy.random.Generator or None
@@ -75,8 +79,10 @@ def probability_of_outperforming(
 
     Notes
     -----
-    Exact coverage chose the defaults (page "Outperforming"). The score interval solves the score test of P with the
-    share of ties estimated under the null (Tango 1998). With 0/1 scores P is (1 + risk difference) / 2, paired or not.
+    Measured coverage chose the defaults (page "Outperforming"). The score interval solves the score test of P with the
+    share of ties estimated under the null (Tango 1998). Of runs that are not paired, and over benchmarks, it is
+    Wilson's interval of as many pairs as the estimate's variance amounts to, with Student's quantile. With 0/1 scores P
+    is (1 + risk difference) / 2, paired or not.
 
     References
     ----------
@@ -105,8 +111,10 @@ def probability_of_outperforming(
         for name, value in (("b", b), ("direction", direction)):
             if value is not None:
                 raise ArgumentError(f"{name} must be left out where a is a Runs, which has its own, got {value!r:.60}.")
-        return over_benchmarks(a, algorithms, paired, gamma, alpha, method=method, n_draws=n_draws, rng=rng)
-    if algorithms is not None:
-        raise ArgumentError(f"algorithms belongs to a Runs as first argument, got algorithms={algorithms!r:.60}.")
+        options: dict[str, Any] = {"method": method, "n_draws": n_draws, "rng": rng, "control": control}
+        return over_benchmarks(a, algorithms, paired, gamma, alpha, **options)
+    for name, value in (("algorithms", algorithms), ("control", control)):
+        if value is not None:
+            raise ArgumentError(f"{name} belongs to a Runs as first argument, got {name}={value!r:.60}.")
     way = check_choice("maximize" if direction is None else direction, "direction", DIRECTIONS)
     return of_samples(a, b, paired, gamma, alpha, direction=way, method=method, n_draws=n_draws, rng=rng)

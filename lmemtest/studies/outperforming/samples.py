@@ -14,9 +14,8 @@ from lmemtest.studies.outperforming.intervals import (
     PAIRED,
     UNPAIRED,
     Counts,
-    bootstrap_unpaired,
-    logit_interval,
     paired_interval,
+    unpaired_interval,
 )
 from lmemtest.studies.outperforming.verdict import conclusion, meaning, signs_of
 from lmemtest.studies.ranking.effect_size import effect_size
@@ -36,6 +35,7 @@ INTERVALS = {
     "bca": "BCa bootstrap interval",
     "logit": "interval on the logit scale with DeLong's variance",
 }
+UNPAIRED_SCORE = "score interval with DeLong's variance"
 
 
 @result
@@ -98,8 +98,9 @@ class Outperforming(Result):
     def facts(self) -> tuple[str, ...]:
         """What the interval is, and what was asked."""
         better = "higher" if self.direction == "maximize" else "lower"
+        kind = INTERVALS[self.method] if self.paired or self.method != "score" else UNPAIRED_SCORE
         return (
-            f"{percent(1.0 - self.alpha)} {INTERVALS[self.method]}; {better} scores are better, ties count one half.",
+            f"{percent(1.0 - self.alpha)} {kind}; {better} scores are better, ties count one half.",
             f"Significant: the interval is above 0.5; meaningful: it also reaches beyond gamma = {self.gamma:g}.",
         )
 
@@ -132,10 +133,8 @@ def of_samples(
     if paired:
         counts = Counts.of_signs(signs)
         low, high = paired_interval(counts, method, 1.0 - alpha, n_draws, generator)
-    elif method == "logit":
-        low, high = logit_interval(signs, 1.0 - alpha)
     else:
-        low, high = bootstrap_unpaired(signs, 1.0 - alpha, n_draws, generator)
+        low, high = unpaired_interval(signs, method, 1.0 - alpha, n_draws, generator)
     binary = bool(np.isin(np.concatenate([x, y]), (0.0, 1.0)).all())
     estimate = float(0.5 + 0.5 * signs.mean())
     return Outperforming(
@@ -158,7 +157,7 @@ def of_samples(
 def _chosen(method: str, paired: bool, n: int) -> str:
     if method != "auto":
         return method
-    return ("exact" if n < FEW else "score") if paired else "logit"
+    return "exact" if paired and n < FEW else "score"
 
 
 def _effects(
@@ -199,7 +198,7 @@ def _notes(signs: Array, paired: bool, binary: bool, alpha: float, method: str) 
         )
     if method in ("percentile", "bca") and np.ptp(signs) == 0.0:
         notes.append(
-            f"All pairs are alike, and so are all draws: the bootstrap interval has no length, whatever the number of "
-            f"pairs. method='{'score' if paired else 'logit'}' has one."
+            "All pairs are alike, and so are all draws: the bootstrap interval has no length, whatever the number of "
+            "pairs. method='score' has one."
         )
     return tuple(notes)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import named
 from lmemtest._rounding import below, tolerance, written
 from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
@@ -44,8 +45,8 @@ def check_gamma(gamma: Any) -> float:
     value = check_fraction(gamma, "gamma")
     if not below(0.5, value):
         raise ArgumentError(
-            f"gamma must lie between 0.5 and 1, got {gamma!r}: at one half neither algorithm is better. The "
-            "paper takes gamma=0.75."
+            f"{named('gamma')} must lie between 0.5 and 1, got {gamma!r}: at one half neither algorithm is better. The "
+            "usual value is 0.75."
         )
     return value
 

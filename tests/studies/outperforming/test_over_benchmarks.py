@@ -37,18 +37,48 @@ def wins(frame: pd.DataFrame) -> pd.DataFrame:
     return (wide["A"] > wide["B"]).unstack().astype(float)
 
 
-def test_a_balanced_mixed_model_is_the_t_interval_of_the_benchmarks():
+def assert_solves_the_score_equation(row, variance, df, level=0.95):
+    """Both ends are where the t ratio, with the variance at that probability, is Student's quantile."""
+    quantile, middle = stats.t.ppf(0.5 + 0.5 * level, df), row["estimate"]
+    for end in (row["ci_low"], row["ci_high"]):
+        at_end = variance * end * (1 - end) / (middle * (1 - middle))
+        assert abs(middle - end) / np.sqrt(at_end) == pytest.approx(quantile, rel=1e-5)
+
+
+def test_a_balanced_mixed_model_has_the_mean_and_variance_of_the_benchmarks():
     frame = table()
     found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
     each = wins(frame).mean(axis=1)
-    half = stats.t.ppf(0.975, 5) * each.std(ddof=1) / np.sqrt(6)
     row = found.table.iloc[0]
     assert row["mean"] == pytest.approx(each.mean(), abs=1e-12)
-    assert (row["estimate"], row["ci_low"]) == pytest.approx((each.mean(), max(0.0, each.mean() - half)), abs=1e-6)
+    assert row["estimate"] == pytest.approx(each.mean(), abs=1e-6)
+    assert_solves_the_score_equation(row, each.var(ddof=1) / 6, 5)
     assert found.benchmarks["estimate"].tolist() == pytest.approx(each.tolist())
     assert found.benchmarks["p_raw"].tolist() == pytest.approx(
         [stats.binomtest(int(w), 8, alternative="greater").pvalue for w in wins(frame).sum(axis=1)]
     )
+
+
+def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statistics():
+    frame = table(benchmarks=5, seeds=6, spread=2.0)  # benchmarks differ more than chance
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False)
+    parts = dict(iter(frame.groupby(["task", "algorithm"])["acc"]))
+    each = np.array([stats.mannwhitneyu(parts[f"t{t}", "A"], parts[f"t{t}", "B"]).statistic / 36 for t in range(5)])
+    row = found.table.iloc[0]
+    assert found.method == "mixed"
+    assert row["estimate"] == pytest.approx(each.mean(), abs=1e-6)
+    assert_solves_the_score_equation(row, each.var(ddof=1) / 5, 4)
+
+
+def test_the_better_one_is_on_the_left_unless_the_sides_are_named():
+    runs = lt.Runs(table(algorithms="ABC"), **ROLES)
+    found = lt.probability_of_outperforming(runs)
+    assert found.table["mean"].min() >= 0.5
+    named = lt.probability_of_outperforming(runs, control="B")
+    assert named.table[["left", "right"]].to_numpy().tolist() == [["B", "A"], ["B", "C"]]
+    assert named.alpha_adjusted == pytest.approx(0.025)
+    turned, own = (lt.probability_of_outperforming(runs, algorithms=tuple(pair)).table.iloc[0] for pair in ("AB", "BA"))
+    assert (turned["estimate"], turned["ci_low"]) == pytest.approx((1 - own["estimate"], 1 - own["ci_high"]))
 
 
 def test_drawn_means_have_the_variance_between_and_within_benchmarks():
@@ -124,6 +154,15 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
     assert "Clopper and Pearson's of as many wins" in " ".join(found.notes)
 
 
+def test_right_or_wrong_answers_have_a_risk_difference():
+    frame = table()
+    frame["acc"] = (frame["acc"] > 0.3).astype(int)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B"))
+    shares = frame.groupby("algorithm")["acc"].mean()
+    assert found.table["risk_difference"].tolist() == pytest.approx([shares["A"] - shares["B"]], abs=1e-6)
+    assert "risk_difference" in " ".join(found.notes)
+
+
 def test_refusals_of_runs():
     runs = lt.Runs(table(), **ROLES)
     with pytest.raises(ArgumentError, match=r"algorithms names 'C', which is not in the runs. Algorithms: A, B"):
@@ -132,6 +171,8 @@ def test_refusals_of_runs():
         lt.probability_of_outperforming(runs, algorithms=("A", "A"))
     with pytest.raises(ArgumentError, match="direction must be left out"):
         lt.probability_of_outperforming(runs, direction="maximize")
+    with pytest.raises(ArgumentError, match=r"control must be one of the algorithms \(A, B\), got 'X'"):
+        lt.probability_of_outperforming(runs, control="X")
     with pytest.raises(DesignError, match="no seed column"):
         lt.probability_of_outperforming(lt.Runs(table(), **{**ROLES, "seed": None}))
     apart = table()

@@ -95,24 +95,35 @@ def test_the_other_direction_is_the_other_algorithm(paired):
     assert (one.ci_low, one.ci_high) == pytest.approx((1 - other.ci_high, 1 - other.ci_low), abs=1e-12)
 
 
-def test_not_paired_is_the_mann_whitney_statistic_with_delongs_variance():
-    a, b = np.array([3.0, 5.0, 5.0, 8.0, 9.0]), np.array([1.0, 2.0, 5.0, 6.0])
-    found = lt.probability_of_outperforming(a, b, paired=False)
-    assert found.estimate == stats.mannwhitneyu(a, b).statistic / 20
+def delong(a, b):
+    """Estimate, variance and degrees of freedom by hand."""
+    n, m = len(a), len(b)
     share = (a[:, None] > b) + 0.5 * (a[:, None] == b)
-    parts = share.mean(axis=1).var(ddof=1) / 5, share.mean(axis=0).var(ddof=1) / 4
-    df = sum(parts) ** 2 / (parts[0] ** 2 / 4 + parts[1] ** 2 / 3)
-    p = found.estimate
-    half = stats.t.ppf(0.975, df) * np.sqrt(sum(parts)) / (p * (1 - p))
+    parts = share.mean(axis=1).var(ddof=1) / n, share.mean(axis=0).var(ddof=1) / m
+    return share.mean(), sum(parts), sum(parts) ** 2 / (parts[0] ** 2 / (n - 1) + parts[1] ** 2 / (m - 1))
+
+
+def test_not_paired_is_the_mann_whitney_statistic_with_delongs_variance():
+    a, b = np.array([3.0, 5.0, 5.0, 8.0, 9.0]), np.array([1.0, 4.0, 5.5, 8.5])
+    p, variance, df = delong(a, b)
+    found = lt.probability_of_outperforming(a, b, paired=False)
+    assert (found.method, found.estimate) == ("score", pytest.approx(stats.mannwhitneyu(a, b).statistic / 20))
+    for end in (found.ci_low, found.ci_high):
+        t_ratio = (p - end) / np.sqrt(variance * end * (1 - end) / (p * (1 - p)))
+        assert abs(t_ratio) == pytest.approx(stats.t.ppf(0.975, df), rel=1e-9)
+    logit = lt.probability_of_outperforming(a, b, paired=False, method="logit")
+    half = stats.t.ppf(0.975, df) * np.sqrt(variance) / (p * (1 - p))
     ends = special.expit(special.logit(p) + np.array([-half, half]))
-    assert (found.ci_low, found.ci_high) == pytest.approx(tuple(ends), abs=1e-9)
+    assert (logit.ci_low, logit.ci_high) == pytest.approx(tuple(ends), abs=1e-9)
 
 
-def test_samples_apart_have_an_interval_of_some_length():
+def test_samples_apart_are_worth_as_many_pairs_as_those_of_one_distribution():
     found = lt.probability_of_outperforming([4.0, 5, 6, 7, 8], [1.0, 2, 3], paired=False)
-    assert found.estimate == 1.0
-    assert 0.3 < found.ci_low < 0.8
-    assert found.ci_high == 1.0
+    pairs = 3 * 5 * 3 / 9  # p (1 - p) over Mann and Whitney's variance (n + m + 1) / (12 n m), p one half
+    assert (found.estimate, found.ci_high) == (1.0, 1.0)
+    assert found.ci_low == pytest.approx(pairs / (pairs + stats.t.ppf(0.975, 6) ** 2))
+    near = lt.probability_of_outperforming([2.9, 5, 6, 7, 8], [1.0, 2, 3], paired=False)
+    assert near.ci_low < found.ci_low  # one pair lost does not raise the limit
 
 
 def test_of_right_and_wrong_answers_it_is_the_risk_difference():

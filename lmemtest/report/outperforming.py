@@ -1,0 +1,168 @@
+"""The probability of outperforming as a document of its own, and as a section of a report."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from lmemtest._rounding import below
+from lmemtest._table import ResultTable
+from lmemtest.errors import DesignError, LmemtestError
+from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.figures import figure
+from lmemtest.studies.outperforming.over_benchmarks import over_benchmarks
+from lmemtest.studies.outperforming.verdict import MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT
+from lmemtest.words import joined, percent
+
+if TYPE_CHECKING:
+    from lmemtest.report.analysis import Analysis
+    from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
+
+TITLE = "Probability of outperforming"
+GAMMA = 0.75  # Bouthillier et al. (2021)
+MOST_PAIRS = 40  # rows of a figure that are still read
+OTHERS = 12  # algorithms that a report compares with the best one: those that come next
+NAMES = 12  # in a sentence
+WHY = (
+    "Both can be true: a mean weighs each difference by its size, this probability counts each comparison of two runs "
+    "once; and a difference that one of the tests detects can be too small for the other."
+)
+
+
+def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
+    """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
+    head, *rest = found.sentences()
+    several = len(found.benchmarks) > len(found.table)
+    sections = [Section("pairs", "Pairs", (TableBlock(found.to_table()), *_figure(found, found.sentences()[0])))]
+    if several:
+        single = ResultTable("Each benchmark by itself", found.to_frame("benchmarks"), (), _FORMATS)
+        counts = ResultTable("Better on at least u benchmarks", found.to_frame("replicability"))
+        folds = (Fold(table.title, (TableBlock(table),)) for table in (single, counts))
+        sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
+    return Document(
+        title=found.title,
+        subtitle=found.facts[0],
+        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
+        sections=tuple(sections),
+        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
+    )
+
+
+_FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
+
+
+def _figure(found: OutperformingOverBenchmarks, said: str) -> tuple[Block, ...]:
+    if len(found.table) > MOST_PAIRS:
+        return ()
+    caption = f"{found.title}: {found.band}; dashed line: gamma = {found.gamma_adjusted:.3g}."
+    return (figure(found.plot, alt=f"{found.title}. {said}", caption=(caption,)),)
+
+
+# ---------------------------------------------------------------------- in a report
+
+
+def outperforming_section(analysis: Analysis) -> Section | None:
+    """How often a run of the best algorithm is better than one of the next; None where runs cannot be compared."""
+    if analysis.incomparable or len(analysis.comparable) < 2:
+        return None
+    best, *others = analysis.comparable[: OTHERS + 1]
+    try:
+        found, why = _compared(analysis, (best, *others))
+    except LmemtestError:  # no run that another could be compared with; the report stands without
+        return None
+    shown = found.table.set_index("right").loc[[name for name in others if name in set(found.table["right"])]]
+    count = len(analysis.separation.levels)
+    among = "all others" if count == len(others) + 1 else f"the next {len(others)} of {count}"
+    text = (
+        f"How often is a single run of {best}, which has the best mean, better than one of {among} on the same "
+        f"benchmark{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
+    )
+    drawn = _figure(found, _conclusions(best, shown))
+    table = TableBlock(_table(found, best, shown))
+    blocks = (paragraph(text.rstrip()), _beside_means(analysis, best, shown), table, *drawn)
+    return Section("outperforming", TITLE, blocks)
+
+
+def _compared(analysis: Analysis, names: tuple[str, ...]) -> tuple[OutperformingOverBenchmarks, str]:
+    """Pairs of runs of the same seed, or all runs where there are none, and why.
+
+    The best one was found with the same scores, so that the family is all pairs of algorithms.
+    """
+    count = len(analysis.separation.levels)
+    compare = functools.partial(
+        over_benchmarks,
+        analysis.runs,
+        names,
+        gamma=GAMMA,
+        alpha=analysis.alpha,
+        method="auto",
+        n_draws=1,
+        rng=0,
+        control=names[0],
+        comparisons=count * (count - 1) // 2,
+    )
+    try:
+        return compare(paired=True), ""
+    except DesignError:
+        why = "No seeds pair the runs of different algorithms, so all runs are compared with all."
+        return compare(paired=False), why
+
+
+def _conclusions(best: str, shown: pd.DataFrame) -> str:
+    """For whom each of the three conclusions holds."""
+    parts = []
+    for conclusion in (MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT):
+        names = shown.index[shown["conclusion"] == conclusion]
+        if len(names):
+            parts.append(f"{conclusion} against {joined(list(names), most=NAMES)}")
+    return f"The advantage of {best} is {'; '.join(parts)}."
+
+
+def _beside_means(analysis: Analysis, best: str, shown: pd.DataFrame) -> Block:
+    """Where the decision on the means is another one, and why it can be."""
+    means = analysis.separation.significant.loc[best].loc[list(shown.index)].to_numpy(dtype=bool)
+    runs = (shown["conclusion"] != NOT_SIGNIFICANT).to_numpy()
+    turned = below(shown["ci_high"].to_numpy(), 0.5)
+    more_often = "significantly more often better"
+    differing = (
+        (turned, f"single runs of {{names}} are {more_often}, although {{best}} has the better mean"),
+        (
+            means & ~runs & ~turned,
+            "the mean of {best} is significantly better than that of {names}, but its runs are not shown to be more "
+            "often better",
+        ),
+        (runs & ~means, f"runs of {{best}} are {more_often} than those of {{names}}, but its mean is not shown to be"),
+    )
+    said = [
+        words.format(best=best, names=joined(list(shown.index[these]), most=NAMES))
+        for these, words in differing
+        if these.any()
+    ]
+    if not said:
+        return paragraph("The decisions on the means are the same.")
+    return paragraph(f"The decisions on the means are not the same: {'; '.join(said)}. {WHY}")
+
+
+def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -> ResultTable:
+    interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
+    frame = pd.DataFrame(
+        {
+            f"{best} over": shown.index,
+            "pairs" if found.paired else "comparisons": shown["n_pairs"].to_numpy(),
+            "probability": shown["estimate"].to_numpy(),
+            f"{interval} low": shown["ci_low"].to_numpy(),
+            f"{interval} high": shown["ci_high"].to_numpy(),
+        }
+    )
+    if "risk_difference" in shown:
+        frame["difference of the shares"] = shown["risk_difference"].to_numpy()
+    frame["conclusion"] = shown["conclusion"].to_numpy()
+    if shown["n_benchmarks"].max() > 1:
+        frame["better on"] = [f"{u} of {n}" for u, n in zip(shown["better_on"], shown["n_benchmarks"], strict=True)]
+    formats = dict.fromkeys([*frame.columns[2:5], "difference of the shares"], ".3f")
+    replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
+    notes = (*found.facts, *([replicated] if "better on" in frame else []), *found.notes)
+    return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)

@@ -1,0 +1,90 @@
+"""The section of a report on single runs: numbers of the study, and what it says beside the means."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.report.document import Section, plain
+from lmemtest.report.figures import in_words
+from lmemtest.report.outperforming import outperforming_section
+from lmemtest.report.results import content_of
+
+ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+
+
+def runs(shifts: dict[str, np.ndarray], seeds: int = 6, noise: float = 0.3, **roles: object) -> lt.Runs:
+    """Normal scores: a column of shifts by benchmark for each algorithm."""
+    rng = np.random.default_rng(2)
+    rows = [
+        (tool, f"t{t}", s, float(shift) + noise * rng.normal())
+        for tool, by_task in shifts.items()
+        for t, shift in enumerate(by_task)
+        for s in range(seeds)
+    ]
+    return lt.Runs(pd.DataFrame(rows, columns=["tool", "task", "seed", "acc"]), **{**ROLES, **roles})
+
+
+def section_of(table: lt.Runs) -> Section:
+    with in_words():
+        found = outperforming_section(lt.analyze(table))
+    assert found is not None
+    return found
+
+
+def said(section: Section, block: int) -> str:
+    return plain(section.blocks[block].parts)
+
+
+def test_the_best_is_compared_with_the_others_at_the_level_of_all_pairs():
+    table = runs({"A": np.full(8, 1.0), "B": np.full(8, 0.8), "C": np.zeros(8)})
+    section = section_of(table)
+    frame = section.blocks[2].table.frame
+    own = lt.probability_of_outperforming(table).table.set_index(["left", "right"])
+    assert frame["A over"].tolist() == ["B", "C"]
+    for row, name in enumerate("BC"):
+        want = own.loc[("A", name)]
+        got = frame.loc[row, ["probability", frame.columns[3], frame.columns[4], "conclusion"]].tolist()
+        assert got == want[["estimate", "ci_low", "ci_high", "conclusion"]].tolist()
+    assert "with the same seed" in said(section, 0)
+    assert "for 3 pairs" in section.blocks[2].table.notes[1]
+
+
+def test_a_mean_of_few_large_differences_is_not_a_frequent_advantage():
+    rare = runs({"A": np.array([9.0, 9, 9, 0, 0, 0, 0, 0]), "B": np.array([0.0, 0, 0, 0.3, 0.3, 0.3, 0.3, 0.3])})
+    assert "The decisions on the means are the same." in said(section_of(rare), 1)  # neither is shown
+    often = runs({"A": np.array([0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4, 9.0]), "B": np.zeros(8)}, noise=0.1)
+    text = said(section_of(often), 1)
+    assert "runs of A are significantly more often better than those of B, but its mean is not shown to be" in text
+    assert "Both can be true" in text
+
+
+def test_without_seeds_in_common_all_runs_are_compared():
+    table = runs({"A": np.full(6, 1.0), "B": np.zeros(6)}).to_frame()
+    table.loc[table["tool"] == "B", "seed"] += 100
+    section = section_of(lt.Runs(table, **ROLES))
+    assert "No seeds pair the runs of different algorithms" in said(section, 0)
+    assert "comparisons" in section.blocks[2].table.frame
+
+
+def test_right_or_wrong_answers_have_their_risk_difference_beside():
+    table = runs({"A": np.full(6, 1.2), "B": np.zeros(6)}, noise=1.0).to_frame()
+    table["acc"] = (table["acc"] > 0.5).astype(float)
+    frame = section_of(lt.Runs(table, **ROLES)).blocks[2].table.frame
+    means = table.groupby("tool")["acc"].mean()
+    assert frame["difference of the shares"].tolist() == pytest.approx([means["A"] - means["B"]], abs=1e-6)
+
+
+def test_documents_hold_the_pairs_and_each_benchmark():
+    found = lt.probability_of_outperforming(runs({"A_1": np.full(6, 1.0), "<B>": np.zeros(6)}))
+    text = content_of(found, ".md")
+    assert text.startswith("# Probability that a run is better on the same benchmark, in acc")
+    assert "Each benchmark by itself" in text
+    assert "A\\_1" in content_of(found, ".tex")
+    assert "<B>" not in content_of(found, ".html")
+    assert json.loads(content_of(found, ".json"))["table"][0]["ci_low"] == found.table["ci_low"].iat[0]
+    assert content_of(found, ".png").startswith(b"\x89PNG")
