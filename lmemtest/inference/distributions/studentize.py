@@ -6,7 +6,8 @@ Notation: ``S(w) = P(W > w)`` for W >= 0, ``f_df`` is the density of s. Then
 
 log S is tabulated once as a piecewise Chebyshev interpolant; all q and df are then integrated together, by
 Gauss-Legendre quadrature in log s on both sides of the mode. Both factors are positive, so the tail is computed
-directly and keeps its relative accuracy at 1e-12, where 1 minus the lower tail would be noise.
+directly and keeps its relative accuracy at 1e-12, where 1 minus the lower tail would be noise. The mode only divides
+the integral, so that a linear interpolant of the slope of log S is enough to find it.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
@@ -26,20 +27,24 @@ if TYPE_CHECKING:
 
 _TABLE_END = 56.0  # no tail that is used here reaches the smallest double later: k^2 exp(-w^2 / 4) does at w = 55
 # panels for log S: narrow where it bends, wide where it is nearly -w^2 / 4
-_PANEL_EDGES = np.concatenate([np.linspace(0.0, 12.0, 17), np.linspace(16.0, _TABLE_END, 11)])
+_NARROW, _WIDE, _WIDE_FROM = 0.75, 4.0, 12.0
+_PANEL_EDGES = np.concatenate([np.arange(0.0, _WIDE_FROM, _NARROW), np.arange(_WIDE_FROM, _TABLE_END + 1.0, _WIDE)])
 _DEGREE = 17
 _NODES_SMALL_DF, _NODES = 96, 40  # Gauss-Legendre nodes on each side of the mode, for df below 10 and from 10
 _CROWDING = 2  # nodes are crowded at the mode, where S_k bends sharply if k is large and df is small
 _DROP = 40.0  # the outer integral ends where its integrand is exp(-40) = 4e-18 of the maximum
 _DF_IS_INFINITE = 1e11  # the distribution differs from the limit by a multiple of 1 / df
+_SLOPE_STEP = 1.0 / 64.0  # of the grid on which the slope of log S is kept
+_MODE_ERROR = 0.03  # of the last but one step to the mode, in widths of the integrand
+_CHUNK = 128  # integrals at once: what they need stays in the cache
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TailTable:
-    """Log S(w), -inf beyond the end of the table, and -d log S / d log w: functions of arrays of w >= 0."""
+    """Log S(w), -inf beyond the end of the table, and -d log S / d log w with its derivative, roughly."""
 
     log_s: Callable[[FloatArray], FloatArray]
-    elasticity: Callable[[FloatArray], FloatArray]
+    elasticity: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
 
 
 def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
@@ -53,23 +58,52 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
     nodes = np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))
     w = starts[:, None] + (nodes[None, :] + 1.0) / 2.0 * widths[:, None]
     values = log_survival(w.ravel()).reshape(w.shape)
-    basis = np.polynomial.chebyshev.chebvander(nodes, _DEGREE)
-    coefficients = np.linalg.solve(basis, values.T)
-    slopes = np.polynomial.chebyshev.chebder(coefficients) * (2.0 / widths)
-
-    def interpolate(table: FloatArray, at: FloatArray) -> FloatArray:
-        panel = np.clip(np.searchsorted(_PANEL_EDGES, at, side="right") - 1, 0, len(starts) - 1)
-        local = 2.0 * (at - starts[panel]) / widths[panel] - 1.0
-        return np.polynomial.chebyshev.chebval(local, table[:, panel], tensor=False)
+    chebyshev = np.linalg.solve(np.polynomial.chebyshev.chebvander(nodes, _DEGREE), values.T)
+    # coefficients fall by more than (1 + sqrt 2) from one to the next, so powers lose no digits
+    powers = _to_powers() @ chebyshev
 
     def log_s(at: FloatArray) -> FloatArray:
-        return np.where(at < _TABLE_END, interpolate(coefficients, np.minimum(at, _TABLE_END)), -np.inf)
+        panel, local = _place(np.minimum(at, _TABLE_END))
+        rows = powers.take(panel, axis=1)
+        value = rows[-1]
+        for row in rows[-2::-1]:
+            value *= local
+            value += row
+        return np.where(at < _TABLE_END, value, -np.inf)
 
-    def elasticity(at: FloatArray) -> FloatArray:
-        inside = np.minimum(at, _TABLE_END)
-        return -inside * interpolate(slopes, inside)
+    grid = np.arange(0.0, _TABLE_END, _SLOPE_STEP)
+    panel, local = _place(grid)
+    first, second = (
+        np.polynomial.chebyshev.chebval(
+            local, (np.polynomial.chebyshev.chebder(chebyshev, order) * (2.0 / widths) ** order)[:, panel], tensor=False
+        )
+        for order in (1, 2)
+    )
+    slope, steepening = -grid * first, -grid * (first + grid * second)
+
+    def elasticity(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return np.interp(at, grid, slope), np.interp(at, grid, steepening)
 
     return TailTable(log_s=log_s, elasticity=elasticity)
+
+
+def _place(at: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+    """The panel of each point, and where it is there, from -1 to 1."""
+    wide_before = _WIDE_FROM / _NARROW - _WIDE_FROM / _WIDE
+    panel = np.minimum(at / _NARROW, wide_before + at / _WIDE).astype(np.intp)
+    panel = np.minimum(panel, len(_PANEL_EDGES) - 2)
+    start, half = _PANEL_EDGES[:-1], np.diff(_PANEL_EDGES) / 2.0
+    return panel, (at - start.take(panel)) / half.take(panel) - 1.0
+
+
+@lru_cache(maxsize=1)
+def _to_powers() -> FloatArray:
+    """Coefficients of powers from those of Chebyshev polynomials, ``(degree + 1, degree + 1)``."""
+    out = np.zeros((_DEGREE + 1, _DEGREE + 1))
+    for j, row in enumerate(np.eye(_DEGREE + 1)):
+        powers = np.polynomial.chebyshev.cheb2poly(row)
+        out[: len(powers), j] = powers
+    return out
 
 
 def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:
@@ -87,9 +121,10 @@ def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArra
     limit = solve & (df >= _DF_IS_INFINITE)
     out[limit] = table.log_s(q[limit])
     for low, high, nodes in ((0.0, 10.0, _NODES_SMALL_DF), (10.0, _DF_IS_INFINITE, _NODES)):
-        part = solve & (df >= low) & (df < high)
-        if part.any():
-            out[part] = _integrate_over_scale(q[part], df[part], table.log_s, table.elasticity, nodes)
+        part = np.flatnonzero(solve & (df >= low) & (df < high))
+        for start in range(0, len(part), _CHUNK):
+            rows = part[start : start + _CHUNK]
+            out[rows] = _integrate_over_scale(q[rows], df[rows], table, nodes)
     return np.minimum(out, 0.0)
 
 
@@ -125,23 +160,21 @@ def solve_tail(
     return np.exp(x)
 
 
-def _integrate_over_scale(
-    q: FloatArray, df: FloatArray, log_s: Callable[..., Any], elasticity: Callable[..., Any], n_nodes: int
-) -> FloatArray:
+def _integrate_over_scale(q: FloatArray, df: FloatArray, table: TailTable, n_nodes: int) -> FloatArray:
     """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant.
 
     a is concave, and the slope of log S(q e^u) steepens at least as fast as e^u. So the drop from the mode
     is at least df (L - 1 + e^-L) on the left and df (e^R - 1 - R) on the right whatever q and k are, and the
     ends of the integral follow from df alone.
     """
-    mode = _mode_of_log_scale(q, df, elasticity)
+    mode = _mode_of_log_scale(q, df, table)
     left, right = _drop_lengths(_DROP / df)
     x, weight = _legendre(n_nodes)
     unit = (x + 1.0) / 2.0
     near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight / 2.0
     u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
     w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
-    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + log_s(q[:, None] * np.exp(u))
+    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + table.log_s(q[:, None] * np.exp(u))
     top = exponent.max(axis=1)
     safe = np.where(np.isfinite(top), top, 0.0)
     total = np.sum(w * np.exp(exponent - safe[:, None]), axis=1)
@@ -149,23 +182,33 @@ def _integrate_over_scale(
         return np.log(total) + safe + _log_normaliser(df)
 
 
-def _mode_of_log_scale(q: FloatArray, df: FloatArray, elasticity: Callable[..., Any]) -> FloatArray:
-    """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by bisection; s <= 1 and q s within the table."""
+def _mode_of_log_scale(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:
+    """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by Newton's method; s <= 1 and q s within the table.
+
+    Steps that leave the bracket halve it. A normal tail, S = exp(-w^2 / 4), has its root at the start.
+    """
     high = np.minimum(0.0, np.log(_TABLE_END / q))
     low = np.minimum(high, np.minimum(-1.0, np.log(1e-3 / q)))
-    for _ in range(34):
-        mid = (low + high) / 2.0
-        rising = -df * np.expm1(2.0 * mid) > elasticity(q * np.exp(mid))
-        low = np.where(rising, mid, low)
-        high = np.where(rising, high, mid)
-    return (low + high) / 2.0
+    u = np.clip(-0.5 * np.log1p(q**2 / (2.0 * df)), low, high)
+    for _ in range(60):
+        s = np.exp(u)
+        slope, steepening = table.elasticity(q * s)
+        excess, curvature = df * (1.0 - s) * (1.0 + s) - slope, 2.0 * df * s**2 + steepening
+        above = excess > 0
+        low, high = np.where(above, u, low), np.where(above, high, u)
+        step = excess / curvature
+        following = u + step
+        u = np.where((following >= low) & (following <= high), following, (low + high) / 2.0)
+        if (step**2 * curvature).max() < _MODE_ERROR**2:
+            break
+    return u
 
 
 def _drop_lengths(c: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Solve L - 1 + e^-L = c and e^R - 1 - R = c by Newton steps from above, where both are convex."""
     left = np.sqrt(2.0 * c) + c
     right = np.minimum(np.sqrt(2.0 * c), np.log1p(2.0 * c) + 1.0)
-    for _ in range(8):
+    for _ in range(5):
         left = left - (left + np.expm1(-left) - c) / -np.expm1(-left)
         right = right - (np.expm1(right) - right - c) / np.expm1(right)
     return left, right
