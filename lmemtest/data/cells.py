@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -52,6 +52,8 @@ class Cells:
         squares about it, exactly 0 for a cell with one distinct score.
     n_rows, n_dropped : int
         Rows of the table, and rows left out: 0, as missing scores are refused.
+    made_of : (DataFrame, Keys) or None
+        A frame and the keys that it was made of.
     """
 
     frame: pd.DataFrame
@@ -61,6 +63,15 @@ class Cells:
     ss: np.ndarray
     n_rows: int
     n_dropped: int = 0
+    made_of: tuple[pd.DataFrame, Keys] | None = field(default=None, repr=False)
+
+    @property
+    def coded(self) -> dict[str, tuple[np.ndarray, Any]]:
+        """Codes and levels of the columns of `frame` that are known without reading it."""
+        if self.made_of is None or self.made_of[0] is not self.frame:
+            return {}
+        keys = self.made_of[1]
+        return dict(zip(keys.names, zip(keys.codes, keys.levels, strict=True), strict=True))
 
     def __repr__(self) -> str:
         return f"Cells({len(self.n):,} cells of {', '.join(self.frame.columns)}; {self.n_rows:,} rows)"
@@ -74,8 +85,10 @@ class Cells:
 def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
     """Groups as cells of unit weight; scores that are missing or infinite are refused."""
     refuse_scores(groups, table, score)
+    frame = groups.keys.frame()
     return Cells(
-        frame=groups.keys.frame(),
+        frame=frame,
+        made_of=(frame, groups.keys),
         n=groups.n,
         weight=np.ones(groups.keys.size),
         mean=groups.mean,

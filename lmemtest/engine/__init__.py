@@ -13,6 +13,7 @@ theta          theta <-> Cholesky factors, scales, signs
 criterion      profiled ML and REML deviance with its gradient
 hessian        the exact derivative of that gradient
 information    average information, a cheaper curvature
+fixed          the fixed part: independent columns, orthonormal, from its distinct rows
 problem        one model ready to be searched: whitened, orthonormal, scaled
 start          where the search begins: variances from moments
 optimize       trust-region Newton search with a certificate

@@ -19,12 +19,10 @@ from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm, Shape, System, build_system
 from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.fixed import fixed_part, independent_columns
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
-
-# As in lme4 and R's qr(): a column counts as dependent below this share of its own length.
-_RANK_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -128,25 +126,6 @@ class Problem:
         return th.pack(th.to_user(th.unpack(theta, self.shapes), self.R), self.shapes)
 
 
-def independent_columns(X: Array, omega: Array) -> Index:
-    """Columns that do not depend on earlier ones; the latest dependent column is the one to go, as in lme4."""
-    weighted = X * np.sqrt(omega)[:, None]
-    norms = np.linalg.norm(weighted, axis=0)
-    kept: list[int] = []
-    basis = np.empty((len(X), 0))
-    for j in range(X.shape[1]):
-        if norms[j] == 0:
-            continue
-        column = weighted[:, j] / norms[j]
-        for _ in range(2):  # twice is enough (Kahan; Giraud et al. 2005)
-            column = column - basis @ (basis.T @ column)
-        length = np.linalg.norm(column)
-        if length > _RANK_TOLERANCE:
-            basis = np.column_stack([basis, column / length])
-            kept.append(j)
-    return np.array(kept, dtype=np.intp)
-
-
 def _check_offset(y: Array, spread: float, total_weight: float) -> None:
     """Doubles have 16 digits: where the common level eats more than 10, too few are left for the differences."""
     level = float(np.abs(y).max())
@@ -166,32 +145,29 @@ def build_problem(
     weight: Array,
     ss: Array,
     reml: bool,
+    rows: Index | None = None,
     stratum: Index | None = None,
 ) -> Problem:
     """Prepare a model for the search.
 
     Per cell ``y`` is the mean, ``n`` the rows, ``weight`` their precision and ``ss`` the sum of squares about the mean;
-    ``stratum`` has codes of groups with residual variances of their own. A
-    `DesignError` says where there are no more rows than fixed effects, or nothing is left to explain.
+    ``rows`` is the row of ``X`` of each cell, by default its own; ``stratum`` has codes of groups with residual
+    variances of their own. A `DesignError` says where there are no more rows than fixed effects, or nothing is left to
+    explain.
     """
     check_magnitude(y, smallest=1e-100)
     if stratum is not None:
-        precision = _first_precisions(X, y, n, weight, ss, stratum)
+        precision = _first_precisions(X if rows is None else X[rows], y, n, weight, ss, stratum)
         weight = weight * precision[stratum]
     omega = n * weight
     n_rows = int(n.sum())
-    kept = independent_columns(X, omega)
-    if n_rows <= len(kept):
+    fixed = fixed_part(X, rows, y, omega)
+    if n_rows <= len(fixed.kept):
         raise DesignError(
-            f"the table has {n_rows} rows and the fixed part {len(kept)} independent columns, so nothing is left "
+            f"the table has {n_rows} rows and the fixed part {len(fixed.kept)} independent columns, so nothing is left "
             "to estimate the residual variance from. Use fewer fixed effects or more runs."
         )
-    Xk = X[:, kept]
-    root = np.sqrt(omega)[:, None]
-    Q, RX = np.linalg.qr(Xk * root)
-    qty = Q.T @ (y * root[:, 0])
-    offset = sla.solve_triangular(RX, qty)
-    rest = y - Xk @ offset
+    rest = fixed.residual
     ss_within = float(weight @ ss)
     total = float(omega @ rest**2) + ss_within
     spread = float(omega @ (y - np.average(y, weights=omega)) ** 2) + ss_within
@@ -203,7 +179,7 @@ def build_problem(
     _check_offset(y, spread, float(omega.sum()))
     y_scale = float(np.sqrt(total / n_rows))
     white = [th.whiten(term, omega) for term in terms]
-    Xq = Q / root * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
+    Xq = fixed.Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
 
     def system_of(part: Array) -> System:
         """Cross-products of the cells in ``part``, a 0/1 mask."""
@@ -220,16 +196,16 @@ def build_problem(
     strata = None
     if stratum is not None:
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
-        rows = np.bincount(stratum, n).astype(np.float64)
-        strata = Strata(systems=tuple(map(system_of, masks)), n_rows=rows, precision=precision)
+        of_stratum = np.bincount(stratum, n).astype(np.float64)
+        strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
     return Problem(
         system=system_of(np.ones(len(y))),
         reml=reml,
         shapes=tuple(t.shape for t in terms),
         R=tuple(R for _, R in white),
-        kept=kept,
-        RX=RX / np.sqrt(n_rows),
-        offset=offset,
+        kept=fixed.kept,
+        RX=fixed.RX / np.sqrt(n_rows),
+        offset=fixed.coefficients,
         y_scale=y_scale,
         strata=strata,
     )

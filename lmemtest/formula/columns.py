@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -79,11 +79,14 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Columns:
-    """Columns of a frame, read on demand and kept."""
+    """Columns of a frame, read on demand and kept; `coded` are codes and levels that are known already."""
 
-    def __init__(self, frame: pd.DataFrame, text: str) -> None:
+    def __init__(
+        self, frame: pd.DataFrame, text: str, coded: Mapping[str, tuple[NDArray[Any], Any]] | None = None
+    ) -> None:
         self.frame = frame
         self.text = text
+        self._coded = {} if coded is None else coded
         self._factors: dict[str, tuple[Codes, Levels]] = {}
         self._numbers: dict[str, Array] = {}
 
@@ -140,6 +143,9 @@ class Columns:
         return self._factors[name.value]
 
     def _read_factor(self, name: Name) -> tuple[Codes, Levels]:
+        if name.value in self._coded:
+            known, levels = self._coded[name.value]
+            return known.astype(np.intp, copy=False), Levels.of(levels.tolist())
         series = self.series(name)
         if isinstance(series.dtype, pd.CategoricalDtype):
             codes, values = series.cat.codes.to_numpy().astype(np.intp), series.cat.categories
@@ -156,6 +162,22 @@ class Columns:
         place[order] = np.arange(len(order))
         plain = values.tolist()
         return place[codes], Levels.of(plain[i] for i in order)
+
+    def patterns(self, names: Sequence[Name]) -> tuple[Codes, Codes]:
+        """The first row of every combination of some columns that occurs, and the combination of every row."""
+        row, size = np.zeros(len(self), dtype=np.intp), 1
+        for name in {name.value: name for name in names}.values():
+            if name.value in self._coded or name.value in self._factors:
+                codes, levels = self.factor(name)
+                n_levels = len(levels)
+            else:
+                codes, values = self._factorize(name)
+                n_levels = len(values)
+            occurring, row = _compact(row.astype(np.int64) * n_levels + codes, size * n_levels)
+            size = len(occurring)
+        first = np.empty(size, dtype=np.intp)
+        first[row[::-1]] = np.arange(len(row))[::-1]
+        return first, row
 
     def _factorize(self, name: Name) -> tuple[Codes, pd.Index]:
         try:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import cached_property, reduce
 from typing import Any
 
 import numpy as np
@@ -78,12 +78,13 @@ class RandomDesign:
     diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Design:
     """The matrices of a mixed model on its cells, and how to compute them for new data."""
 
     parsed: ParsedFormula  # the formula
-    X: Array  # (n_cells, p): fixed-effect columns, not reduced to full rank
+    distinct: Array  # (n_distinct, p): rows of `X`, each once
+    row: Codes  # (n_cells,): the row in `distinct` of each cell
     x_names: tuple[str, ...]  # their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]")
     random: tuple[RandomDesign, ...]  # the random-effect terms
     factors: dict[str, tuple[Any, ...]]  # categorical columns of the fixed part -> their levels in order
@@ -93,6 +94,11 @@ class Design:
     fixed_block: Block = field(repr=False)
     random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
     offset_parts: tuple[Measure, ...] = field(repr=False)
+
+    @cached_property
+    def X(self) -> Array:
+        """Fixed-effect columns of the cells, ``(n_cells, p)``, not reduced to full rank."""
+        return self.distinct[self.row]
 
     def rows(self, frame: pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
@@ -119,9 +125,15 @@ class Design:
         return block.matrix(columns), grouping.codes(columns)
 
 
-def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArray[Any]) -> Design:
+def build_design(
+    parsed: ParsedFormula,
+    cells_frame: pd.DataFrame,
+    counts: NDArray[Any],
+    coded: Mapping[str, tuple[NDArray[Any], Any]] | None = None,
+) -> Design:
     """Compute the matrices of a formula on a table of cells, one row each, with the number of rows behind each cell.
 
+    `coded` are codes and levels of columns of the table, where these are known already, the levels in their order.
     Means, standard deviations, polynomials and knots are those of the rows. What the table does not support is refused
     with its place in the formula.
 
@@ -135,15 +147,17 @@ def build_design(parsed: ParsedFormula, cells_frame: pd.DataFrame, counts: NDArr
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    columns, weights = Columns(cells_frame, parsed.text), _check_counts(counts, len(cells_frame))
+    columns, weights = Columns(cells_frame, parsed.text, coded), _check_counts(counts, len(cells_frame))
     fit = _Fit(columns, weights)
-    fixed, X = fit.block(parsed.terms)
+    fixed, values = fit.block(parsed.terms)
+    first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
     random = [fit.random_effect(bar) for bar in parsed.bars]
     offsets = [measure(call, columns, weights, fit.state) for call in parsed.offsets]
     factors, numeric = fit.roles(fixed)
     return Design(
         parsed=parsed,
-        X=X,
+        distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
+        row=row,
         x_names=fixed.names,
         random=tuple(design for design, _, _ in random),
         factors=factors,
@@ -176,8 +190,8 @@ class _Fit:
     atoms: dict[str, tuple[Coding | Measure, Any]] = field(default_factory=dict)
     state: dict[str, Any] = field(default_factory=dict)  # of transforms
 
-    def block(self, terms: tuple[Term, ...]) -> tuple[Block, Array]:
-        """Fit the atoms that are new, then name and fill the columns."""
+    def block(self, terms: tuple[Term, ...]) -> tuple[Block, dict[int, Any]]:
+        """Fit the atoms that are new and name the columns; with the values of the atoms."""
         given = atoms_of(terms)
         pairs = [self.atom(atom) for atom in given]
         atoms = tuple(pair[0] for pair in pairs)
@@ -198,7 +212,7 @@ class _Fit:
             names=distinct(names),
             slices=tuple(slices),
         )
-        return block, block.assemble({i: pair[1] for i, pair in enumerate(pairs)}, len(self.columns))
+        return block, {i: pair[1] for i, pair in enumerate(pairs)}
 
     def atom(self, atom: Atom) -> tuple[Coding | Measure, Any]:
         """A factor or a measure, with its values."""
@@ -212,7 +226,7 @@ class _Fit:
 
     def random_effect(self, bar: Bar) -> tuple[RandomDesign, Block, Grouping]:
         """The basis of a random effect and its groups."""
-        block, basis = self.block(bar.effects)
+        block, values = self.block(bar.effects)
         if bar.diagonal:
             _check_factors(bar, block, self.columns.text)
         grouping, codes = group_rows(bar.group_names, self.columns)
@@ -220,7 +234,7 @@ class _Fit:
             label=str(bar),
             group=bar.group,
             names=block.names,
-            basis=basis,
+            basis=block.assemble(values, len(self.columns)),
             codes=codes,
             levels=grouping.labels,
             diagonal=bar.diagonal,

@@ -88,7 +88,7 @@ def held_by_fixed(design: Design, term: RandomDesign) -> str | None:
 
 def held_columns(design: Design, term: RandomDesign) -> tuple[int, ...]:
     """Columns of the basis of a random effect that are, in each of its groups, combinations of the fixed effects."""
-    return tuple(j for j, column in enumerate(term.basis.T) if _spanned(design.X, term, column))
+    return tuple(j for j, column in enumerate(term.basis.T) if _spanned(design, term, column))
 
 
 def beside_held(design: Design) -> Array | None:
@@ -106,13 +106,21 @@ def beside_held(design: Design) -> Array | None:
     return np.hstack([design.X, *blocks]) if blocks else None
 
 
-def _spanned(X: Array, term: RandomDesign, column: Array) -> bool:
-    """Whether a column, in each of the groups, is a combination of the columns of X."""
-    levels = len(term.levels)
-    if levels > X.shape[1]:
+def _spanned(design: Design, term: RandomDesign, column: Array) -> bool:
+    """Whether a column, in each of the groups, is a combination of the fixed ones: a function of the rows of X."""
+    levels, row, size = len(term.levels), design.row, len(design.distinct)
+    if levels > design.distinct.shape[1]:
         return False
-    groups = np.zeros((len(X), levels))
-    groups[np.arange(len(X)), term.codes] = column
+    first = np.zeros(size, dtype=np.intp)
+    first[row[::-1]] = np.arange(len(row))[::-1]
+    if not np.array_equal(term.codes[first][row], term.codes):
+        return False
+    if np.abs(column - column[first][row]).max() > _TOLERANCE * np.abs(column).max():
+        return False
+    root = np.sqrt(np.bincount(row, minlength=size))[:, None]
+    groups = np.zeros((size, levels))
+    groups[np.arange(size), term.codes[first]] = column[first]
+    X, groups = design.distinct * root, groups * root
     U, d, _ = np.linalg.svd(X / np.maximum(np.linalg.norm(X, axis=0), np.finfo(float).tiny), full_matrices=False)
     U = U[:, d > _TOLERANCE * d[0]]
     rest = groups - U @ (U.T @ groups)

@@ -227,10 +227,10 @@ class LmmFit(Verbs):
     @cached_property
     def _aliasing(self) -> Array:
         """``(rank, aliased)`` coefficients that express the dropped columns by the kept ones."""
-        X = self.design.X
+        X = self.design.distinct
         dropped = np.setdiff1d(np.arange(X.shape[1]), self.problem.kept)
-        root = np.sqrt(self.cells.n * self.cells.weight)[:, None]
-        return np.linalg.lstsq(X[:, self.problem.kept] * root, X[:, dropped] * root, rcond=None)[0]
+        root = np.sqrt(np.bincount(self.design.row, self.cells.n * self.cells.weight, len(X)))[:, None]
+        return np.asarray(np.linalg.lstsq(X[:, self.problem.kept] * root, X[:, dropped] * root, rcond=None)[0])
 
     def _functions(self, L: Array) -> Array:
         """Coefficients of linear functions, one row each, over all columns of the design."""
@@ -540,17 +540,19 @@ class LmmFit(Verbs):
             )
         from lmemtest.model.fitting import fit_cells
 
-        same = cells is None or cells.frame is self.cells.frame
+        same, restarts = cells is None or cells.frame is self.cells.frame, None if cells is None else 0
         return fit_cells(
             self.formula,
-            self.design if cells is None or same else build_design(self.design.parsed, cells.frame, cells.n),
+            self.design
+            if cells is None or same
+            else build_design(self.design.parsed, cells.frame, cells.n, cells.coded),
             self.cells if cells is None else cells,
             data=self.data,
             weights=self.weights,
             dispersion=self.dispersion,
             reml=self.reml if reml is None else check_flag(reml, "reml"),
             start=start,
-            restarts=0 if cells is not None else None,
+            restarts=restarts,
         )
 
     # -- words --------------------------------------------------------------------------------------------------

@@ -134,7 +134,7 @@ def fit_lmm(
         transform=parsed.response_transform,
         weights=weights,
     )
-    design = build_design(parsed, cells.frame, cells.n)
+    design = build_design(parsed, cells.frame, cells.n, cells.coded)
     return fit_cells(
         formula,
         design,
@@ -167,8 +167,9 @@ def fit_cells(
         with one_blas_thread():
             problem = build_problem(
                 engine_terms(design),
-                design.X,
+                design.distinct,
                 cells.mean - design.offset,
+                rows=design.row,
                 n=cells.n,
                 weight=cells.weight,
                 ss=cells.ss,

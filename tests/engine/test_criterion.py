@@ -10,8 +10,9 @@ from lmemtest.engine import blocks
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm, group_terms, split_chain
 from lmemtest.engine.cross import DenseCross, SparseCross
+from lmemtest.engine.fixed import independent_columns
 from lmemtest.engine.information import average_information
-from lmemtest.engine.problem import build_problem, independent_columns
+from lmemtest.engine.problem import build_problem
 from lmemtest.errors import DesignError
 
 

@@ -232,7 +232,7 @@ def _sliced(design: Any, left: BoolArray) -> Any:
         occurs = np.bincount(codes, minlength=len(term.levels)) > 0
         levels = tuple(level for level, there in zip(term.levels, occurs, strict=True) if there)
         random.append(replace(term, basis=term.basis[left], codes=(np.cumsum(occurs) - 1)[codes], levels=levels))
-    return replace(design, X=design.X[left], offset=design.offset[left], random=tuple(random))
+    return replace(design, row=design.row[left], offset=design.offset[left], random=tuple(random))
 
 
 def _lost_terms(whole: Any, part: Any) -> tuple[int, ...]:

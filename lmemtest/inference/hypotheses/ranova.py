@@ -172,7 +172,7 @@ def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
     cells = fit.cells
     return fit_cells(
         str(parsed),
-        build_design(parsed, cells.frame, cells.n),
+        build_design(parsed, cells.frame, cells.n, cells.coded),
         cells,
         data=fit.data,
         weights=fit.weights,

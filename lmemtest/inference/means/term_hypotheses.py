@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.engine.problem import independent_columns
+from lmemtest.engine.fixed import independent_columns
 from lmemtest.formula.coding import Coding
 from lmemtest.formula.columns import Columns
 
