@@ -11,6 +11,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "data": ["datasets"],
         "data.readers": ["read_runs"],
         "data.runs": ["Runs"],
+        "data.trajectories": ["trajectories"],
         "inference.hypotheses.glrt": ["glrt"],
         "inference.hypotheses.permutation": ["permutation_test"],
         "inference.power.components": ["VarianceComponents"],

@@ -125,7 +125,7 @@ def aggregate(
     # What is in memory goes to pandas column by column: where most rows are cells, grouping by the codes of
     # columns takes a fifth of the time of polars' group-by and a tenth of Arrow's.
     if not table.implementation.is_pandas() and (transform is not None or isinstance(table, nw.DataFrame)):
-        table = nw.from_native(_collected(table.select(*dict.fromkeys([*keys, score]))))
+        table = nw.from_native(collected(table.select(*dict.fromkeys([*keys, score]))))
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         native: pd.DataFrame = table.to_native()
         scores = as_float(native[score])
@@ -326,7 +326,7 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
     finite = selected.with_columns(good=nw.col("y").is_finite().fill_null(False))
     finite = finite.with_columns(nw.when(nw.col("good")).then(nw.col("y")).alias("y"), nw.col("good").cast(nw.Int64))
 
-    out = _collected(_grouped(finite, names))
+    out = collected(_grouped(finite, names))
     if not len(out) or (not keys and not out["n"].sum()):
         raise DataError("The table has no rows.")
     n, valid, low, high = (as_float(out[name]) for name in ("n", "valid", "low", "high"))
@@ -338,7 +338,7 @@ def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequ
         shift = nw.col("y").min().over(*names)
         centred = finite.with_columns(shift=shift).with_columns(y=nw.col("y") - nw.col("shift"))
         extra = [nw.col("shift").min().alias("shift")]
-        out = _collected(_grouped(centred, names, extra))
+        out = collected(_grouped(centred, names, extra))
         n, valid, low = (as_float(out[name]) for name in ("n", "valid", "shift"))
         high = low + as_float(out["high"])
         mean, ss = low + as_float(out["mean"]), as_float(out["variance"]) * valid
@@ -371,12 +371,12 @@ def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         values = table.to_native()[column]
     else:
-        values = _collected(table.select(nw.col(column)).unique())[column]
+        values = collected(table.select(nw.col(column)).unique())[column]
     _, levels = column_codes(values.dropna())
     return tuple(pd.Series(levels).tolist())
 
 
-def _collected(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> pd.DataFrame:
+def collected(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> pd.DataFrame:
     """As pandas, with the categories of an Enum column in their declared order."""
     schema = frame.collect_schema()  # of the query: collecting may forget the categories of an Enum
     if isinstance(frame, nw.LazyFrame):  # few rows: plain text, as Arrow before 16 cannot hand on small codes

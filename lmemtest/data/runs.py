@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from lmemtest.data.normalise import Scale
     from lmemtest.studies.checks.findings import RunsCheck
 
-__all__ = ["DIRECTIONS", "Runs", "with_scale"]
+__all__ = ["DIRECTIONS", "REQUIRED", "Runs", "check_direction", "with_notes", "with_scale"]
 
 
 class _Required:
@@ -42,7 +42,7 @@ class _Required:
 
 
 DIRECTIONS = ("minimize", "maximize")  # Optuna's words
-_REQUIRED: Any = _Required()
+REQUIRED: Any = _Required()
 _NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
 _SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
 
@@ -90,6 +90,8 @@ class Runs:
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
         ``direction``), and the columns within which it was normalised (``by``). None for a score as measured.
+    notes : tuple of str
+        How `trajectories` made these rows of a log; empty for a table as given, and for runs made of others.
     n_rows : int
         Its number of rows.
     algorithms : tuple
@@ -115,7 +117,7 @@ class Runs:
 
     frame: Any
     score: str = field(kw_only=True)
-    direction: Literal["minimize", "maximize"] = field(kw_only=True, default=_REQUIRED)
+    direction: Literal["minimize", "maximize"] = field(kw_only=True, default=REQUIRED)
     algorithm: str = field(kw_only=True)
     benchmark: str | None = field(kw_only=True, default=None)
     seed: str | None = field(kw_only=True, default=None)
@@ -124,12 +126,13 @@ class Runs:
     ignore: tuple[str, ...] = field(kw_only=True, default=())
     seed_shared: bool = field(kw_only=True, default=True)
     scale: Scale | None = field(init=False, default=None)
+    notes: tuple[str, ...] = field(init=False, default=())
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
     study: Study = field(init=False)
 
     def __post_init__(self) -> None:
-        _check_direction(self.direction)
+        check_direction(self.direction)
         for name in ("metafeatures", "ignore"):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
@@ -148,7 +151,7 @@ class Runs:
         cls,
         frame: Any,
         *,
-        direction: Literal["minimize", "maximize"] = _REQUIRED,
+        direction: Literal["minimize", "maximize"] = REQUIRED,
         score: str = "score",
         algorithm: str = "algorithm",
         benchmark: str | None = None,
@@ -204,7 +207,7 @@ class Runs:
         """
         from lmemtest.data.wide import lengthened
 
-        _check_direction(direction)
+        check_direction(direction)
         others: dict[str, Any] = {"seed": seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
         table, rows = lengthened(
@@ -523,7 +526,7 @@ class Runs:
         rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
         size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
         title = f"Runs: {size}, {self.direction} {self.score}"
-        return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]))
+        return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]), notes=self.notes)
 
     def _with(self, frame: Any) -> Runs:
         return with_scale(Runs(frame, **self.roles()), self.scale)
@@ -535,6 +538,7 @@ class Runs:
             _set(runs, name, value)
         _set(runs, "frame", frame)
         _set(runs, "scale", self.scale)
+        _set(runs, "notes", ())
         _set(runs, "study", Study(runs, groups))
         _set(runs, "n_rows", self.n_rows if groups is None else int(groups.n.sum()))
         if not runs.n_rows:
@@ -558,12 +562,19 @@ def with_scale(runs: Runs, scale: Scale | None) -> Runs:
     return runs
 
 
+def with_notes(runs: Runs, notes: Sequence[str]) -> Runs:
+    """New runs, which say how they were made."""
+    _set(runs, "notes", tuple(notes))
+    return runs
+
+
 def _set(runs: Runs, name: str, value: Any) -> None:
     object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
 
 
-def _check_direction(direction: Any) -> None:
-    if direction is _REQUIRED:
+def check_direction(direction: Any) -> None:
+    """Refuse a direction that is not given, or is none."""
+    if direction is REQUIRED:
         raise ArgumentError(
             "direction is required: direction='minimize' if a low score is good (a loss, a regret), "
             "direction='maximize' if a high one is (an accuracy). It decides which algorithm is called better, "

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-__all__ = ["at_budgets", "best_so_far", "checked_budgets", "last_rows"]
+__all__ = ["at_budgets", "best_so_far", "check_budgets", "checked_budgets", "last_rows"]
 
 
 def best_so_far(runs: Runs, name: str | None) -> Runs:
@@ -81,17 +81,23 @@ def checked_budgets(runs: Runs, budgets: Iterable[float]) -> np.ndarray:
     """Wanted budgets, each once, in rising order."""
     if runs.budget is None:
         raise ArgumentError("budgets needs runs with a budget: Runs(..., budget=...).")
-    if isinstance(budgets, (str, bytes)):
-        raise ArgumentError(f"budgets must be numbers, got {budgets!r}.")
-    try:
-        values = np.unique(np.asarray(list(budgets), dtype=float))
-    except (TypeError, ValueError):
-        raise ArgumentError(f"budgets must be numbers, got {budgets!r}.") from None
-    if not len(values) or not np.isfinite(values).all():
-        raise ArgumentError(f"budgets must be one or more finite numbers, got {budgets!r}.")
+    values = check_budgets(budgets)
     levels = runs.levels(runs.budget)
     if not all(isinstance(level, numbers.Real) for level in levels):
         raise ArgumentError(f"budgets needs a budget in numbers, but {runs.budget!r} holds {levels[0]!r}.")
+    return values
+
+
+def check_budgets(budgets: Iterable[float], argument: str = "budgets") -> np.ndarray:
+    """Finite numbers, each once, in rising order."""
+    if isinstance(budgets, (str, bytes)):
+        raise ArgumentError(f"{argument} must be numbers, got {budgets!r}.")
+    try:
+        values = np.unique(np.asarray(list(budgets), dtype=float))
+    except (TypeError, ValueError):
+        raise ArgumentError(f"{argument} must be numbers, got {budgets!r}.") from None
+    if not len(values) or not np.isfinite(values).all():
+        raise ArgumentError(f"{argument} must be one or more finite numbers, got {budgets!r}.")
     return values
 
 

@@ -216,6 +216,10 @@ def calls() -> dict[str, Call]:
             lt.tuning.risk,
             {"trials": trials(), "hyperparameter": "depth", "values": "1", "score": "loss", "direction": "minimize"},
         ),
+        "trajectories": (
+            lt.trajectories,
+            {"logs": table(), "time": "budget", "run": ["seed", "prior"], "benchmark": "task", **roles},
+        ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
     }
 

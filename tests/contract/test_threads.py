@@ -21,8 +21,8 @@ import lmemtest as lt
 from lmemtest import _threads
 from lmemtest._threads import one_blas_thread
 
-# fit_lmm has the guard inside (its warnings point to the caller's line); read_runs computes nothing.
-GUARDED_OTHERWISE = {"fit_lmm", "read_runs"}
+# fit_lmm has the guard inside (its warnings point to the caller's line); read_runs and trajectories have no matrices.
+GUARDED_OTHERWISE = {"fit_lmm", "read_runs", "trajectories"}
 
 SEARCHES = ("minimize", "minimize_scalar", "brentq", "root_scalar", "least_squares", "linprog", "nnls", "root")
 FACTORISATIONS = ("eigh", "eigvalsh", "svd", "qr", "cholesky", "solve", "lstsq", "inv", "pinv")

@@ -325,14 +325,14 @@ def test_the_callers_frame_is_not_written_to(frame: pd.DataFrame) -> None:
 def test_a_lazy_table_is_only_asked_for_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = pl.LazyFrame({"g": ["a", "b"] * 500, "y": np.arange(1000.0)})
     sizes = []
-    collected = module._collected
+    collected = module.collected
 
     def spy(frame: Any) -> pd.DataFrame:
         out = collected(frame)
         sizes.append(len(out))
         return out
 
-    monkeypatch.setattr(module, "_collected", spy)
+    monkeypatch.setattr(module, "collected", spy)
     compress(lazy, ["g"], score="y")
     assert sizes == [2]
 
