@@ -6,16 +6,17 @@ import functools
 import importlib
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest._table import ResultTable
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.studies.outperforming.over_benchmarks import over_benchmarks
-from lmemtest.studies.outperforming.verdict import MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT
-from lmemtest.words import joined, percent
+from lmemtest.studies.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
+from lmemtest.words import MISSING, joined, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 TITLE = "Probability of outperforming"
 GAMMA = 0.75  # Bouthillier et al. (2021)
+MOST_SAID = 6  # sentences in front of everything
 MOST_PAIRS = 40  # rows of a figure that are still read
 OTHERS = 12  # algorithms that a report compares with the best one: those that come next
 NAMES = 12  # in a sentence
@@ -45,9 +47,17 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     return Document(
         title=found.title,
         subtitle=found.facts[0],
-        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
+        lead=(paragraph(head), *_listed(rest)),
         sections=tuple(sections),
         generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
+    )
+
+
+def _listed(texts: list[str]) -> tuple[Block, ...]:
+    """A list, folded where it is long."""
+    bullets = Bullets(tuple((text,) for text in texts))
+    return (
+        (Fold(f"All {len(texts)} pairs in words", (bullets,)) if len(texts) > MOST_SAID else bullets,) if texts else ()
     )
 
 
@@ -57,7 +67,7 @@ _FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
 def _figure(found: OutperformingOverBenchmarks, said: str) -> tuple[Block, ...]:
     if len(found.table) > MOST_PAIRS:
         return ()
-    caption = f"{found.title}: {found.band}; dashed line: gamma = {found.gamma_adjusted:.3g}."
+    caption = f"{found.title}; the dashed line is gamma = {found.gamma_adjusted:.3g}."
     return (figure(found.plot, alt=f"{found.title}. {said}", caption=(caption,)),)
 
 
@@ -75,9 +85,11 @@ def outperforming_section(analysis: Analysis) -> Section | None:
         return None
     shown = found.table.set_index("right").loc[[name for name in others if name in set(found.table["right"])]]
     count = len(analysis.separation.levels)
-    among = "all others" if count == len(others) + 1 else f"the next {len(others)} of {count}"
+    among = (
+        "each other algorithm" if count == len(others) + 1 else f"each of the next {len(others)} of {count} algorithms"
+    )
     text = (
-        f"How often is a single run of {best}, which has the best mean, better than one of {among} on the same "
+        f"How often is a single run of {best}, which has the best mean, better than a run of {among} on the same "
         f"benchmark{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
     )
     drawn = _figure(found, _conclusions(best, shown))
@@ -114,7 +126,7 @@ def _compared(analysis: Analysis, names: tuple[str, ...]) -> tuple[Outperforming
 def _conclusions(best: str, shown: pd.DataFrame) -> str:
     """For whom each of the three conclusions holds."""
     parts = []
-    for conclusion in (MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT):
+    for conclusion in CONCLUSIONS:
         names = shown.index[shown["conclusion"] == conclusion]
         if len(names):
             parts.append(f"{conclusion} against {joined(list(names), most=NAMES)}")
@@ -148,13 +160,15 @@ def _beside_means(analysis: Analysis, best: str, shown: pd.DataFrame) -> Block:
 
 def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -> ResultTable:
     interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
+    ends = zip(shown["ci_low"], shown["ci_high"], strict=True)
     frame = pd.DataFrame(
         {
             f"{best} over": shown.index,
             "pairs" if found.paired else "comparisons": shown["n_pairs"].to_numpy(),
             "probability": shown["estimate"].to_numpy(),
-            f"{interval} low": shown["ci_low"].to_numpy(),
-            f"{interval} high": shown["ci_high"].to_numpy(),
+            interval: [
+                MISSING if np.isnan(low) else f"{written(low, '.3f')} to {written(high, '.3f')}" for low, high in ends
+            ],
         }
     )
     if "risk_difference" in shown:
@@ -162,7 +176,7 @@ def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -
     frame["conclusion"] = shown["conclusion"].to_numpy()
     if shown["n_benchmarks"].max() > 1:
         frame["better on"] = [f"{u} of {n}" for u, n in zip(shown["better_on"], shown["n_benchmarks"], strict=True)]
-    formats = dict.fromkeys([*frame.columns[2:5], "difference of the shares"], ".3f")
+    formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
     replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
     notes = (*found.facts, *([replicated] if "better on" in frame else []), *found.notes)
     return ResultTable(f"Probability that a run of {best} is better", frame, notes, formats)

@@ -38,6 +38,7 @@ RULES = ("single", "average", "t_test", "outperforming", "oracle")
 ESTIMATORS = ("ideal", "biased")
 THRESHOLD = 1.9952  # standard deviations of a run: of the improvements that the paper found published
 PROBABILITIES = (0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95, 0.99)
+FALSE_NEGATIVES = ("false_negatives", "false_negatives_beyond", "false_negatives_overall")
 _AT_ONCE = 2_000_000  # differences in memory
 
 
@@ -52,7 +53,8 @@ class DecisionRules(Result):
         ``se`` of the simulation.
     errors : pandas.DataFrame
         One row per estimator and rule: ``false_positives``, the rate at P = 0.5; ``false_negatives``, one less the rate
-        at P = gamma; ``false_negatives_beyond``, the mean of that over the probabilities from gamma on.
+        at P = gamma; ``false_negatives_beyond``, the mean of that over the probabilities from gamma on;
+        ``false_negatives_overall``, over all above 0.5, each P alike (trapezoidal rule up to the highest one).
     n_runs : int
         Pairs of runs in a study.
     gamma, alpha : float
@@ -68,7 +70,7 @@ class DecisionRules(Result):
 
     figure: ClassVar[str | None] = "decision_rules_plot"
     parts: ClassVar[dict[str, str]] = {"errors": "errors", "table": "table"}
-    formats = dict.fromkeys(["rate", "se", "false_positives", "false_negatives", "false_negatives_beyond"], ".3f")
+    formats = dict.fromkeys(["rate", "se", "false_positives", *FALSE_NEGATIVES], ".3f")
 
     table: pd.DataFrame
     errors: pd.DataFrame
@@ -233,7 +235,9 @@ def _errors(table: pd.DataFrame, gamma: float) -> pd.DataFrame:
     rows = []
     for (estimator, rule), part in table.groupby(["estimator", "rule"], sort=False):
         p, rate = part["probability"].to_numpy(), part["rate"].to_numpy()
-        beyond = ~below(p, gamma)
-        rows.append((estimator, rule, rate[p == 0.5][0], 1.0 - rate[p == gamma][0], 1.0 - rate[beyond].mean()))
-    columns = ["estimator", "rule", "false_positives", "false_negatives", "false_negatives_beyond"]
+        beyond, above = ~below(p, gamma), ~below(p, 0.5)
+        overall = float(np.trapezoid(1.0 - rate[above], p[above]) / np.ptp(p[above]))
+        missed = (1.0 - rate[p == gamma][0], 1.0 - rate[beyond].mean(), overall)
+        rows.append((estimator, rule, rate[p == 0.5][0], *missed))
+    columns = ["estimator", "rule", "false_positives", *FALSE_NEGATIVES]
     return pd.DataFrame(rows, columns=columns)

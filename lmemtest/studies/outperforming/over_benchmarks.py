@@ -16,7 +16,7 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, together
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.studies.outperforming.sample_size import adjusted_gamma
-from lmemtest.studies.outperforming.verdict import conclusion, meaning
+from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusion, meaning
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.words import counted, listed, percent, suggest
 
@@ -101,26 +101,42 @@ class OutperformingOverBenchmarks(Result):
         )
 
     def sentences(self) -> tuple[str, ...]:
-        """Two sentences per pair: the conclusion, and the number of benchmarks; with one pair what it means."""
-        out = []
-        level = percent(1.0 - self.alpha_adjusted)
-        for row in self.table.to_dict("records"):
-            left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
-            ends = f"{level} interval {written(low, '.2f')} to {written(high, '.2f')}"
-            out.append(
-                f"A run of {left} is better than one of {right} on the same benchmark with probability "
-                f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}."
-            )
-            if row["n_benchmarks"] > 1:
-                count = counted(row["n_benchmarks"], "benchmark")
-                found = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
-                none = f"{left} cannot be counted as better than {right} on any number of {count}"
-                out.append(f"{found if row['better_on'] else none} (partial conjunction).")
-        if len(self.table) == 1:
-            only = self.table.iloc[0]
-            names = str(only["left"]), str(only["right"])
-            out.extend(meaning(only["conclusion"], only["ci_high"], self.gamma_adjusted, *names))
-        return tuple(out)
+        """Of a pair: the conclusion, the number of benchmarks, what it means. Of several: a headline, and each pair."""
+        if len(self.table) > 1:
+            return (self._headline(), *(f"{'; '.join(self._of_pair(row))}." for _, row in self.table.iterrows()))
+        row = self.table.iloc[0]
+        first, *replicated = self._of_pair(row)
+        names = str(row["left"]), str(row["right"])
+        return (
+            f"{first}.",
+            *(f"{clause} (partial conjunction)." for clause in replicated),
+            *meaning(row["conclusion"], row["ci_high"], self.gamma_adjusted, *names),
+        )
+
+    def _headline(self) -> str:
+        """How many pairs have which conclusion."""
+        found = [(name, int((self.table["conclusion"] == name).sum())) for name in CONCLUSIONS]
+        parts = [f"{name} in {count}" for name, count in found if count]
+        turned = int(below(self.table["ci_high"].to_numpy(), 0.5).sum())
+        second = f"; in {turned} the second is significantly more often better" if turned else ""
+        return f"Of {len(self.table)} pairs of algorithms, the advantage of the first is {', '.join(parts)}{second}."
+
+    def _of_pair(self, row: pd.Series[Any]) -> list[str]:
+        """The conclusion, and on how many benchmarks it holds."""
+        left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
+        ends = f"{percent(1.0 - self.alpha_adjusted)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+        said = [
+            f"A run of {left} is better than one of {right} on the same benchmark with probability "
+            f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
+        ]
+        if row["n_benchmarks"] > 1:
+            count = counted(row["n_benchmarks"], "benchmark")
+            found = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
+            none = f"{left} cannot be counted as better than {right} on any number of {count}"
+            said.append(found if row["better_on"] else none)
+        if len(self.table) > 1 and below(high, 0.5):
+            return [said[0], f"{right} is significantly more often better"]
+        return said
 
 
 def over_benchmarks(

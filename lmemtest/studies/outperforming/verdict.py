@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 NOT_SIGNIFICANT = "not significant"
 NOT_MEANINGFUL = "significant but not meaningful"
 MEANINGFUL = "significant and meaningful"
+CONCLUSIONS = (MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT)
 
 
 def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:

@@ -154,6 +154,19 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
     assert "Clopper and Pearson's of as many wins" in " ".join(found.notes)
 
 
+def test_a_control_that_is_worse_is_said_to_be():
+    frame = table(algorithms="ABC", spread=0.1)
+    frame["acc"] += 1.5 * (frame["algorithm"] == "A")
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), control="B")
+    assert (found.table["ci_high"] < 0.5).tolist() == [True, False]
+    head, first, _ = found.sentences()
+    assert head == (
+        "Of 2 pairs of algorithms, the advantage of the first is not significant in 2; in 1 the second is "
+        "significantly more often better."
+    )
+    assert first.endswith("not significant; A is significantly more often better.")
+
+
 def test_right_or_wrong_answers_have_a_risk_difference():
     frame = table()
     frame["acc"] = (frame["acc"] > 0.3).astype(int)
