@@ -4,8 +4,11 @@ The model is ``y = X b + sum_j Z_j u_j + e`` with ``u_j ~ N(0, s2 Sigma_j)`` per
 ``e ~ N(0, s2 / w)``; ``Sigma_j = L_j L_j'`` and theta stacks the lower triangles of the ``L_j``.
 
 =============  =================================================================================
-blocks         terms and cells -> blocked cross-products of [Z X y]
-cross          cross-products between a grouping factor and the dense remainder (dense or sparse)
+blocks         terms, and the blocks of columns that are eliminated together
+structure      which blocks in which order: independent parts of the table, chosen by counted cost
+products       terms and cells -> blocked cross-products of [Z X y]
+cross          cross-products between a block and the dense remainder (dense or sparse)
+alike          parts that differ in their scores only, factored once
 strata         the same kept per stratum, for a residual variance of each
 triangular     solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
@@ -19,6 +22,7 @@ start          where the search begins: variances from moments
 optimize       trust-region Newton search with a certificate
 ddf            covariance of the variances, Satterthwaite degrees of freedom
 error_slopes   how errors of estimates and predictions change with the covariance parameters
+projected      cross-products of the random effects seen through P
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
 profile        the criterion with one parameter held, and its minimiser
 profile_path   follows that parameter to the ends of an interval

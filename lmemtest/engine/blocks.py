@@ -1,26 +1,22 @@
-"""Terms and cells -> blocked cross-products of ``[Z X y]``, all that a Gaussian mixed model sees of the data.
+"""Terms, the blocks of columns that are eliminated together, and the cross-products of ``[Z X y]`` by block.
 
-Terms that share their grouping factor form one `Block`: ``q`` levels of ``K`` columns. The block with the
-most columns leads and stays block-diagonal; every further block in which all leading blocks are nested
-(runs in seeds in benchmarks) stays block-diagonal after their elimination and joins the *chain*. What
-remains is the dense *tail*, which together with ``[X y]`` forms the remainder ``B``.
+A `Block` has ``q`` groups of ``K`` columns each, and columns of different groups have no cell in common. The levels of
+one grouping factor make up such a block, and so do all levels within independent parts of the table: if every factor is
+nested in the benchmarks, a block has the benchmarks as its groups and all levels within a benchmark as its columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import accumulate, combinations_with_replacement, pairwise
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from lmemtest.engine.cross import Array, Cross, DenseCross, Index, SparseCross, SparsePattern, prefer_sparse
-from lmemtest.errors import DesignError
-
-_MAX_TAIL = 20_000  # columns; its square in doubles is 3.2 GB
-_SPARSE_FROM = 200_000  # elements; below it the dense form always wins
+from lmemtest.engine.cross import Array, Cross, Index
 
 
 class Shape(NamedTuple):
@@ -54,40 +50,106 @@ class RandomTerm:
 
 
 @dataclass(frozen=True)
-class Block:
-    """All terms of one grouping factor; ``members`` are their positions in the model."""
+class Member:
+    """A term in a block, with up to ``r`` of its levels in each group, side by side."""
 
-    members: tuple[int, ...]
-    basis: Array  # (n_cells, K)
-    codes: Index
-    q: int
+    term: int
+    basis: Array  # (n_cells of the block, k)
+    place: Index | int  # (n_cells of the block,) which of the r levels of its group a cell belongs to
+    levels: Index | None  # (q, r) level of the term at each place, -1 where there is none; None: group = level, r = 1
+    start: int  # its first column
 
     @property
-    def K(self) -> int:
+    def k(self) -> int:
         return self.basis.shape[1]
+
+    @property
+    def r(self) -> int:
+        return 1 if self.levels is None else self.levels.shape[1]
+
+    @property
+    def columns(self) -> slice:
+        """All its columns in a group."""
+        return slice(self.start, self.start + self.r * self.k)
+
+    def effect(self, a: int) -> slice:
+        """The columns of one effect: one per level."""
+        return slice(self.start + a, self.start + self.r * self.k, self.k)
+
+    def level_blocks(self, M: Array) -> Array:
+        """Sum over the levels of their parts of a ``(K, K)`` matrix, ``(k, k)``."""
+        own = M[self.columns, self.columns]
+        if self.r == 1:
+            return own
+        return np.asarray(np.einsum("iaib->ab", own.reshape(self.r, self.k, self.r, self.k)))
+
+
+@dataclass(frozen=True)
+class Block:
+    """Columns that are eliminated together: ``q`` groups of ``K`` columns without cells in common."""
+
+    members: tuple[Member, ...]
+    q: int
+    codes: Index  # group of each cell of the block
+    cells: Index | slice = field(default_factory=lambda: slice(None))  # cells of the table that belong to its groups
+    n_cells: int = 0  # of the table, where they are not all
+
+    @cached_property
+    def K(self) -> int:
+        return sum(m.r * m.k for m in self.members)
 
     @property
     def size(self) -> int:
         return self.q * self.K
 
-    def places(self, sizes: Sequence[int]) -> Iterator[tuple[int, slice]]:
-        """Its terms, and their columns in it."""
-        start = 0
-        for i in self.members:
-            yield i, slice(start, start + sizes[i])
-            start += sizes[i]
+    @property
+    def plain(self) -> bool:
+        """Whether its groups are the levels of one grouping factor."""
+        return all(m.levels is None for m in self.members)
+
+    @cached_property
+    def basis(self) -> Array:
+        """Columns of a plain block, ``(n_cells, K)``."""
+        return np.hstack([m.basis for m in self.members])
+
+    def times(self, u: Array) -> Array:
+        """``Z u`` at all cells of the table for ``(q, K)`` effects."""
+        out = np.zeros(self.n_cells or len(self.codes))
+        for m in self.members:
+            own = u[:, m.columns].reshape(self.q * m.r, m.k)
+            out[self.cells] += np.einsum("nk,nk->n", m.basis, own[self.codes * m.r + m.place])
+        return out
+
+    def spread(self, matrices: Sequence[Array]) -> Array:
+        """``(K, K)`` block-diagonal matrix with each term's ``(k, k)`` matrix at each of its levels."""
+        if len(self.members) == 1 and self.members[0].r == 1:
+            return matrices[self.members[0].term]
+        out = np.zeros((self.K, self.K))
+        for m in self.members:
+            own = matrices[m.term]
+            for a in range(m.k):
+                for b in range(m.k):
+                    if own[a, b]:
+                        np.fill_diagonal(out[m.effect(a), m.effect(b)], own[a, b])
+        return out
 
 
 @dataclass(frozen=True)
 class Stage:
-    """A chain block with its cross-products: ``A`` with itself, ``E[j]`` with later chain blocks, ``V`` with B."""
+    """A chain block with its cross-products: ``A`` with itself, ``E[j]`` with later chain blocks, ``V`` with B.
+
+    Groups that are alike share one ``A``: it then has one group and stands for ``copies``. ``S`` are further
+    cross-products of such groups with ``y`` alone (see `lmemtest.engine.alike`), the sum of their outer products.
+    """
 
     block: Block
-    A: Array  # (q, K, K)
+    A: Array  # (q, K, K), or (1, K, K) where all groups are alike
     E: dict[int, Array]  # position in the chain -> (q, K, K_j)
-    parent: dict[int, Index]  # position in the chain -> (q,) level of that block
+    parent: dict[int, Index]  # position in the chain -> (q,) group of that block
     indicator: dict[int, sp.csr_matrix]  # position -> (q_j, q), sums children into parents
     V: Cross  # (q, K, m)
+    copies: int = 1
+    S: Array | None = None  # (1, K, K)
 
 
 @dataclass(frozen=True)
@@ -102,16 +164,16 @@ class System:
     ss_within: float
     sum_log_w: float
 
-    @property
+    @cached_property
     def t(self) -> int:
         return sum(b.size for b in self.tail)
 
-    @property
+    @cached_property
     def blocks(self) -> tuple[Block, ...]:
         """Chain blocks, then tail blocks: the order of the Cholesky factors that the sweep takes."""
         return (*(s.block for s in self.chain), *self.tail)
 
-    @property
+    @cached_property
     def tail_rows(self) -> list[slice]:
         """Rows of every tail block in the remainder."""
         ends = [0, *accumulate(b.size for b in self.tail)]
@@ -121,210 +183,40 @@ class System:
         """The tail's rows of a matrix with the rows of the remainder, ``(q, K, c)`` per block."""
         return [M[rows].reshape(b.q, b.K, -1) for rows, b in zip(self.tail_rows, self.tail, strict=True)]
 
+    def places(self, term: int) -> Iterator[tuple[int, Member]]:
+        """The blocks that hold levels of a term."""
+        for b, block in enumerate(self.blocks):
+            for member in block.members:
+                if member.term == term:
+                    yield b, member
 
-def group_terms(terms: Sequence[RandomTerm]) -> tuple[Block, ...]:
-    """Join terms with the same grouping factor; most columns first."""
-    groups: list[list[int]] = []
-    for i, term in enumerate(terms):
-        for group in groups:
-            if np.array_equal(terms[group[0]].codes, term.codes):
-                group.append(i)
-                break
-        else:
-            groups.append([i])
-    blocks = [
-        Block(
-            members=tuple(g),
-            basis=np.hstack([terms[i].basis for i in g]),
-            codes=terms[g[0]].codes,
-            q=terms[g[0]].n_levels,
-        )
-        for g in groups
-    ]
-    return tuple(sorted(blocks, key=lambda b: -b.size))
+    def by_level(self, by_block: Sequence[Array], n_levels: Sequence[int]) -> list[Array]:
+        """Values of blocks, ``(q, K, ...)``, as values of the levels of the terms, ``(n_levels, k, ...)``."""
+        out: list[Array] = [np.empty(0)] * len(n_levels)
+        for block, values in zip(self.blocks, by_block, strict=True):
+            rest = values.shape[2:]
+            for m in block.members:
+                own = values[:, m.columns]
+                if m.levels is None:
+                    out[m.term] = own
+                    continue
+                if not out[m.term].size:
+                    out[m.term] = np.zeros((n_levels[m.term], m.k, *rest))
+                there = m.levels >= 0
+                out[m.term][m.levels[there]] = own.reshape(block.q, m.r, m.k, *rest)[there]
+        return out
 
-
-def parents(fine: Block, coarse: Block) -> Index | None:
-    """Level of ``coarse`` that holds each level of ``fine``, or None where ``fine`` is not nested in it."""
-    parent = np.zeros(fine.q, dtype=np.intp)
-    parent[fine.codes] = coarse.codes
-    return parent if np.array_equal(parent[fine.codes], coarse.codes) else None
-
-
-def split_chain(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[Block, ...]]:
-    """Blocks that can be eliminated one after the other without fill, and the rest: as few columns as possible.
-
-    A block of few levels with many columns (a variance for each of 20 algorithms in 40 benchmarks) may be larger than
-    the finer one within it (200 seeds), which has to lead all the same.
-    """
-    best: tuple[tuple[Block, ...], tuple[Block, ...]] | None = None
-    for lead in blocks:
-        chain = [lead]
-        for block in sorted((b for b in blocks if b is not lead), key=lambda b: -b.q):
-            if all(parents(earlier, block) is not None for earlier in chain):
-                chain.append(block)
-        tail = tuple(b for b in blocks if not any(b is c for c in chain))
-        if best is None or sum(b.size for b in tail) < sum(b.size for b in best[1]):
-            best = tuple(chain), tail
-    return best or ((), ())
-
-
-def _sum_by(codes: Index, values: Array, q: int) -> Array:
-    """Sum the rows of ``values`` (n, c) by level, ``(q, c)``."""
-    n = len(codes)
-    if values.shape[1] <= 4:
-        return np.stack([np.bincount(codes, weights=c, minlength=q) for c in values.T], axis=1)
-    return sp.csr_matrix((np.ones(n), (codes, np.arange(n))), shape=(q, n)) @ values
-
-
-def _self_products(block: Block, omega: Array) -> Array:
-    """``Z_l' W Z_l`` per level, ``(q, K, K)``."""
-    out = np.empty((block.q, block.K, block.K))
-    for a, b in combinations_with_replacement(range(block.K), 2):
-        out[:, a, b] = np.bincount(block.codes, omega * block.basis[:, a] * block.basis[:, b], block.q)
-        out[:, b, a] = out[:, a, b]
-    return out
-
-
-def _nested_products(fine: Block, coarse: Block, omega: Array) -> Array:
-    """``Z_l' W Z_parent(l)`` per level of ``fine``, ``(q, K, K_coarse)``."""
-    products = (omega[:, None] * fine.basis)[:, :, None] * coarse.basis[:, None, :]
-    return _sum_by(fine.codes, products.reshape(len(omega), -1), fine.q).reshape(fine.q, fine.K, coarse.K)
-
-
-def _remainder_columns(tail: Sequence[Block]) -> tuple[list[Index], int]:
-    """First remainder column of each cell in each tail block, and their total."""
-    starts, offset = [], 0
-    for block in tail:
-        starts.append(offset + block.codes * block.K)
-        offset += block.size
-    return starts, offset
-
-
-def _pattern(block: Block, tail: Sequence[Block], width: int) -> SparsePattern:
-    """Remainder columns that occur together with each level of ``block``; the last ``width`` always do."""
-    starts, t = _remainder_columns(tail)
-    m = t + width
-    rows = [np.repeat(block.codes, b.K) for b in tail] + [np.repeat(np.arange(block.q), width)]
-    cols = [(s[:, None] + np.arange(b.K)).ravel() for s, b in zip(starts, tail, strict=True)]
-    cols.append(np.tile(np.arange(t, m), block.q))
-    return SparsePattern.of(np.concatenate(rows), np.concatenate(cols), block.q, m)
-
-
-def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list[SparsePattern] | None:
-    """Patterns of the chain where the sparse form is the cheaper one (one form for the whole chain), else None."""
-    m = sum(b.size for b in tail) + width
-    if not tail or sum(b.size for b in chain) * m <= _SPARSE_FROM:
-        return None
-    patterns = [_pattern(block, tail, width) for block in chain]
-    n_pairs = sum(p.n_pairs for p in patterns)
-    return patterns if prefer_sparse(n_pairs, sum(b.size for b in chain), m) else None
-
-
-def _dense_cross(block: Block, tail: Sequence[Block], D: Array, omega: Array) -> Array:
-    """Cross-products of ``block`` with the remainder ``[Z_tail D]``, ``(q, K, m)``."""
-    t = sum(b.size for b in tail)
-    q, K = block.q, block.K
-    weighted = omega[:, None] * block.basis
-    out = np.zeros((q, K, t + D.shape[1]))
-    out[:, :, t:] = _with_columns(block, D, weighted)
-    first = 0
-    for other in tail:
-        flat = block.codes * other.q + other.codes
-        for a in range(K):
-            for b in range(other.K):
-                sums = np.bincount(flat, weighted[:, a] * other.basis[:, b], q * other.q).reshape(q, other.q)
-                out[:, a, first + b : first + other.size : other.K] = sums
-        first += other.size
-    return out
-
-
-def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D: Array, omega: Array) -> SparseCross:
-    """The same at the entries of ``pattern``."""
-    starts, t = _remainder_columns(tail)
-    weighted = omega[:, None] * block.basis
-    nnz, width = len(pattern.row), D.shape[1]
-    values = np.zeros((nnz, block.K))
-    at_columns = pattern.find(np.repeat(np.arange(block.q), width), np.tile(np.arange(t, t + width), block.q))
-    values[at_columns] = _with_columns(block, D, weighted).transpose(0, 2, 1).reshape(-1, block.K)
-    for start, other in zip(starts, tail, strict=True):
-        for b in range(other.K):
-            entries = pattern.find(block.codes, start + b)
-            for a in range(block.K):
-                values[:, a] += np.bincount(entries, weighted[:, a] * other.basis[:, b], nnz)
-    return SparseCross(pattern, values)
-
-
-def _with_columns(block: Block, D: Array, weighted: Array) -> Array:
-    """Cross-products of ``block`` with dense columns, ``(q, K, width)``."""
-    products = (weighted[:, :, None] * D[:, None, :]).reshape(len(D), -1)
-    return _sum_by(block.codes, products, block.q).reshape(block.q, block.K, -1)
-
-
-def _remainder(tail: Sequence[Block], D: Array, omega: Array) -> Array:
-    """``[Z_tail D]' W [Z_tail D]``, dense."""
-    starts, t = _remainder_columns(tail)
-    m = t + D.shape[1]
-    B = np.zeros((m, m))
-    B[t:, t:] = (D * omega[:, None]).T @ D
-    for i, (start, block) in enumerate(zip(starts, tail, strict=True)):
-        values = _dense_cross(block, tail[i:], D, omega)
-        first = start[0] - block.codes[0] * block.K
-        B[first : first + block.size, first:] = values.reshape(block.size, -1)
-        B[first:, first : first + block.size] = values.reshape(block.size, -1).T
-    return B
-
-
-def build_system(
-    terms: Sequence[RandomTerm],
-    X: Array,
-    y: Array,
-    omega: Array,
-    *,
-    n_rows: int,
-    ss_within: float,
-    sum_log_w: float,
-) -> System:
-    """Cross-products of a model: ``X`` (n_cells, p) of full rank, ``y`` the cell means, ``omega`` rows times precision.
-
-    A `DesignError` says where crossed factors would need a dense matrix of more than 20,000 columns. ``ss_within`` is
-    the weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
-    """
-    chain, tail = split_chain(group_terms(terms))
-    D = np.column_stack([X, y])
-    t = sum(b.size for b in tail)
-    if t > _MAX_TAIL:
-        sizes = ", ".join(str(b.q) for b in (*chain, *tail))
-        raise DesignError(
-            f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
-            f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
-        )
-    patterns = _patterns(chain, tail, D.shape[1])
-    stages = []
-    for i, block in enumerate(chain):
-        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain))}
-        parent = {j: p for j, p in later.items() if p is not None}
-        stages.append(
-            Stage(
-                block=block,
-                A=_self_products(block, omega),
-                E={j: _nested_products(block, chain[j], omega) for j in parent},
-                parent=parent,
-                indicator={
-                    j: sp.csr_matrix((np.ones(block.q), (p, np.arange(block.q))), shape=(chain[j].q, block.q))
-                    for j, p in parent.items()
-                },
-                V=_sparse_cross(patterns[i], block, tail, D, omega)
-                if patterns
-                else DenseCross(_dense_cross(block, tail, D, omega)),
-            )
-        )
-    return System(
-        chain=tuple(stages),
-        tail=tail,
-        B=_remainder(tail, D, omega),
-        p=X.shape[1],
-        n_rows=n_rows,
-        ss_within=ss_within,
-        sum_log_w=sum_log_w,
-    )
+    def by_block(self, by_term: Sequence[Array]) -> list[Array]:
+        """The inverse of `by_level`; zero where a group has fewer levels than others."""
+        out = []
+        for block in self.blocks:
+            parts = []
+            for m in block.members:
+                values = by_term[m.term]
+                if m.levels is not None:
+                    rest = values.shape[1:]
+                    values = np.concatenate([values, np.zeros((1, *rest))])[m.levels]
+                    values = values.reshape(block.q, m.r * m.k, *rest[1:])
+                parts.append(values)
+            out.append(parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1))
+        return out

@@ -25,7 +25,7 @@ Index = NDArray[np.intp]
 
 # One gathered element of the sparse path costs about as much as this many flops of a dense product
 # (measured: 6 to 18 ns against 80 Gflop/s), which decides between the two.
-_FLOPS_PER_GATHER = 700.0
+FLOPS_PER_GATHER = 700.0
 # Elements of one padded chunk of the sparse path: 32 MB, so that memory does not grow with the table.
 _CHUNK = 4_000_000
 # Positions of pairs that are kept between evaluations: 400 MB, which saves a third of their time.
@@ -269,4 +269,4 @@ Cross = DenseCross | SparseCross
 
 def prefer_sparse(n_pairs: float, size: int, m: int) -> bool:
     """Whether the sparse form of ``size`` rows by ``m`` columns with ``n_pairs`` products is the cheaper one."""
-    return n_pairs * _FLOPS_PER_GATHER < 6.0 * size * m * m
+    return n_pairs * FLOPS_PER_GATHER < 6.0 * size * m * m

@@ -76,11 +76,7 @@ def theta_slopes(problem: Problem, x: Array, by_term: Sequence[Array], count: in
 
 def by_term(problem: Problem, at: Criterion, by_block: Sequence[Array]) -> list[Array]:
     """Rows of the blocks' levels by term."""
-    out: list[Array] = [np.empty(0)] * len(problem.sizes)
-    for block, values in zip(at.system.blocks, by_block, strict=True):
-        for i, place in block.places(problem.sizes):
-            out[i] = values[:, place]
-    return out
+    return at.system.by_level(by_block, problem.n_levels)
 
 
 def variance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -> Array:
@@ -113,11 +109,8 @@ def _strata_grams(problem: Problem, x: Array, left: Missed) -> Iterator[Array]:
 
 def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
     """Derivatives of the log residual variance, ``(n_free,)``."""
-    z = scores(at)
-    out = []
-    for block, place, dL, L in directions(problem, x):
-        own = z[block][:, place]
-        out.append(-2.0 * float(np.sum((own @ dL) * (own @ L))))
+    z = by_term(problem, at, scores(at))
+    out = [-2.0 * float(np.sum((z[term] @ dL) * (z[term] @ L))) for term, dL, L in directions(problem, x)]
     if problem.strata is not None:
         out += list(problem.strata.directions(problem.split(x)[1], at)[1])
     return np.array(out) / at.r2

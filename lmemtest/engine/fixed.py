@@ -22,7 +22,8 @@ class FixedPart:
     """Weighted least squares on the independent columns: ``X[:, kept] = Q RX`` with ``Q'WQ = I``."""
 
     kept: Index  # (rank,)
-    Q: Array  # (n_cells, rank)
+    Q: Array  # (n_distinct, rank)
+    rows: Index | None  # (n_cells,) the row of Q of each cell; None: its own
     RX: Array  # (rank, rank) upper triangular
     coefficients: Array  # (rank,)
     residual: Array  # (n_cells,)
@@ -45,8 +46,8 @@ def fixed_part(X: Array, rows: Index | None, y: Array, omega: Array) -> FixedPar
     coefficients = sla.solve_triangular(RX, Q.T @ (mean * root))
     fitted, Q = distinct[:, kept] @ coefficients, Q / root[:, None]
     if rows is not None:
-        fitted, Q = fitted[rows], Q[rows]
-    return FixedPart(kept=kept, Q=Q, RX=RX, coefficients=coefficients, residual=y - fitted)
+        fitted = fitted[rows]
+    return FixedPart(kept=kept, Q=Q, rows=rows, RX=RX, coefficients=coefficients, residual=y - fitted)
 
 
 def _decomposed(X: Array) -> tuple[Index, Array, Array]:

@@ -31,6 +31,7 @@ from lmemtest.engine.sweep import (
     congruence,
     full_symmetric,
     into_parents,
+    of_copies,
     transposed,
 )
 from lmemtest.engine.triangular import solve_spd
@@ -38,18 +39,16 @@ from lmemtest.engine.triangular import solve_spd
 
 def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
     """Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
-    n = problem.n_free
-    if not n:
+    if not problem.n_free:
         return np.empty((0, 0))
+    if problem.reduced is not problem and at.system is problem.system:
+        return hessian(problem.reduced, x, problem.reduced.evaluate(x))
     gradients, g = problem.derivatives(x, at)
     here = _Point.of(problem, at)
     factors = problem.unpack(x)
     columns = []
-    terms = [i for i, shape in enumerate(problem.shapes) for _ in range(shape.n_theta)]  # of each element of theta
-    for term, (block, inside, dL, L) in zip(terms, directions(problem, x), strict=True):
-        dSigma = np.zeros((at.system.blocks[block].K,) * 2)
-        dSigma[inside, inside] = dL @ L.T + L @ dL.T
-        slope = here.along({block: dSigma}, None)
+    for term, dL, L in directions(problem, x):
+        slope = here.along(_moving(at.system, term, dL @ L.T + L @ dL.T), None)
         column = _column(problem, x, at, factors, slope)
         own = [2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)]
         column[: problem.n_theta] += th.pack(own, problem.shapes)
@@ -64,6 +63,16 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
             columns.append(column)
     H = np.array(columns)
     return 0.5 * (H + H.T)
+
+
+def _moving(system: System, term: int, dSigma: Array) -> dict[int, Array]:
+    """``dSigma`` of one term as that of the blocks that hold its levels."""
+    out = {}
+    for b, m in system.places(term):
+        own = np.zeros((system.blocks[b].K,) * 2)
+        own[m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
+        out[b] = own
+    return out
 
 
 def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array], slope: _Slope) -> Array:
@@ -180,6 +189,8 @@ class _Point:
                 dV[j] = dV_j.add_children(step.stage.indicator[j], step.stage.parent[j], -children)
             product = V.product(XV)
             dB = _sum(dB, -(product + product.T))
+            if step.stage.S is not None:
+                dB[-1, -1] -= np.vdot(dQ, step.stage.S)
         return moved, dB
 
     def _d_F(self, tail: tuple[slice, Array] | None, dB: Array | None) -> Array:
@@ -243,7 +254,7 @@ class _Point:
                 dH = dH + dYE[k] @ transposed(e)
                 if d.E is not None:
                     dH = dH + here.YE[k] @ transposed(d.E[k])
-            dH = 0.5 * (dH + transposed(dH))
+            dH = of_copies(step.stage, dH, float(dB_bar[-1, -1]))
             sigma[i] = _d_sigma_gradient(step, here, d, dH)
             if i or wanted:
                 Q, H = step.Q, here.H
@@ -252,7 +263,7 @@ class _Point:
                 E_bar.update({(i, k): -Q @ dY for k, dY in dYE.items()})
                 if d.Q is not None:
                     one_side = d.Q @ H @ Q
-                    A_bar[i] = A_bar[i] + d.Q + one_side + transposed(one_side)
+                    A_bar[i] = A_bar[i] + step.stage.copies * d.Q + one_side + transposed(one_side)
                     V_bar[i] = V_bar[i] + here.YV.times(-d.Q)
                     E_bar.update({(i, k): E_bar[i, k] - d.Q @ Y for k, Y in here.YE.items()})
         return Adjoint(sigma=[*sigma, *tail_sigma], A=A_bar, E=E_bar, V=V_bar, B=dB_bar, steps={})
@@ -343,6 +354,6 @@ def _d_sigma_gradient(step: Eliminated, here: Returned, d: _Moved, dH: Array) ->
     dG = -(P @ dH @ transposed(P))
     for dR, dP in moves:
         one_side = dP @ here.H @ transposed(P)
-        dG = dG + dR - one_side - transposed(one_side)
+        dG = dG + step.stage.copies * dR - one_side - transposed(one_side)
     G = dG.sum(axis=0)
     return np.asarray(0.5 * (G + G.T))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.engine.blocks import System
+from lmemtest.engine.blocks import Member, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
@@ -125,27 +125,29 @@ def scores(at: Criterion) -> list[Array]:
     return [c[:, :, 0] for c in [*residual.chain, *system.by_tail_block(residual.remainder)]]
 
 
-def directions(problem: Problem, theta: Array) -> list[tuple[int, slice, Array, Array]]:
-    """Per element of theta: block, columns of its term in the block, ``dL`` and ``L`` of its term."""
-    place = {i: (b, at) for b, block in enumerate(problem.system.blocks) for i, at in block.places(problem.sizes)}
+def directions(problem: Problem, x: Array) -> list[tuple[int, Array, Array]]:
+    """Per element of theta: its term, ``dL`` and the term's ``L``."""
     out = []
-    for i, (shape, L) in enumerate(zip(problem.shapes, problem.unpack(theta), strict=True)):
+    for i, (shape, L) in enumerate(zip(problem.shapes, problem.unpack(x), strict=True)):
         for c, r in zip(*free_indices(shape), strict=True):
             dL = np.zeros_like(L)
             dL[r, c] = 1.0
-            out.append((*place[i], dL, L))
+            out.append((i, dL, L))
     return out
 
 
 def average_information(problem: Problem, x: Array, at: Criterion, gradients: Sequence[Array], g: Array) -> Array:
     """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
-    theta, delta = problem.split(x)
-    products, d_r2 = _theta_directions(problem, theta, at)
+    _, delta = problem.split(x)
+    products, d_r2 = _theta_directions(problem, x, at)
     if problem.strata is not None:
         of_strata, d_r2_strata = problem.strata.directions(delta, at)
         products = joined([products, *of_strata], at.system)
         d_r2 = np.append(d_r2, d_r2_strata)
     W = projected_gram(at.system, at.sweep, at.RX, products)
+    if any(stage.S is not None for stage in at.system.chain):
+        W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
+        W, d_r2 = W + W_alone, d_r2 + d_r2_alone
     H = W / at.sigma2 - np.outer(d_r2, d_r2) / (at.m * at.sigma2**2)
     start = 0
     for shape, G in zip(problem.shapes, gradients, strict=True):
@@ -158,20 +160,55 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
     return 0.5 * (H + H.T)
 
 
-def _theta_directions(problem: Problem, theta: Array, at: Criterion) -> tuple[Products, Array]:
+def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[Products, Array]:
     """Cross-products of ``w_i = Z dSigma_i Z'P y`` per element of theta, and ``d r2 / d theta_i``."""
     z = scores(at)
-    steps = directions(problem, theta)
+    steps = directions(problem, x)
     n = len(steps)
     coefficients = [np.zeros((b.q, b.K, n)) for b in at.system.blocks]
-    d_r2 = np.empty(n)
-    for i, (b, place, dL, L) in enumerate(steps):
-        own = z[b][:, place]
-        half = own @ dL
-        coefficients[b][:, place, i] = own @ L @ dL.T + half @ L.T
-        d_r2[i] = -2.0 * float(np.sum(half * (own @ L)))
+    d_r2 = np.zeros(n)
+    for i, (term, dL, L) in enumerate(steps):
+        for b, m in at.system.places(term):
+            q = len(z[b])
+            own = z[b][:, m.columns].reshape(q, m.r, m.k)
+            half = own @ dL
+            coefficients[b][:, m.columns, i] = (own @ L @ dL.T + half @ L.T).reshape(q, -1)
+            d_r2[i] -= 2.0 * float(np.sum(half * (own @ L)))
     found = multiply(at.system, coefficients, np.zeros((at.system.p + 1, n)))
     return replace(found, coefficients=coefficients), d_r2
+
+
+def _of_scores_alone(problem: Problem, x: Array, at: Criterion) -> tuple[Array, Array]:
+    """``w_i'P w_j`` and ``d r2 / d theta_i`` of groups that only the scores distinguish.
+
+    With ``R = A - A Q A`` and ``Z = P S P'``, ``P = I - A Q``, they are ``tr(dSigma_i R dSigma_j Z)`` and
+    ``-tr(dSigma_i Z)``.
+    """
+    steps = directions(problem, x)
+    W, d_r2 = np.zeros((len(steps), len(steps))), np.zeros(len(steps))
+    for step in at.sweep.steps:
+        if step.stage.S is None:
+            continue
+        P = np.eye(step.stage.block.K) - step.A[0] @ step.Q[0]
+        R, Z = P @ step.A[0], P @ step.stage.S[0] @ P.T
+        left, right, own = [], [], []
+        for i, (term, dL, L) in enumerate(steps):
+            for m in (m for m in step.stage.block.members if m.term == term):
+                dSigma = dL @ L.T + L @ dL.T
+                d_r2[i] -= float(np.vdot(dSigma, m.level_blocks(Z)))
+                left.append(_columns_times(R, m, dSigma))
+                right.append(_columns_times(Z, m, dSigma))
+                own.append(i)
+        products = np.array([[np.vdot(r, z.T) for z in right] for r in left])  # tr(R dSigma_j Z dSigma_i)
+        W[np.ix_(own, own)] += products
+    return W, d_r2
+
+
+def _columns_times(M: Array, m: Member, small: Array) -> Array:
+    """``M (I x small)`` at the columns of a member, zero elsewhere, ``(K, K)``."""
+    out = np.zeros_like(M)
+    out[:, m.columns] = (M[:, m.columns].reshape(len(M), m.r, m.k) @ small).reshape(len(M), -1)
+    return out
 
 
 def joined(parts: Sequence[Products], system: System) -> Products:

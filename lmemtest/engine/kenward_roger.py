@@ -12,8 +12,9 @@ numbers remain. With ``M = Z'PZ``, ``N = Z'V^-1X`` and ``n`` rows the expected i
 
     Phi_A = Phi + 2 Phi (sum_rs W_rs N'E_r M E_s N) Phi,    dPhi_r = Phi N'E_r N Phi,    dPhi_V = Phi.
 
-The elements of ``M`` within the largest factor are never formed: there ``M = D - Y Y'`` with ``D`` block-diagonal and
-``Y`` as wide as the other factors, so the cost is that of a dense matrix of the *other* factors' columns.
+The elements of ``M`` among the leading blocks are never formed (see `lmemtest.engine.projected`): there
+``M = D - Y Y'`` with ``D`` block-diagonal and ``Y`` as wide as the other factors, so the cost is that of a dense matrix
+of the *other* factors' columns.
 
 Nothing is divided by ``Sigma``: a variance of zero keeps its derivative, as in R's pbkrtest, so that its uncertainty
 counts and the answer is continuous there.
@@ -21,26 +22,20 @@ counts and the answer is continuous there.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import accumulate, combinations_with_replacement, pairwise
 
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.engine.blocks import Stage, System
-from lmemtest.engine.criterion import Criterion
-from lmemtest.engine.cross import Array, Cross, DenseCross, Index
+from lmemtest.engine.cross import Array
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
-from lmemtest.engine.sweep import Sweep, tail_times
+from lmemtest.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
 from lmemtest.engine.theta import free_indices
 from lmemtest.engine.triangular import solve_lower
-from lmemtest.errors import DesignError
 
-# Elements of the largest array: 1.2 GB.
-_MAX_ELEMENTS = 150_000_000
-# Columns of all factors but the largest: seconds of dense algebra.
-_MAX_COLUMNS = 5_000
 # Eigenvalue of the scaled information below which a direction is not identified (two terms that share a variance).
 _FLAT = 1e-10
 
@@ -137,20 +132,17 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
     bias = np.zeros((p, p))
     W = np.array([[2.0 / information[-1, -1]]])
     if n_random:
-        parts = _parts(system, at)
+        seen = projected(system, at)
         pick = _elements(problem)
-        information[:-1, :-1] = _information(parts, pick)
-        information[:-1, -1] = information[-1, :-1] = np.concatenate(
-            [D @ parts.trace(i).ravel() for i, D in enumerate(pick)]
-        )
+        rows = _slices(pick)
+        information[:-1, :-1] = _information(seen, pick)
+        for part in seen.parts:
+            own, D = rows[part.member.term], pick[part.member.term]
+            information[own, -1] += D @ seen.trace(part).ravel()
+            d_precision[own] += np.tensordot(D, _outer(part.N), 1)
+        information[-1, :-1] = information[:-1, -1]
         W = 2.0 * _pseudo_inverse(information)
-        for i, (rows, D) in enumerate(zip(_slices(pick), pick, strict=True)):
-            N = parts.N[i]
-            d_precision[rows] = np.tensordot(D, np.einsum("lap,lcq->acpq", N, N, optimize=True).reshape(-1, p, p), 1)
-        bias = _bias(parts, pick, W[:-1, :-1])
-        by_term = _term_order(problem)
-        order = np.append(by_term, n_random)
-        W, d_precision = W[np.ix_(order, order)], d_precision[by_term]
+        bias = _bias(seen, pick, W[:-1, :-1])
     root = sla.solve_triangular(problem.RX, solve_lower(at.RX, np.eye(p)).T)  # user's Phi = root root'
     inner = solve_lower(at.RX, np.eye(p))
     sigma2 = at.sigma2 * problem.y_scale**2
@@ -165,156 +157,25 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
     )
 
 
-# ---------------------------------------------------------------------- cross-products seen through V^-1 and P
-
-
-@dataclass(frozen=True)
-class _Parts:
-    """``M = Z'PZ`` and ``N = Z'V^-1X`` by block; the first block is the largest."""
-
-    D: Array  # (q, K, K) block-diagonal part of M in the first block
-    Y: Array  # (q, K, w): M = D - Y Y' in the first block
-    first: Array  # (q, K, w2): M between the first block and the columns of the others
-    rest: Array  # (w2, w2): M between the others
-    N: tuple[Array, ...]  # (q_i, K_i, p) per block
-    sizes: tuple[tuple[int, int], ...]  # (q_i, K_i)
-
-    def columns(self, i: int) -> slice:
-        """Columns of block ``i > 0`` in `rest`."""
-        ends = [0, *accumulate(q * K for q, K in self.sizes[1:])]
-        return slice(ends[i - 1], ends[i])
-
-    def pair(self, i: int, j: int) -> Array:
-        """``M`` between blocks ``i < j``, or ``0 < i = j``, as ``(q_i q_j, K_i K_j)``."""
-        (qi, Ki), (qj, Kj) = self.sizes[i], self.sizes[j]
-        own = self.first[:, :, self.columns(j)] if i == 0 else self.rest[self.columns(i), self.columns(j)]
-        return own.reshape(qi, Ki, qj, Kj).transpose(0, 2, 1, 3).reshape(qi * qj, Ki * Kj)
-
-    def trace(self, i: int) -> Array:
-        """``sum_l M_ll``, ``(K_i, K_i)``."""
-        if i == 0:
-            return self.D.sum(axis=0) - np.einsum("law,lbw->ab", self.Y, self.Y, optimize=True)
-        q, K = self.sizes[i]
-        levels = np.arange(q)
-        own = self.rest[self.columns(i), self.columns(i)].reshape(q, K, q, K)
-        return np.asarray(own[levels, :, levels, :].sum(axis=0), dtype=np.float64)
-
-
-def _parts(system: System, at: Criterion) -> _Parts:
-    _check_size(system)
-    done = at.sweep
-    lead = done.steps[0]
-    blocks = system.blocks[1:]
-    w2 = sum(b.size for b in blocks)
-    q, K = lead.stage.block.q, lead.stage.block.K
-    T0, S = _stacked(system)
-    width = T0.shape[2]
-    # eliminate the first block: everything through (I + Z_1 Sigma_1 Z_1')^-1
-    keep = np.eye(K) - lead.A @ lead.Q
-    D = keep @ lead.A
-    T = (keep @ T0).reshape(q * K, width)
-    S = S - T0.reshape(q * K, width).T @ (lead.Q @ T0).reshape(q * K, width)
-    # then the others: everything through V^-1
-    half = np.empty((q * K, 0))
-    if w2:
-        half, T, S = _through_rest(system, done, T, S)
-    # and the fixed effects: everything through P
-    N1, N2 = T[:, w2:], S[w2:, :w2].T
-    left, right = solve_lower(at.RX, N1.T), solve_lower(at.RX, N2.T)
-    Y = np.hstack([half, left.T]).reshape(q, K, -1)
-    N = [N1.reshape(q, K, -1)]
-    start = 0
-    for b in blocks:
-        N.append(N2[start : start + b.size].reshape(b.q, b.K, -1))
-        start += b.size
-    return _Parts(
-        D=0.5 * (D + D.transpose(0, 2, 1)),
-        Y=Y,
-        first=(T[:, :w2] - left.T @ right).reshape(q, K, w2),
-        rest=S[:w2, :w2] - right.T @ right,
-        N=tuple(N),
-        sizes=tuple((b.q, b.K) for b in system.blocks),
-    )
-
-
-def _through_rest(system: System, done: Sweep, T: Array, S: Array) -> tuple[Array, Array, Array]:
-    """Eliminate all blocks but the first from its cross-products ``T`` with ``[Z_rest X]`` and from theirs, ``S``."""
-    blocks, factors = system.blocks[1:], done.factors[1:]
-    w2 = sum(b.size for b in blocks)
-    scaled = tail_times(blocks, factors, np.ascontiguousarray(S[:w2]), transpose=True)  # Lambda'S
-    inner = tail_times(blocks, factors, np.ascontiguousarray(scaled[:, :w2].T), transpose=True)
-    inner.flat[:: w2 + 1] += 1.0
-    C = sla.cholesky(0.5 * (inner + inner.T), lower=True, check_finite=False)
-    R = solve_lower(C, scaled)
-    half = solve_lower(C, tail_times(blocks, factors, np.ascontiguousarray(T[:, :w2].T), transpose=True)).T
-    return half, T - half @ R, S - R.T @ R
-
-
-def _stacked(system: System) -> tuple[Array, Array]:
-    """Cross-products of the first block, ``(q, K, w)``, and of the others and X, ``(w, w)``, with ``[Z_rest X]``."""
-    chain, p, t = system.chain, system.p, system.t
-    starts = [0, *accumulate(s.block.size for s in chain[1:])]
-    offset = starts[-1]  # first column of the tail
-    width = offset + t + p
-    S = np.zeros((width, width))
-    S[offset:, offset:] = system.B[: t + p, : t + p]
-    T0 = _row_block(chain[0], [-1, *starts], width, offset)
-    for i, stage in enumerate(chain[1:], start=1):
-        size, first = stage.block.size, starts[i - 1]
-        own = _row_block(stage, [-1, *starts], width, offset).reshape(size, width)
-        columns = first + np.arange(size).reshape(stage.block.q, 1, stage.block.K)
-        own[np.arange(size).reshape(stage.block.q, -1, 1), columns] = stage.A
-        S[first : first + size, first:] = own[:, first:]
-        S[first:, first : first + size] = own[:, first:].T
-    return T0, S
-
-
-def _row_block(stage: Stage, starts: list[int], width: int, offset: int) -> Array:
-    """Cross-products of a stage with the later stages of the chain, the tail and X, ``(q, K, width)``."""
-    q, K = stage.block.q, stage.block.K
-    out = np.zeros((q, K, width))
-    for j, e in stage.E.items():
-        columns = starts[j] + stage.parent[j][:, None] * e.shape[2] + np.arange(e.shape[2])
-        out[np.arange(q)[:, None, None], np.arange(K)[None, :, None], columns[:, None, :]] = e
-    out[:, :, offset:] = _dense(stage.V, q, K)[:, :, : width - offset]
-    return out
-
-
-def _dense(cross: Cross, q: int, K: int) -> Array:
-    if isinstance(cross, DenseCross):
-        return cross.values
-    out = np.zeros((q, K, cross.pattern.m))
-    out[cross.pattern.row, :, cross.pattern.col] = cross.values
-    return out
-
-
-def _check_size(system: System) -> None:
-    lead, *others = system.blocks
-    width = sum(b.size for b in others) + system.p
-    elements = max(width**2 * lead.K**2, lead.size * width, *(b.K**4 for b in system.blocks))
-    if width <= _MAX_COLUMNS and elements <= _MAX_ELEMENTS:
-        return
-    sizes = ", ".join(f"{b.q:,} levels x {b.K}" for b in system.blocks)
-    raise DesignError(
-        f"ddf='kenward-roger' needs dense algebra that these random effects ({sizes}) are too large for: the limits "
-        f"are {_MAX_COLUMNS:,} columns beside the largest factor and {_MAX_ELEMENTS:,} numbers in one array. Use "
-        "ddf='satterthwaite', which has no such limit."
-    )
+def _outer(N: Array) -> Array:
+    """``sum_l N_la N_lc'`` at ``(a, c)``, ``(k k, p, p)``."""
+    k, p = N.shape[1:]
+    flat = N.reshape(len(N), k * p)
+    return (flat.T @ flat).reshape(k, p, k, p).transpose(0, 2, 1, 3).reshape(-1, p, p)
 
 
 # ---------------------------------------------------------------------- elements of the covariance matrices
 
 
 def _elements(problem: Problem) -> list[Array]:
-    """Per block ``(n_elements, K^2)``: the symmetric 0-1 matrices of the distinct elements of its terms' ``Sigma``."""
+    """Per term ``(n_elements, k^2)``: the symmetric 0-1 matrices of the distinct elements of its ``Sigma``."""
     out = []
-    for block in problem.system.blocks:
+    for shape in problem.shapes:
         rows = []
-        for i, place in block.places(problem.sizes):
-            for c, r in zip(*free_indices(problem.shapes[i]), strict=True):
-                E = np.zeros((block.K, block.K))
-                E[place, place][[r, c], [c, r]] = 1.0
-                rows.append(E.ravel())
+        for c, r in zip(*free_indices(shape), strict=True):
+            E = np.zeros((shape.k, shape.k))
+            E[[r, c], [c, r]] = 1.0
+            rows.append(E.ravel())
         out.append(np.array(rows))
     return out
 
@@ -324,87 +185,96 @@ def _slices(pick: list[Array]) -> list[slice]:
     return [slice(a, b) for a, b in pairwise(ends)]
 
 
-def _term_order(problem: Problem) -> Index:
-    """Positions of the elements, listed by block, in the order of the model's terms."""
-    members = [i for block in problem.system.blocks for i in block.members]
-    counts = [shape.n_theta for shape in problem.shapes]
-    starts = dict(zip(members, [0, *accumulate(counts[i] for i in members)], strict=False))
-    return np.array([starts[i] + j for i, n in enumerate(counts) for j in range(n)], dtype=np.intp)
+def _regrouped(G: Array, ki: int, kj: int) -> Array:
+    """``[(a, b), (c, d)] -> [(a, c), (b, d)]`` for ``a, c`` in term i and ``b, d`` in term j (and back)."""
+    return G.reshape(ki, kj, ki, kj).transpose(0, 2, 1, 3).reshape(ki * ki, kj * kj)
 
 
-def _regrouped(G: Array, Ki: int, Kj: int) -> Array:
-    """``[(a, b), (c, d)] -> [(a, c), (b, d)]`` for ``a, c`` in block i and ``b, d`` in block j (and back)."""
-    return G.reshape(Ki, Kj, Ki, Kj).transpose(0, 2, 1, 3).reshape(Ki * Ki, Kj * Kj)
+def _pairs(seen: Projected) -> Iterator[tuple[Part, Part]]:
+    """All pairs of parts, every one once, the leading ones first."""
+    return combinations_with_replacement(seen.parts, 2)
 
 
-def _information(parts: _Parts, pick: list[Array]) -> Array:
+def _information(seen: Projected, pick: list[Array]) -> Array:
     """``tr(E_r M E_s M)`` for all pairs of elements."""
     slices = _slices(pick)
-    out = np.empty((slices[-1].stop,) * 2)
-    for i, j in combinations_with_replacement(range(len(pick)), 2):
-        Ki, Kj = parts.sizes[i][1], parts.sizes[j][1]
-        if j == 0:
-            G = _first_information(parts)
+    out = np.zeros((slices[-1].stop,) * 2)
+    grams = {id(part): _gram(part) for part in seen.parts if isinstance(part, LeadingPart)}
+    for one, two in _pairs(seen):
+        i, j = one.member.term, two.member.term
+        ki, kj = one.member.k, two.member.k
+        if isinstance(two, DensePart):
+            F = seen.pair(one, two)
+            G = _regrouped(F.T @ F, ki, kj)
         else:
-            F = parts.pair(i, j)
-            G = _regrouped(F.T @ F, Ki, Kj)
-        out[slices[i], slices[j]] = pick[i] @ G @ pick[j].T
-        out[slices[j], slices[i]] = out[slices[i], slices[j]].T
+            G = grams[id(one)] @ grams[id(two)].T
+            if isinstance(one, LeadingPart) and two.lead is one.lead:
+                D, near = within(one, two)
+                mixed = D.T @ near
+                G += _regrouped(one.lead.copies * (D.T @ D) - mixed - mixed.T, ki, kj)
+        products = pick[i] @ G @ pick[j].T
+        out[slices[i], slices[j]] += products
+        if one is not two:
+            out[slices[j], slices[i]] += products.T
     return out
 
 
-def _first_information(parts: _Parts) -> Array:
-    """``sum_lm M[l, a, m, b] M[l, c, m, d]`` at ``[(a, c), (b, d)]`` within the first block, where ``M = D - Y Y'``."""
-    q, K = parts.sizes[0]
-    D = parts.D.reshape(q, K * K)
-    near = np.einsum("law,lbw->lab", parts.Y, parts.Y, optimize=True).reshape(q, K * K)
-    mixed = D.T @ near
-    gram = _first_gram(parts.Y).reshape(K * K, -1)
-    return _regrouped(D.T @ D - mixed - mixed.T, K, K) + gram @ gram.T
+def _gram(part: LeadingPart) -> Array:
+    """``Y_a'Y_c`` at ``(a, c)``, ``(k k, w w)``."""
+    k, w = part.Y.shape[1:]
+    flat = part.Y.reshape(-1, k * w)
+    return (flat.T @ flat).reshape(k, w, k, w).transpose(0, 2, 1, 3).reshape(k * k, w * w)
 
 
-def _first_gram(Y: Array) -> Array:
-    """``Y_a'Y_c``, ``(K, K, w, w)``."""
-    K, w = Y.shape[1], Y.shape[2]
-    out = np.empty((K, K, w, w))
-    for a, c in combinations_with_replacement(range(K), 2):
-        out[a, c] = Y[:, a].T @ Y[:, c]
-        out[c, a] = out[a, c].T
-    return out
-
-
-def _bias(parts: _Parts, pick: list[Array], W: Array) -> Array:
+def _bias(seen: Projected, pick: list[Array], W: Array) -> Array:
     """``sum_rs W_rs N'E_r M E_s N``, ``(p, p)``."""
     slices = _slices(pick)
-    p = parts.N[0].shape[2]
+    p = W.shape[0] and seen.parts[0].N.shape[2]
     total = np.zeros((p, p))
-    for i, j in combinations_with_replacement(range(len(pick)), 2):
+    for one, two in _pairs(seen):
+        i, j = one.member.term, two.member.term
         weights = pick[i].T @ W[slices[i], slices[j]] @ pick[j]  # [(a, c), (b, d)]
-        own = _first_bias(parts, weights) if j == 0 else _pair_bias(parts, i, j, weights)
-        total += own if i == j else own + own.T
+        if isinstance(one, LeadingPart) and isinstance(two, LeadingPart):
+            own = _leading_bias(one, two, weights)
+        elif isinstance(two, DensePart):  # as the leading ones come first
+            own = _dense_bias(seen, one, two, weights)
+        total += own if one is two else own + own.T
     return 0.5 * (total + total.T)
 
 
-def _pair_bias(parts: _Parts, i: int, j: int, weights: Array) -> Array:
-    (qi, Ki), (qj, Kj) = parts.sizes[i], parts.sizes[j]
-    p = parts.N[0].shape[2]
-    # [(a, c), (b, d)] -> [(c, b), (a, d)]: what M[l, c, m, b] does to N[l, a] and N[m, d]
-    by_element = weights.reshape(Ki, Ki, Kj, Kj).transpose(1, 2, 0, 3).reshape(Ki * Kj, Ki * Kj)
-    between = (parts.pair(i, j) @ by_element).reshape(qi, qj, Ki, Kj).transpose(0, 2, 1, 3).reshape(qi * Ki, qj * Kj)
-    return parts.N[i].reshape(-1, p).T @ (between @ parts.N[j].reshape(-1, p))
+def _by_element(weights: Array, ki: int, kj: int) -> Array:
+    """``[(a, c), (b, d)] -> [(c, b), (a, d)]``: what ``M[l, c, m, b]`` does to ``N[l, a]`` and ``N[m, d]``."""
+    return weights.reshape(ki, ki, kj, kj).transpose(1, 2, 0, 3).reshape(ki * kj, ki * kj)
 
 
-def _first_bias(parts: _Parts, weights: Array) -> Array:
-    q, K = parts.sizes[0]
-    N, Y = parts.N[0], parts.Y
-    p = N.shape[2]
-    by_element = weights.reshape(K, K, K, K).transpose(1, 2, 0, 3).reshape(K * K, K * K)
-    within = (parts.D.reshape(q, K * K) @ by_element).reshape(q, K, K)
-    near = N.reshape(-1, p).T @ (within @ N).reshape(-1, p)
-    J = np.einsum("lcw,lap->cawp", Y, N, optimize=True)  # Y_c'N_a
-    by_row = J.transpose(1, 0, 2, 3).reshape(K * K, -1)  # (a, c)
+def _dense_bias(seen: Projected, one: Part, two: DensePart, weights: Array) -> Array:
+    p = one.N.shape[2]
+    li, lj, ki, kj = len(one.N), len(two.N), one.member.k, two.member.k
+    between = seen.pair(one, two) @ _by_element(weights, ki, kj)
+    between = between.reshape(li, lj, ki, kj).transpose(0, 2, 1, 3).reshape(li * ki, lj * kj)
+    return one.N.reshape(-1, p).T @ (between @ two.N.reshape(-1, p))
+
+
+def _leading_bias(one: LeadingPart, two: LeadingPart, weights: Array) -> Array:
+    """The part of ``Y Y'`` and, within a stage, that of ``D``."""
+    m, o, p = one.member, two.member, one.N.shape[2]
+    J, own = _cross_gram(one), _cross_gram(two)  # Y_c'N_a at (c, a)
+    by_row = J.reshape(m.k, m.k, -1, p).transpose(1, 0, 2, 3).reshape(m.k**2, -1)  # (a, c)
     weighted = (weights.T @ by_row).reshape(-1, p)  # (b, d)
-    return near - weighted.T @ J.reshape(-1, p)
+    out = -weighted.T @ own.reshape(-1, p)
+    if two.lead is one.lead:
+        D = within(one, two)[0] @ _by_element(weights, m.k, o.k)
+        D = D.reshape(-1, m.r, o.r, m.k, o.k).transpose(0, 1, 3, 2, 4).reshape(-1, m.r * m.k, o.r * o.k)
+        N = one.lead.N
+        out += N[:, m.columns].reshape(-1, p).T @ (D @ N[:, o.columns]).reshape(-1, p)
+    return np.asarray(out)
+
+
+def _cross_gram(part: LeadingPart) -> Array:
+    """``Y_c'N_a`` at ``(c, a)``, ``(k k, w, p)``."""
+    (k, w), p = part.Y.shape[1:], part.N.shape[2]
+    flat = part.Y.reshape(-1, k * w).T @ part.N.reshape(-1, k * p)
+    return flat.reshape(k, w, k, p).transpose(0, 2, 1, 3).reshape(k * k, w, p)
 
 
 def _pseudo_inverse(information: Array) -> Array:

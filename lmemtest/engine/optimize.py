@@ -258,18 +258,18 @@ def optimise(
     ``restarts`` is the number of the others (two where an evaluation is cheap, by default), ``max_steps`` the Newton
     steps of each; `LinAlgError` if the criterion can be evaluated at none of them.
     """
-    counter = _Counter(problem)
+    counter = _Counter(problem.reduced)
     if not problem.n_free:  # without random effects the criterion is a number
         at = problem.evaluate(np.empty(0))
         none = _Point(theta=np.empty(0), at=at, gradients=[], g=np.empty(0), H=np.empty((0, 0)))
-        return replace(_certified(counter, none, 0.0, restarts=0, agreeing=1), evaluations=1, message=_CLOSED)
-    cheap = evaluation_cost(problem) < _CHEAP_FLOPS
+        return replace(_certified(problem, counter, none, 0.0, restarts=0, agreeing=1), evaluations=1, message=_CLOSED)
+    cheap = evaluation_cost(problem.reduced) < _CHEAP_FLOPS
     tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
     if restarts is None:
         restarts = 2 if cheap else 0
     sizes = (1.0, 0.2, 4.0, 0.05, 20.0, 0.5, 2.0)
     starts = [default_start(problem, sizes[i % len(sizes)] * (1 + i // len(sizes))) for i in range(restarts + 2)]
-    starts.insert(0, moment_start(problem) if start is None else np.asarray(start, dtype=float))
+    starts.insert(0, moment_start(problem.reduced) if start is None else np.asarray(start, dtype=float))
     found: list[tuple[_Point, float]] = []
     for i, theta in enumerate(starts):
         if len(found) > restarts:
@@ -283,10 +283,12 @@ def optimise(
     agreeing = sum(f[0].at.value < best.at.value + _AGREE for f in found)
     if restarts:
         best, decrement = _descend(counter, best.theta, best.at, max_steps, tolerance)
-    return _certified(counter, best, decrement, restarts=len(found) - 1, agreeing=agreeing)
+    return _certified(problem, counter, best, decrement, restarts=len(found) - 1, agreeing=agreeing)
 
 
-def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: int, agreeing: int) -> Optimum:
+def _certified(
+    problem: Problem, counter: _Counter, best: _Point, decrement: float, *, restarts: int, agreeing: int
+) -> Optimum:
     best = _snap(counter, best)
     factors = [th.lower_root(L) for L in counter.problem.unpack(best.theta)]
     slopes = [s for _, s, _ in _boundary_slopes(factors, best.gradients)]
@@ -300,9 +302,10 @@ def _certified(counter: _Counter, best: _Point, decrement: float, *, restarts: i
         message = "stopped at a boundary point from which a variance would still grow"
     else:
         message = f"stopped before the gradient vanished (another step promises {written(decrement / 2, '.2g')})"
+    theta = counter.problem.moved(best.theta, factors)
     return Optimum(
-        theta=counter.problem.moved(best.theta, factors),
-        criterion=best.at,
+        theta=theta,
+        criterion=best.at if problem.reduced is problem else problem.evaluate(theta),
         converged=converged,
         evaluations=counter.evaluations,
         restarts=restarts,

@@ -60,7 +60,7 @@ def _whitened(problem: Problem, targets: Targets) -> tuple[Array, list[Array]]:
     """The same functions of the internal effects (up to ``y_scale``): ``(rank, c)`` and ``(q, K, c)`` per block."""
     fixed = np.linalg.solve(problem.RX.T, targets.fixed.T)
     by_term = [np.linalg.solve(R.T, K) for R, K in zip(problem.R, targets.random, strict=True)]
-    return fixed, [np.concatenate([by_term[i] for i in block.members], axis=1) for block in problem.system.blocks]
+    return fixed, problem.system.by_block(by_term)
 
 
 def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:

@@ -8,7 +8,8 @@ residual sum of squares does not cancel.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sla
@@ -16,11 +17,14 @@ import scipy.linalg as sla
 from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import RandomTerm, Shape, System, build_system
+from lmemtest.engine.alike import rotated
+from lmemtest.engine.blocks import RandomTerm, Shape, System
 from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.fixed import fixed_part, independent_columns
+from lmemtest.engine.products import build_system
 from lmemtest.engine.strata import Strata
+from lmemtest.engine.structure import choose
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
 
@@ -37,8 +41,15 @@ class Problem:
     RX: Array  # (rank, rank): X[:, kept] = Q RX
     offset: Array  # (rank,) least-squares coefficients that were taken out of y
     y_scale: float
+    n_levels: tuple[int, ...]  # of the terms
 
     strata: Strata | None = None  # residual variances by stratum
+
+    @cached_property
+    def reduced(self) -> Problem:
+        """The same criterion with groups that are alike up to the scores put into one: what a search needs."""
+        system = self.system if self.strata is not None else rotated(self.system)
+        return self if system is self.system else replace(self, system=system)
 
     @property
     def sizes(self) -> tuple[int, ...]:
@@ -191,10 +202,14 @@ def build_problem(
             n_rows=n_rows,
             ss_within=float((weight * part) @ ss) / y_scale**2,
             sum_log_w=float(n @ np.log(weight)),
+            row=fixed.rows,
+            structure=structure,
         )
 
     strata = None
+    structure = None
     if stratum is not None:
+        structure = choose([w for w, _ in white], len(fixed.kept), omega)
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
@@ -207,6 +222,7 @@ def build_problem(
         RX=fixed.RX / np.sqrt(n_rows),
         offset=fixed.coefficients,
         y_scale=y_scale,
+        n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
     )
 

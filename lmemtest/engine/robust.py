@@ -141,10 +141,9 @@ def cluster_products(
 
 def _random_part(at: Criterion, v: Array, cells: Index) -> Array:
     """``Z Sigma Z'V^-1 [X y] v`` at the fit's ``cells``."""
-    out = np.zeros(len(cells))
-    for block, u in zip(at.system.blocks, conditional_modes(at.system, at.sweep, v), strict=True):
-        out += np.einsum("nk,nk->n", block.basis, u[block.codes])[cells]
-    return out
+    modes = conditional_modes(at.system, at.sweep, v)
+    parts = [block.times(u) for block, u in zip(at.system.blocks, modes, strict=True)]
+    return np.sum(parts, axis=0)[cells] if parts else np.zeros(len(cells))
 
 
 def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:

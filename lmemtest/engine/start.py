@@ -10,41 +10,50 @@ from __future__ import annotations
 import numpy as np
 
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import System
-from lmemtest.engine.cross import Array
+from lmemtest.engine.blocks import Block
+from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.problem import Problem
 
 # Variance ratios of the start: neither on the boundary, where theta's gradient vanishes, nor out of reach.
 _LOWEST, _HIGHEST = 1e-3, 1e6
 
 
-def _frobenius(system: System) -> tuple[Array, Array, Array]:
-    """``|Z_a'Z_c|^2``, ``tr(Z_a'Z_a)`` and ``|Z_a'y|^2`` over all block columns."""
-    sizes = [b.K for b in system.blocks]
-    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
-    total = int(first[-1])
-    squares, traces, moments = np.zeros((total, total)), np.zeros(total), np.zeros(total)
+def _frobenius(problem: Problem) -> tuple[Array, Array, Array]:
+    """``|Z_a'Z_c|^2``, ``tr(Z_a'Z_a)`` and ``|Z_a'y|^2`` over all effects of all terms."""
+    system = problem.system
+    first = np.cumsum([0, *problem.sizes])
+    n = int(first[-1])
+    squares, traces, moments = np.zeros((n, n)), np.zeros(n), np.zeros(n)
+    effects = [_indicator(block, first) for block in system.blocks]  # (K, n): which effect a column belongs to
     n_chain = len(system.chain)
-    parts = [np.tile(first[n_chain + i] + np.arange(b.K), b.q) for i, b in enumerate(system.tail)]
-    columns = np.concatenate([*parts, np.empty(0)]).astype(np.intp)  # block column of each tail column of the remainder
+    by_tail = [np.tile(own, (b.q, 1)) for own, b in zip(effects[n_chain:], system.tail, strict=True)]
+    tail = np.concatenate([*by_tail, np.empty((0, n))])
     for i, stage in enumerate(system.chain):
-        own = slice(first[i], first[i + 1])
-        squares[own, own] = (stage.A**2).sum(axis=0)
-        traces[own] = stage.A.sum(axis=0).diagonal()
-        for j, e in stage.E.items():
-            # a parent sees the sum of its children: |Z_a'Z_c|^2 sums over pairs of levels that meet
-            squares[own, first[j] : first[j + 1]] = (e**2).sum(axis=0)
+        own = effects[i]
+        squares += stage.copies * own.T @ (stage.A**2).sum(axis=0) @ own
+        traces += stage.copies * own.T @ stage.A.sum(axis=0).diagonal()
         by_column = stage.V.column_squares()  # (K, m)
-        np.add.at(squares[own].T, columns, by_column[:, : system.t].T)
-        moments[own] = by_column[:, -1]
+        # a parent sees the sum of its children: |Z_a'Z_c|^2 sums over pairs of levels that meet
+        others = [(e**2).sum(axis=0) @ effects[j] for j, e in stage.E.items()]
+        across = own.T @ sum(others, start=by_column[:, : system.t] @ tail)
+        squares += across + across.T
+        moments += own.T @ by_column[:, -1]
+        if stage.S is not None:
+            moments += own.T @ stage.S[0].diagonal()
     tail_squares = system.B[: system.t] ** 2
-    np.add.at(moments, columns, tail_squares[:, -1])
-    np.add.at(traces, columns, system.B.diagonal()[: system.t])
-    by_row = np.zeros((total, system.t))
-    np.add.at(by_row, columns, tail_squares[:, : system.t])
-    np.add.at(squares.T, columns, by_row.T * (np.arange(total) >= first[n_chain]))
-    upper = np.triu(squares)
-    return upper + np.triu(squares, 1).T, traces, moments
+    squares += tail.T @ tail_squares[:, : system.t] @ tail
+    moments += tail.T @ tail_squares[:, -1]
+    traces += tail.T @ system.B.diagonal()[: system.t]
+    return squares, traces, moments
+
+
+def _indicator(block: Block, first: Index) -> Array:
+    """Which effect of all terms each column of a block belongs to, ``(K, n_effects)``."""
+    out = np.zeros((block.K, int(first[-1])))
+    for m in block.members:
+        for a in range(m.k):
+            out[m.effect(a), first[m.term] + a] = 1.0
+    return out
 
 
 def moment_start(problem: Problem) -> Array:
@@ -52,7 +61,7 @@ def moment_start(problem: Problem) -> Array:
     system = problem.system
     if not problem.n_theta:
         return problem.point(np.empty(0))
-    squares, traces, moments = _frobenius(system)
+    squares, traces, moments = _frobenius(problem)
     total = float(system.B[-1, -1]) + system.ss_within
     lhs = np.block([[squares, traces[:, None]], [traces[None, :], np.array([[float(system.n_rows)]])]])
     rhs = np.append(moments, total)
@@ -60,6 +69,5 @@ def moment_start(problem: Problem) -> Array:
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
     roots = np.sqrt(np.clip(solution[:-1] / residual, _LOWEST, _HIGHEST))
-    ends = np.cumsum([block.K for block in system.blocks])
-    stacked = [np.diag(own) for own in np.split(roots, ends[:-1])]
-    return problem.point(th.pack(th.term_blocks(stacked, system.blocks, problem.sizes), problem.shapes))
+    diagonal = [np.diag(own) for own in np.split(roots, np.cumsum(problem.sizes)[:-1])]
+    return problem.point(th.pack(diagonal, problem.shapes))

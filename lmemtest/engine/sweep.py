@@ -27,10 +27,12 @@ import scipy.linalg as sla
 
 from lmemtest.engine.blocks import Block, Stage, System
 from lmemtest.engine.cross import Array, Cross, left_multiply
-from lmemtest.engine.triangular import solve_lower, solve_spd
+from lmemtest.engine.triangular import inverse_lower, solve_lower, solve_spd
 
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
 _WELL_CONDITIONED = 1e-3
+# Columns of a group from which a call per group of the triangular inverse pays.
+_LARGE = 8
 
 
 @dataclass(frozen=True)
@@ -59,12 +61,20 @@ class Sweep:
 
 def _half(A: Array, L: Array) -> tuple[Array, float]:
     """``T`` with ``Q = T'T`` and ``log|I + L'A L|`` for a stack ``A`` of ``(q, K, K)``."""
-    if A.shape[1] == 1:
+    K = len(L)
+    if K == 1:
         M = 1.0 + L[0, 0] ** 2 * A
         return L[0, 0] / np.sqrt(M), float(np.log(M).sum())
-    C = np.linalg.cholesky(L.T @ A @ L + np.eye(len(L)))
-    T = np.linalg.solve(C, np.broadcast_to(L.T, A.shape))
-    return T, 2.0 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
+    d = L.diagonal()
+    diagonal = np.count_nonzero(L) == np.count_nonzero(d)
+    M = d[:, None] * A * d if diagonal else L.T @ A @ L
+    M.reshape(len(A), K * K)[:, :: K + 1] += 1.0
+    C = np.linalg.cholesky(M)
+    logdet = 2.0 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
+    if K < _LARGE:
+        return np.linalg.solve(C, np.broadcast_to(L.T, A.shape)), logdet
+    inverse = inverse_lower(C)
+    return inverse * d if diagonal else inverse @ L.T, logdet
 
 
 def transposed(a: Array) -> Array:
@@ -118,7 +128,7 @@ def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
     steps = []
     for i, stage in enumerate(chain):
         T, stage_logdet = _half(A[i], factors[i])
-        logdet += stage_logdet
+        logdet += stage.copies * stage_logdet
         TV = V[i].times(T)
         TE = {j: left_multiply(T, e) for j, e in E[i].items()}
         for j, te in TE.items():
@@ -128,6 +138,8 @@ def sweep(system: System, factors: tuple[Array, ...]) -> Sweep:
             V[j] = V[j].add_children(stage.indicator[j], stage.parent[j], -TV.times(transposed(te)))
         B = B - TV.gram()
         Q = T * T if T.shape[1] == 1 else transposed(T) @ T
+        if stage.S is not None:
+            B[-1, -1] -= np.vdot(Q, stage.S)
         steps.append(Eliminated(stage=stage, A=A[i], E=E[i], V=V[i], Q=Q))
     return _finish(system, factors, B, logdet, tuple(steps))
 
@@ -202,23 +214,32 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
         H = YV.contract(step.V)
         for k, e in step.E.items():
             H = H + YE[k] @ transposed(e)
-        H = 0.5 * (H + transposed(H))
+        H = of_copies(step.stage, H, float(B_bar[-1, -1]))
         returned[i] = Returned(YV=YV, YE=YE, H=H)
-        chain_grads[i] = _sigma_gradient(step.A, step.Q, H)
+        chain_grads[i] = _sigma_gradient(step.A, step.Q, H, step.stage.copies)
         if i or inputs:  # earlier stages need the gradient in this stage's cross-products
-            A_bar[i] = step.Q + step.Q @ H @ step.Q
+            A_bar[i] = step.stage.copies * step.Q + step.Q @ H @ step.Q
             V_bar[i] = YV.times(-step.Q)
             for k, Y in YE.items():
                 E_bar[i, k] = -step.Q @ Y
     return Adjoint(sigma=[*chain_grads, *tail_grads], A=A_bar, E=E_bar, V=V_bar, B=B_bar, steps=returned)
 
 
-def _sigma_gradient(A: Array, Q: Array, H: Array) -> Array:
+def of_copies(stage: Stage, H: Array, weight: float) -> Array:
+    """``V G V'`` of a stage: summed over groups that are alike, with ``weight`` of what meets ``y`` alone."""
+    if stage.copies > 1 and len(H) > 1:
+        H = H.sum(axis=0, keepdims=True)
+    if stage.S is not None:
+        H = H + weight * stage.S
+    return 0.5 * (H + transposed(H))
+
+
+def _sigma_gradient(A: Array, Q: Array, H: Array, copies: int) -> Array:
     if A.shape[1] == 1:
         P = 1.0 - A * Q
-        return (A * P - P * H * P).sum(axis=0)
+        return (copies * A * P - P * H * P).sum(axis=0)
     P = np.eye(A.shape[1]) - A @ Q
-    G = (P @ A - P @ H @ transposed(P)).sum(axis=0)
+    G = (copies * P @ A - P @ H @ transposed(P)).sum(axis=0)
     return 0.5 * (G + G.T)
 
 
@@ -299,8 +320,8 @@ def conditional_modes(system: System, done: Sweep, v: Array) -> list[Array]:
     chain_modes: dict[int, Array] = {}
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
-        rhs = step.V.dot(r[:, None])[:, :, 0]
+        rhs = step.V.dot(r[:, None])
         for k, e in step.E.items():
-            rhs = rhs - np.einsum("lab,lb->la", e, chain_modes[k][step.stage.parent[k]])
-        chain_modes[i] = np.einsum("lab,lb->la", step.Q, rhs)
+            rhs = rhs - e @ chain_modes[k][step.stage.parent[k]][:, :, None]
+        chain_modes[i] = (step.Q @ rhs)[:, :, 0]
     return [chain_modes[i] for i in range(len(done.steps))] + modes

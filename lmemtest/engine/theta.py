@@ -94,23 +94,14 @@ def to_user(factors: Sequence[Array], R: Sequence[Array]) -> list[Array]:
 
 
 def block_factors(factors: Sequence[Array], blocks: Sequence[Block]) -> tuple[Array, ...]:
-    """One factor per block: its members' factors on the diagonal."""
-    out = []
-    for block in blocks:
-        if len(block.members) == 1:
-            out.append(factors[block.members[0]])
-            continue
-        L = np.zeros((block.K, block.K))
-        for i, place in block.places([len(f) for f in factors]):
-            L[place, place] = factors[i]
-        out.append(L)
-    return tuple(out)
+    """One factor per block: its members' factors on the diagonal, at each of their levels."""
+    return tuple(block.spread(factors) for block in blocks)
 
 
 def term_blocks(matrices: Sequence[Array], blocks: Sequence[Block], sizes: Sequence[int]) -> list[Array]:
-    """The members' diagonal parts of one ``(K, K)`` matrix per block, in the order of the terms."""
-    out: list[Array] = [np.empty(0)] * len(sizes)
+    """The members' diagonal parts of one ``(K, K)`` matrix per block, summed over levels, in the order of the terms."""
+    out: list[Array] = [np.zeros((k, k)) for k in sizes]
     for block, M in zip(blocks, matrices, strict=True):
-        for i, place in block.places(sizes):
-            out[i] = M[place, place]
+        for m in block.members:
+            out[m.term] = out[m.term] + m.level_blocks(M)
     return out

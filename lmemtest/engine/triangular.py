@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import blas
+from scipy.linalg import blas, lapack
 
 from lmemtest.engine.cross import Array
 
@@ -20,3 +20,11 @@ def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:
 def solve_spd(C: Array, B: Array) -> Array:
     """``(C C')^-1 B`` for a lower-triangular ``C``."""
     return solve_lower(C, solve_lower(C, B), transpose=True)
+
+
+def inverse_lower(C: Array) -> Array:
+    """Inverses of a stack of lower-triangular matrices with zeros above the diagonal, ``(q, K, K)``."""
+    out = np.empty_like(C)
+    for one, inverse in zip(C, out, strict=True):  # the transposed matrix is in LAPACK's order: nothing is copied
+        inverse[...] = lapack.dtrtri(one.T, lower=0)[0].T
+    return out

@@ -41,12 +41,8 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
 def modes(fit: LmmFit) -> tuple[Array, ...]:
     """Conditional modes per term on the user's scale, ``(levels, k)``."""
     problem, at = fit.problem, fit.optim.criterion
-    by_block = conditional_modes(at.system, at.sweep, at.v)
-    out: list[Array] = [np.empty(0)] * len(problem.sizes)
-    for block, u in zip(problem.system.blocks, by_block, strict=True):
-        for i, place in block.places(problem.sizes):
-            out[i] = np.linalg.solve(problem.R[i], u[:, place].T).T * problem.y_scale
-    return tuple(out)
+    white = at.system.by_level(conditional_modes(at.system, at.sweep, at.v), problem.n_levels)
+    return tuple(np.linalg.solve(R, u.T).T * problem.y_scale for R, u in zip(problem.R, white, strict=True))
 
 
 def by_level(fit: LmmFit, group: str) -> pd.DataFrame:

@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.engine import blocks
+from lmemtest.engine import products
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import RandomTerm, group_terms, split_chain
+from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.cross import DenseCross, SparseCross
 from lmemtest.engine.fixed import independent_columns
 from lmemtest.engine.information import average_information
 from lmemtest.engine.problem import build_problem
+from lmemtest.engine.structure import group_terms, split_chain
 from lmemtest.errors import DesignError
 
 
@@ -50,8 +51,8 @@ def tables(n_cells: int = 400):
 def problem(monkeypatch, sparse: bool, reml: bool):
     data = tables()
     if sparse:
-        monkeypatch.setattr(blocks, "_SPARSE_FROM", 0)
-        monkeypatch.setattr(blocks, "prefer_sparse", lambda *_: True)
+        monkeypatch.setattr(products, "_SPARSE_FROM", 0)
+        monkeypatch.setattr(products, "prefer_sparse", lambda *_: True)
     made = build_problem(
         data["terms"], data["X"], data["y"], n=data["n"], weight=data["weight"], ss=data["ss"], reml=reml
     )

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.engine import blocks
+from lmemtest.engine import products
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.cross import Array, DenseCross, SparseCross
 from lmemtest.engine.hessian import hessian
@@ -81,8 +81,8 @@ def differences(problem: Problem, x: Array, step: float = 2e-3) -> Array:
 @pytest.mark.parametrize("boundary", [False, True])
 def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, boundary, kind, reml, strata, sparse):
     if sparse:
-        monkeypatch.setattr(blocks, "_SPARSE_FROM", 0)
-        monkeypatch.setattr(blocks, "prefer_sparse", lambda *_: True)
+        monkeypatch.setattr(products, "_SPARSE_FROM", 0)
+        monkeypatch.setattr(products, "prefer_sparse", lambda *_: True)
     problem = made(kind, reml=reml, strata=strata)
     if sparse and kind not in ("nested", "deep"):  # without crossed factors there is nothing that could be sparse
         assert {type(stage.V) for stage in problem.system.chain} == {SparseCross}

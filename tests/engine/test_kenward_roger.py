@@ -10,7 +10,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.engine import blocks, kenward_roger
+from lmemtest.engine import kenward_roger, products, projected
 from lmemtest.engine.kenward_roger import matched_moments
 from lmemtest.errors import DesignError
 
@@ -102,8 +102,8 @@ def test_cross_products_give_what_n_by_n_matrices_give(formula, weights):
 @pytest.mark.parametrize("formula", ["y ~ a + (x|run) + (a|task) + (1|seed)", "y ~ a + (1|run) + (1|seed)"])
 def test_sparse_cross_products_give_the_same(monkeypatch, formula):
     dense = lt.fit_lmm(formula, a_table()).kenward_roger
-    monkeypatch.setattr(blocks, "_SPARSE_FROM", 0)
-    monkeypatch.setattr(blocks, "prefer_sparse", lambda *_: True)
+    monkeypatch.setattr(products, "_SPARSE_FROM", 0)
+    monkeypatch.setattr(products, "prefer_sparse", lambda *_: True)
     sparse = lt.fit_lmm(formula, a_table()).kenward_roger
     assert sparse.adjusted == approx(dense.adjusted, rel=1e-6)
     assert sparse.df(np.eye(3)) == approx(dense.df(np.eye(3)), rel=1e-6)
@@ -236,7 +236,7 @@ def test_aliased_columns_are_left_out():
 
 
 def test_too_many_crossed_columns_are_refused_with_a_way_out(monkeypatch):
-    monkeypatch.setattr(kenward_roger, "_MAX_COLUMNS", 8)
+    monkeypatch.setattr(projected, "_MAX_COLUMNS", 8)
     fit = lt.fit_lmm("y ~ a + (1|run) + (1|task)", a_table())
     with pytest.raises(DesignError) as error:
         fit.df(np.eye(3), "kenward-roger")

@@ -23,7 +23,8 @@ from lmemtest._replicates import Failure, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.runs import Runs
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import RandomTerm, build_system
+from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.products import build_system
 from lmemtest.engine.sweep import conditional_modes, sweep
 from lmemtest.errors import EstimationError
 from lmemtest.inference.diagnostics.scores import Rows, sum_by
@@ -127,14 +128,8 @@ class HeldFit:
             b = sla.solve(done.F[:p, :p], done.F[:p, p:], assume_a="pos") if p else np.empty((0, k))
             weights = np.vstack([-b, np.eye(k)])
             by_table = [conditional_modes(system, done, v) for v in np.ascontiguousarray(weights.T)]
-        modes: list[Array] = [np.empty(0)] * len(self.terms)
-        for i, block in enumerate(system.blocks):
-            stacked = np.stack([table[i] for table in by_table], axis=2)
-            start = 0
-            for member in block.members:
-                stop = start + self.terms[member].k
-                modes[member] = stacked[:, start:stop]
-                start = stop
+        stacked = [np.stack(block, axis=2) for block in zip(*by_table, strict=True)]
+        modes = system.by_level(stacked, [term.n_levels for term in self.terms])
         residuals = np.empty((k, len(Y)))
         for j in range(k):
             residuals[j] = Y[:, j] - self.Q @ b[:, j]

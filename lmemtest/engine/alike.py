@@ -1,0 +1,61 @@
+"""Groups of a block that are alike up to the scores: factored once.
+
+In a balanced design all groups ``g = 1 ... q`` of a block have the same cross-products ``A`` with themselves and, apart
+from ``y``, the same ``V_X`` with what remains. An orthogonal rotation of the groups, whose first row is
+``(1, ..., 1) / sqrt(q)``, changes neither ``A`` nor the likelihood, and leaves
+
+    one group with        V = sqrt(q) [V_X, mean of the V_y],
+    q - 1 groups with     V_X = 0,  whose V_y matter only through  S = sum_g (V_y - mean) (V_y - mean)',
+
+so that ``sum_g V_g'Q V_g`` is ``V'QV`` plus ``tr(Q S)`` at ``yy``, and ``log|I + L'A L|`` counts ``q`` times: an
+evaluation costs one small factor whatever ``q`` is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from lmemtest.engine.blocks import Stage, System
+from lmemtest.engine.cross import Array, DenseCross
+
+# Differences of cross-products that are rounding, relative to the largest.
+_ALIKE = 1e-12
+
+
+def _same(groups: Array) -> bool:
+    """Whether all entries along the first axis are the same up to rounding."""
+    size = float(np.abs(groups[0]).max(initial=0.0))
+    return bool(np.abs(groups - groups[:1]).max(initial=0.0) <= _ALIKE * size)
+
+
+def shared(stage: Stage) -> Stage:
+    """The stage with one ``A`` where all its groups are alike."""
+    if stage.block.q < 2 or not isinstance(stage.V, DenseCross) or not _same(stage.A):
+        return stage
+    return replace(stage, A=stage.A[:1], copies=stage.block.q)
+
+
+def rotated(system: System) -> System:
+    """The system with groups that are alike in everything but the scores put into one; itself if there are none."""
+    stages = tuple(map(_rotated, system.chain))
+    if all(new is old for new, old in zip(stages, system.chain, strict=True)):
+        return system
+    return replace(system, chain=stages)
+
+
+def _rotated(stage: Stage) -> Stage:
+    V = stage.V.values
+    if stage.copies == 1 or len(V) == 1 or not _same(V[:, :, :-1]):
+        return stage
+    first = np.sqrt(len(V)) * V[:1]
+    mean = V[:, :, -1].mean(axis=0)
+    first[0, :, -1] = np.sqrt(len(V)) * mean
+    around = V[:, :, -1] - mean
+    return replace(
+        stage,
+        block=replace(stage.block, q=1),
+        V=DenseCross(first),
+        S=(around.T @ around)[None],
+    )

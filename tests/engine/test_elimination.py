@@ -1,0 +1,146 @@
+"""Every way of eliminating the random effects gives the same criterion, derivatives and modes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from pytest import approx
+
+from lmemtest.engine import problem as problems
+from lmemtest.engine import products, structure
+from lmemtest.engine.alike import rotated
+from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.error_slopes import log_scale_slopes
+from lmemtest.engine.hessian import hessian
+from lmemtest.engine.information import average_information
+from lmemtest.engine.kenward_roger import kenward_roger
+from lmemtest.engine.optimize import optimise
+from lmemtest.engine.problem import Problem, build_problem
+from lmemtest.engine.start import moment_start
+from lmemtest.engine.structure import candidates
+from lmemtest.engine.sweep import conditional_modes
+
+ALGORITHMS, BENCHMARKS, SEEDS = 4, 6, 3
+
+
+def design(kind: str, *, balanced: bool, strata: bool = False, reml: bool = True) -> dict:
+    """Algorithms x benchmarks x seeds, with what is nested in benchmarks and what crosses them."""
+    rng = np.random.default_rng(len(kind))
+    a, b, s = (i.ravel() for i in np.indices((ALGORITHMS, BENCHMARKS, SEEDS)))
+    if not balanced:
+        kept = np.sort(rng.permutation(len(a))[:60])
+        a, b, s = a[kept], b[kept], s[kept]
+        s = np.where(b == 0, 0, s)  # a benchmark with one seed
+    size = len(a)
+    one, x = np.ones((size, 1)), a[:, None] - 1.5
+    slope = np.hstack([one, x])
+    benchmark, pair, seed = RandomTerm(one, b, BENCHMARKS), (a + ALGORITHMS * b), (s + SEEDS * b)
+    nested = [benchmark, RandomTerm(one, pair, ALGORITHMS * BENCHMARKS), RandomTerm(one, seed, SEEDS * BENCHMARKS)]
+    terms = {
+        "nested": nested,
+        "without benchmarks": nested[1:],
+        "slopes": [RandomTerm(slope, b, BENCHMARKS), *nested[1:]],
+        "slopes of seeds": [benchmark, nested[1], RandomTerm(slope, seed, SEEDS * BENCHMARKS)],
+        "variances": [benchmark, nested[1], RandomTerm(slope, seed, SEEDS * BENCHMARKS, diagonal=True)],
+        "border": [*nested, RandomTerm(one, s, SEEDS), RandomTerm(one, s + SEEDS * a, SEEDS * ALGORITHMS)],
+        "covariate": nested,
+        "crossed": [benchmark, RandomTerm(one, s, SEEDS)],
+    }[kind]
+    X = np.hstack([one, np.eye(ALGORITHMS)[a][:, 1:]])
+    if kind == "covariate":
+        X = np.column_stack([X, b**2.0])
+    n = np.full(size, 2.0) if balanced else rng.integers(1, 4, size).astype(float)
+    return {
+        "terms": terms,
+        "X": X,
+        "y": rng.normal(size=size) + rng.normal(size=BENCHMARKS)[b] + rng.normal(size=SEEDS * BENCHMARKS)[seed],
+        "n": n,
+        "weight": np.ones(size) if balanced else rng.uniform(0.5, 2.0, size),
+        "ss": rng.uniform(0.1, 1.0, size) * (n > 1),
+        "reml": reml,
+        "stratum": a % 2 if strata else None,
+    }
+
+
+def every_way(monkeypatch: pytest.MonkeyPatch, data: dict) -> list[Problem]:
+    """The problem by each of the ways that could be chosen, the chain first."""
+    monkeypatch.setattr(structure, "_CHEAP", -1.0)
+    found = list(candidates(data["terms"], data["X"].shape[1], data["n"] * data["weight"]))
+    out = []
+    for i in range(len(found)):
+
+        def ith(terms, p, omega, i=i):
+            return list(candidates(terms, p, omega))[i].made()
+
+        monkeypatch.setattr(products, "choose", ith)
+        monkeypatch.setattr(problems, "choose", ith)
+        out.append(build_problem(**data))
+    return out
+
+
+KINDS = ["nested", "covariate", "without benchmarks", "slopes", "slopes of seeds", "variances", "border", "crossed"]
+
+
+@pytest.mark.parametrize("boundary", [False, True])
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_elimination_gives_the_same_numbers(monkeypatch, kind, balanced, strata, boundary):
+    data = design(kind, balanced=balanced, strata=strata, reml=not boundary)
+    chain, *others = every_way(monkeypatch, data)
+    if not strata:
+        others += [problem.reduced for problem in others]
+    assert others
+    x = np.random.default_rng(1).normal(size=chain.n_free)
+    x[0] *= not boundary
+    at = chain.evaluate(x)
+    gradients, g = chain.derivatives(x, at)
+    H, information = hessian(chain, x, at), average_information(chain, x, at, gradients, g)
+    modes = chain.system.by_level(conditional_modes(at.system, at.sweep, at.v), chain.n_levels)
+    for other in others:
+        there = other.evaluate(x)
+        assert there.value == approx(at.value, rel=1e-13)
+        assert there.b == approx(at.b, rel=1e-9, abs=1e-12)
+        ours, g_ours = other.derivatives(x, there)
+        assert g_ours == approx(g, rel=1e-9, abs=1e-9)
+        np.testing.assert_allclose(hessian(other, x, there), H, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(average_information(other, x, there, ours, g_ours), information, atol=1e-9)
+        np.testing.assert_allclose(moment_start(other), moment_start(chain), rtol=1e-9)
+        if all(stage.S is None for stage in other.system.chain):  # levels put into one have no modes of their own
+            found = other.system.by_level(conditional_modes(there.system, there.sweep, there.v), other.n_levels)
+            for u, want in zip(found, modes, strict=True):
+                np.testing.assert_allclose(u, want, rtol=1e-9, atol=1e-11)
+            assert log_scale_slopes(other, x, there) == approx(log_scale_slopes(chain, x, at), rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("balanced", [False, True])
+@pytest.mark.parametrize("kind", KINDS)
+def test_kenward_and_roger_s_covariance_is_the_same_by_every_elimination(monkeypatch, kind, balanced):
+    chain, *others = every_way(monkeypatch, design(kind, balanced=balanced))
+    optimum = optimise(chain, restarts=0)
+    want = kenward_roger(chain, optimum)
+    for other in others:
+        got = kenward_roger(other, replace(optimum, criterion=other.evaluate(optimum.theta)))
+        np.testing.assert_allclose(got.W, want.W, rtol=1e-8, atol=1e-8 * np.abs(want.W).max())
+        np.testing.assert_allclose(got.d_cov, want.d_cov, rtol=1e-8, atol=1e-9 * np.abs(want.d_cov).max())
+        np.testing.assert_allclose(got.adjusted, want.adjusted, rtol=1e-8, atol=1e-9 * want.adjusted.max())
+
+
+def test_benchmarks_that_are_alike_are_factored_once():
+    data = design("nested", balanced=True)
+    made = build_problem(**data)
+    (stage,) = made.system.chain
+    assert (stage.block.q, stage.block.K) == (BENCHMARKS, 1 + ALGORITHMS + SEEDS)
+    assert stage.A.shape == (1, stage.block.K, stage.block.K)
+    assert made.reduced.system.chain[0].V.values.shape[0] == 1
+    data["weight"] = data["weight"].copy()
+    data["weight"][0] = 2.0  # one run counts more: no two parts need be alike
+    assert build_problem(**data).system.chain[-1].copies == 1
+
+
+def test_a_covariate_of_the_benchmarks_leaves_one_factor_but_no_rotation():
+    made = build_problem(**design("covariate", balanced=True))
+    assert made.system.chain[0].copies == BENCHMARKS
+    assert rotated(made.system) is made.system
