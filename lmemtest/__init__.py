@@ -42,6 +42,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.modelling.forward": ["select_terms"],
         "studies.benchmark.benchmark_effects": ["benchmark_effects"],
         "studies.variation.variance_sources": ["variance_sources"],
+        "studies.variation.variance_study": ["variance_study"],
         "report.analysis": ["analyze"],
     },
 )

@@ -21,6 +21,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "benchmark_clusters": ["benchmark_clusters_plot"],
         "benchmark_effects": ["benchmark_effects_plot"],
         "benchmark_information": ["benchmark_information_plot"],
+        "binomial_noise": ["binomial_noise_plot"],
         "budget_effect": ["budget_effect_plot"],
         "cd_diagram_tikz": ["cd_diagram_tikz"],
         "cd_diagrams": ["cd_diagrams"],
@@ -47,6 +48,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "seed_effect": ["seed_effect_plot"],
         "selection": ["selection_plot"],
         "separation": ["cd_diagram"],
+        "source_normality": ["source_normality_plot"],
         "tuning": [
             "tuning_band_plot",
             "tuning_best_of_plot",
@@ -59,5 +61,6 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         ],
         "tuning_fit": ["tuning_fit_plot"],
         "variance_sources": ["variance_sources_plot"],
+        "variance_study": ["variance_study_plot"],
     },
 )

@@ -124,6 +124,12 @@ def trials() -> pd.DataFrame:
     return pd.DataFrame({"depth": ["1"] * 12 + ["2"] * 12, "loss": np.r_[a, b]})
 
 
+def trainings() -> pd.DataFrame:
+    seeds = {"data": [*range(6), *[0] * 7], "init": [*[0] * 6, *range(1, 6), 0, 0]}
+    right = [45, 41, 47, 43, 46, 40, 44, 46, 45, 43, 44, 45, 44]
+    return pd.DataFrame({**seeds, "accuracy": np.array(right) / 50.0})
+
+
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
 
@@ -221,6 +227,10 @@ def calls() -> dict[str, Call]:
             {"logs": table(), "time": "budget", "run": ["seed", "prior"], "benchmark": "task", **roles},
         ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
+        "variance_study": (
+            lt.variance_study,
+            {"table": trainings(), "score": "accuracy", "sources": ["data", "init"], "n_test": 50},
+        ),
     }
 
 

@@ -22,6 +22,7 @@ from scipy.sparse.csgraph import connected_components
 
 from lmemtest._rounding import below, tolerance
 from lmemtest.errors import DesignError
+from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.inference.means.adjust import adjust_raw, step_down
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.studies.ranking.omnibus import Omnibus
@@ -307,13 +308,10 @@ def assumptions_of(x: Array, names: tuple[str, ...], alpha: float) -> tuple[pd.D
     from scipy import stats
 
     constant = np.ptp(x, axis=0) <= tolerance(x)
-    shapiro = [
-        (np.nan, np.nan) if flat or len(x) < 3 else tuple(stats.shapiro(c))
-        for c, flat in zip(x.T, constant, strict=True)
-    ]
+    shapiro = [shapiro_wilk(c, tolerance(x)) for c in x.T]
     p_normal = np.array([p for _, p in shapiro])
     normal = bool(not constant.any() and not below(p_normal, alpha / len(names)).any())
-    rows = [("Shapiro-Wilk", of, float(w), float(p)) for of, (w, p) in zip(names, shapiro, strict=True)]
+    rows = [("Shapiro-Wilk", of, w, p) for of, (w, p) in zip(names, shapiro, strict=True)]
     alike = True
     if x.shape[1] > 1:
         name, test = ("Bartlett", stats.bartlett) if normal else ("Levene", stats.levene)

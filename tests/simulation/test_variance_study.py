@@ -1,0 +1,198 @@
+"""Coverage of intervals and sizes of tests of variance studies: normal, skewed, heavy-tailed and discrete scores."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special, stats
+
+import lmemtest as lt
+from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
+from lmemtest.inference.intervals.bootstrap import bootstrap
+from lmemtest.inference.intervals.variances import Combinations, SampleVariance
+from lmemtest.model import fit_lmm
+from lmemtest.studies.variation.binomial_noise import binomial_noise
+
+pytestmark = pytest.mark.level(3)
+
+# draws with variance 1, but those of 50 test items
+LAWS = {
+    "normal": lambda rng, n: rng.normal(size=n),
+    "uniform": lambda rng, n: rng.uniform(size=n) * 12**0.5,
+    "gamma(2)": lambda rng, n: rng.gamma(2.0, size=n) / 2**0.5,
+    "exponential": lambda rng, n: rng.exponential(size=n),
+    "t(5)": lambda rng, n: rng.standard_t(5, size=n) / (5 / 3) ** 0.5,
+    "50 items, 90 %": lambda rng, n: rng.binomial(50, 0.9, size=n) / 4.5**0.5,
+    "50 items, 98 %": lambda rng, n: rng.binomial(50, 0.98, size=n) / 0.98**0.5,
+}
+
+
+def held(pairs, truth):
+    low, high = np.array(pairs).T
+    return float(np.mean((low <= truth) & (truth <= high)))
+
+
+def test_coverage_of_intervals_of_a_standard_deviation():
+    """2,000 samples each: Bonett's interval is near its level where the chi-squared one is far off."""
+    rng = np.random.default_rng(1)
+    worst = {"bonett": 1.0, "chi-squared": 1.0}
+    for n, (name, draw) in itertools.product((10, 20, 50, 200), LAWS.items()):
+        samples = [x for x in (draw(rng, n) for _ in range(2000)) if np.ptp(x) > 0]
+        found = {}
+        for method in worst:
+            ends = [(v.low, v.high) for v in (SampleVariance.of([x], 0.95, method) for x in samples)]
+            found[method] = held(ends, 1.0)
+            worst[method] = min(worst[method], found[method])
+        print(f"sd n={n:3} {name:15} " + "  ".join(f"{m} {c:.3f}" for m, c in found.items()))
+        if n >= 20 and name in ("normal", "uniform", "50 items, 90 %"):
+            assert abs(found["bonett"] - 0.95) < 0.025
+    assert worst["bonett"] > 0.85
+    assert worst["chi-squared"] < 0.75
+
+
+def test_coverage_of_ratios_of_two_variances():
+    """2,000 pairs of samples: by MOVER from Bonett's intervals, and by the F distribution."""
+    rng = np.random.default_rng(2)
+    for n, (name, draw) in itertools.product((10, 20, 50, 200), LAWS.items()):
+        mover, f = [], []
+        for _ in range(2000):
+            x, y = draw(rng, n), draw(rng, n)
+            if np.ptp(x) == 0 or np.ptp(y) == 0:
+                continue
+            both = [SampleVariance.of([z], 0.95) for z in (0.5 * x, y)]
+            of = Combinations(*(np.array([getattr(v, part) for v in both]) for part in ("value", "low", "high")))
+            mover.append(of.ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0])))
+            ratio = both[0].value / both[1].value
+            f.append(ratio / special.fdtri(n - 1, n - 1, [0.975, 0.025]))
+        print(f"ratio n={n:3} {name:15} mover {held(mover, 0.25):.3f}  F {held(f, 0.25):.3f}")
+        assert held(mover, 0.25) > 0.87
+        if name == "normal":
+            assert held(mover, 0.25) > 0.925
+
+
+SOURCES = ("data", "init", "order")
+SD = {"data": 1.0, "init": 0.6, "order": 0.3}
+
+
+def one_at_a_time(rng, n, draw, *, repeated=20, noise=0.2, interaction=0.0):
+    """Each source with `n` seeds, trainings run again, and `n` trainings with everything new."""
+    seeds = [{**dict.fromkeys(SOURCES, 0), source: k} for source in SOURCES for k in range(1, n)]
+    seeds += [dict.fromkeys(SOURCES, 0)] * repeated
+    seeds += [dict.fromkeys(SOURCES, n + k) for k in range(n)]
+    table = pd.DataFrame(seeds)
+    effect = {source: SD[source] * draw(rng, 2 * n) for source in SOURCES}
+    both = interaction * rng.normal(size=(2 * n, 2 * n))
+    score = sum(effect[source][table[source]] for source in SOURCES) + both[table["data"], table["init"]]
+    return table.assign(score=score + noise * rng.normal(size=len(table)))
+
+
+@pytest.mark.parametrize("name", ["normal", "exponential", "t(5)"])
+@pytest.mark.parametrize("n", [20, 50, 200])
+def test_one_at_a_time_studies(name, n):
+    """300 studies: coverage of standard deviations, shares and relative variances, and the size of the test of sums."""
+    rng = np.random.default_rng(n)
+    total = sum(sd**2 for sd in SD.values()) + 0.04
+    truth = {
+        **{("sd", s): sd for s, sd in SD.items()},
+        **{("share", s): sd**2 / total for s, sd in SD.items()},
+        **{("relative", s): SD[s] ** 2 for s in ("init", "order")},
+    }
+    ends = {key: [] for key in truth}
+    p, ratio, more = [], [], []
+    for _ in range(300):
+        study = lt.variance_study(one_at_a_time(rng, n, LAWS[name]), score="score", sources=SOURCES)
+        rows = study.table.set_index("source")
+        for kind, source in truth:
+            names = ("ci_low", "ci_high") if kind == "sd" else (f"{kind}_low", f"{kind}_high")
+            ends[kind, source].append(tuple(rows.loc[source, list(names)]))
+        row = study.at_once.iloc[0]
+        p.append(row["p_raw"])
+        ratio.append((row["ratio_low"], row["ratio_high"]))
+        table = one_at_a_time(rng, n, LAWS[name], interaction=1.0)
+        more.append(lt.variance_study(table, score="score", sources=SOURCES).at_once["p_raw"].iloc[0])
+    found = {key: held(pairs, truth[key]) for key, pairs in ends.items()}
+    for kind in ("sd", "share", "relative"):
+        print(f"study n={n} {name}: {kind} " + " ".join(f"{s} {c:.3f}" for (k, s), c in found.items() if k == kind))
+    size, power = np.mean(np.array(p) < 0.05), np.mean(np.array(more) < 0.05)
+    print(f"study n={n} {name}: size of the test of sums {size:.3f}, coverage of the ratio {held(ratio, 1.0):.3f}, "
+          f"power at a ratio of 0.71 {power:.3f}")  # fmt: skip
+    assert min(found.values()) > (0.9 if name == "normal" else 0.8)
+    assert size < (0.09 if name == "normal" else 0.16)
+
+
+def crossed(rng, levels, sd, noise):
+    codes = np.array(list(itertools.product(*map(range, levels))))
+    effects = [s * rng.normal(size=n) for n, s in zip(levels, sd, strict=True)]
+    score = sum(effect[code] for effect, code in zip(effects, codes.T, strict=True))
+    table = pd.DataFrame(codes, columns=list(SOURCES[: len(levels)]))
+    return table.assign(score=score + noise * rng.normal(size=len(table)))
+
+
+@pytest.mark.parametrize(("levels", "sd"), [((5, 5), (1.0, 0.6)), ((10, 10), (1.0, 0.6)), ((20, 20), (1.0, 0.3))])
+def test_crossed_studies(levels, sd):
+    """200 studies: coverage of shares and relative variances from profiles, and by the parametric bootstrap (40)."""
+    rng = np.random.default_rng(sum(levels))
+    truth = np.array([*sd, 0.5]) ** 2
+    share, relative, spread, boot = [], [], [], []
+
+    def shares(fit):
+        values = np.array([*(S[0, 0] for S in fit.covariances), fit.scale])
+        return values / values.sum()
+
+    for i in range(200):
+        table = crossed(rng, levels, sd, 0.5)
+        rows = lt.variance_study(table, score="score", sources=SOURCES[:2]).table
+        share.append(rows[["share_low", "share_high"]].to_numpy())
+        relative.append(rows.loc[rows["source"] == "init", ["relative_low", "relative_high"]].to_numpy()[0])
+        spread.append(rows[["ci_low", "ci_high"]].to_numpy())
+        if i < 40:
+            fit = fit_lmm("score ~ 1 + (1 | data) + (1 | init)", table)
+            drawn = bootstrap(fit, shares, 199, rng=i)
+            boot.append(np.column_stack([drawn.ci_low, drawn.ci_high]))
+
+    def coverage(ends, values):
+        low, high = np.array(ends).transpose(2, 0, 1)
+        return np.mean((low <= values) & (values <= high), axis=0).round(3)
+
+    relative_held = held(relative, truth[1] / truth[0])
+    print("crossed", levels, "sd", coverage(spread, np.sqrt(truth)), "share", coverage(share, truth / truth.sum()),
+          "relative", relative_held, "bootstrap of shares", coverage(boot, truth / truth.sum()))  # fmt: skip
+    assert coverage(share, truth / truth.sum()).min() > 0.88
+    assert relative_held > 0.9
+
+
+def test_size_of_the_test_of_overdispersion():
+    rng = np.random.default_rng(5)
+    for n, p, k in itertools.product((50, 1000), (0.5, 0.9, 0.98), (10, 50)):
+        rejected = []
+        for _ in range(1000):
+            y = rng.binomial(n, p, size=k) / n
+            if 0 < y.mean() < 1:
+                rejected.append(binomial_noise(y, n).table["p_raw"].iloc[0] < 0.05)
+        print(f"binomial n={n} p={p} k={k}: {np.mean(rejected):.3f}")
+        assert np.mean(rejected) < 0.08
+
+
+def test_the_test_of_normality_rejects_any_grid():
+    """Shares of right answers of 50 items are close to normal, and are rejected as soon as there are many of them."""
+    rng = np.random.default_rng(6)
+    rates = {}
+    for items, n in itertools.product((50, 500, 5000), (20, 50, 200)):
+        p = [shapiro_wilk(rng.binomial(items, 0.8, size=n) / items)[1] for _ in range(500)]
+        rates[items, n] = np.mean(np.array(p) < 0.05)
+        print(f"Shapiro-Wilk, {items} items, {n} scores: {rates[items, n]:.3f}")
+    assert rates[50, 200] > 0.5
+    assert rates[5000, 50] < 0.1
+
+
+def test_the_coverage_that_is_told_from_the_kurtosis():
+    """The column of `source_normality` against simulated chi-squared intervals of 2,000 values."""
+    rng = np.random.default_rng(7)
+    for name, excess in (("exponential", 6.0), ("uniform", -1.2)):
+        found = [SampleVariance.of([LAWS[name](rng, 2000)], 0.95, "chi-squared") for _ in range(1000)]
+        told = 2 * stats.norm.cdf(1.96 / (1 + excess / 2) ** 0.5) - 1
+        print(name, held([(v.low, v.high) for v in found], 1.0), told)
+        assert abs(held([(v.low, v.high) for v in found], 1.0) - told) < 0.05

@@ -1,0 +1,306 @@
+"""Variance studies: closed forms, analysis of variance by hand, invariances, and what is refused."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
+from lmemtest.inference.intervals.variances import Combinations, SampleVariance
+from lmemtest.studies.variation.binomial_noise import binomial_noise
+from lmemtest.studies.variation.source_designs import identified
+
+SOURCES = ["data", "init", "order"]
+NUMBERS = ["variance", "ci_low", "ci_high", "share", "share_low", "share_high", "relative", "relative_low"]
+
+
+def one_at_a_time(n=12, repeated=10, at_once=15, first=100, rng=0):
+    """Each source with n seeds and all others at 0; seeds of trainings with everything new begin at `first`."""
+    draw = np.random.default_rng(rng)
+    seeds = [{**dict.fromkeys(SOURCES, 0), source: k} for source in SOURCES for k in range(1, n + 1)]
+    seeds += [dict.fromkeys(SOURCES, 0)] * repeated + [dict.fromkeys(SOURCES, first + k) for k in range(at_once)]
+    return pd.DataFrame(seeds).assign(acc=lambda t: 0.8 + 0.02 * draw.normal(size=len(t)) * (1 + (t["data"] > 0)))
+
+
+def studied(table, **options):
+    return lt.variance_study(table, score="acc", sources=SOURCES, **options)
+
+
+# ---------------------------------------------------------------------- intervals
+
+
+def test_intervals_of_one_variance_are_the_published_formulas():
+    x = np.random.default_rng(1).exponential(size=30)
+    n, z, s2 = 30, stats.norm.ppf(0.95), x.var(ddof=1)
+    tails = stats.chi2.ppf([0.95, 0.05], n - 1)
+    found = SampleVariance.of([x], 0.9, "chi-squared")
+    assert_allclose([found.value, found.low, found.high], [s2, *((n - 1) * s2 / tails)])
+    centre = stats.trim_mean(x, 1 / (2 * np.sqrt(n - 4)))
+    kurtosis = n * np.sum((x - centre) ** 4) / np.sum((x - x.mean()) ** 2) ** 2
+    c, error = n / (n - z), np.sqrt((kurtosis - (n - 3) / n) / (n - 1))
+    found = SampleVariance.of([x], 0.9)
+    assert_allclose([found.low, found.high], np.exp(np.log(c * s2) + z * c * error * np.array([-1, 1])))
+    assert SampleVariance.of([np.ones(9)], 0.9).high == 0.0
+
+
+def test_several_samples_are_pooled_within():
+    x = np.random.default_rng(2).normal(size=(40, 2)) + 10 * np.arange(40)[:, None]  # pairs far from each other
+    found = SampleVariance.of(list(x), 0.95)
+    assert found.df == 40
+    assert_allclose(found.value, x.var(axis=1, ddof=1).mean())
+    # the same number for differences of pairs, whose law is what the pairs say of the kurtosis
+    d = np.diff(x).ravel() / 2**0.5
+    assert_allclose(found.value, np.mean(d**2))
+    error = 41 / (41 - 1.959964) * np.sqrt((40 * np.sum(d**4) / np.sum(d**2) ** 2 - 38 / 41) / 40)
+    assert_allclose(found.log_error, error, rtol=1e-6)
+
+
+def test_ratios_hold_what_the_interval_of_the_numerator_less_a_multiple_holds():
+    of = Combinations(np.array([4.0, 1.0, 0.2]), np.array([3.0, 0.5, 0.1]), np.array([6.0, 2.0, 0.5]))
+    above, below = np.array([1.0, 0.0, -1.0]), np.array([1.0, 1.0, -1.0])
+    low, high = of.ratio(above, below)
+    assert low < 3.8 / 4.8 < high
+    assert_allclose(of.interval(above - low * below)[0], 0.0, atol=1e-9)
+    assert_allclose(of.interval(above - high * below)[1], 0.0, atol=1e-9)
+    zero = Combinations(np.array([1.0, 0.5]), np.array([0.5, 0.0]), np.array([2.0, 2.0]))
+    assert zero.ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))[1] == np.inf
+
+
+def test_variances_are_identified_where_their_matrices_are_no_combination_of_the_others():
+    rng = np.random.default_rng(3)
+    n = 12
+    tables = [
+        {"a": rng.integers(0, 4, n), "b": rng.integers(0, 3, n), "c": rng.integers(0, 2, n)},
+        {"a": np.arange(n), "b": np.repeat(range(4), 3), "c": np.repeat(range(4), 3)},
+        {"a": np.zeros(n, dtype=int), "b": np.tile(range(4), 3), "c": np.repeat(range(3), 4)},
+    ]
+    P = np.eye(n) - 1 / n
+    for table in tables:
+        codes = {name: np.unique(code, return_inverse=True)[1] for name, code in table.items()}
+        every = {**codes, "": np.arange(n)}
+        flat = {name: (P @ (code[:, None] == code) @ P).ravel() for name, code in every.items()}
+        rank = np.linalg.matrix_rank(np.array(list(flat.values())))
+        want = [
+            name
+            for name in codes
+            if np.linalg.matrix_rank(np.array([v for other, v in flat.items() if other != name])) < rank
+        ]
+        assert identified(codes, n) == want
+
+
+# ---------------------------------------------------------------------- one at a time
+
+
+def test_sources_are_sample_variances_less_the_noise():
+    table = one_at_a_time()
+    found = studied(table).table.set_index("source")["variance"]
+    fixed = (table[SOURCES] == 0).all(axis=1)
+    noise = table.loc[fixed, "acc"].var()
+    assert_allclose(found["noise"], noise)
+    for source in SOURCES:
+        others = [other for other in SOURCES if other != source]
+        line = table[(table[others] == 0).all(axis=1)].groupby(source)["acc"].mean()  # the reference is a mean of ten
+        assert len(line) == 13
+        assert_allclose(found[source], max(line.var() - noise * (12 + 1 / 10) / 13, 0.0))
+
+
+def test_all_at_once_is_compared_with_the_sum():
+    table = one_at_a_time()
+    study = studied(table)
+    row, sd = study.at_once.iloc[0], table.loc[table["data"] >= 100, "acc"].std()
+    parts = study.table.set_index("source")
+    assert (row["sources"], row["n"]) == ("data, init and order", 15)
+    lines = [
+        table[(table[[o for o in SOURCES if o != s]] == 0).all(axis=1)].groupby(s)["acc"].mean().var() for s in SOURCES
+    ]
+    added = sum(lines) - (3 * (12 + 1 / 10) / 13 - 1) * parts.loc["noise", "variance"]
+    assert_allclose([row["sd"], row["added_sd"] ** 2, row["ratio"]], [sd, added, sd**2 / added])
+    # the interval leaves 1 out exactly where the p-value is below the level
+    level = 1 - row["p_raw"]
+    assert studied(table, level=level - 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] > 0
+    assert studied(table, level=level + 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] < 0
+
+
+def test_names_of_seeds_order_of_rows_and_unit_of_the_score_do_not_matter():
+    table = one_at_a_time()
+    want = studied(table).table[NUMBERS].to_numpy()
+    again = one_at_a_time(first=1)  # the seeds of single sources used again for everything at once
+    again["init"] = "seed " + again["init"].astype(str)
+    again = again.sample(frac=1.0, random_state=1)
+    assert_allclose(studied(again).table[NUMBERS], want)
+    scaled = table.assign(acc=100 * table["acc"] - 3)
+    got = studied(scaled).table
+    assert_allclose(got[NUMBERS[3:]], want[:, 3:], rtol=1e-7)
+    assert_allclose(got["ci_high"], 100 * want[:, 2])
+
+
+def test_without_trainings_run_again_nothing_is_taken_off_and_no_sum_is_judged():
+    study = studied(one_at_a_time(repeated=1))
+    assert "noise" not in set(study.table["source"])
+    assert study.at_once["p_value"].isna().all()
+    assert any("each variance contains the numerical noise" in note for note in study.notes)
+    assert not any("the sum of theirs" in text for text in study.sentences())
+
+
+def test_groups_are_studied_by_themselves():
+    one, two = one_at_a_time(rng=1).assign(tool="A", task="x"), one_at_a_time(rng=2).assign(tool="B", task="x")
+    both = studied(pd.concat([one, two]), algorithm="tool", benchmark="task")
+    rows = both.table[both.table["algorithm"] == "B"].reset_index(drop=True)
+    assert_allclose(rows[NUMBERS], studied(two).table[NUMBERS])
+    p = both.at_once["p_raw"].to_numpy()
+    assert_allclose(both.at_once["p_value"], np.minimum(1.0, np.maximum(2 * p.min(), p)))
+    assert both.sentences()[0].startswith("A on x: the largest part of the variance is ")
+    mean = both.components()
+    assert_allclose(mean.sources["data"] ** 2, both.table.query("source == 'data'")["variance"].mean())
+    assert mean.interaction_sd is None
+    alone = both.components(algorithm="B")
+    assert_allclose(alone.residual_sd, rows.set_index("source").loc["noise", "sd"])
+    with pytest.raises(ArgumentError, match="algorithm must be one of A, B, got 'C'"):
+        both.components(algorithm="C")
+
+
+def test_what_is_not_identified_has_no_number():
+    table = one_at_a_time(at_once=0)
+    table["init"] = table["data"]  # changes with data alone
+    table = table.assign(dropout=7)
+    found = lt.variance_study(table, score="acc", sources=[*SOURCES, "dropout"])
+    rows = found.table.set_index("source")
+    assert rows.loc[["data", "init", "dropout"], "variance"].isna().all()
+    assert rows.loc["order", "variance"] >= 0
+    assert list(found.components().sources) == ["order"]
+    text = " ".join(found.notes)
+    assert "data and init always change together" in text
+    assert "dropout never varied" in text
+
+
+# ---------------------------------------------------------------------- crossed
+
+
+def test_a_balanced_crossed_table_gives_the_analysis_of_variance():
+    rng = np.random.default_rng(4)
+    a, b, r = 6, 5, 3
+    y = rng.normal(size=(a, 1, 1)) + 0.7 * rng.normal(size=(1, b, 1)) + 0.6 * rng.normal(size=(a, b, 1))
+    y = y + 0.5 * rng.normal(size=(a, b, r))
+    seeds = np.array(list(itertools.product(range(a), range(b), range(r))))
+    table = pd.DataFrame({"data": seeds[:, 0], "init": seeds[:, 1], "acc": y.ravel()})
+    study = lt.variance_study(table, score="acc", sources=["data", "init"])
+    cell, row, column = y.mean(axis=2), y.mean(axis=(1, 2)), y.mean(axis=(0, 2))
+    within = ((y - cell[:, :, None]) ** 2).sum() / (a * b * (r - 1))
+    left = cell - row[:, None] - column + y.mean()
+    both = r * (left**2).sum() / ((a - 1) * (b - 1))
+    want = {
+        "data": (b * r * row.var(ddof=1) - both) / (b * r),
+        "init": (a * r * column.var(ddof=1) - both) / (a * r),
+        "data:init": (both - within) / r,
+        "noise": within,
+    }
+    assert min(want.values()) > 0
+    assert_allclose(study.table.set_index("source")["variance"][list(want)], list(want.values()), rtol=1e-4)
+    assert study.designs["design"].tolist() == ["crossed"]
+    with pytest.raises(DesignError, match="normality needs samples in which one source varies"):
+        study.normality()
+
+
+def test_tuning_runs_with_everything_else_new_identify_tuning_alone():
+    rng = np.random.default_rng(5)
+    table = pd.DataFrame({"tuning": np.repeat(range(6), 5), "data": range(30), "init": range(30)})
+    table["acc"] = rng.normal(size=6)[table["tuning"]] + rng.normal(size=30)
+    study = lt.variance_study(table, score="acc", sources=["tuning", "data", "init"])
+    rows = study.table.set_index("source")
+    assert rows.loc[["data", "init"], "variance"].isna().all()
+    groups = table["acc"].to_numpy().reshape(6, 5)
+    within = groups.var(axis=1, ddof=1).mean()
+    assert_allclose(rows.loc["residual", "variance"], within, rtol=1e-5)
+    assert_allclose(rows.loc["tuning", "variance"], groups.mean(axis=1).var(ddof=1) - within / 5, rtol=1e-4)
+    assert any("the residual holds the sum of their variances" in note for note in study.notes)
+
+
+def test_new_seeds_of_everything_are_refused_with_a_way_out():
+    table = pd.DataFrame({name: range(20) for name in SOURCES}).assign(acc=np.random.default_rng(6).normal(size=20))
+    with pytest.raises(DesignError, match=r"data, init and order are confounded: .* Vary one source at a time"):
+        studied(table)
+
+
+def test_bad_tables_are_refused_in_words():
+    table = one_at_a_time()
+    for change, error, words in (
+        ({"acc": 1.0}, DesignError, "all scores are the same"),
+        ({"acc": "high"}, DataError, "must be numbers"),
+        ({"acc": np.nan}, DataError, "'acc' has 61 missing values"),
+        ({"init": None}, DataError, "'init' has 61 missing values"),
+    ):
+        with pytest.raises(error, match=words):
+            studied(table.assign(**change))
+    with pytest.raises(UnknownColumnError, match="'ordr', which is not in the data"):
+        lt.variance_study(table, score="acc", sources=["data", "ordr"])
+    with pytest.raises(ArgumentError, match="has 'noise', a name that the table of results uses"):
+        lt.variance_study(table.rename(columns={"init": "noise"}), score="acc", sources=["data", "noise"])
+
+
+# ---------------------------------------------------------------------- test set and normality
+
+
+def test_the_binomial_prediction_and_the_index_of_dispersion():
+    y, n = np.array([45, 41, 47, 43, 46, 40, 44]) / 50, 50
+    row = binomial_noise(y, n).table.iloc[0]
+    p, k = y.mean(), len(y)
+    assert_allclose(row["binomial_sd"], np.sqrt(p * (1 - p) / n))
+    assert_allclose(row["n_effective"], p * (1 - p) / y.var(ddof=1))
+    # the chi-squared test of a table of right and wrong answers is the index of dispersion
+    right = np.round(y * n)
+    chi2 = stats.chi2_contingency([right, n - right], correction=False)
+    assert_allclose(row["p_raw"], chi2.pvalue)
+    assert chi2.dof == k - 1
+    uneven = np.array([40, 50, 60, 40, 50, 60, 50])
+    right = np.round(y * uneven)
+    row = binomial_noise(right / uneven, uneven).table.iloc[0]
+    assert_allclose(row["p_raw"], stats.chi2_contingency([right, uneven - right], correction=False).pvalue)
+
+
+def test_what_is_said_of_the_test_set():
+    rng = np.random.default_rng(7)
+    wide, narrow = rng.binomial(40, 0.5, 60) / 40, 0.5 + np.tile([0.01, -0.01], 30)
+    found = binomial_noise({"wide": wide, "narrow": narrow}, {"wide": 400, "narrow": 400})
+    assert "wide: the standard deviation is " in found.sentences()[0]
+    assert "more than the size of the test set explains (p < 0.001)." in found.sentences()[0]
+    assert "less than independent test sets would give" in found.sentences()[1]
+    for scores, n_test, error, words in (
+        ([80.0, 82.0], 100, DataError, "Divide percentages by 100"),
+        ([1.0, 1.0], 100, DesignError, "all answers are right"),
+        ([0.5, 0.6], 0, ArgumentError, "n_test must be the number of test items"),
+        ([0.5, 0.6], [10, 20, 30], ArgumentError, "one for each of the 2 scores"),
+        ({"a": [0.5, 0.6]}, {"b": 10}, ArgumentError, "n_test must have the names of scores"),
+    ):
+        with pytest.raises(error, match=words):
+            binomial_noise(scores, n_test)
+
+
+def test_a_study_knows_its_test_sets_and_the_shapes_of_its_scores():
+    table = one_at_a_time(n=30).assign(items=lambda t: 100 + t["data"] % 7)
+    study = studied(table, n_test="items")
+    line = table[(table[["init", "order"]] == 0).all(axis=1)].groupby("data").agg({"acc": "mean", "items": "first"})
+    want = binomial_noise(line["acc"], line["items"]).table
+    assert_allclose(study.binomial_noise().table.drop(columns="name"), want.drop(columns="name"))
+    shapes = study.normality().table.set_index("source")
+    for source, row in shapes.iterrows():
+        scores = study.scores.loc[study.scores["source"] == source, "score"]
+        assert_allclose([row["skewness"], row["excess_kurtosis"]], [stats.skew(scores), stats.kurtosis(scores)])
+        assert_allclose(row["p_raw"], stats.shapiro(scores).pvalue)
+    assert list(shapes.index) == [*SOURCES, "data, init and order"]
+    with pytest.raises(ArgumentError, match="n_test is not known"):
+        studied(table).binomial_noise()
+
+
+def test_a_grid_of_few_scores_is_named_as_the_reason():
+    rng = np.random.default_rng(8)
+    table = one_at_a_time(n=300, at_once=0)
+    table["acc"] = rng.binomial(30, 0.8, size=len(table)) / 30
+    text = " ".join(studied(table).normality().sentences())
+    assert "lie on a grid of few values" in text
+    assert studied(table).normality().table["distinct"].max() < 30
