@@ -641,7 +641,7 @@ def test_outperform_prints_the_conclusion_and_writes_it(run, folder: Path) -> No
         (["--only", "XY", "--only", "RS"], "error: --only names 'XY', which is not in the runs. Algorithms: HB, RS"),
         (["--only", "RS"], "error: --only must be two different names or more"),
         (["--control", "XY"], "error: --control must be one of the algorithms (HB, RS)"),
-        (["--gamma", "0.4"], "error: --gamma must lie between 0.5 and 1, got 0.4"),
+        (["--gamma", "0.4"], "error: --gamma must be a number between 0.5 and 1 (both excluded)"),
         (["--method", "bca"], "error: --method must be 'auto' or 'mixed' or 'percentile', got 'bca'"),
     ],
 )

@@ -26,7 +26,10 @@ TITLE = "Probability of outperforming"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_PAIRS = 40  # rows of a figure that are still read
-OTHERS = 12  # algorithms that a report compares with the best one: those that come next
+OTHERS, UNPAIRED_OTHERS = (
+    12,
+    4,
+)  # algorithms compared with the best one: those that come next; all runs with all take time
 NAMES = 12  # in a sentence
 WHY = (
     "Both can be true: a mean weighs each difference by its size, this probability counts each comparison of two runs "
@@ -78,16 +81,17 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     """How often a run of the best algorithm is better than one of the next; None where runs cannot be compared."""
     if analysis.incomparable or len(analysis.comparable) < 2:
         return None
-    best, *others = analysis.comparable[: OTHERS + 1]
+    best, *rest = analysis.comparable
+    apart = analysis.means.apart()
+    others = [name for name in rest if (best, name) not in apart]
     try:
-        found, why = _compared(analysis, (best, *others))
+        found, why = _compared(analysis, best, others)
     except LmemtestError:  # no run that another could be compared with; the report stands without
         return None
-    shown = found.table.set_index("right").loc[[name for name in others if name in set(found.table["right"])]]
+    shown = found.table.set_index("right")
     count = len(analysis.separation.levels)
-    among = (
-        "each other algorithm" if count == len(others) + 1 else f"each of the next {len(others)} of {count} algorithms"
-    )
+    all_others = len(shown) == count - 1
+    among = "each other algorithm" if all_others else f"each of the next {len(shown)} of {count} algorithms"
     text = (
         f"How often is a single run of {best}, which has the best mean, better than a run of {among} on the same "
         f"benchmark{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
@@ -98,8 +102,8 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     return Section("outperforming", TITLE, blocks)
 
 
-def _compared(analysis: Analysis, names: tuple[str, ...]) -> tuple[OutperformingOverBenchmarks, str]:
-    """Pairs of runs of the same seed, or all runs where there are none, and why.
+def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[OutperformingOverBenchmarks, str]:
+    """Pairs of runs of the same seed, or all runs where there are none, and why; in the order of the others.
 
     The best one was found with the same scores, so that the family is all pairs of algorithms.
     """
@@ -107,20 +111,19 @@ def _compared(analysis: Analysis, names: tuple[str, ...]) -> tuple[Outperforming
     compare = functools.partial(
         over_benchmarks,
         analysis.runs,
-        names,
         gamma=GAMMA,
         alpha=analysis.alpha,
         method="auto",
         n_draws=1,
         rng=0,
-        control=names[0],
+        control=best,
         comparisons=count * (count - 1) // 2,
     )
     try:
-        return compare(paired=True), ""
+        return compare((best, *others[:OTHERS]), paired=True), ""
     except DesignError:
         why = "No seeds pair the runs of different algorithms, so all runs are compared with all."
-        return compare(paired=False), why
+        return compare((best, *others[:UNPAIRED_OTHERS]), paired=False), why
 
 
 def _conclusions(best: str, shown: pd.DataFrame) -> str:

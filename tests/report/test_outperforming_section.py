@@ -71,6 +71,15 @@ def test_without_seeds_in_common_all_runs_are_compared():
     assert "comparisons" in section.blocks[2].table.frame
 
 
+def test_the_next_ones_are_compared_and_those_without_a_common_benchmark_are_not():
+    shifts = {f"A{i:02}": np.full(4, -0.1 * i) for i in range(15)}
+    table = runs(shifts, seeds=3, noise=0.05).to_frame()
+    apart = (table["tool"] == "A01") & (table["task"] != "t3") | (table["tool"] == "A00") & (table["task"] == "t3")
+    section = section_of(lt.Runs(table[~apart], **ROLES))
+    assert section.blocks[2].table.frame["A00 over"].tolist() == [f"A{i:02}" for i in range(2, 14)]
+    assert "each of the next 12 of 15 algorithms" in said(section, 0)
+
+
 def test_right_or_wrong_answers_have_their_risk_difference_beside():
     table = runs({"A": np.full(6, 1.2), "B": np.zeros(6)}, noise=1.0).to_frame()
     table["acc"] = (table["acc"] > 0.5).astype(float)

@@ -12,7 +12,7 @@ P(A > B) = Phi(delta / sqrt(2 (interaction_sd^2 + residual_sd^2))).
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -54,7 +54,7 @@ class DecisionRules(Result):
     errors : pandas.DataFrame
         One row per estimator and rule: ``false_positives``, the rate at P = 0.5; ``false_negatives``, one less the rate
         at P = gamma; ``false_negatives_beyond``, the mean of that over the probabilities from gamma on;
-        ``false_negatives_overall``, over all above 0.5, each P alike (trapezoidal rule up to the highest one).
+        ``false_negatives_overall``, over all P from 0.5 to 1, each alike (trapezoidal rule).
     n_runs : int
         Pairs of runs in a study.
     gamma, alpha : float
@@ -171,6 +171,8 @@ def decision_rules(
         raise ArgumentError(f"alpha must be below 0.5, since it is of one side, got {alpha:g}.")
     if isinstance(threshold, bool) or not isinstance(threshold, (int, float)) or not 0.0 < threshold < math.inf:
         raise ArgumentError(f"threshold must be a positive number of standard deviations, got {threshold!r}.")
+    if isinstance(probabilities, (int, float, str)) or not isinstance(probabilities, Iterable):
+        raise ArgumentError(f"probabilities must be a sequence of numbers between 0 and 1, got {probabilities!r:.60}.")
     truths = sorted({0.5, gamma, *(check_fraction(p, "probabilities") for p in probabilities)})
     generator = resolve_rng(rng)
     total = components.advantage_sd**2 + components.run_sd**2
@@ -236,7 +238,7 @@ def _errors(table: pd.DataFrame, gamma: float) -> pd.DataFrame:
     for (estimator, rule), part in table.groupby(["estimator", "rule"], sort=False):
         p, rate = part["probability"].to_numpy(), part["rate"].to_numpy()
         beyond, above = ~below(p, gamma), ~below(p, 0.5)
-        overall = float(np.trapezoid(1.0 - rate[above], p[above]) / np.ptp(p[above]))
+        overall = 2.0 * float(np.trapezoid([*(1.0 - rate[above]), 0.0], [*p[above], 1.0]))  # a sure advantage is found
         missed = (1.0 - rate[p == gamma][0], 1.0 - rate[beyond].mean(), overall)
         rows.append((estimator, rule, rate[p == 0.5][0], *missed))
     columns = ["estimator", "rule", "false_positives", *FALSE_NEGATIVES]

@@ -193,7 +193,8 @@ def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
     own = middle * (1.0 - middle)
     if min(variance, own) <= tolerance([1.0]):
         return middle, np.nan, np.nan
-    return middle, *wilson(middle, own / variance, float(t_quantile(0.5 * (1.0 - level), df)))
+    low, high = wilson(middle, own / variance, float(t_quantile(0.5 * (1.0 - level), df)))
+    return middle, float(low), float(high)
 
 
 def _benchmark_means(duel: Duel) -> tuple[float, float, float]:

@@ -60,14 +60,15 @@ def score_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
 
     It is Tango's interval of the difference 2 P - 1 of paired proportions, and Wilson's without ties.
     """
-    z2 = float(special.ndtri(0.5 * (1.0 + level))) ** 2
-    estimate = counts.estimate
+    z, estimate = float(special.ndtri(0.5 * (1.0 + level))), counts.estimate
+    if not counts.tie.any():
+        return wilson(estimate, counts.n, z)
     ends = []
     for end in (0.0, 1.0):
         inside, outside = estimate.copy(), np.full_like(estimate, end)
         for _ in range(_HALVINGS):
             middle = 0.5 * (inside + outside)
-            kept = counts.n * (estimate - middle) ** 2 <= z2 * _variance_at(counts, middle)
+            kept = counts.n * (estimate - middle) ** 2 <= z * z * _variance_at(counts, middle)
             inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
         ends.append(np.where(estimate == end, end, inside))
     return ends[0], ends[1]
@@ -132,15 +133,15 @@ def paired_interval(
 # ---------------------------------------------------------------------------------------------------- not paired
 
 
-def wilson(estimate: float, size: float, quantile: float) -> tuple[float, float]:
-    """Both ends of Wilson's interval of an estimate that tells as much as `size` independent wins and losses.
+def wilson(estimate: ArrayLike, size: ArrayLike, quantile: float) -> tuple[Array, Array]:
+    """Both ends of Wilson's interval of estimates that tell as much as `size` independent wins and losses.
 
     It holds all P with ``(estimate - P)^2 <= quantile^2 P (1 - P) / size``.
     """
-    z2 = quantile**2 / size
-    half = np.sqrt(z2 * (estimate * (1.0 - estimate) + 0.25 * z2))
-    low, high = ((estimate + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
-    return max(0.0, float(low)), min(1.0, float(high))
+    p, z2 = np.asarray(estimate, dtype=float), quantile**2 / np.asarray(size, dtype=float)
+    half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
+    low, high = ((p + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 class UStatistic(NamedTuple):
@@ -172,7 +173,8 @@ class UStatistic(NamedTuple):
         """
         own = self.estimate * (1.0 - self.estimate)
         size = self.most if self.variance == 0.0 else min(own / self.variance, self.most)
-        return wilson(self.estimate, size, float(t_quantile(0.5 * (1.0 - level), self.df)))
+        low, high = wilson(self.estimate, size, float(t_quantile(0.5 * (1.0 - level), self.df)))
+        return float(low), float(high)
 
     def logit_interval(self, level: float) -> tuple[float, float]:
         """Both ends on the logit scale, as Perme and Manevski (2019) recommend; the score interval without variance."""

@@ -267,7 +267,7 @@ def _notes(
     if paired and any(duel.incomplete for duel in duels):
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
     if method == "mixed":
-        shared = "" if paired else " Every run is in many comparisons: runs are random effects as well."
+        shared = "" if paired else " A run that is in several comparisons is a random effect as well."
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
             f"sample: the probability is that on another benchmark of their kind.{shared}"
@@ -279,8 +279,8 @@ def _notes(
         )
     if any(duel.alike and len(duel.names) > 1 for duel in duels):
         notes.append(
-            "Where one algorithm won all pairs there is no variance: the interval is Clopper and Pearson's of as many "
-            "wins as there are benchmarks."
+            "Where all pairs ended alike there is no variance: the interval is Clopper and Pearson's of as many wins "
+            "or ties as there are benchmarks."
         )
     most_pairs = max(s.size for d in duels for s in d.signs)
     if paired and not at_most(0.5**most_pairs, 0.5 * alpha):

@@ -113,6 +113,10 @@ def probability_of_outperforming(
                 raise ArgumentError(f"{name} must be left out where a is a Runs, which has its own, got {value!r:.60}.")
         options: dict[str, Any] = {"method": method, "n_draws": n_draws, "rng": rng, "control": control}
         return over_benchmarks(a, algorithms, paired, gamma, alpha, **options)
+    if b is None:
+        raise ArgumentError(
+            "b must be given: the scores of the runs that those of a are compared with. Or give a Runs as a."
+        )
     for name, value in (("algorithms", algorithms), ("control", control)):
         if value is not None:
             raise ArgumentError(f"{name} belongs to a Runs as first argument, got {name}={value!r:.60}.")

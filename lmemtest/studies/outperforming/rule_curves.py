@@ -106,6 +106,8 @@ def rule_curves(
     fixed, name = (gammas, "gamma") if over == "n_runs" else (sizes, "n_runs")
     if len(fixed) != 1:
         raise ArgumentError(f"{name} must be one value where over={over!r}, got {len(fixed)}.")
+    if not sizes or not gammas:
+        raise ArgumentError(f"{'n_runs' if not sizes else 'gamma'} must hold a value at least, got none.")
     for size in sizes:
         check_positive_int(size, "n_runs", minimum=2)
     generator, parts = resolve_rng(rng), []

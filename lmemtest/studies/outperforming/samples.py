@@ -196,6 +196,12 @@ def _notes(signs: Array, paired: bool, binary: bool, alpha: float, method: str) 
             "(1 + difference of the shares) / 2, and gamma = 0.75 means a difference of 50 points. Read the risk "
             "difference in to_frame('effects')."
         )
+    if not paired and method != "percentile" and abs(signs.mean()) == 1.0:
+        worth = 3.0 * signs.size / (sum(signs.shape) + 1.0)
+        notes.append(
+            "All runs of one are better than all of the other, so that DeLong's variance is zero: the interval is that "
+            f"of {written(worth, '.3g')} pairs, which is what these runs would be worth if they did not differ."
+        )
     if method in ("percentile", "bca") and np.ptp(signs) == 0.0:
         notes.append(
             "All pairs are alike, and so are all draws: the bootstrap interval has no length, whatever the number of "

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest._caller import named
 from lmemtest._rounding import below, tolerance, written
-from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -43,13 +43,14 @@ def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: st
 
 def check_gamma(gamma: Any) -> float:
     """Check a probability from which an advantage matters."""
-    value = check_fraction(gamma, "gamma")
-    if not below(0.5, value):
-        raise ArgumentError(
-            f"{named('gamma')} must lie between 0.5 and 1, got {gamma!r}: at one half neither algorithm is better. The "
-            "usual value is 0.75."
-        )
-    return value
+    is_number = isinstance(gamma, numbers.Real) and not isinstance(gamma, (bool, np.bool_))
+    if is_number and below(0.5, float(gamma)) and below(float(gamma), 1.0):
+        return float(gamma)
+    hint = f"Write {float(gamma) / 100.0:g}?" if is_number and 50.0 < gamma < 100.0 else "The usual value is 0.75."
+    raise ArgumentError(
+        f"{named('gamma')} must be a number between 0.5 and 1 (both excluded), since at one half neither algorithm is "
+        f"better, got {gamma!r}. {hint}"
+    )
 
 
 def signs_of(gain_a: Array, gain_b: Array, paired: bool) -> Array:

@@ -86,6 +86,10 @@ def test_refusals():
         decision_rules(3)
     with pytest.raises(ArgumentError, match=r"alpha must be below 0.5, since it is of one side, got 0.6"):
         decision_rules(alpha=0.6)
+    with pytest.raises(ArgumentError, match=r"probabilities must be a sequence of numbers between 0 and 1, got 0.7"):
+        decision_rules(probabilities=0.7)
+    with pytest.raises(ArgumentError, match="n_runs must hold a value at least"):
+        rule_curves(n_runs=[])
     with pytest.raises(ArgumentError, match="threshold must be a positive number"):
         decision_rules(threshold=-1.0)
 

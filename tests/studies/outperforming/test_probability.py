@@ -122,6 +122,7 @@ def test_samples_apart_are_worth_as_many_pairs_as_those_of_one_distribution():
     pairs = 3 * 5 * 3 / 9  # p (1 - p) over Mann and Whitney's variance (n + m + 1) / (12 n m), p one half
     assert (found.estimate, found.ci_high) == (1.0, 1.0)
     assert found.ci_low == pytest.approx(pairs / (pairs + stats.t.ppf(0.975, 6) ** 2))
+    assert "is that of 5 pairs" in found.notes[0]
     near = lt.probability_of_outperforming([2.9, 5, 6, 7, 8], [1.0, 2, 3], paired=False)
     assert near.ci_low < found.ci_low  # one pair lost does not raise the limit
 
@@ -162,8 +163,10 @@ def test_without_variation_bootstrap_intervals_have_no_length():
     ("changed", "error", "words"),
     [
         ({"b": [1.0, 2.0]}, ArgumentError, "a and b must have the same length where they are paired, got 3 and 2"),
-        ({"gamma": 0.5}, ArgumentError, "gamma must lie between 0.5 and 1, got 0.5"),
-        ({"gamma": 1.0}, ArgumentError, "gamma must be a number between 0 and 1"),
+        ({"gamma": 0.5}, ArgumentError, "gamma must be a number between 0.5 and 1 (both excluded), since at one half"),
+        ({"gamma": 1.0}, ArgumentError, "got 1.0. The usual value is 0.75."),
+        ({"gamma": 75}, ArgumentError, "got 75. Write 0.75?"),
+        ({"b": None}, ArgumentError, "b must be given: the scores of the runs"),
         ({"a": [1.0, np.nan, 2.0]}, DataError, "a must be finite, got 1 missing"),
         ({"method": "logit"}, ArgumentError, "method must be 'auto' or 'score'"),
         ({"method": "percentile", "n_draws": 10}, ArgumentError, "Take n_draws=40 at least"),
