@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -312,7 +313,7 @@ def as_frame(data: Any, *, argument: str = "data") -> nw.DataFrame[Any] | nw.Laz
     Parameters
     ----------
     data : Runs, dataframe or mapping
-        ``Runs``, anything that Narwhals accepts (pandas, polars, pyarrow, duckdb, dask, pyspark, eager or
+        ``Runs``, anything that Narwhals accepts (pandas, polars, pyarrow, duckdb, ibis, dask, pyspark, eager or
         lazy), or a mapping of column names to columns of one length.
     argument : str
         The name of the argument, for the message.
@@ -342,11 +343,13 @@ def as_frame(data: Any, *, argument: str = "data") -> nw.DataFrame[Any] | nw.Laz
         data = data.frame
     _check_unique_names(data, argument)
     try:
-        frame = nw.from_native(data)
+        with warnings.catch_warnings():  # that its Dask reader will move to a package of its own is not for our callers
+            warnings.filterwarnings("ignore", "Dask support is moving", FutureWarning)
+            frame = nw.from_native(data)
     except (TypeError, ValueError, NotImplementedError):  # Series, arrays, lists, paths
         path = " To read a file, use lmemtest.read_runs." if isinstance(data, str) else ""
         raise ArgumentError(
-            f"{argument} must be a dataframe (pandas, polars, pyarrow, duckdb, dask or pyspark) or a dict of "
+            f"{argument} must be a dataframe (pandas, polars, pyarrow, duckdb, ibis, dask or pyspark) or a dict of "
             f"columns, got {type(data).__module__}.{type(data).__qualname__}.{path}"
         ) from None
     return frame

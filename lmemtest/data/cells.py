@@ -23,6 +23,7 @@ import pandas as pd
 from lmemtest._caller import in_words_of
 from lmemtest._levels import level_order
 from lmemtest._validate import check_magnitude
+from lmemtest.data.query import as_float, as_pandas, cell_sums, collected, distinct_rows
 from lmemtest.errors import DataError
 from lmemtest.words import format_number, listed
 
@@ -34,8 +35,6 @@ __all__ = ["Cells", "aggregate", "cells_of"]
 Transform = Callable[[np.ndarray], np.ndarray]
 
 EXAMPLES = 3  # bad rows that an error shows
-# A one-pass variance loses about log10((mean / sd)^2) of its 16 digits; from here on more than 10.
-ILL_CONDITIONED = 1e5
 MAX_KEY = 2**62  # keys are int64
 
 
@@ -102,13 +101,15 @@ class Groups:
     """What one group-by returns: cells that may hold scores that are not finite.
 
     ``n`` counts all rows, ``n_bad`` those whose score is missing or infinite;
-    ``mean``, ``ss``, ``low`` and ``high`` are of the others (not finite where there are none; ``ss`` 0).
+    ``mean``, ``ss``, ``low`` and ``high`` are of the others (not finite where there are none; ``ss`` 0). ``above`` is
+    the mean minus the lowest score, with the digits that the mean of 1e6 and a little more has no place for.
     """
 
     keys: Keys
     n: np.ndarray
     n_bad: np.ndarray
     mean: np.ndarray
+    above: np.ndarray
     ss: np.ndarray
     low: np.ndarray
     high: np.ndarray
@@ -125,7 +126,7 @@ def aggregate(
     # What is in memory goes to pandas column by column: where most rows are cells, grouping by the codes of
     # columns takes a fifth of the time of polars' group-by and a tenth of Arrow's.
     if not table.implementation.is_pandas() and (transform is not None or isinstance(table, nw.DataFrame)):
-        table = nw.from_native(collected(table.select(*dict.fromkeys([*keys, score]))))
+        table = nw.from_native(as_pandas(table.select(*dict.fromkeys([*keys, score]))))
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         native: pd.DataFrame = table.to_native()
         scores = as_float(native[score])
@@ -135,7 +136,7 @@ def aggregate(
             scores = transformed(scores, transform)
         check_magnitude(scores)
         return _aggregate_pandas(native, keys, scores)
-    return _aggregate_narwhals(table, keys, score)
+    return _aggregate_lazily(table.lazy(), keys, score)
 
 
 # ---------------------------------------------------------------------------------------------- in pandas
@@ -149,7 +150,7 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
     if k == len(scores):  # every row is a cell
         y = np.where(good, scores, np.nan)[first_rows(index, k)]
         bad = np.isnan(y).astype(float)
-        return Groups(keys=keys, n=counts, n_bad=bad, mean=y, ss=np.zeros(k), low=y, high=y)
+        return Groups(keys=keys, n=counts, n_bad=bad, mean=y, above=np.zeros(k), ss=np.zeros(k), low=y, high=y)
     if good.all():
         bad, valid = np.zeros(k), counts
     else:
@@ -168,7 +169,8 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
     low, high = np.full(k, np.inf), np.full(k, -np.inf)
     np.minimum.at(low, index, scores)
     np.maximum.at(high, index, scores)
-    return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, ss=ss, low=low, high=high)
+    above = (shift - low) + centre
+    return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, above=above, ss=ss, low=low, high=high)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -315,55 +317,17 @@ def _order(levels: Any) -> np.ndarray:
 # ----------------------------------------------------------------------------------------------- elsewhere
 
 
-def _aggregate_narwhals(table: nw.DataFrame[Any] | nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
-    # Internal names: those of the data may clash with ours, or with what a backend can quote.
-    names = [f"key{i}" for i in range(len(keys))] or ["key0"]
-    columns = [nw.col(key).alias(name) for key, name in zip(keys, names, strict=False)]
-    y = nw.col(score).cast(nw.Float64)
-    selected = table.select(*columns, y.alias("y"))
-    if not keys:
-        selected = selected.with_columns(nw.lit(0).alias("key0"))
-    finite = selected.with_columns(good=nw.col("y").is_finite().fill_null(False))
-    finite = finite.with_columns(nw.when(nw.col("good")).then(nw.col("y")).alias("y"), nw.col("good").cast(nw.Int64))
-
-    out = collected(_grouped(finite, names))
-    if not len(out) or (not keys and not out["n"].sum()):
-        raise DataError("The table has no rows.")
-    n, valid, low, high = (as_float(out[name]) for name in ("n", "valid", "low", "high"))
-    check_magnitude(np.concatenate([low, high]))
-    mean, ss = as_float(out["mean"]), as_float(out["variance"]) * valid
-    with np.errstate(invalid="ignore", divide="ignore"):
-        digits_lost = np.abs(mean) * np.sqrt(valid) > ILL_CONDITIONED * np.sqrt(ss)
-    if np.any(digits_lost & (low < high)):  # once more, about a score of the cell; the window costs a join
-        shift = nw.col("y").min().over(*names)
-        centred = finite.with_columns(shift=shift).with_columns(y=nw.col("y") - nw.col("shift"))
-        extra = [nw.col("shift").min().alias("shift")]
-        out = collected(_grouped(centred, names, extra))
-        n, valid, low = (as_float(out[name]) for name in ("n", "valid", "shift"))
-        high = low + as_float(out["high"])
-        mean, ss = low + as_float(out["mean"]), as_float(out["variance"]) * valid
-
-    constant = low == high
-    mean, ss = np.where(constant, low, mean), np.where(constant | (valid == 0), 0.0, ss)
-    index, found = group_codes([out[name].rename(key) for name, key in zip(names, keys, strict=False)], len(out))
+def _aggregate_lazily(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> Groups:
+    found, sums = cell_sums(table, keys, score)
+    n = sums["n"]
+    for key in keys:
+        missing = int(n[found[key].isna().to_numpy()].sum())
+        if missing:
+            raise missing_values_error(key, missing)
+    index, kept = group_codes([found[key] for key in keys], len(n))
     order = np.argsort(index, kind="stable")
-    n, bad, mean, ss, low, high = (value[order] for value in (n, n - valid, mean, ss, low, high))
-    return Groups(keys=found, n=n, n_bad=bad, mean=mean, ss=ss, low=low, high=high)
-
-
-def _grouped(
-    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], names: list[str], extra: Sequence[nw.Expr] = ()
-) -> nw.DataFrame[Any] | nw.LazyFrame[Any]:
-    y = nw.col("y")
-    return frame.group_by(*names).agg(  # type: ignore[arg-type]
-        nw.len().alias("n"),
-        nw.col("good").sum().alias("valid"),
-        y.mean().alias("mean"),
-        y.var(ddof=0).alias("variance"),
-        y.min().alias("low"),
-        y.max().alias("high"),
-        *extra,
-    )
+    own = {name: values[order] for name, values in sums.items()}
+    return Groups(keys=kept, n_bad=own["n"] - own.pop("valid"), **own)
 
 
 def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -> tuple[Any, ...]:
@@ -371,27 +335,9 @@ def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -
     if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
         values = table.to_native()[column]
     else:
-        values = collected(table.select(nw.col(column)).unique())[column]
+        values = distinct_rows(table, [column])[column]
     _, levels = column_codes(values.dropna())
     return tuple(pd.Series(levels).tolist())
-
-
-def collected(frame: nw.DataFrame[Any] | nw.LazyFrame[Any]) -> pd.DataFrame:
-    """As pandas, with the categories of an Enum column in their declared order."""
-    schema = frame.collect_schema()  # of the query: collecting may forget the categories of an Enum
-    if isinstance(frame, nw.LazyFrame):  # few rows: plain text, as Arrow before 16 cannot hand on small codes
-        coded = [name for name, dtype in schema.items() if isinstance(dtype, (nw.Enum, nw.Categorical))]
-        frame = frame.with_columns(nw.col(name).cast(nw.String) for name in coded) if coded else frame
-        frame = frame.collect()
-    out = frame.to_pandas()
-    for name, dtype in schema.items():
-        column = out[name]
-        if isinstance(dtype, nw.Enum):
-            out[name] = pd.Categorical(column.astype(object), categories=list(dtype.categories))
-        elif isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered:
-            # a dictionary-encoded column lists values as they came: no order was declared
-            out[name] = column.astype(column.cat.categories.dtype)
-    return out
 
 
 # -------------------------------------------------------------------------------------------------- checks
@@ -486,7 +432,7 @@ def _advice_on_writing(words: list[str]) -> str | None:
 def example_value(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:
     """One value of a column that is not null, or None."""
     head = table.select(nw.col(name)).filter(~nw.col(name).is_null()).head(1)
-    rows = (head.collect() if isinstance(head, nw.LazyFrame) else head).rows()
+    rows = collected(head).rows()
     return rows[0][0] if rows else None
 
 
@@ -504,12 +450,6 @@ def _reads_as_number(value: Any) -> bool:
     except (TypeError, ValueError, OverflowError):
         return False
     return True
-
-
-def as_float(column: pd.Series[Any]) -> np.ndarray:
-    if column.dtype == object:  # a database's exact sums come as Decimal, missing values as None
-        column = pd.to_numeric(column)
-    return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
@@ -567,7 +507,7 @@ def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) ->
         return "first at row " + ", ".join(f"{row} ({scores[row]})" for row in rows) + ", counted from 0"
     y = nw.col(score)
     bad = table.filter(~y.cast(nw.Float64).is_finite().fill_null(False)).head(EXAMPLES)
-    found = (bad.collect() if isinstance(bad, nw.LazyFrame) else bad).rows(named=True)
+    found = collected(bad).rows(named=True)
     shown = [", ".join(f"{name}: {value}" for name, value in list(row.items())[:6]) for row in found]
     return "for example " + "; ".join(f"{{{row}}}" for row in shown)
 

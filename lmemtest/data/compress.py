@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from lmemtest._validate import as_frame, check_columns
 from lmemtest.data.cells import (
     Cells,
@@ -72,4 +74,4 @@ def _of_study(runs: Runs, keys: tuple[str, ...], score: str, transform: Transfor
     if (finest.n > 1).any():  # a transformed mean is not the mean of transformed scores
         return None
     y = transformed(finest.mean, transform)
-    return regrouped(replace(finest, mean=y, low=y, high=y), keys)
+    return regrouped(replace(finest, mean=y, above=np.zeros(len(y)), low=y, high=y), keys)

@@ -12,7 +12,8 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest._validate import check_column
-from lmemtest.data.cells import Keys, as_float, check_numeric, collected, group_codes
+from lmemtest.data.cells import Keys, as_float, check_numeric, group_codes
+from lmemtest.data.query import as_pandas
 from lmemtest.data.study import labels
 from lmemtest.errors import ArgumentError, DataError
 
@@ -113,7 +114,7 @@ class Log:
         if self.has_stop:
             sums += [nw.col("stop").min().alias("stop_low"), nw.col("stop").max().alias("stop_high")]
         grouped: Any = log.group_by(*names, "place")
-        cells = collected(grouped.agg(*sums))
+        cells = as_pandas(grouped.agg(*sums))
         if not len(cells):
             raise DataError("logs has no rows; one row per evaluation is needed.")
         values = {name: as_float(cells[name]) for name in cells.columns[len(names) :]}

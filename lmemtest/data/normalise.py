@@ -13,6 +13,7 @@ import narwhals as nw
 
 from lmemtest._caller import in_words_of
 from lmemtest._validate import check_choice, check_names
+from lmemtest.data.query import collected, supported
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 from lmemtest.words import listed, suggest
 
@@ -69,7 +70,8 @@ def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: st
         new: Any = nw.new_series(column, ranks, nw.Float64(), backend=runs.frame.implementation)
     else:
         new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
-    frame = runs.frame.with_columns(new)
+    with supported(f"normalize({method!r})", runs.frame):
+        frame = runs.frame.with_columns(new)
     roles = runs.roles()
     roles["score"] = column
     if method in _LOWER_IS_BETTER:
@@ -160,8 +162,7 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
         nw.col("score").max().alias("high"),
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
-    frame = (done.collect() if isinstance(done, nw.LazyFrame) else done).select("n", "wrong", "low", "high")
-    return [_Group(*row) for row in frame.rows()]
+    return [_Group(*row) for row in collected(done).select("n", "wrong", "low", "high").rows()]
 
 
 def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: list[_Group]) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.cells import combine_codes, first_rows
+from lmemtest.data.query import collected
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -213,7 +214,7 @@ class Points:
         table = runs.frame.select(*columns, y.alias("y"))
         table = table.filter(nw.col("y").is_finite().fill_null(False))
         table = table.group_by(*(f"key_{name}" for name in names)).agg(nw.col("y").n_unique().alias("distinct"))
-        frame = (table.collect() if isinstance(table, nw.LazyFrame) else table).to_pandas()
+        frame = collected(table).to_pandas()
         at_algorithm = {level: i for i, level in enumerate(self.algorithms)}
         at_benchmark = {level: i for i, level in enumerate(self.benchmarks)}
         out = np.zeros((len(self.benchmarks), len(self.algorithms)), dtype=int)

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.cells import column_codes, combine_codes
+from lmemtest.data.query import collected
 from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
     if isinstance(frame, nw.LazyFrame):
         if names:
             distinct = frame.select(*(nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)))
-            counts = distinct.collect().rows()[0]
+            counts = collected(distinct).rows()[0]
             names = [name for name, count in zip(names, counts, strict=True) if 1 < count <= runs.n_rows / 2]
         groups = runs.study.groups((*named, *names))
         table, n = groups.keys.frame(), groups.n

@@ -15,11 +15,11 @@ from lmemtest._table import ResultTable
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest.data.cells import (
     check_numeric,
-    distinct_values,
     example_value,
     missing_values_error,
     refuse_half_characters,
 )
+from lmemtest.data.query import collected
 from lmemtest.data.study import Study, subset
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.words import listed, suggest
@@ -139,11 +139,13 @@ class Runs:
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
         _check_roles(self)
-        n_rows = _check_rows(self)
-        _check_types(self)
-        _set(self, "n_rows", n_rows)
         _set(self, "study", Study(self))
-        _set(self, "algorithms", distinct_values(self.frame, self.algorithm))
+        if self.is_lazy:  # its one query needs scores that are numbers
+            _check_types(self)
+        _set(self, "n_rows", _check_rows(self))
+        if not self.is_lazy:
+            _check_types(self)
+        _set(self, "algorithms", self.study.levels(self.algorithm))
         _check_algorithms(self)
 
     @classmethod
@@ -259,8 +261,7 @@ class Runs:
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas frame of its own; runs the query of a lazy table."""
-        frame = self.frame.collect() if self.is_lazy else self.frame
-        return frame.to_pandas().copy()
+        return collected(self.frame).to_pandas().copy()
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """The distinct values of a column, in the order in which results show them.
@@ -303,24 +304,22 @@ class Runs:
         roles = {role: getattr(self, role) for role in _SINGLE_ROLES if role not in columns and getattr(self, role)}
         conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
         check_columns(tuple(conditions), columns, argument="filter")
-        frame, wanted = self.frame, {}
+        frame, wanted = self.frame, dict[str, Any]()
         for column, given in conditions.items():
             values = [given] if isinstance(given, str) or not _is_listlike(given) else list(given)
             values = [value.item() if hasattr(value, "item") else value for value in values]  # numpy's scalars
             _check_values(column, values, self.levels(column))
             frame = frame.filter(nw.col(column).is_in(values))
             wanted[column] = values
-        finest = self.study.finest() if self.is_lazy and set(wanted) <= set(self.study.columns) else None
-        if finest is None:
-            return self._with(frame)
-        return self._known(frame, subset(finest, wanted))
+        known = self.study.seen(wanted) if self.is_lazy else ()
+        return self._known(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
 
     def with_metafeatures(self, *names: str) -> Runs:
         """The runs with these metafeatures only; nothing is queried again."""
         changed = {**self.roles(), "metafeatures": names}
         if not set(names) <= set(self.metafeatures):
             return with_scale(Runs(self.frame, **changed), self.scale)
-        return self._known(self.frame, self.study.finest(), **changed)
+        return self._known(self.frame, self.study.seen(), **changed)
 
     def drop_missing(self) -> Runs:
         """The runs whose score is finite.
@@ -531,19 +530,19 @@ class Runs:
     def _with(self, frame: Any) -> Runs:
         return with_scale(Runs(frame, **self.roles()), self.scale)
 
-    def _known(self, frame: Any, groups: Groups | None, **roles: Any) -> Runs:
-        """Runs whose checks are those of these runs; `groups` are their cells, where they were seen."""
+    def _known(self, frame: Any, seen: Sequence[Groups], **roles: Any) -> Runs:
+        """Runs whose checks are those of these runs; `seen` are tables of their cells, where there are any."""
         runs: Runs = object.__new__(Runs)
         for name, value in {**self.roles(), **roles}.items():
             _set(runs, name, value)
         _set(runs, "frame", frame)
         _set(runs, "scale", self.scale)
         _set(runs, "notes", ())
-        _set(runs, "study", Study(runs, groups))
-        _set(runs, "n_rows", self.n_rows if groups is None else int(groups.n.sum()))
+        _set(runs, "study", Study(runs, seen))
+        _set(runs, "n_rows", int(seen[0].n.sum()) if seen else self.n_rows)
         if not runs.n_rows:
             raise DataError(_NO_ROWS)
-        _set(runs, "algorithms", self.algorithms if groups is None else runs.study.levels(runs.algorithm))
+        _set(runs, "algorithms", runs.study.levels(runs.algorithm) if seen else self.algorithms)
         _check_algorithms(runs)
         return runs
 
@@ -633,15 +632,19 @@ def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) ->
 
 
 def _check_rows(runs: Runs) -> int:
-    """The number of rows, more than 0; and no missing values outside the score.  One aggregating query."""
+    """The number of rows, more than 0; and no missing values outside the score."""
     keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
     schema = runs.frame.collect_schema()
-    gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
     try:
-        out = runs.frame.select(nw.len().alias("rows"), *gaps)
-        row = (out.collect() if isinstance(out, nw.LazyFrame) else out).rows()[0]
+        by_run = runs.study.by_run() if runs.is_lazy else None
+        if by_run is not None:  # with it all keys were seen but one
+            keys = [] if runs.budget is None else [runs.budget]
+            if not keys:
+                return int(by_run.n.sum())
+        gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
+        row = collected(runs.frame.select(nw.len().alias("rows"), *gaps)).rows()[0]
     except nw.exceptions.ColumnNotFoundError:
-        raise _unquotable(keys) from None
+        raise _unquotable([runs.algorithm, *keys]) from None
     n_rows, counts = int(row[0]), [int(count or 0) for count in row[1:]]
     if not n_rows:
         raise DataError(_NO_ROWS)

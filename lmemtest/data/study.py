@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -31,6 +30,7 @@ from lmemtest.data.cells import (
     group_means,
     refuse_scores,
 )
+from lmemtest.data.query import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Study"]
 
-MOST_CELLS = 5_000_000  # beyond it the finest table is not held: about a gigabyte
 BETWEEN = " / "  # in the label of an instance
 ONLY_INSTANCE = "all runs"  # its label where no column tells instances apart
 
@@ -54,9 +53,9 @@ class Study:
     Columns without a role are queried when they are asked for.
     """
 
-    def __init__(self, runs: Runs, groups: Groups | None = None) -> None:
+    def __init__(self, runs: Runs, seen: Iterable[Groups] = ()) -> None:
         self.runs = runs
-        self._seen: dict[frozenset[str], Groups] = {} if groups is None else {frozenset(groups.keys.names): groups}
+        self._seen: dict[frozenset[str], Groups] = {frozenset(groups.keys.names): groups for groups in seen}
 
     # ------------------------------------------------------------------ cells
 
@@ -73,18 +72,34 @@ class Study:
         wanted = frozenset(by)
         source = self._holding(wanted)
         if source is None:
-            finest = self.columns if wanted <= frozenset(self.columns) and self._holds_the_finest else by
-            source = aggregate(self.runs.frame, finest, self.runs.score)
-            self._seen[frozenset(finest)] = source
+            source = self._asked(self.columns if wanted <= frozenset(self.columns) and self._holds_the_finest else by)
         if source.keys.names == by:
             return source
         found = regrouped(source, by)
         self._seen.setdefault(wanted, found)
         return found
 
-    def finest(self) -> Groups | None:
-        """The finest table, if it was seen."""
-        return self._holding(frozenset(self.columns))
+    def by_run(self) -> Groups | None:
+        """The scores by run, over its budgets; None where there are none or too many to hold."""
+        try:
+            return self._asked(self._of_runs)
+        except (NoRows, TooManyCells):
+            return None
+
+    def seen(self, columns: Iterable[str] = ()) -> list[Groups]:
+        """The tables that were seen and tell all runs and these columns apart."""
+        wanted = frozenset((*self._of_runs, *columns))
+        return [groups for names, groups in self._seen.items() if wanted <= names]
+
+    @property
+    def _of_runs(self) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if name != self.runs.budget)
+
+    def _asked(self, by: tuple[str, ...]) -> Groups:
+        """The answer of the table itself."""
+        found = aggregate(self.runs.frame, by, self.runs.score)
+        self._seen[frozenset(by)] = found
+        return found
 
     def _holding(self, wanted: frozenset[str]) -> Groups | None:
         """The smallest table that was seen and tells all of these columns apart."""
@@ -95,11 +110,11 @@ class Study:
     def _holds_the_finest(self) -> bool:
         if self.runs.n_rows <= MOST_CELLS:
             return True
-        if not self.runs.is_lazy:
+        if not self.runs.is_lazy or self.runs.budget is None:
             return False  # in memory the table itself is the finest, and each group-by of it is one pass
-        counts = [nw.col(name).n_unique().alias(f"n{i}") for i, name in enumerate(self.columns)]
-        sizes = self.runs.frame.select(*counts).collect().rows()[0]
-        return bool(np.prod(np.array(sizes, dtype=float)) <= MOST_CELLS)
+        by_run = self._holding(frozenset(self._of_runs))
+        budgets = self._holding(frozenset({self.runs.budget})) or self._asked((self.runs.budget,))
+        return by_run is not None and by_run.keys.size * budgets.keys.size <= MOST_CELLS
 
     def cells(self, by: Iterable[str]) -> Cells:
         """Scores by the combinations of some columns; missing and infinite scores are refused."""
@@ -117,7 +132,7 @@ class Study:
             repeats = np.repeat(np.arange(len(finest.n)), finest.n.astype(np.intp))
             table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
         else:
-            table = self.runs.frame.lazy().select(*names, self.runs.score).collect().to_pandas()
+            table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
             table[self.runs.score] = table[self.runs.score].astype(float)
         order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
         return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
@@ -314,7 +329,7 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
 def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
     """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
 
-    Sums of squares are pooled about the mean of the first part of each group, so that an offset that all scores share
+    Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores share
     costs no digits.
     """
     at = {name: i for i, name in enumerate(groups.keys.names)}
@@ -332,14 +347,12 @@ def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
     good = valid > 0
     np.minimum.at(low, index[good], groups.low[good])
     np.maximum.at(high, index[good], groups.high[good])
-    rows = np.flatnonzero(good)
-    start = np.full(size, np.nan)
-    start[index[rows[::-1]]] = groups.mean[rows[::-1]]
-    off = np.where(good, groups.mean - start[index], 0.0)
     with np.errstate(invalid="ignore", divide="ignore"):
+        off = np.where(good, (groups.low - low[index]) + groups.above, 0.0)
         centre = total(valid * off) / (n - bad)
     ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
     constant = low == high
+    above = np.where(constant, 0.0, centre)
     return Groups(
         keys=Keys(
             names=tuple(by),
@@ -349,7 +362,8 @@ def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
         ),
         n=n,
         n_bad=bad,
-        mean=np.where(constant, low, start + centre),
+        mean=low + above,
+        above=above,
         ss=np.where(constant, 0.0, ss),
         low=low,
         high=high,
@@ -369,7 +383,7 @@ def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
         codes.append((np.cumsum(used) - 1)[code[kept]])
         left = level[used]
         levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)
-    names = ("n", "n_bad", "mean", "ss", "low", "high")
+    names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
     return Groups(
         keys=Keys(names=keys.names, codes=tuple(codes), levels=tuple(levels), size=int(kept.sum())),
         **{name: getattr(groups, name)[kept] for name in names},

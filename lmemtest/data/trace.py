@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.data.normalise import new_column
+from lmemtest.data.query import collected, supported
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
@@ -35,7 +36,8 @@ def best_so_far(runs: Runs, name: str | None) -> Runs:
         frame = frame.with_columns(_running_by_pandas(frame, keys, budget, column, runs.direction))
     else:
         running = nw.col(column).cum_min() if runs.direction == "minimize" else nw.col(column).cum_max()
-        frame = frame.with_columns(running.over(*keys, order_by=budget).alias(column))
+        with supported("best_so_far", frame):
+            frame = frame.with_columns(running.over(*keys, order_by=budget).alias(column))
     # rows at one budget of one run share the best of them
     at_once = nw.col(column).min() if runs.direction == "minimize" else nw.col(column).max()
     frame = frame.with_columns(at_once.over(*keys, budget).alias(column))
@@ -51,7 +53,7 @@ def at_budgets(runs: Runs, budgets: Iterable[float]) -> Runs:
     keys = run_columns(runs)
     columns = {name: f"key{i}" for i, name in enumerate(keys)}  # names of our own: those of the table may clash
     named = runs.frame.lazy().select(*(nw.col(old).alias(new) for old, new in columns.items()), budget=budget)
-    first = named.group_by(*columns.values()).agg(nw.col("budget").min().alias("first")).collect()
+    first = collected(named.group_by(*columns.values()).agg(nw.col("budget").min().alias("first")))
     latest = float(first["first"].max())
     if wanted[0] < latest:
         raise ArgumentError(

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_fraction
+from lmemtest.data.query import collected
 from lmemtest.engine import prediction
 from lmemtest.engine.sweep import conditional_modes
 from lmemtest.errors import ArgumentError
@@ -73,7 +74,7 @@ def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
 
 def _frame_of(frame: Any) -> pd.DataFrame:
     """A dataframe of any library as a pandas one."""
-    return as_frame(frame, argument="frame").lazy().collect().to_pandas()
+    return collected(as_frame(frame, argument="frame")).to_pandas()
 
 
 def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, NDArray[np.intp]]]]:

@@ -165,9 +165,9 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
 
     Both are sorted, or in the order of the categories if these are declared.
     """
-    import narwhals as nw
 
     from lmemtest.data.cells import check_numeric, group_codes
+    from lmemtest.data.query import collected
 
     table = as_frame(trials, argument="trials")
     available = table.collect_schema().names()
@@ -181,7 +181,7 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
         if name is not None and (argument != "budget" or unit == "seed"):
             check_numeric(table, name, argument=argument)
     kept = table.select(roles.columns)
-    frame = (kept.collect() if isinstance(kept, nw.LazyFrame) else kept).to_pandas().reset_index(drop=True)
+    frame = collected(kept).to_pandas().reset_index(drop=True)
     if frame.empty:
         raise DataError("trials must have at least 1 row, got none.")
     scores = floats(frame[roles.score])

@@ -255,7 +255,8 @@ def describe_value(value: Any) -> str:
 
 
 def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd.DataFrame:
-    import narwhals as nw
+
+    from lmemtest.data.query import collected
 
     table = as_frame(trials, argument="trials")
     columns = table.collect_schema().names()
@@ -268,7 +269,7 @@ def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd
     # one column of the table may be hyperparameter and cost at once (epochs)
     used = list(dict.fromkeys([hyperparameter, score, *([cost] if cost is not None else [])]))
     kept = table.select(used)
-    frame = (kept.collect() if isinstance(kept, nw.LazyFrame) else kept).to_pandas()
+    frame = collected(kept).to_pandas()
     missing = int(frame[hyperparameter].isna().sum())
     if missing:
         raise DataError(

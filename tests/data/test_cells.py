@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from lmemtest._levels import natural_key
 from lmemtest.data import cells as module
+from lmemtest.data import query
 from lmemtest.data.cells import Cells
 from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs
@@ -325,14 +326,14 @@ def test_the_callers_frame_is_not_written_to(frame: pd.DataFrame) -> None:
 def test_a_lazy_table_is_only_asked_for_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = pl.LazyFrame({"g": ["a", "b"] * 500, "y": np.arange(1000.0)})
     sizes = []
-    collected = module.collected
+    collected = query.collected
 
-    def spy(frame: Any) -> pd.DataFrame:
+    def spy(frame: Any) -> Any:
         out = collected(frame)
         sizes.append(len(out))
         return out
 
-    monkeypatch.setattr(module, "collected", spy)
+    monkeypatch.setattr(query, "collected", spy)
     compress(lazy, ["g"], score="y")
     assert sizes == [2]
 

@@ -10,6 +10,7 @@ import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
 from lmemtest._validate import as_frame, check_columns
+from lmemtest.data.query import collected
 from lmemtest.errors import DataError, DataWarning
 
 # The names that columns have in the package unless told otherwise.
@@ -114,7 +115,7 @@ def to_table(data: Any) -> pd.DataFrame:
     if isinstance(data, pd.DataFrame):
         as_frame(data)  # refuses repeated column names
         return data
-    return as_frame(data).lazy().collect().to_pandas()
+    return collected(as_frame(data)).to_pandas()
 
 
 def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str]) -> list[str]:

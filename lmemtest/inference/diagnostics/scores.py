@@ -18,6 +18,7 @@ from lmemtest._caller import in_words_of
 from lmemtest._validate import as_frame
 from lmemtest.data.cells import column_codes, group_codes
 from lmemtest.data.points import Points
+from lmemtest.data.query import collected
 from lmemtest.data.runs import Runs
 from lmemtest.data.scales import remedies, scale_ratio, spreads
 from lmemtest.data.score_kind import ScoreKind, score_kind, two_valued
@@ -83,7 +84,7 @@ def _from_table(fit: LmmFit) -> Rows | None:
         if isinstance(data, Runs) and {*keys, parsed.response} <= {*data.study.columns, data.score}:
             table = data.study.rows([name for name in (*keys, parsed.response) if name != data.score])
         else:
-            table = as_frame(data).lazy().select(*dict.fromkeys([*keys, parsed.response])).collect().to_pandas()
+            table = collected(as_frame(data).select(*dict.fromkeys([*keys, parsed.response]))).to_pandas()
         score = table[parsed.response].to_numpy(dtype=float)
         if parsed.response_transform is not None:
             score = parsed.response_transform(score)

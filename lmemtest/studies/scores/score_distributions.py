@@ -17,6 +17,7 @@ from lmemtest._rounding import at_most
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels
+from lmemtest.data.query import collected
 from lmemtest.data.runs import require_runs
 from lmemtest.data.study import labels
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -235,7 +236,7 @@ def _scores(runs: Runs, columns: tuple[str, ...], budget: Any) -> tuple[pd.DataF
     study = runs.study
     study.cells([*columns, *([column] if column else [])])  # refuses missing scores and levels
     names = dict.fromkeys(name for name in (*columns, column, runs.benchmark, runs.score) if name is not None)
-    table = runs.frame.lazy().select(*names).collect().to_pandas()
+    table = collected(runs.frame.select(*names)).to_pandas()
     table = table.rename(columns={runs.score: "score"}).astype({"score": float})
     at, notes = "", []
     if column:
