@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "inference.hypotheses.glrt": ["glrt"],
         "inference.hypotheses.permutation": ["permutation_test"],
         "inference.power.components": ["VarianceComponents"],
+        "inference.power.plan": ["plan"],
         "inference.power.power": ["power"],
         "inference.hypotheses.sign_flips": ["sign_flip_test"],
         "model": ["fit_lmm"],

@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "pairs": ["pairs_matrix_plot", "pairs_plot"],
         "posterior_maps": ["posterior_maps_plot"],
         "power": ["power_plot"],
+        "plan": ["plan_plot"],
         "profile": ["profile_plot"],
         "published": ["published_improvements_plot"],
         "random_effects": ["random_effects_plot"],

@@ -333,6 +333,9 @@ def set_upwards(
     labels: bool = True,
 ) -> None:
     """Ticks on the vertical axis of `room` points, with faint lines; labels are cut to `across` points."""
+    if axis.log:
+        box.set_yscale("log")
+        box.yaxis.set_minor_locator(NullLocator())
     values, words = axis.ticked(room, Upright(size))
     font = _style.font_for(axis.labels)
     if across is not None:

@@ -181,6 +181,18 @@ def calls() -> dict[str, Call]:
             {"runs": few(), "model": "loss ~ tool + (1 | task)", "n_draws": 2, "rng": 1},
         ),
         "tuning.plan": (lt.tuning.plan, {"n_scores": 5}),
+        "plan": (
+            lt.plan,
+            {
+                "components": {"tuning": 0.4, "data": 0.9, "seed": 0.3},
+                "budget": 200,
+                "trials": 20,
+                "stages": ("tuning", "data", "seed"),
+                "costs": {"training": 1.0},
+                "at_most": {"data": 9},
+                "current": {"seed": 3},
+            },
+        ),
         "power": (
             lt.power,
             {

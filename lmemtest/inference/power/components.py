@@ -35,7 +35,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import GROUPS, joined, listed, suggest
 
-_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "sources", "pilot", "notes")
+COMPONENT_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "sources", "pilot", "notes")
 # Names that are not those of sources: other components, and what the sources leave.
 _NOT_SOURCES = ("benchmark", "interaction", "algorithm", "residual")
 
@@ -273,14 +273,17 @@ def components_of(
 
 
 def as_components(plan: Any) -> VarianceComponents:
-    """The components that the first argument of `power` means: components, a dict of them, or a fit."""
+    """The components that the first argument of `power` means: components, a dict of them, a fit or another result."""
     if isinstance(plan, VarianceComponents):
         return plan
+    if isinstance(plan, Result) and callable(found := getattr(plan, "components", None)):  # a variance study
+        return as_components(found())
     if isinstance(plan, Mapping):
-        unknown = [name for name in plan if name not in _NAMES]
+        unknown = [name for name in plan if name not in COMPONENT_NAMES]
         if unknown:
             raise ArgumentError(
-                f"components has no entry {unknown[0]!r}. Entries: {listed(_NAMES[:5])}.{suggest(unknown[0], _NAMES)}"
+                f"components has no entry {unknown[0]!r}. Entries: {listed(COMPONENT_NAMES[:5])}."
+                f"{suggest(unknown[0], COMPONENT_NAMES)}"
             )
         missing = [name for name in ("interaction_sd", "residual_sd") if name not in plan]
         if missing:
