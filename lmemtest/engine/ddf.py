@@ -48,7 +48,7 @@ class Curvature:
 
     def satterthwaite(self, L: Array) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance, *slopes = (np.einsum("rp,rp->r", L @ matrix, L) for matrix in (self.cov, *self.d_cov))
+        variance, *slopes = quadratic_forms(L, np.concatenate([self.cov[None], self.d_cov]))
         return self.matched_df(variance, np.stack(slopes, axis=1) if slopes else np.empty((len(L), 0)))
 
     def error_df(self, variance: Array, slopes: Array) -> Array:
@@ -59,8 +59,29 @@ class Curvature:
         """Degrees of freedom of a variance estimate, ``(rows,)``, with its derivatives, ``(rows, n_free)``."""
         with np.errstate(invalid="ignore", divide="ignore"):
             h = d_variance / variance[:, None]
-            spread = np.einsum("ri,ij,rj->r", h, self.theta_covariance(), h) if h.shape[1] else 0.0
+            spread = np.einsum("ri,ri->r", h @ self.theta_covariance(), h) if h.shape[1] else 0.0
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
+
+
+def quadratic_forms(L: Array, matrices: Array) -> Array:
+    """``l'Ml`` of every row of ``L``, ``(rows, p)``, and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``.
+
+    Differences between two means are rows of a few numbers among many zeros, and only these are multiplied.
+    """
+    row, column = np.nonzero(L)
+    count = np.bincount(row, minlength=len(L))
+    most = int(count.max(initial=0))
+    if most**2 > L.shape[1]:
+        return np.stack([np.einsum("rp,rp->r", L @ matrix, L) for matrix in matrices])
+    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+    columns, values = np.zeros((most, len(L)), dtype=np.intp), np.zeros((most, len(L)))
+    columns[place, row], values[place, row] = column, L[row, column]
+    out = np.zeros((len(matrices), len(L)))
+    for i in range(most):
+        out += values[i] ** 2 * matrices[:, columns[i], columns[i]]
+        for j in range(i):
+            out += 2.0 * values[i] * values[j] * matrices[:, columns[i], columns[j]]
+    return out
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:

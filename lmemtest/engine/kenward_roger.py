@@ -30,6 +30,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.engine.cross import Array
+from lmemtest.engine.ddf import quadratic_forms
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
@@ -63,10 +64,10 @@ class KenwardRoger:
 
     def df(self, L: Array) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance = np.einsum("rp,pq,rq->r", L, self.cov, L)
+        variance, *slopes = quadratic_forms(L, np.concatenate([self.cov[None], self.d_cov]))
         with np.errstate(invalid="ignore", divide="ignore"):
-            h = np.einsum("rp,ipq,rq->ri", L, self.d_cov, L, optimize=True) / variance[:, None]
-            return 2.0 / np.einsum("ri,ij,rj->r", h, self.W, h) + 0.0 * variance
+            h = np.stack(slopes, axis=1) / variance[:, None]
+            return 2.0 / np.einsum("ri,ri->r", h @ self.W, h) + 0.0 * variance
 
     def f_test(self, L: Array, b: Array) -> ScaledWald:
         """Test ``L b = 0`` for ``(q, p)`` linearly independent rows; `LinAlgError` if they are not."""

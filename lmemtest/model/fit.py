@@ -194,6 +194,11 @@ class LmmFit(Verbs):
         """``(rank,)`` fixed effects that the data identify, in the order of the design."""
         return self._fixed[0]
 
+    @property
+    def kept_cov(self) -> Array:
+        """``(rank, rank)`` covariance of `kept_params`."""
+        return self._fixed[1]
+
     @cached_property
     def params(self) -> pd.Series:
         """Fixed effects by name; NaN for columns that depend on others."""
@@ -225,16 +230,20 @@ class LmmFit(Verbs):
         return cells.weight * (self.scale / self.residual_variances.to_numpy())[level]
 
     @cached_property
+    def _dropped(self) -> NDArray[np.intp]:
+        """Columns that depend on earlier ones."""
+        return np.setdiff1d(np.arange(len(self.design.x_names)), self.problem.kept)
+
+    @cached_property
     def _aliasing(self) -> Array:
         """``(rank, aliased)`` coefficients that express the dropped columns by the kept ones."""
-        X = self.design.distinct
-        dropped = np.setdiff1d(np.arange(X.shape[1]), self.problem.kept)
+        X, dropped = self.design.distinct, self._dropped
         root = np.sqrt(np.bincount(self.design.row, self.cells.n * self.cells.weight, len(X)))[:, None]
         return np.asarray(np.linalg.lstsq(X[:, self.problem.kept] * root, X[:, dropped] * root, rcond=None)[0])
 
     def _functions(self, L: Array) -> Array:
         """Coefficients of linear functions, one row each, over all columns of the design."""
-        width = len(self.params)
+        width = len(self.design.x_names)
         try:
             rows = np.atleast_2d(np.asarray(L, dtype=float))
         except (TypeError, ValueError):
@@ -251,8 +260,7 @@ class LmmFit(Verbs):
 
         ``L`` has one row per function over all columns of the design.
         """
-        L = self._functions(L)
-        dropped = np.setdiff1d(np.arange(L.shape[1]), self.problem.kept)
+        L, dropped = self._functions(L), self._dropped
         if not len(dropped):
             return np.ones(len(L), dtype=bool)
         implied = L[:, self.problem.kept] @ self._aliasing

@@ -95,7 +95,8 @@ class LargestT:
             high = t_quantile(np.full(len(distinct), alpha / sides / self.n_tests), distinct) * (1.0 + 1e-9)
             target = np.full(len(distinct), special.logit(alpha))
 
-            out[known] = solve_tail(lambda c: np.log(self._evaluate(c, distinct)[0]), target, low, high)[where]
+            log_tail = lambda c: (np.log(self._evaluate(c, distinct)[0]), None)  # noqa: E731
+            out[known] = solve_tail(log_tail, target, low, high)[where]
         return out
 
     def note(self, c: ArrayLike, df: ArrayLike) -> str:

@@ -82,7 +82,12 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
     slope, steepening = -grid * first, -grid * (first + grid * second)
 
     def elasticity(at: FloatArray) -> tuple[FloatArray, FloatArray]:
-        return np.interp(at, grid, slope), np.interp(at, grid, steepening)
+        place = np.minimum(at, grid[-2]) / _SLOPE_STEP
+        cell = place.astype(np.intp)
+        share = place - cell
+        return tuple(
+            (1.0 - share) * values.take(cell) + share * values.take(cell + 1) for values in (slope, steepening)
+        )
 
     return TailTable(log_s=log_s, elasticity=elasticity)
 
@@ -113,55 +118,75 @@ def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArra
     >>> np.exp(log_upper_tail(np.array([2.228139]), np.array([10.0]), table)).round(6)
     array([0.05])
     """
-    out = np.full(q.shape, np.nan)
+    return log_tail_and_slope(q, df, table, slopes=False)[0]
+
+
+def log_tail_and_slope(
+    q: FloatArray, df: FloatArray, table: TailTable, *, slopes: bool = True
+) -> tuple[FloatArray, FloatArray]:
+    """Log P(W / s > q) and, to three digits, its derivative in log q: NaN without `slopes` and where q <= 0."""
+    out, slope = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
     known = ~(np.isnan(q) | np.isnan(df))
     out[known & (q <= 0)] = 0.0
     out[known & np.isposinf(q)] = -np.inf
     solve = known & (q > 0) & np.isfinite(q)
     limit = solve & (df >= _DF_IS_INFINITE)
-    out[limit] = table.log_s(q[limit])
+    if limit.any():
+        out[limit], slope[limit] = table.log_s(q[limit]), -table.elasticity(q[limit])[0]
     for low, high, nodes in ((0.0, 10.0, _NODES_SMALL_DF), (10.0, _DF_IS_INFINITE, _NODES)):
         part = np.flatnonzero(solve & (df >= low) & (df < high))
         for start in range(0, len(part), _CHUNK):
             rows = part[start : start + _CHUNK]
-            out[rows] = _integrate_over_scale(q[rows], df[rows], table, nodes)
-    return np.minimum(out, 0.0)
+            out[rows], slope[rows] = _integrate_over_scale(q[rows], df[rows], table, nodes, slopes)
+    return np.minimum(out, 0.0), slope
 
 
 def solve_tail(
-    log_tail: Callable[[FloatArray], FloatArray], target: FloatArray, low: FloatArray, high: FloatArray
+    log_tail: Callable[[FloatArray], tuple[FloatArray, FloatArray | None]],
+    target: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
 ) -> FloatArray:
-    """Solve logit(tail(x)) = target elementwise for a falling tail, by secant steps in log x between `low` and `high`.
+    """Solve logit(tail(x)) = target elementwise for a falling tail, in log x between `low` and `high`.
+
+    `log_tail` returns the logarithm and its derivative in log x, for Newton's steps, or None, for secant steps.
 
     >>> one = np.ones(1)
-    >>> solve_tail(lambda x: np.log(2) + special.log_ndtr(-x), special.logit(0.05 * one), one, 3 * one).round(4)
+    >>> normal = lambda x: (np.log(2) + special.log_ndtr(-x), None)
+    >>> solve_tail(normal, special.logit(0.05 * one), one, 3 * one).round(4)
     array([1.96])
     """
 
-    def excess(x: FloatArray) -> FloatArray:
-        log_sf = log_tail(np.exp(x))
-        with np.errstate(divide="ignore"):  # a full tail has logit inf
-            return log_sf - np.log(-np.expm1(log_sf)) - target
+    def excess(x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+        log_sf, slope = log_tail(np.exp(x))
+        with np.errstate(divide="ignore", invalid="ignore"):  # a full tail has logit inf
+            upper = -np.expm1(log_sf)
+            return log_sf - np.log(upper) - target, None if slope is None else slope / upper
 
     low, high = np.log(low), np.log(high)
-    x_old, f_old = low, excess(low)
-    x, f = high, excess(high)
+    x, (f, slope) = high, excess(high)
+    x_old, f_old = low, excess(low)[0] if slope is None else f
+    close = 1e-11 if slope is None else 1e-9  # of a step; Newton's next one is about its square
+    settled = np.zeros(len(x), dtype=bool)
     for _ in range(80):
         low, high = np.where(f > 0, np.maximum(low, x), low), np.where(f > 0, high, np.minimum(high, x))
         with np.errstate(invalid="ignore", divide="ignore"):
-            step = -f * (x - x_old) / (f - f_old)
-        secant = np.isfinite(f) & np.isfinite(f_old) & (x + step >= low) & (x + step <= high)
-        step = np.where(secant, step, (low + high) / 2.0 - x)
-        step = np.where((f == 0) | (np.abs(x - x_old) <= 1e-11), 0.0, step)
-        if not step.any():
-            break
+            step = -f / (slope if slope is not None else (f - f_old) / (x - x_old))
+        inside = np.isfinite(step) & np.isfinite(f) & (x + step >= low) & (x + step <= high)
+        step = np.where(inside, step, (low + high) / 2.0 - x)
+        step = np.where((f == 0) | settled, 0.0, step)
         x_old, f_old, x = x, f, x + step
-        f = excess(x)
+        settled |= (np.abs(step) <= close) & inside
+        if not step.any() or settled.all():
+            break
+        f, slope = excess(x)
     return np.exp(x)
 
 
-def _integrate_over_scale(q: FloatArray, df: FloatArray, table: TailTable, n_nodes: int) -> FloatArray:
-    """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant.
+def _integrate_over_scale(
+    q: FloatArray, df: FloatArray, table: TailTable, n_nodes: int, slopes: bool
+) -> tuple[FloatArray, FloatArray | float]:
+    """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant; its slope.
 
     a is concave, and the slope of log S(q e^u) steepens at least as fast as e^u. So the drop from the mode
     is at least df (L - 1 + e^-L) on the left and df (e^R - 1 - R) on the right whatever q and k are, and the
@@ -174,12 +199,15 @@ def _integrate_over_scale(q: FloatArray, df: FloatArray, table: TailTable, n_nod
     near, scale = unit**_CROWDING, _CROWDING * unit ** (_CROWDING - 1) * weight / 2.0
     u = np.concatenate([mode[:, None] - left[:, None] * near, mode[:, None] + right[:, None] * near], axis=1)
     w = np.concatenate([left[:, None] * scale, right[:, None] * scale], axis=1)
-    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + table.log_s(q[:, None] * np.exp(u))
+    at = q[:, None] * np.exp(u)
+    exponent = df[:, None] * (u - np.expm1(2.0 * u) / 2.0) + table.log_s(at)
     top = exponent.max(axis=1)
     safe = np.where(np.isfinite(top), top, 0.0)
-    total = np.sum(w * np.exp(exponent - safe[:, None]), axis=1)
-    with np.errstate(divide="ignore"):  # an underflowed tail is log 0
-        return np.log(total) + safe + _log_normaliser(df)
+    shares = w * np.exp(exponent - safe[:, None])
+    total = shares.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):  # an underflowed tail is log 0
+        slope = -np.einsum("ij,ij->i", shares, table.elasticity(at)[0]) / total if slopes else np.nan
+        return np.log(total) + safe + _log_normaliser(df), slope
 
 
 def _mode_of_log_scale(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:

@@ -20,7 +20,7 @@ from scipy import special
 
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.inference.distributions.studentize import TailTable, log_upper_tail, solve_tail, tabulate
+from lmemtest.inference.distributions.studentize import TailTable, log_tail_and_slope, solve_tail, tabulate
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -45,7 +45,7 @@ def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
         np.asarray(q, dtype=float), np.asarray(k, dtype=float), np.asarray(df, dtype=float)
     )
     _check_k_and_df(k_all, df_all)
-    log_sf = _log_upper_tail(q_all.ravel(), k_all.ravel(), df_all.ravel())
+    log_sf, _ = _log_upper_tail(q_all.ravel(), k_all.ravel(), df_all.ravel())
     tail = np.exp(log_sf) if upper else -np.expm1(log_sf)
     return tail.reshape(q_all.shape)
 
@@ -91,13 +91,15 @@ def _check_k_and_df(k: FloatArray, df: FloatArray) -> None:
         raise ArgumentError(f"df must be positive, got {df[df <= 0].flat[0]:g}.")
 
 
-def _log_upper_tail(q: FloatArray, k: FloatArray, df: FloatArray) -> FloatArray:
-    """Log P(Q > q) elementwise for one-dimensional arguments of equal length."""
-    out = np.full(q.shape, np.nan)
+def _log_upper_tail(
+    q: FloatArray, k: FloatArray, df: FloatArray, *, slopes: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Log P(Q > q) and its derivative in log q, elementwise for one-dimensional arguments of equal length."""
+    out = np.full((2, *q.shape), np.nan)
     for means in np.unique(k[~np.isnan(k)]):
         part = k == means
-        out[part] = log_upper_tail(q[part], df[part], _range_table(float(means)))
-    return out
+        out[:, part] = log_tail_and_slope(q[part], df[part], _range_table(float(means)), slopes=slopes)
+    return out[0], out[1]
 
 
 @lru_cache(maxsize=64)
@@ -138,4 +140,4 @@ def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -
         return np.sqrt(2.0) * np.maximum(t, 1e-12)
 
     low, high = range_of(tail / 2.0) * (1.0 - 1e-9), range_of(tail / (k * (k - 1.0))) * (1.0 + 1e-9)
-    return solve_tail(lambda q: _log_upper_tail(q, k, df), target, low, high)
+    return solve_tail(lambda q: _log_upper_tail(q, k, df, slopes=True), target, low, high)

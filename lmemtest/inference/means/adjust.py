@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedom
+_SAME_DF = 1e-13  # relative difference of degrees of freedom that is rounding error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +186,8 @@ def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> Fl
     coefficients are below 1e-13 has their quantiles to 12 digits; the range is halved until that is so.
     """
     values, where = np.unique(df, return_inverse=True)
+    apart = np.append(True, ~(values[1:] <= values[:-1] * (1.0 + _SAME_DF)))  # pairs that are alike differ by rounding
+    values, where = values[apart], (np.cumsum(apart) - 1)[where]
     known = values[~np.isnan(values)]
     if len(known) <= 2 * _NODES_OVER_DF:
         return quantile(values)[where].reshape(df.shape)

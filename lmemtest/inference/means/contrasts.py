@@ -90,13 +90,13 @@ def pairs(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 4, 9]}
     >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
     >>> means.pairs().to_frame()[["left", "right", "estimate", "df", "p_value"]].round(4)
       left right  estimate   df  p_value
-    0    A     B       0.0  6.0   1.0000
-    1    A     C      -4.0  6.0   0.0004
-    2    B     C      -4.0  6.0   0.0004
+    0    A     B      0.25  6.0   0.8995
+    1    A     C     -4.00  6.0   0.0010
+    2    B     C     -4.25  6.0   0.0007
     """
     level = em.level if level is None else check_fraction(level, "level")
     adjust = DEFAULT_ADJUST[em.vcov] if adjust is None else adjust
@@ -114,8 +114,8 @@ def pairs(
         np.concatenate([rows[side] for rows, side in zip(groups, sides, strict=True)])
         for sides in zip(*(np.triu_indices(len(rows), k=1) for rows in groups), strict=True)
     )
-    table = em.frame.iloc[left][list(em.by)].reset_index(drop=True)
-    table = table.assign(left=[labels[i] for i in left], right=[labels[j] for j in right])
+    table = {name: em.frame[name].array.take(left) for name in em.by}
+    table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
     return _compared(
         "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=of_model
@@ -465,7 +465,7 @@ def constrained_intervals(
 def _compared(
     kind: str,
     em: Estimates,
-    table: pd.DataFrame,
+    table: pd.DataFrame | Mapping[str, Any],
     L: FloatArray,
     apart: NDArray[np.bool_],
     *,
@@ -514,9 +514,13 @@ def _compared(
             "so they have no test (NaN)."
         )
     columns = {"estimate": estimate, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value}
+    columns |= {"ci_low": estimate - half, "ci_high": estimate + half}
+
+    import pandas as pd
+
     return Comparisons(
         kind=kind,
-        table=table.assign(**columns, ci_low=estimate - half, ci_high=estimate + half),
+        table=pd.DataFrame({**table, **columns}),
         estimates=em,
         by=em.by,
         adjust=applied,

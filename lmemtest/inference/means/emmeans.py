@@ -370,13 +370,14 @@ def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
 
 def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
     """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
-    names = list(fit.params.index)
-    known = fit.cov_params() if vcov is None else vcov.cov_params()
-    where = np.array([names.index(name) for name in known.index], dtype=np.intp)
-    V = np.zeros((len(names), len(names)))
-    values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else known.to_numpy(dtype=float)
-    V[np.ix_(where, where)] = values
-    return np.nan_to_num(fit.params.to_numpy(dtype=float), nan=0.0), V
+    p, kept = len(fit.design.x_names), fit.problem.kept
+    if vcov is not None:
+        values = vcov.cov_params().to_numpy(dtype=float)
+    else:
+        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
+    b, V = np.zeros(p), np.zeros((p, p))
+    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
+    return b, V
 
 
 # ---------------------------------------------------------------------- notes

@@ -15,6 +15,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._result import Result, result
 from lmemtest._validate import check_fraction
+from lmemtest.engine.ddf import quadratic_forms
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import LargestT, largest_t
 from lmemtest.inference.distributions.student import t_quantile
@@ -252,7 +253,7 @@ class Estimates(Result):
         if known.any():
             used = rows[known]
             estimate[known] = used @ self.b
-            se[known] = np.sqrt(np.maximum(0.0, np.einsum("ij,ij->i", used @ self.V, used)))
+            se[known] = np.sqrt(np.maximum(0.0, quadratic_forms(used, self.V[None])[0]))
             df[known] = self.df_function(used)
             if self.variance_function is not None:
                 se[known] = np.where(self.variance_function(used), se[known], np.nan)

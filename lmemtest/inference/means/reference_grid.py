@@ -28,7 +28,7 @@ class ReferenceGrid:
     target: Mapping[str, tuple[Any, ...]]
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
-    counts: FloatArray
+    fit: Any
 
     @classmethod
     def build(
@@ -45,7 +45,7 @@ class ReferenceGrid:
             target=target,
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
-            counts=_cell_counts(fit, {**target, **nuisance}).reshape(n_target, -1),
+            fit=fit,
         )
 
     def target_frame(self) -> pd.DataFrame:
@@ -53,11 +53,10 @@ class ReferenceGrid:
 
     def average(self, weights: str) -> FloatArray:
         """Average the nuisance combinations; a row without any weight is NaN."""
-        share = np.ones_like(self.counts)
-        if weights == "proportional":
-            share = np.broadcast_to(self.counts.sum(axis=0), self.counts.shape)
-        elif weights == "cells":
-            share = self.counts
+        share = np.ones(self.rows.shape[:2])
+        if weights != "equal":
+            counts = _cell_counts(self.fit, {**self.target, **self.nuisance}).reshape(share.shape)
+            share = counts if weights == "cells" else np.broadcast_to(counts.sum(axis=0), counts.shape)
         total = share.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no rows to average over
             return np.einsum("tn,tnp->tp", share / total, self.rows)
@@ -79,7 +78,7 @@ def product_frame(values: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
     for name, size in zip(values, sizes, strict=True):
         inner //= size
         index = np.tile(np.repeat(np.arange(size), inner), total // (inner * size))
-        columns[name] = pd.Series(list(values[name])).iloc[index].reset_index(drop=True)
+        columns[name] = pd.Series(list(values[name])).array.take(index)
     return pd.DataFrame(columns)
 
 
