@@ -57,7 +57,7 @@ def binomial_noise_plot(noise: BinomialNoise, /, *, ax: Axes | None = None) -> A
         curves.append(Curve.of(row, _sizes(row) * _APART ** _side(table, i), "sd", **style))
     sizes = _sizes(noise.curves)
     moved = " Points of equal sizes stand side by side." if table["n_test"].duplicated().any() else ""
-    y = Axis.around(np.concatenate([values for curve in curves for values in curve.points()]), log=True)
+    y = Axis.around(np.concatenate([values for curve in curves for values in curve.points()]))
     lines = Lines(
         what=f"a plot of {counted(len(names), 'sample')}",
         panels=(Panel(x=Axis.around(sizes, log=True, pad=0.02, whole=True), y=y, curves=tuple(curves)),),

@@ -148,6 +148,19 @@ def test_without_trainings_run_again_nothing_is_taken_off_and_no_sum_is_judged()
     assert not any("the sum of theirs" in text for text in study.sentences())
 
 
+def test_equal_scores_of_equal_seeds_are_no_noise_and_of_a_source_no_interval():
+    table = one_at_a_time(at_once=0)
+    table.loc[(table["data"] == 0) & (table["init"] == 0), "acc"] = 0.8
+    study = studied(table)
+    rows = study.table.set_index("source")
+    assert rows.loc["noise", ["variance", "ci_high"]].tolist() == [0.0, 0.0]
+    assert np.isnan(rows.loc["order", ["ci_low", "ci_high", "share_high"]].astype(float)).all()
+    assert_allclose(rows.loc["data", "variance"], study.scores.query("source == 'data'")["score"].var())
+    text = " ".join(study.notes)
+    assert "there is no numerical noise" in text
+    assert "All scores of order are equal" in text
+
+
 def test_groups_are_studied_by_themselves():
     one, two = one_at_a_time(rng=1).assign(tool="A", task="x"), one_at_a_time(rng=2).assign(tool="B", task="x")
     both = studied(pd.concat([one, two]), algorithm="tool", benchmark="task")
@@ -205,6 +218,17 @@ def test_a_balanced_crossed_table_gives_the_analysis_of_variance():
     assert study.designs["design"].tolist() == ["crossed"]
     with pytest.raises(DesignError, match="normality needs samples in which one source varies"):
         study.normality()
+
+
+def test_copies_of_a_crossed_table_change_nothing():
+    rng = np.random.default_rng(9)
+    seeds = np.array(list(itertools.product(range(5), range(4))))
+    table = pd.DataFrame(seeds, columns=["data", "init"])
+    table["acc"] = rng.normal(size=5)[table["data"]] + rng.normal(size=4)[table["init"]] + 0.5 * rng.normal(size=20)
+    one, two = (lt.variance_study(t, score="acc", sources=["data", "init"]) for t in (table, pd.concat([table, table])))
+    assert_allclose(two.table[NUMBERS].astype(float), one.table[NUMBERS].astype(float))
+    assert two.table["source"].tolist() == ["data", "init", "residual"]
+    assert any("there is no numerical noise" in note for note in two.notes)
 
 
 def test_tuning_runs_with_everything_else_new_identify_tuning_alone():
@@ -292,7 +316,7 @@ def test_a_study_knows_its_test_sets_and_the_shapes_of_its_scores():
         scores = study.scores.loc[study.scores["source"] == source, "score"]
         assert_allclose([row["skewness"], row["excess_kurtosis"]], [stats.skew(scores), stats.kurtosis(scores)])
         assert_allclose(row["p_raw"], stats.shapiro(scores).pvalue)
-    assert list(shapes.index) == [*SOURCES, "data, init and order"]
+    assert list(shapes.index) == [*SOURCES, "all at once"]
     with pytest.raises(ArgumentError, match="n_test is not known"):
         studied(table).binomial_noise()
 
@@ -302,5 +326,5 @@ def test_a_grid_of_few_scores_is_named_as_the_reason():
     table = one_at_a_time(n=300, at_once=0)
     table["acc"] = rng.binomial(30, 0.8, size=len(table)) / 30
     text = " ".join(studied(table).normality().sentences())
-    assert "lie on a grid of few values" in text
+    assert "have many equal scores, as from a small test set" in text
     assert studied(table).normality().table["distinct"].max() < 30

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import optimize, special
 
+from lmemtest._rounding import tolerance
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -62,7 +64,7 @@ class SampleVariance:
         df = sum(len(x) - 1 for x in samples)
         square = sum(float(((x - x.mean()) ** 2).sum()) for x in samples)
         value, z = square / df, float(special.ndtri(0.5 + level / 2.0))
-        if value <= 0.0:
+        if all(np.ptp(x) <= tolerance(x) for x in samples):
             return cls(0.0, df, 0.0, 0.0, 0.0)
         if method == "chi-squared" or df + 1 < FEWEST:
             tails = special.chdtri(df, [0.5 - level / 2.0, 0.5 + level / 2.0])

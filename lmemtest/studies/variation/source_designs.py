@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import tolerance
 from lmemtest.inference.intervals.balanced import group_codes
 
 if TYPE_CHECKING:
@@ -81,6 +82,15 @@ class Layout:
         """Scores of the cells with more than one training."""
         size = np.bincount(self.cell)
         return tuple(self.score[self.cell == c] for c in np.flatnonzero(size > 1))
+
+    def without_copies(self) -> Layout:
+        """One row per cell where trainings with equal seeds have equal scores: again is nothing new."""
+        repeated = self.repeated()
+        if not repeated or any(np.ptp(x) > tolerance(x) for x in repeated):
+            return self
+        first = np.unique(self.cell, return_index=True)[1]
+        codes = {source: code[first] for source, code in self.codes.items()}
+        return Layout(self.sources, codes, np.arange(len(first)), self.score[first])
 
     # -- one at a time ------------------------------------------------------------------------------------------
 

@@ -17,7 +17,7 @@ from lmemtest.inference.diagnostics.normality import measure
 from lmemtest.inference.distributions.density import density, drawn_bandwidth
 from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import counted, format_level, joined, percent
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -99,7 +99,7 @@ class SourceNormality(Result):
         coarse = [row for row in found if row["distinct"] <= _COARSE * row["n"]]
         if coarse:
             texts.append(
-                f"Of these {joined([self._name(row) for row in coarse], 8)} lie on a grid of few values, as of a small "
+                f"Of these {joined([self._name(row) for row in coarse], 8)} have many equal scores, as from a small "
                 "test set: the test rejects any such sample if it is large, however close the shape is to normal."
             )
         worst = min(found, key=lambda row: (row["coverage"], row["source"]))
@@ -117,7 +117,8 @@ class SourceNormality(Result):
         return tuple(texts)
 
     def _name(self, row: Mapping[Any, Any]) -> str:
-        return " on ".join(str(row[role]) for role in self.by) + (", " if self.by else "") + str(row["source"])
+        where = " on ".join(format_level(row[role]) for role in self.by)
+        return f"{row['source']}{f' of {where}' if where else ''}"
 
 
 def source_normality(scores: pd.DataFrame, *, by: Sequence[str], score: str, alpha: float = 0.05) -> SourceNormality:

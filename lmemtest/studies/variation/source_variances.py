@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 NOISE, RESIDUAL = "noise", "residual"
+ALL = "all at once"
 TOGETHER = " with "  # between the names of sources that always change together
+SAME = "Trainings with equal seeds have equal scores: there is no numerical noise."
 _SEEN = 2.0  # trainings per combination of seeds on average, from which on it has an effect of its own
 
 
@@ -83,6 +85,8 @@ class SourceVariances:
                 own = part.name == unit
                 limits = (1.0, 1.0) if own else self.of.ratio(part.row, units[0])
                 relative = (variance / base, *limits) if base > 0.0 else relative
+            if part.kind != NOISE and ends[1] == 0.0:  # equal scores: what varies less than their grid is not seen
+                ends, share, relative = [np.nan] * 2, (np.nan,) * 2, (relative[0], np.nan, np.nan)
             rows.append(
                 (
                     *(part.name, part.kind, part.n, part.df, variance, variance**0.5, *ends),
@@ -101,7 +105,7 @@ COLUMNS = [
 # ---------------------------------------------------------------------- one at a time
 
 
-def of_lines(found: OneAtATime, level: float, method: str) -> SourceVariances:
+def of_lines(found: OneAtATime, varied: tuple[str, ...], level: float, method: str) -> SourceVariances:
     """From sources that were varied one at a time."""
     estimates = [SampleVariance.of(line.samples, level, method) for line in found.lines.values()]
     noise = SampleVariance.of(found.repeated, level, method) if found.repeated else None
@@ -124,9 +128,14 @@ def of_lines(found: OneAtATime, level: float, method: str) -> SourceVariances:
             _compared(sources, lines, variances, found.lines, noise, level, method)
             for sources, lines in found.at_once.items()
         ),
-        lines={**found.lines, **{joined(sources, 99): lines for sources, lines in found.at_once.items()}},
+        lines={**found.lines, **{_label(sources, varied): lines for sources, lines in found.at_once.items()}},
         left_over=found.left_over,
     )
+
+
+def _label(sources: tuple[str, ...], varied: tuple[str, ...]) -> str:
+    """What a sample is called in which these sources are new."""
+    return ALL if sources == varied else joined(sources, 99)
 
 
 def _compared(
@@ -168,6 +177,8 @@ def of_model(layout: Layout, level: float) -> SourceVariances:
     DesignError
         If it identifies none.
     """
+    copies = len(layout.score)
+    layout = layout.without_copies()
     codes, kinds = _terms(layout)
     n = len(layout.score)
     frame = pd.DataFrame({f"t{i}": code for i, code in enumerate(codes.values())} | {"score": layout.score})
@@ -187,7 +198,8 @@ def of_model(layout: Layout, level: float) -> SourceVariances:
     ]
     values = {name: table[name].to_numpy(dtype=float) ** 2 for name in ("estimate", "ci_low", "ci_high")}
     of = Combinations(values["estimate"], values["ci_low"], values["ci_high"])
-    return SourceVariances(design="crossed", parts=tuple(parts), of=of, notes=_left_in_residual(codes))
+    same = (SAME,) if n < copies else ()
+    return SourceVariances(design="crossed", parts=tuple(parts), of=of, notes=(*same, *_left_in_residual(codes)))
 
 
 def _terms(layout: Layout) -> tuple[dict[str, NDArray[np.intp]], list[str]]:

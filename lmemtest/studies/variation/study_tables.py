@@ -12,7 +12,7 @@ import pandas as pd
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.variation.source_designs import Layout
-from lmemtest.studies.variation.source_variances import COLUMNS, NOISE, RESIDUAL, TOGETHER, SourceVariances
+from lmemtest.studies.variation.source_variances import ALL, COLUMNS, NOISE, RESIDUAL, SAME, TOGETHER, SourceVariances
 from lmemtest.words import counted, format_level, joined, listed
 
 ROLES = ("algorithm", "benchmark")
@@ -40,7 +40,7 @@ def columns_of(
             f"score, sources, algorithm and benchmark must be different columns, got {listed(map(repr, twice))} twice."
         )
     for name in names:
-        if name in (NOISE, RESIDUAL, "score", N_TEST, *ROLES) or ":" in name or TOGETHER in name:
+        if name in (NOISE, RESIDUAL, "score", N_TEST, ALL, *ROLES) or ":" in name or TOGETHER in name:
             raise ArgumentError(
                 f"sources has {name!r}, a name that the table of results uses itself. Rename the column."
             )
@@ -145,7 +145,16 @@ def notes_of(layout: Layout, found: SourceVariances, table: pd.DataFrame, unit: 
             f"The noise is known from {counted(int(noise['n'].iloc[0]), 'training')} with equal seeds alone, and what "
             "is taken off each source is as uncertain: run one setting of the seeds ten times or more."
         )
-    zero = known.loc[known["variance"] == 0.0, "source"].tolist()
+    flat = known["variance"].eq(0.0) & ~known["ci_high"].gt(0.0)
+    if NOISE in set(known.loc[flat, "source"]):
+        notes.append(SAME)
+    alike = known.loc[flat & (known["kind"] == "source"), "source"].tolist()
+    if alike:
+        notes.append(
+            f"All scores of {joined(alike)} are equal, which a small test set makes of small changes too: there is no "
+            "interval."
+        )
+    zero = known.loc[known["variance"].eq(0.0) & ~flat, "source"].tolist()
     if zero:
         notes.append(f"Estimated as zero: {joined(zero)}; the upper ends of the intervals say how large it may be.")
     if found.left_over:

@@ -62,8 +62,8 @@ class VarianceStudy(Result):
         Per algorithm and benchmark: ``design`` ("one at a time" or "crossed"), ``n``, ``mean``, ``repeated`` (degrees
         of freedom of the noise), ``left_over`` (trainings that are not used).
     scores : pandas.DataFrame
-        The samples behind sources that vary one at a time or at once: ``source``, ``sample``, ``score`` (the mean of
-        trainings with equal seeds), and ``n_test`` where it is known.
+        The samples behind sources that vary one at a time or at once: ``source`` ("all at once" where every source is
+        new), ``sample``, ``score`` (the mean of trainings with equal seeds), and ``n_test`` where it is known.
     sources : tuple of str
     relative_to : str or None
         Source whose variance is the unit of ``relative``.
@@ -373,7 +373,7 @@ def _variances(layout: Layout, labels: dict[str, Any], level: float, method: str
         raise DesignError(f"{where}all scores are the same, so nothing varies that could be taken apart.")
     single = layout.one_at_a_time()
     if single is not None:
-        return of_lines(single, level, method)
+        return of_lines(single, layout.varied, level, method)
     try:
         return of_model(layout, level)
     except DesignError as error:
