@@ -714,3 +714,70 @@ def test_trials_and_logs_are_compared_by_options(tmp_path: Path) -> None:
     last = CliRunner().invoke(app, [*args, "--best-so-far", "--at-budget", "9", "--at-budget", "19"])
     assert "72 rows" in last.output
     assert "2 budgets" in last.output
+
+
+# --------------------------------------------------------------------------------------------------------- plan
+
+
+SDS = ["--sd", "tuning=0.4", "--sd", "data=0.9", "--sd", "seed=0.3"]
+
+
+def test_plan_takes_standard_deviations(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    options = [
+        "--trials",
+        "50",
+        "--hours-per-training",
+        "0.5",
+        "--budget",
+        "60",
+        "--current",
+        "seed=3",
+        "--cost",
+        "data=1",
+    ]
+    outcome = run("plan", *SDS, *options, "-o", "plan.csv")
+    want = lmemtest.plan(
+        {"tuning": 0.4, "data": 0.9, "seed": 0.3},
+        costs={"training": 0.5, "data": 1.0},
+        trials=50,
+        budget=60,
+        current={"seed": 3},
+    )
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out == f"{want.summary()}\n{folder / 'plan.csv'}\n"
+    pd.testing.assert_frame_equal(pd.read_csv(folder / "plan.csv"), want.to_frame())
+
+
+@pytest.mark.usefixtures("folder")
+def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("plan", "runs.csv", *ROLES, "--algorithms", "2", "--budget", "40", "--at-most", "benchmark=9")
+    runs = lmemtest.read_runs("runs.csv", **dict(zip((o[2:] for o in ROLES[::2]), ROLES[1::2], strict=True)))
+    components = lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs).components()
+    want = lmemtest.plan(components, n_algorithms=2, budget=40, at_most={"benchmark": 9})
+    assert (outcome.code, outcome.err, outcome.out) == (0, "", f"{want.summary()}\n")
+    study = pd.DataFrame({"data": [*range(9), *[0] * 9], "init": [*[0] * 9, *range(9)]})
+    study["score"] = np.sin(np.arange(1.0, 19.0) ** 2)
+    study.to_csv("study.csv", index=False)
+    outcome = run("plan", "study.csv", "--score", "score", "--source", "data", "--source", "init", "--budget", "12")
+    found = lmemtest.variance_study(study, score="score", sources=["data", "init"])
+    assert (outcome.code, outcome.out) == (0, f"{lmemtest.plan(found, budget=12).summary()}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([*SDS, "--budget", "60"], "error: --trials must be given: how many trainings a tuning run takes"),
+        (
+            ["--budget", "60"],
+            "error: --sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.",
+        ),
+        (["--sd", "tuning", "--budget", "60"], "'tuning' is not NAME=NUMBER, such as data=3."),
+        ([*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"], "Did you mean 'data'?"),
+        (["study.csv", "--source", "data", "--budget", "9"], "error: --score must be given, the column of the scores."),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_plan_says_what_is_missing(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("plan", *arguments)
+    assert outcome.code == 2
+    assert message in outcome.err

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import MISSING, dataclass, fields
 from enum import Enum
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -187,7 +187,7 @@ def takes(group: type[TableOptions]) -> Callable[[Callable[..., None]], Callable
 
         found = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
         for name, default in shared:
-            default = inspect.Parameter.empty if name == "table" else default
+            default = inspect.Parameter.empty if default is MISSING else default
             found.append(
                 inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
             )

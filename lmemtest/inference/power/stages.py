@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._caller import named
 from lmemtest._validate import check_names, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.allocation import Stages
@@ -143,8 +144,7 @@ def stage_costs(names: tuple[str, ...], costs: Any, trials: Any) -> list[float]:
         found[TUNING] += training * check_positive_int(trials, "trials", minimum=0)
     elif TUNING not in values:
         raise ArgumentError(
-            "trials must be given: how many trainings a tuning run takes. (0 if hyperparameters cost nothing, or "
-            "costs={'tuning': ...} for a cost in another way.)"
+            f"{named('trials')} must be given: how many trainings a tuning run takes (0 if hyperparameters are free)."
         )
     return [found[name] for name in names]
 
