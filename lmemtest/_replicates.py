@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._executors import Executor, check_executor, spread, unless_lost, width
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, ConvergenceWarning, LmemtestError
@@ -45,6 +46,7 @@ def replicate(
     *,
     rng: int | np.random.Generator | None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
     label: str = "Replicates",
 ) -> list[Any]:
@@ -60,6 +62,8 @@ def replicate(
         Source of the replicates' seeds; a generator moves on.
     n_jobs : int
         Processes; -1 for one per processor.
+    executor : object with a ``map``, optional
+        What computes instead of processes of our own, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
     label : str
@@ -70,19 +74,33 @@ def replicate(
     list
         ``n`` results in order. Where `task` raised an error of lmemtest or a numerical one: a `Failure`.
     """
-    check_replicates(n_jobs=n_jobs, progress=progress)
+    check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     seeds = np.random.SeedSequence(resolve_rng(rng).integers(2**32, size=4).tolist()).spawn(n)
-    jobs = min(check_jobs(n_jobs), n)
-    out: list[Any] = []
-    with progress_bar(n, progress, label) as advance:
-        if jobs == 1:
+    jobs = min(check_jobs(n_jobs) if executor is None else width(executor), n)
+    done = 0
+
+    def advance(count: int) -> None:
+        nonlocal done
+        done += count
+        show(count)
+
+    with progress_bar(n, progress, label) as show, _quiet():
+        if jobs == 1 and executor is None:
+            out = []
             for seed in seeds:
                 out.append(_attempt(task, seed))
                 advance(1)
             return out
         size = max(1, n // (jobs * _CHUNKS_PER_JOB))
         chunks = [seeds[i : i + size] for i in range(0, n, size)]
-        return [result for chunk in _in_processes(task, chunks, jobs, advance) for result in chunk]
+        try:
+            if executor is None:
+                parts = _in_processes(task, chunks, jobs, advance)
+            else:
+                parts = spread(_attempts, task, chunks, executor, advance)
+        except Exception as error:
+            raise unless_lost(error, done, n, label) from error
+        return [result for part in parts for result in part]
 
 
 def check_jobs(n_jobs: int) -> int:
@@ -97,23 +115,42 @@ def check_jobs(n_jobs: int) -> int:
 
 
 def check_replicates(
-    *, rng: int | np.random.Generator | None = None, n_jobs: int = 1, progress: bool | None = None
+    *,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
 ) -> None:
     """Refuse what `replicate` would refuse, before the work that comes first."""
     resolve_rng(rng)
-    check_jobs(n_jobs)
+    jobs = check_jobs(n_jobs)
+    check_executor(executor)
+    if executor is not None and jobs != 1:
+        raise ArgumentError(
+            f"n_jobs={n_jobs} asks for processes on this machine, and executor brings its own: give one."
+        )
     if progress is not None:
         check_flag(progress, "progress")
 
 
-def _attempt(task: Task, seed: np.random.SeedSequence) -> Any:
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """A replicate that did not converge is counted by its owner; a warning for each would drown the terminal."""
     with warnings.catch_warnings():
-        # A replicate that did not converge is counted by its owner; a warning for each would drown the terminal.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        try:
-            return task(np.random.default_rng(seed))
-        except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-            return Failure(f"{type(error).__name__}: {error}")
+        yield
+
+
+def _attempt(task: Task, seed: np.random.SeedSequence) -> Any:
+    try:
+        return task(np.random.default_rng(seed))
+    except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
+        return Failure(f"{type(error).__name__}: {error}")
+
+
+@one_blas_thread()
+def _attempts(task: Task, seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
+    return [_attempt(task, seed) for seed in seeds]
 
 
 # ---------------------------------------------------------------------- processes
@@ -124,13 +161,13 @@ _task: Task | None = None
 def _start(task: Task) -> None:
     global _task
     _task = task
+    warnings.simplefilter("ignore", ConvergenceWarning)
 
 
-@one_blas_thread()
 def _chunk(seeds: Sequence[np.random.SeedSequence]) -> list[Any]:
     if _task is None:
         raise RuntimeError("the worker process was not initialised")
-    return [_attempt(_task, seed) for seed in seeds]
+    return _attempts(_task, seeds)
 
 
 def _context() -> BaseContext:

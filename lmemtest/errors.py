@@ -38,6 +38,10 @@ class EstimationError(LmemtestError, ArithmeticError):
     """A numerical step failed: no optimum, a factorisation of an indefinite matrix."""
 
 
+class WorkerError(LmemtestError, RuntimeError):
+    """A process or a machine that shared the work was lost before it answered."""
+
+
 class DownloadError(LmemtestError, OSError):
     """A data set could not be fetched or is not what it should be."""
 

@@ -229,10 +229,10 @@ def read_log(
     if full_budget is not None:
         full = nw.col("full")
         if _is_rule(full_budget):
-            last = nw.col("stop") if end is not None else nw.col("t")
-            log = log.with_columns(last.max().over(*own).alias("full"))
-            over_runs = full.max() if full_budget == "longest" else full.min()
-            log = log.with_columns(over_runs.over(f"key{keys.index(str(benchmark))}").alias("full"))
+            last, place = nw.col("stop") if end is not None else nw.col("t"), f"key{keys.index(str(benchmark))}"
+            ends: Any = log.group_by(*own).agg(last.max().alias("full"))
+            over_runs = ends.group_by(place).agg(full.max() if full_budget == "longest" else full.min())
+            log = log.join(over_runs, on=place, how="left")
         log = log.with_columns(nw.col("t") / full, *([nw.col("stop") / full] if end is not None else []))
     budget = (time if cost is None else f"{cost}_total") + ("" if full_budget is None else "_fraction")
     return Log(

@@ -7,12 +7,14 @@ A law to simulate from has ``sample(size, rng=)``, ``cdf`` and the true curves `
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import replicate
 from lmemtest._result import Result, result
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
@@ -129,6 +131,7 @@ def simulate_coverage(
     n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Coverage:
     """Simulate how often a simultaneous band holds everywhere, for any law.
@@ -151,7 +154,7 @@ def simulate_coverage(
         For the mean.
     n_draws : int, >= 1
         Simulations.
-    rng, n_jobs, progress
+    rng, n_jobs, executor, progress
         Source of the draws, processes and progress bar.
 
     Returns
@@ -197,15 +200,13 @@ def simulate_coverage(
     settings = [check_settings(direction, statistic or "median", c, band, from_k) for c in levels]
     if statistic is None:
         bands = [cdf_band(n_scores, band=band, level=c) for c in levels]
-        holds: list[Any] = [lambda y, b=b: _cdf_holds(law, b, y) for b in bands]
+        holds: list[Any] = [partial(_cdf_holds, law, b) for b in bands]
     else:
         holds = [_curve_check(law, each, n_scores, bounds) for each in settings]
-
-    def task(generator: np.random.Generator) -> NDArray[np.bool_]:
-        scores = np.asarray(law.sample(n_scores, rng=generator))
-        return np.array([hold(scores) for hold in holds])
-
-    held = _all(replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
+    task = partial(_searched, law, n_scores, holds)
+    held = _all(
+        replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Searches")
+    )
     what = "distribution function" if statistic is None else f"{name_of(statistic)} tuning curve, {direction}"
     return Coverage(
         target=f"{what}, everywhere at once",
@@ -232,13 +233,14 @@ def simulate_bootstrap_coverage(
     n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Coverage:
     """Simulate how often percentile-bootstrap intervals cover the mean curve at each k.
 
     Parameters
     ----------
-    law, n_scores, direction, n_draws, rng, n_jobs, progress
+    law, n_scores, direction, n_draws, rng, n_jobs, executor, progress
         As in `simulate_coverage`.
     k : (m,) array of float, > 0
         Budgets.
@@ -277,13 +279,10 @@ def simulate_bootstrap_coverage(
     budgets = check_k(k)
     weights = np.array([order_weights(n_scores, budget, estimator=estimator) for budget in budgets.tolist()])
     truth = sign * np.asarray(law.mean_curve(budgets, direction=direction))
-
-    def task(generator: np.random.Generator) -> NDArray[np.bool_]:
-        scores = np.sort(sign * np.asarray(law.sample(n_scores, rng=generator)))
-        low, high = bootstrap_ends(scores, weights, level, n_resamples, generator)
-        return (low <= truth) & (truth <= high)
-
-    held = _all(replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Searches"))
+    task = partial(_resampled, law, sign, weights, level, n_resamples, truth)
+    held = _all(
+        replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Searches")
+    )
     return Coverage(
         target=f"mean tuning curve, {direction}, at each k",
         at=budgets,
@@ -297,6 +296,27 @@ def simulate_bootstrap_coverage(
 
 
 # ---------------------------------------------------------------------------------------------------- what holds
+
+
+def _searched(law: Law, n_scores: int, holds: Sequence[Any], generator: np.random.Generator) -> NDArray[np.bool_]:
+    """Whether each band holds the truth, for the scores of one search."""
+    scores = np.asarray(law.sample(n_scores, rng=generator))
+    return np.array([hold(scores) for hold in holds])
+
+
+def _resampled(
+    law: Law,
+    sign: float,
+    weights: FloatArray,
+    level: float,
+    n_resamples: int,
+    truth: FloatArray,
+    generator: np.random.Generator,
+) -> NDArray[np.bool_]:
+    """Whether each bootstrap interval holds the truth, for the scores of one search."""
+    scores = np.sort(sign * np.asarray(law.sample(weights.shape[1], rng=generator)))
+    low, high = bootstrap_ends(scores, weights, level, n_resamples, generator)
+    return (low <= truth) & (truth <= high)
 
 
 def _cdf_holds(law: Law, band: CdfBand, scores: FloatArray) -> bool:
@@ -316,12 +336,12 @@ def _curve_check(law: Law, settings: Settings, n_scores: int, bounds: tuple[floa
     else:
         k = _jumps(settings.band_for(n_scores), settings.quantile)
         truth = np.asarray(law.quantile_curve(k, q=settings.q, direction=settings.direction))
+    return partial(_curve_holds, settings, bounds, k, truth)
 
-    def holds(scores: FloatArray) -> bool:
-        found = curve_of(scores, settings, bounds, k)
-        return bool(np.all((found.band_low <= truth) & (truth <= found.band_high)))
 
-    return holds
+def _curve_holds(settings: Settings, bounds: Any, k: FloatArray, truth: FloatArray, scores: FloatArray) -> bool:
+    found = curve_of(scores, settings, bounds, k)
+    return bool(np.all((found.band_low <= truth) & (truth <= found.band_high)))
 
 
 def _jumps(band: CdfBand, quantile: float) -> FloatArray:

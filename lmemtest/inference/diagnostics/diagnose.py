@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
@@ -127,6 +128,7 @@ def diagnose(
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Diagnosis:
     """Check everything that the conclusions of a fit rest on.
@@ -144,8 +146,9 @@ def diagnose(
         Tables drawn from the fit to judge by. By default 199, and 99 for more than 20,000 values.
     rng : int, numpy.random.Generator or None
         Source of randomness.
-    n_jobs, progress : int, bool
-        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -194,7 +197,7 @@ def diagnose(
     0.86
     """
     check_fit(fit, "fit")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     if specs is not None:
         check_specs(fit, check_names(specs, "specs"), (), {})
     left_out = _left_out(fit, influence)
@@ -214,7 +217,9 @@ def diagnose(
     observed = held.observed(fit)
     measure = partial(_measure, columns, rows)
     generator = resolve_rng(rng)
-    draws = measure_draws(held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, progress=progress)
+    draws = measure_draws(
+        held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, executor=executor, progress=progress
+    )
     shapes, sums = zip(*draws, strict=True)
     of_shapes = normality.judge(fit, rows, observed, list(shapes), reach(held, fit), score)
     scales = tuple(
@@ -226,7 +231,7 @@ def diagnose(
     of_shapes = normality.settle(of_shapes, spread is not None and spread.decision in ("look", "act"))
     ends, carriers = bounds(fit, rows, score), groups(fit)
     inflation, shares = collinearity(fit), explained_variance(fit)
-    influences, influence_checks = _influences(fit, left_out, specs, n_jobs, progress)
+    influences, influence_checks = _influences(fit, left_out, specs, n_jobs, executor, progress)
     parts = [*of_shapes.shapes, *scales, *([] if spread is None else [spread]), ends]
     notes = (
         f"{rows.hidden:,} of {fit.nobs:,} rows are only known through the means of their cells; normality and scale "
@@ -283,12 +288,17 @@ def _left_out(fit: LmmFit, influence: bool | str | Sequence[str]) -> list[str]:
 
 
 def _influences(
-    fit: LmmFit, names: list[str], specs: str | Sequence[str] | None, n_jobs: int, progress: bool | None
+    fit: LmmFit,
+    names: list[str],
+    specs: str | Sequence[str] | None,
+    n_jobs: int,
+    executor: Executor | None,
+    progress: bool | None,
 ) -> tuple[tuple[InfluenceResult, ...], list[Check]]:
     results, lines = [], []
     for name in names:
         try:
-            results.append(influence(fit, name, specs=specs, n_jobs=n_jobs, progress=progress))
+            results.append(influence(fit, name, specs=specs, n_jobs=n_jobs, executor=executor, progress=progress))
             lines.append(results[-1].check)
         except LmemtestError as error:
             lines.append(Check("influence", f"of each {name}", "not computed", np.nan, np.nan, "look", str(error)))

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.runs import Runs
@@ -217,6 +218,7 @@ def measure_draws(
     *,
     rng: int | np.random.Generator | None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> list[Any]:
     """``measure`` of the parts of ``n_draws`` tables drawn from the fit.
@@ -229,7 +231,9 @@ def measure_draws(
     batches = -(-n_draws // held.batch())
     size = -(-n_draws // batches)
     task = partial(_batch, held, measure, size)
-    results = replicate(task, batches, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated tables")
+    results = replicate(
+        task, batches, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Simulated tables"
+    )
     failures = [r.reason for r in results if isinstance(r, Failure)]
     if failures:
         raise EstimationError(

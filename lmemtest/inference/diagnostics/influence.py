@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._executors import Executor
 from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
@@ -292,6 +293,7 @@ def influence(
     ddf: str = "satterthwaite",
     alpha: float = 0.05,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> InfluenceResult:
     """Refit a model without each level of a group, and see which conclusions change.
@@ -313,8 +315,9 @@ def influence(
         Degrees of freedom; as in the analysis whose decisions are checked.
     alpha : float in (0, 1)
         A comparison with a p-value below it counts as a difference.
-    n_jobs, progress : int, bool
-        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -372,13 +375,13 @@ def influence(
     check_choice(adjust, "adjust", INFLUENCE_ADJUSTMENTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     alpha = check_fraction(alpha, "alpha")
-    check_replicates(n_jobs=n_jobs, progress=progress)
+    check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     columns = group_columns(fit, group)
     names = _specs(fit, columns, specs)
     _check_not_compared(fit, group, columns, names)
     fit, notes = fit_for_ddf(fit, ddf)
     deletion = Deletion.of(fit, group, columns, names, ddf)
-    refits = deletion.refits(n_jobs=n_jobs, progress=progress, label=f"Without each {group}")
+    refits = deletion.refits(n_jobs=n_jobs, executor=executor, progress=progress, label=f"Without each {group}")
     adjust = adjust if names else "none"
     tables = _tables(deletion, refits, adjust, alpha)
     return InfluenceResult(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, replicate
 from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, group_codes
@@ -138,10 +139,12 @@ class Deletion:
             },
         )
 
-    def refits(self, *, n_jobs: int, progress: bool | None, label: str) -> Refits:
+    def refits(self, *, n_jobs: int, executor: Executor | None, progress: bool | None, label: str) -> Refits:
         """The model without each level. Where it cannot be fitted, all is NaN but the reason."""
         # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-        found = replicate(self, len(self.labels), rng=0, n_jobs=n_jobs, progress=progress, label=label)
+        found = replicate(
+            self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label
+        )
         kept, components, tests = (
             np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
         )

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
@@ -122,6 +123,7 @@ def glrt(
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> GlrtResult:
     """Test a smaller model against a larger one that contains it.
@@ -139,9 +141,10 @@ def glrt(
         Tables drawn for "bootstrap", by default 999, which give a p-value of 0.05 a Monte-Carlo error of 0.007; values
         drawn for "exact" in unbalanced data, at least 1000, by default 10,000 (balanced data need none).
     rng : int, numpy.random.Generator or None
-        Source of these simulations; the same whatever `n_jobs` is.
-    n_jobs, progress : int, bool
-        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
+        Source of these simulations; the same whatever `n_jobs` or `executor` is.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -195,7 +198,7 @@ def glrt(
     check_fit(alternative, "alternative")
     if n_draws is not None:
         n_draws = check_positive_int(n_draws, "n_draws", minimum=1 if reference == "bootstrap" else _FEWEST_DRAWS)
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
     alternative = _not_below(null, alternative, nesting)
@@ -215,7 +218,13 @@ def glrt(
         "n_obs": int(null.nobs),
     }
     if reference == "bootstrap":
-        options = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "label": "Bootstrap of the null"}
+        options = {
+            "rng": rng,
+            "n_jobs": n_jobs,
+            "executor": executor,
+            "progress": progress,
+            "label": "Bootstrap of the null",
+        }
         task = LikelihoodRatio.of(null, alternative, nesting)
         draws = NullDraws.of(task, n_draws or 999, drawn="table drawn from the null", **options)
         return _bootstrap_result(facts, draws, [*notes, *_unfinished(null, alternative)])

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import gammaln
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
@@ -151,6 +152,7 @@ def permutation_test(
     n_draws: int = 999,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> PermutationResult:
     """Test whether algorithms are exchangeable, by exchanging their labels.
@@ -171,9 +173,10 @@ def permutation_test(
     n_draws : int
         Relabelled tables, drawn at random.
     rng : int, numpy.random.Generator or None
-        Source of the relabellings; the same whatever `n_jobs` is.
-    n_jobs, progress : int, bool
-        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
+        Source of the relabellings; the same whatever `n_jobs` or `executor` is.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -218,7 +221,7 @@ def permutation_test(
     (8, True)
     """
     n_draws = check_positive_int(n_draws, "n_draws")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
     fit = fit_for_comparison(runs, model)
@@ -233,7 +236,7 @@ def permutation_test(
         raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
 
     task = partial(_draw, RelabelledFit.of(fit, exchange), function)
-    options = {"rng": rng, "n_jobs": n_jobs, "progress": progress, "label": "Permutations"}
+    options = {"rng": rng, "n_jobs": n_jobs, "executor": executor, "progress": progress, "label": "Permutations"}
     draws = NullDraws.of(task, n_draws, drawn="relabelled table", **options)
     p_value, error = draws.p_value(observed, _SAME * abs(observed))
     return PermutationResult(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._table import Format
@@ -78,6 +79,7 @@ def ranova(
     n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> RanovaResult:
     """Test every random term of a model by leaving it out, and slopes and levels by simplifying their term.
@@ -89,7 +91,7 @@ def ranova(
     reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
         Null distribution, as in `glrt`, which makes each test. "chi2" gives the p-values of R's `ranova`, about twice
         too large for one variance.
-    n_draws, rng, n_jobs, progress
+    n_draws, rng, n_jobs, executor, progress
         As in `glrt`, for "bootstrap" and "exact".
 
     Returns
@@ -136,7 +138,16 @@ def ranova(
             f"ranova tests random terms, and '{fit.formula}' has none. Add one, such as (1 | benchmark)."
         )
     tests = [
-        glrt(with_terms(fit, smaller), fit, reference, n_draws=n_draws, rng=rng, n_jobs=n_jobs, progress=progress)
+        glrt(
+            with_terms(fit, smaller),
+            fit,
+            reference,
+            n_draws=n_draws,
+            rng=rng,
+            n_jobs=n_jobs,
+            executor=executor,
+            progress=progress,
+        )
         for _, _, smaller in changes
     ]
     return RanovaResult(

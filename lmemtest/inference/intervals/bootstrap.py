@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
@@ -127,6 +128,7 @@ def bootstrap(
     unit: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> BootstrapResult:
     """Bootstrap any function of a fit.
@@ -148,9 +150,11 @@ def bootstrap(
         For "bca": the group of the random part whose levels are left out in turn to estimate the skewness. The
         first one of the formula by default.
     rng : int, numpy.random.Generator or None
-        Source of the tables; results are the same whatever `n_jobs` is.
+        Source of the tables; results are the same whatever `n_jobs` or `executor` is.
     n_jobs : int
         Processes; -1 for one per processor.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error; by default on a terminal, after two seconds.
 
@@ -196,7 +200,7 @@ def bootstrap(
     if not callable(statistic):
         raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
     check_fit(fit, "fit")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     estimate, names = _evaluated(statistic, fit)
     bad = [name for name, value in zip(names, estimate, strict=True) if not np.isfinite(value)]
     if bad:  # refused before any table is drawn
@@ -208,7 +212,7 @@ def bootstrap(
     term = _unit_left_out(fit, unit) if method == "bca" or unit is not None else None
 
     task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
-    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
     valid = _valid(draws)
     shares = plain_shares(level, len(estimate))

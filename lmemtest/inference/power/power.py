@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest._executors import Executor
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
@@ -303,6 +304,7 @@ def power(
     n_draws: int = 1000,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> PowerResult:
     """Power of a planned comparison of two algorithms, by simulation and in closed form.
@@ -336,9 +338,10 @@ def power(
     n_draws : int >= 1
         Simulated studies per design. 1000 give an interval of 2.5 points on either side at 80 % power.
     rng : int, numpy.random.Generator or None
-        Source of the studies; results are the same whatever `n_jobs` is.
-    n_jobs, progress : int, bool
-        Processes (-1: one per processor); a progress bar, by default on a terminal after two seconds.
+        Source of the studies; results are the same whatever `n_jobs` or `executor` is.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -395,7 +398,7 @@ def power(
     check_choice(ddf, "ddf", STUDY_DDF)
     check_choice(method, "method", METHODS)
     n_draws = check_positive_int(n_draws, "n_draws")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     designs = [StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n) for n in seeds for b in benchmarks]
     exact = pd.DataFrame([operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs])
     table = pd.DataFrame([(d.n_benchmarks, d.n_seeds) for d in designs], columns=["n_benchmarks", "n_seeds"]).assign(
@@ -420,7 +423,9 @@ def power(
                 f"{largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). Use method='closed_form'."
             )
         task = partial(_studies, [StudyDraw.of(d, plan, effect) for d in designs], alpha, adjust, test, ddf)
-        results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Simulated studies")
+        results = replicate(
+            task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Simulated studies"
+        )
         rows = [_simulated(list(studies), effect) for studies in zip(*results, strict=True)]
         table = table.assign(**pd.DataFrame(rows))
         notes += _simulation_notes(table, results, test)

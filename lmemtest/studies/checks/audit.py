@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
@@ -263,6 +264,7 @@ def audit(
     placebo: Any = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Audit:
     """Measure how often a model finds a difference that is not there.
@@ -289,9 +291,11 @@ def audit(
         Use the runs of this algorithm alone, and name whole runs at random "placebo 1" and "placebo 2": an algorithm
         against itself. Implies ``unit="run"``. Every name needs runs, so at least two seeds on most benchmarks.
     rng : int, numpy.random.Generator or None
-        Source of the relabellings; the same whatever `n_jobs` is.
+        Source of the relabellings; the same whatever `n_jobs` or `executor` is.
     n_jobs : int
         Processes; -1 for one per processor.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error; by default on a terminal, after two seconds.
 
@@ -341,7 +345,7 @@ def audit(
     require_runs(runs)
     n_draws = check_positive_int(n_draws, "n_draws")
     alpha = check_fraction(alpha, "alpha")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     notes: list[str] = []
     if placebo is not None:
         runs, unit = _placebo(runs, placebo), "run"
@@ -360,7 +364,13 @@ def audit(
         models = tuple(_rejects(runs, fit, exchange, alpha, name) for name, fit in fits)
         label = f"Exchanges by {one}"
         results = replicate(
-            _Draw(exchange, models), n_draws, rng=generator, n_jobs=n_jobs, progress=progress, label=label
+            _Draw(exchange, models),
+            n_draws,
+            rng=generator,
+            n_jobs=n_jobs,
+            executor=executor,
+            progress=progress,
+            label=label,
         )
         for i, (name, fit) in enumerate(fits):
             rate, why = _rate([r[i] for r in results], name, fit.label, one, alpha)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._validate import check_positive_int, resolve_rng
@@ -124,6 +125,7 @@ def ideal_estimator(
     objective: Pipeline | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Estimate:
     """Estimate the mean score of a pipeline with every source of variation new in each repetition, tuning included.
@@ -146,6 +148,8 @@ def ideal_estimator(
         Two pipelines with the same `sources` and the same integer get the same seeds, so their repetitions are pairs.
     n_jobs : int
         Processes; -1 for one per processor. The result does not depend on it.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
 
@@ -183,9 +187,9 @@ def ideal_estimator(
     (0.74, 120)
     """
     names, k = _checked(pipeline, tuner, objective, sources), check_positive_int(k, "k")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     task = functools.partial(_tune_and_train, names=names, pipeline=pipeline, tuner=tuner, objective=objective)
-    done = replicate(task, k, rng=rng, n_jobs=n_jobs, progress=progress, label="Repetitions")
+    done = replicate(task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions")
     return _estimate(
         "ideal",
         done,
@@ -207,13 +211,14 @@ def fixed_tuning_estimator(
     objective: Pipeline | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> Estimate:
     """Estimate the mean score of a pipeline that is tuned once, with some sources of variation new in each repetition.
 
     Parameters
     ----------
-    pipeline, tuner, k, sources, objective, rng, n_jobs, progress
+    pipeline, tuner, k, sources, objective, rng, n_jobs, executor, progress
         As those of `ideal_estimator`.
     randomize : "all", str or iterable of str
         Those of `sources` that have a new seed in each repetition. The others keep the seeds of the tuning run.
@@ -253,14 +258,14 @@ def fixed_tuning_estimator(
     """
     names, k = _checked(pipeline, tuner, objective, sources), check_positive_int(k, "k")
     new = randomized_of(randomize, names)
-    check_replicates(n_jobs=n_jobs, progress=progress)
+    check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     rng = resolve_rng(rng)
     first = _draw_seeds((*names, TUNING), rng)
     tuned = _tune(tuner, objective or pipeline, first)
     if tuned.failure:
         raise EstimationError(f"{tuned.failure} (seeds {dict(first)}). Every repetition needs its hyperparameters.")
     task = functools.partial(_retrain, names=new, first=first, pipeline=pipeline, hyperparameters=tuned.hyperparameters)
-    done = replicate(task, k, rng=rng, n_jobs=n_jobs, progress=progress, label="Repetitions")
+    done = replicate(task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions")
     fixed = tuple(name for name in (*names, TUNING) if name not in new)
     left_out = (
         f"The standard error is that of repetitions with the same {joined(fixed)}. What these contribute moves all "

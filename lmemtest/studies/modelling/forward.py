@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates
 from lmemtest._result import result
 from lmemtest._rounding import at_most
@@ -106,6 +107,7 @@ def select_terms(
     validate: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> SelectionResult:
     """Add the terms to a model that improve it most, one at a time.
@@ -139,6 +141,8 @@ def select_terms(
         Draws the halves, and simulates the exact null distribution of a single variance in unbalanced tables.
     n_jobs : int
         Processes; -1 for one per processor. The result does not depend on it.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error; by default on a terminal, after two seconds.
 
@@ -185,7 +189,7 @@ def select_terms(
     check_choice(bic_n, "bic_n", SAMPLE_SIZES)
     alpha = check_fraction(alpha, "alpha")
     max_steps = None if max_steps is None else check_positive_int(max_steps, "max_steps")
-    check_replicates(n_jobs=n_jobs, progress=progress)
+    check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     search = _Forward.of(
         family_of(runs, start, candidates),
         criterion=criterion,
@@ -193,6 +197,7 @@ def select_terms(
         validate=validate,
         rng=rng,
         n_jobs=n_jobs,
+        executor=executor,
         progress=progress,
         alpha=alpha,
         adjust=adjust,

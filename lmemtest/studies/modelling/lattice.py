@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import check_replicates
 from lmemtest._result import result
 from lmemtest._rounding import at_most, written
@@ -148,6 +149,7 @@ def search_models(
     validate: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> SearchResult:
     """Search the best hierarchical model of a table.
@@ -171,7 +173,7 @@ def search_models(
         Level of "glrt".
     max_models : int
         The most models to fit; the result says whether they were enough.
-    candidates, bic_n, validate, rng, n_jobs, progress
+    candidates, bic_n, validate, rng, n_jobs, executor, progress
         As in `select_terms`: the terms that models may have, the sample size that BIC counts, benchmarks held out for
         the comparison of the algorithms, randomness, processes and the progress bar.
 
@@ -222,7 +224,7 @@ def search_models(
     max_models = check_positive_int(max_models, "max_models")
     if not isinstance(within, Real) or isinstance(within, bool) or not within >= 0:
         raise ArgumentError(f"within must be a number of at least 0, or inf for every model, got {within!r}.")
-    check_replicates(rng=rng, n_jobs=n_jobs, progress=progress)
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     family = family_of(runs, start, candidates)
     if depth is not None:
         depth = check_positive_int(depth, "depth")
@@ -238,6 +240,7 @@ def search_models(
         validate=validate,
         rng=rng,
         n_jobs=n_jobs,
+        executor=executor,
         progress=progress,
     )
     part, refused = _identified(search.family)

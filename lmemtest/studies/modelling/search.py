@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, replicate
 from lmemtest._result import Result, result
 from lmemtest._validate import check_choice, resolve_rng
@@ -371,6 +372,7 @@ class Search:
     seed: int = 0
     held: Halves | None = None
     n_jobs: int = 1
+    executor: Executor | None = None
     progress: bool | None = None
 
     @classmethod
@@ -410,7 +412,9 @@ class Search:
             return []
         task = _Answer(questions, self.family.runs, near, neighbour, neighbour_is_null, self.seed)
         # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-        results = replicate(task, len(questions), rng=0, n_jobs=self.n_jobs, progress=self.progress, label=label)
+        results = replicate(
+            task, len(questions), rng=0, n_jobs=self.n_jobs, executor=self.executor, progress=self.progress, label=label
+        )
         return [
             (Fitted.failed(question.model, f"could not be fitted: {found.reason}"), None)
             if isinstance(found, Failure)

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
+from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
@@ -108,6 +109,7 @@ def bootstrap_fit(
     *,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
+    executor: Executor | None = None,
     progress: bool | None = None,
 ) -> ParametricBootstrap:
     """Draw samples from a fit and fit each, to check the shape.
@@ -119,9 +121,11 @@ def bootstrap_fit(
     n_draws : int, >= 20
         Samples.
     rng : int, numpy.random.Generator or None
-        Source of the samples; results are the same whatever `n_jobs` is.
+        Source of the samples; results are the same whatever `n_jobs` or `executor` is.
     n_jobs : int
         Processes; -1 for one per processor.
+    executor : object with a ``map``, optional
+        What computes instead, such as one of concurrent.futures or a client of Dask.
     progress : bool, optional
         Progress bar on standard error; by default on a terminal, after two seconds.
 
@@ -163,7 +167,7 @@ def bootstrap_fit(
     if fit.is_point_mass:
         raise ArgumentError(f"fit is a point mass, and so are its samples: {' '.join(fit.problems)}")
     task = partial(_drawn, fit.distribution, fit.settings, fit.n_scores)
-    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, progress=progress, label="Bootstrap")
+    results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Bootstrap")
     good = [result for result in results if not isinstance(result, Failure)]
     if len(good) < FEWEST_DRAWS:
         reason = next(result.reason for result in results if isinstance(result, Failure))
