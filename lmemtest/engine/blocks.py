@@ -59,15 +59,15 @@ class Member:
     levels: Index | None  # (q, r) level of the term at each place, -1 where there is none; None: group = level, r = 1
     start: int  # its first column
 
-    @property
+    @cached_property
     def k(self) -> int:
         return self.basis.shape[1]
 
-    @property
+    @cached_property
     def r(self) -> int:
         return 1 if self.levels is None else self.levels.shape[1]
 
-    @property
+    @cached_property
     def columns(self) -> slice:
         """All its columns in a group."""
         return slice(self.start, self.start + self.r * self.k)

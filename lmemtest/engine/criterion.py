@@ -5,8 +5,9 @@ From ``F = [X y]' V^-1 [X y]``: ``b = F_XX^-1 F_Xy``, ``r2 = F_yy - b'F_Xy`` (+ 
     ML:    log|V| + n (1 + log(2 pi r2 / n)) - sum log w
     REML:  log|V| + log|F_XX| + (n - p) (1 + log(2 pi r2 / (n - p))) - sum log w
 
+or, where the residual variance ``s2`` is held, ``m log(2 pi s2) + r2 / s2`` in place of ``m (1 + log(2 pi r2 / m))``
 (Bates, Mächler, Bolker & Walker 2015, doi:10.18637/jss.v067.i01, eq. 34 and 42). The envelope theorem gives
-``d r2 = v' dF v`` with ``v = (-b, 1)``.
+``d r2 = v' dF v`` with ``v = (-b, 1)``, and the derivative of the criterion in ``r2`` is ``1 / s2`` in both cases.
 """
 
 from __future__ import annotations
@@ -34,10 +35,21 @@ class Criterion:
     RX: Array  # (p, p) lower Cholesky factor of F_XX
     sweep: Sweep
     reml: bool
+    held: float | None = None  # residual variance, where it is not estimated
 
     @property
     def sigma2(self) -> float:
-        return self.r2 / self.m
+        return self.r2 / self.m if self.held is None else self.held
+
+    @property
+    def weight(self) -> float:
+        """Derivative of the criterion in ``r2``."""
+        return 1.0 / self.sigma2
+
+    @property
+    def d_weight(self) -> float:
+        """Second derivative of the criterion in ``r2``."""
+        return -self.m / self.r2**2 if self.held is None else 0.0
 
     @property
     def v(self) -> Array:
@@ -48,7 +60,7 @@ class Criterion:
     def F_bar(self) -> Array:
         """Gradient in ``F``."""
         p = self.system.p
-        out = (self.m / self.r2) * np.outer(self.v, self.v)
+        out = self.weight * np.outer(self.v, self.v)
         if self.reml and p:
             out[:p, :p] += solve_spd(self.RX, np.eye(p))
         return out
@@ -58,8 +70,13 @@ class Criterion:
         return gradient(self.system, self.sweep, self.F_bar, inputs=inputs)
 
 
-def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Criterion:
-    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``); `LinAlgError` if it fails."""
+def evaluate(
+    system: System, factors: tuple[Array, ...], *, reml: bool, residual_variance: float | None = None
+) -> Criterion:
+    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``); `LinAlgError` if it fails.
+
+    ``residual_variance`` holds ``s2``, which is estimated by default.
+    """
     done = sweep(system, factors)
     p, n = system.p, system.n_rows
     RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))
@@ -69,7 +86,10 @@ def evaluate(system: System, factors: tuple[Array, ...], *, reml: bool) -> Crite
     if not r2 > 0:
         raise np.linalg.LinAlgError("the residual sum of squares is not positive")
     m = n - p if reml else n
-    value = done.logdet + m * (1.0 + np.log(2.0 * np.pi * r2 / m)) - system.sum_log_w
+    s2 = r2 / m if residual_variance is None else residual_variance
+    value = done.logdet + m * np.log(2.0 * np.pi * s2) + r2 / s2 - system.sum_log_w
     if reml:
         value += 2.0 * float(np.log(RX.diagonal()).sum())
-    return Criterion(system=system, value=float(value), b=b, r2=r2, m=m, RX=RX, sweep=done, reml=reml)
+    return Criterion(
+        system=system, value=float(value), b=b, r2=r2, m=m, RX=RX, sweep=done, reml=reml, held=residual_variance
+    )

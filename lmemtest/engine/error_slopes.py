@@ -108,7 +108,9 @@ def _strata_grams(problem: Problem, x: Array, left: Missed) -> Iterator[Array]:
 
 
 def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:
-    """Derivatives of the log residual variance, ``(n_free,)``."""
+    """Derivatives of the log residual variance, ``(n_free,)``; zero where it is held."""
+    if at.held is not None:
+        return np.zeros(problem.n_free)
     z = by_term(problem, at, scores(at))
     out = [-2.0 * float(np.sum((z[term] @ dL) * (z[term] @ L))) for term, dL, L in directions(problem, x)]
     if problem.strata is not None:

@@ -80,7 +80,7 @@ def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array],
     by_term = problem.by_term(slope.bar.sigma)
     column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)], problem.shapes)
     if problem.strata is not None:
-        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, -at.m / at.r2**2 * slope.d_r2)
+        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, at.d_weight * slope.d_r2)
         column = np.append(column, of_strata + problem.strata.n_rows[1:])  # a number of rows does not change
     return column
 
@@ -207,10 +207,10 @@ class _Point:
     def _d_F_bar(self, dF: Array, d_ss: float) -> tuple[Array, float]:
         """Derivative of the gradient in ``F``, and of the residual sum of squares."""
         at, p = self.at, self.at.system.p
-        m, v = at.m, at.v
+        v = at.v
         d_r2 = float(v @ dF @ v) + d_ss
         dv = np.append(-solve_spd(at.RX, dF[:p] @ v) if p else np.empty(0), 0.0)
-        out = m / at.r2 * (np.outer(dv, v) + np.outer(v, dv)) - m * d_r2 / at.r2**2 * np.outer(v, v)
+        out = at.weight * (np.outer(dv, v) + np.outer(v, dv)) + at.d_weight * d_r2 * np.outer(v, v)
         if self.problem.reml and p:
             out[:p, :p] -= solve_spd(at.RX, solve_spd(at.RX, dF[:p, :p]).T)
         return out, d_r2

@@ -4,7 +4,7 @@ For a direction ``dSigma_i`` let ``w_i = Z dSigma_i Z' P y``. The second derivat
 ``2 w_i'P w_j / s2 - tr(P V_i P V_j)``; its average with its expectation is ``w_i'P w_j / s2`` (Gilmour, Thompson
 & Cullis 1995, doi:10.2307/2533274), which needs no traces. Two further parts are exact: the second derivative of
 ``Sigma = L L'`` in ``L``, ``2 tr(G dL dL')`` with ``G`` the gradient in ``Sigma``, which keeps the curvature right at
-the boundary, and the profiling of ``s2``, ``- dr2_i dr2_j / (m s2^2)``.
+the boundary, and the profiling of ``s2``, ``- dr2_i dr2_j / (m s2^2)`` where it is not held.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.engine.blocks import Member, System
+from lmemtest.engine.blocks import System
 from lmemtest.engine.criterion import Criterion
-from lmemtest.engine.cross import Array
+from lmemtest.engine.cross import Array, left_multiply
 from lmemtest.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
 from lmemtest.engine.theta import free_indices
 from lmemtest.engine.triangular import solve_lower, solve_spd
@@ -138,17 +138,19 @@ def directions(problem: Problem, x: Array) -> list[tuple[int, Array, Array]]:
 
 def average_information(problem: Problem, x: Array, at: Criterion, gradients: Sequence[Array], g: Array) -> Array:
     """Approximate Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
-    _, delta = problem.split(x)
-    products, d_r2 = _theta_directions(problem, x, at)
-    if problem.strata is not None:
-        of_strata, d_r2_strata = problem.strata.directions(delta, at)
-        products = joined([products, *of_strata], at.system)
-        d_r2 = np.append(d_r2, d_r2_strata)
-    W = projected_gram(at.system, at.sweep, at.RX, products)
-    if any(stage.S is not None for stage in at.system.chain):
-        W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
-        W, d_r2 = W + W_alone, d_r2 + d_r2_alone
-    H = W / at.sigma2 - np.outer(d_r2, d_r2) / (at.m * at.sigma2**2)
+    if problem.strata is None and not at.system.t and not any(stage.E for stage in at.system.chain):
+        W, d_r2 = _group_by_group(problem, x, at)
+    else:
+        products, d_r2 = _theta_directions(problem, x, at)
+        if problem.strata is not None:
+            of_strata, d_r2_strata = problem.strata.directions(problem.split(x)[1], at)
+            products = joined([products, *of_strata], at.system)
+            d_r2 = np.append(d_r2, d_r2_strata)
+        W = projected_gram(at.system, at.sweep, at.RX, products)
+        if any(stage.S is not None for stage in at.system.chain):
+            W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
+            W, d_r2 = W + W_alone, d_r2 + d_r2_alone
+    H = W * at.weight + at.d_weight * np.outer(d_r2, d_r2)
     start = 0
     for shape, G in zip(problem.shapes, gradients, strict=True):
         columns, rows = free_indices(shape)
@@ -158,6 +160,42 @@ def average_information(problem: Problem, x: Array, at: Criterion, gradients: Se
         start = stop
     H.flat[start * (len(x) + 1) :: len(x) + 1] -= g[start:]  # d2V = -dV for a log precision
     return 0.5 * (H + H.T)
+
+
+def _slopes_of_sigma(problem: Problem, x: Array) -> list[tuple[int, Array]]:
+    """Per element of theta: its term and ``dSigma``."""
+    return [(term, dL @ L.T + L @ dL.T) for term, dL, L in directions(problem, x)]
+
+
+def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, Array]:
+    """``w_i'P w_j`` and ``d r2 / d theta_i`` where no two groups of columns have a cell in common.
+
+    With ``P_g = I - A Q``, ``R = A - A Q A`` and ``z = P_g V v`` of a group, and ``u_i = dSigma_i z``, they are sums
+    over the groups of ``u_i'R u_j`` (less the projection on ``X'V^-1 w_i = V_X'P_g'u_i``) and ``-z'u_i``.
+    """
+    slopes, p = _slopes_of_sigma(problem, x), at.system.p
+    n = len(slopes)
+    W, d_r2, fixed = np.zeros((n, n)), np.zeros(n), np.zeros((p, n))
+    for step in at.sweep.steps:
+        K = step.A.shape[1]
+        P = np.eye(K) - left_multiply(step.A, step.Q)
+        PV = step.V.times(P).values
+        z = PV @ at.v
+        u = np.zeros((*z.shape, n))
+        for i, (term, dSigma) in enumerate(slopes):
+            for m in step.stage.block.members:
+                if m.term == term:
+                    u[:, m.columns, i] = (z[:, m.columns].reshape(-1, m.k) @ dSigma).reshape(len(z), -1)
+        flat = u.reshape(-1, n)
+        W += flat.T @ left_multiply(P, left_multiply(step.A, u)).reshape(-1, n)
+        d_r2 -= z.ravel() @ flat
+        fixed += PV[:, :, :p].reshape(-1, p).T @ flat
+    half = solve_lower(at.RX, fixed)
+    W -= half.T @ half
+    if any(stage.S is not None for stage in at.system.chain):
+        W_alone, d_r2_alone = _of_scores_alone(problem, x, at)
+        W, d_r2 = W + W_alone, d_r2 + d_r2_alone
+    return W, d_r2
 
 
 def _theta_directions(problem: Problem, x: Array, at: Criterion) -> tuple[Products, Array]:
@@ -184,31 +222,32 @@ def _of_scores_alone(problem: Problem, x: Array, at: Criterion) -> tuple[Array, 
     With ``R = A - A Q A`` and ``Z = P S P'``, ``P = I - A Q``, they are ``tr(dSigma_i R dSigma_j Z)`` and
     ``-tr(dSigma_i Z)``.
     """
-    steps = directions(problem, x)
-    W, d_r2 = np.zeros((len(steps), len(steps))), np.zeros(len(steps))
+    slopes = _slopes_of_sigma(problem, x)
+    n = len(slopes)
+    W, d_r2 = np.zeros((n, n)), np.zeros(n)
     for step in at.sweep.steps:
         if step.stage.S is None:
             continue
+        members = step.stage.block.members
         P = np.eye(step.stage.block.K) - step.A[0] @ step.Q[0]
         R, Z = P @ step.A[0], P @ step.stage.S[0] @ P.T
-        left, right, own = [], [], []
-        for i, (term, dL, L) in enumerate(steps):
-            for m in (m for m in step.stage.block.members if m.term == term):
-                dSigma = dL @ L.T + L @ dL.T
-                d_r2[i] -= float(np.vdot(dSigma, m.level_blocks(Z)))
-                left.append(_columns_times(R, m, dSigma))
-                right.append(_columns_times(Z, m, dSigma))
-                own.append(i)
-        products = np.array([[np.vdot(r, z.T) for z in right] for r in left])  # tr(R dSigma_j Z dSigma_i)
-        W[np.ix_(own, own)] += products
+        if all(m.k == 1 for m in members):  # dSigma is diagonal
+            d = np.zeros((n, len(Z)))
+            for i, (term, dSigma) in enumerate(slopes):
+                for m in members:
+                    if m.term == term:
+                        d[i, m.columns] = dSigma[0, 0]
+            W += d @ (R * Z) @ d.T
+            d_r2 -= d @ Z.diagonal()
+            continue
+        D = np.zeros((n, *Z.shape))
+        for i, (term, dSigma) in enumerate(slopes):
+            for m in members:
+                if m.term == term:
+                    D[i, m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
+        W += (R @ D).reshape(n, -1) @ (Z @ D).transpose(0, 2, 1).reshape(n, -1).T
+        d_r2 -= D.reshape(n, -1) @ Z.ravel()
     return W, d_r2
-
-
-def _columns_times(M: Array, m: Member, small: Array) -> Array:
-    """``M (I x small)`` at the columns of a member, zero elsewhere, ``(K, K)``."""
-    out = np.zeros_like(M)
-    out[:, m.columns] = (M[:, m.columns].reshape(len(M), m.r, m.k) @ small).reshape(len(M), -1)
-    return out
 
 
 def joined(parts: Sequence[Products], system: System) -> Products:

@@ -13,6 +13,7 @@ the certificate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -95,24 +96,29 @@ class _Counter:
         return _Point(theta=theta, at=at, gradients=gradients, g=g, H=H)
 
 
+def _length(x: Array) -> float:
+    """Euclidean norm, without the overhead of numpy's."""
+    return math.sqrt(x @ x)
+
+
 def trust_region_step(g: Array, H: Array, radius: float) -> tuple[Array, float]:
     """Minimiser of ``g's + s'Hs/2`` with ``|s| <= radius``, and the decrease it promises (More & Sorensen 1983)."""
     values, vectors = np.linalg.eigh(H)
     gt = vectors.T @ g
     floor = 1e-12 * max(1.0, float(np.abs(values).max()))
     shift = 0.0
-    if values[0] <= floor or np.linalg.norm(gt / values) > radius:
+    if values[0] <= floor or _length(gt / values) > radius:
         low = max(0.0, -values[0]) + floor
-        if np.linalg.norm(gt / (values + low)) <= radius:  # hard case: fill up along the lowest curvature
+        if _length(gt / (values + low)) <= radius:  # hard case: fill up along the lowest curvature
             s = -gt / (values + low)
             missing = np.sqrt(max(0.0, radius**2 - s @ s))
             if values[0] < -floor:
                 s[0] += missing if s[0] >= 0 else -missing
             return vectors @ s, float(-(gt @ s + 0.5 * values @ s**2))
-        high = low + np.linalg.norm(g) / radius
+        high = low + _length(g) / radius
         for _ in range(60):
             shift = 0.5 * (low + high)
-            if np.linalg.norm(gt / (values + shift)) > radius:
+            if _length(gt / (values + shift)) > radius:
                 low = shift
             else:
                 high = shift
@@ -135,7 +141,7 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
     """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
     here = counter.point(theta, at)
     learned = np.zeros_like(here.H)  # what the average information lacks, from the gradients met
-    radius = max(0.5, 0.5 * float(np.linalg.norm(theta)))
+    radius = max(0.5, 0.5 * _length(theta))
     promised = before = np.inf
     slow = 0
     for _ in range(max_steps):
@@ -148,10 +154,10 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
         trial = counter.value(here.theta + step)
         noise = 1e-14 * max(1.0, abs(here.at.value))
         gain = here.at.value - trial.value if trial is not None else -np.inf
-        length = float(np.linalg.norm(step))
+        length = _length(step)
         if trial is None or gain < 0.1 * promised - noise:
             radius = 0.25 * length
-            if radius < 1e-10 * max(1.0, float(np.linalg.norm(here.theta))):
+            if radius < 1e-10 * max(1.0, _length(here.theta)):
                 break
             if trial is None or gain < -noise:
                 continue
@@ -162,7 +168,7 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
         if slow >= _SLOW:
             learned = symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
         before = promised
-        if promised < 10 * noise and np.linalg.norm(there.g) > 0.5 * np.linalg.norm(here.g):
+        if promised < 10 * noise and _length(there.g) > 0.5 * _length(here.g):
             break  # below rounding, and the gradient no longer shrinks
         here = there
     return here, max(2.0 * promised, 0.0)

@@ -44,6 +44,7 @@ class Problem:
     n_levels: tuple[int, ...]  # of the terms
 
     strata: Strata | None = None  # residual variances by stratum
+    residual_variance: float | None = None  # where it is held: of rows of weight one, on the internal scale
 
     @cached_property
     def reduced(self) -> Problem:
@@ -51,17 +52,17 @@ class Problem:
         system = self.system if self.strata is not None else rotated(self.system)
         return self if system is self.system else replace(self, system=system)
 
-    @property
+    @cached_property
     def sizes(self) -> tuple[int, ...]:
         """Columns per term."""
         return tuple(shape.k for shape in self.shapes)
 
-    @property
+    @cached_property
     def n_theta(self) -> int:
         """Covariance parameters of the random effects."""
         return sum(shape.n_theta for shape in self.shapes)
 
-    @property
+    @cached_property
     def n_free(self) -> int:
         """Parameters of the search: theta, then log precision ratios."""
         return self.n_theta + (self.strata.n_delta if self.strata is not None else 0)
@@ -99,7 +100,8 @@ class Problem:
     def evaluate(self, x: Array) -> Criterion:
         """Criterion at a point of the search, on the internal scale."""
         system = self.system if self.strata is None else self.strata.combined(self.split(x)[1])
-        return evaluate(system, th.block_factors(self.unpack(x), system.blocks), reml=self.reml)
+        factors = th.block_factors(self.unpack(x), system.blocks)
+        return evaluate(system, factors, reml=self.reml, residual_variance=self.residual_variance)
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
@@ -107,7 +109,7 @@ class Problem:
         gradients = self.by_term(bar.sigma)
         g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)], self.shapes)
         if self.strata is not None:
-            g = np.append(g, self.strata.gradient(self.split(x)[1], bar, at.m / at.r2))
+            g = np.append(g, self.strata.gradient(self.split(x)[1], bar, at.weight))
         return gradients, g
 
     def fixed_effects(self, at: Criterion) -> tuple[Array, Array]:
@@ -158,13 +160,14 @@ def build_problem(
     reml: bool,
     rows: Index | None = None,
     stratum: Index | None = None,
+    residual_variance: float | None = None,
 ) -> Problem:
     """Prepare a model for the search.
 
     Per cell ``y`` is the mean, ``n`` the rows, ``weight`` their precision and ``ss`` the sum of squares about the mean;
     ``rows`` is the row of ``X`` of each cell, by default its own; ``stratum`` has codes of groups with residual
-    variances of their own. A `DesignError` says where there are no more rows than fixed effects, or nothing is left to
-    explain.
+    variances of their own; ``residual_variance`` holds that of a row of weight one (of the first stratum) instead of
+    estimating it. A `DesignError` says where there are no more rows than fixed effects, or nothing is left to explain.
     """
     check_magnitude(y, smallest=1e-100)
     if stratum is not None:
@@ -224,6 +227,7 @@ def build_problem(
         y_scale=y_scale,
         n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
+        residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
     )
 
 

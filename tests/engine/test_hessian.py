@@ -48,7 +48,7 @@ def terms(kind: str) -> list[RandomTerm]:
     return {"nested": nested, "crossed": crossed, "both": nested + crossed, "deep": deep, "variances": variances}[kind]
 
 
-def made(kind: str, *, reml: bool, strata: bool) -> Problem:
+def made(kind: str, *, reml: bool, strata: bool, held: float | None = None) -> Problem:
     rng = np.random.default_rng(1)
     n = rng.integers(1, 4, ROWS).astype(float)
     return build_problem(
@@ -60,6 +60,7 @@ def made(kind: str, *, reml: bool, strata: bool) -> Problem:
         ss=rng.uniform(0.0, 1.0, ROWS) * (n > 1),
         reml=reml,
         stratum=np.arange(ROWS) % 3 if strata else None,
+        residual_variance=held,
     )
 
 
@@ -93,6 +94,21 @@ def test_the_hessian_is_the_derivative_of_the_gradient(monkeypatch, boundary, ki
     got, want = hessian(problem, x, problem.evaluate(x)), differences(problem, x)
     size = np.sqrt(np.abs(want.diagonal()))
     np.testing.assert_allclose(got, want, rtol=1e-7, atol=1e-8 * np.outer(size, size).max())
+
+
+@pytest.mark.parametrize("reml", [False, True])
+@pytest.mark.parametrize("strata", [False, True])
+def test_gradient_and_hessian_are_exact_where_the_residual_variance_is_held(reml, strata):
+    problem = made("both", reml=reml, strata=strata, held=2.0)
+    x = np.random.default_rng(3).normal(size=problem.n_free) * 0.5
+    at = problem.evaluate(x)
+    assert problem.residual_variances(x, at)[0] == pytest.approx(2.0)
+    step = 1e-4
+    values = [[problem.evaluate(x + s * step * e).value for s in (1.0, -1.0)] for e in np.eye(len(x))]
+    slopes = np.array([(up - down) / (2 * step) for up, down in values])
+    np.testing.assert_allclose(problem.derivatives(x, at)[1], slopes, rtol=1e-6, atol=1e-5)
+    H = differences(problem, x)
+    np.testing.assert_allclose(hessian(problem, x, at), H, rtol=1e-7, atol=1e-8 * np.abs(H).max())
 
 
 def test_a_model_without_random_effects_has_no_hessian():
