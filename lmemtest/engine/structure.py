@@ -36,6 +36,8 @@ _PER_GROUP = 5e4
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
 _MAX_ELEMENTS = 1e8
+# Elements of the products of every level of a leading factor with what it leaves: 240 MB.
+_MAX_OUTER = 3e7
 
 
 @dataclass(frozen=True)
@@ -204,7 +206,7 @@ class _Parts:
         for i, lead in enumerate(self.blocks):
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
-            if max(lead.size, self.n_parts * width) * (m + width) < _MAX_ELEMENTS:
+            if max(lead.size, self.n_parts) * width * (m + width) < _MAX_OUTER:
                 cost = self.cost(others, m, padded=True) + 6.0 * lead.size * (m + width) ** 2
                 yield Candidate(cost, partial(self._led, lead, others, border))
 
