@@ -62,7 +62,7 @@ def binomial_noise_plot(noise: BinomialNoise, /, *, ax: Axes | None = None) -> A
         what=f"a plot of {counted(len(names), 'sample')}",
         panels=(Panel(x=Axis.around(sizes, log=True, pad=0.02, whole=True), y=y, curves=tuple(curves)),),
         x_label="Items of the test set",
-        y_label=("Standard deviation of the score", "Standard deviation"),
+        y_label=("Standard deviation of the score", "Standard deviation", "SD"),
         foot=(
             "Dotted: binomial, sqrt(mean (1 - mean) / items). Points: observed over data splits, with "
             f"{100 * noise.level:.4g} % intervals, each by itself.{moved}"

@@ -127,6 +127,23 @@ def test_all_at_once_is_compared_with_the_sum():
     assert studied(table, level=level + 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] < 0
 
 
+def test_designs_in_one_table_are_told_apart():
+    """Beside the sources one at a time: four tuning runs with six new trainings each, and three of no design."""
+    table = one_at_a_time(at_once=0).assign(tuning=0)
+    new = pd.DataFrame({"tuning": np.repeat(range(1, 5), 6)}).assign(**{s: range(200, 224) for s in SOURCES})
+    new["acc"] = new["tuning"] + np.random.default_rng(11).normal(size=24)
+    odd = pd.DataFrame({"tuning": [9, 9, 8], "data": [3, 5, 4], "init": [3, 5, 4], "order": [7, 8, 4], "acc": 0.5})
+    study = lt.variance_study(pd.concat([table, new, odd]), score="acc", sources=["tuning", *SOURCES])
+    row = study.at_once.iloc[0]
+    assert (len(study.at_once), row["sources"], row["n"]) == (1, "data, init and order", 24)
+    assert_allclose(row["sd"] ** 2, new.groupby("tuning")["acc"].var().mean())
+    assert study.designs[["design", "left_over"]].values.tolist() == [["one at a time", 3]]
+    assert any(note.startswith("3 trainings are neither one at a time nor all at once") for note in study.notes)
+    rows = study.table.set_index("source")
+    assert np.isnan(rows.loc["tuning", "variance"])
+    assert_allclose(rows.loc[SOURCES, "variance"], studied(table).table.set_index("source").loc[SOURCES, "variance"])
+
+
 def test_names_of_seeds_order_of_rows_and_unit_of_the_score_do_not_matter():
     table = one_at_a_time()
     want = studied(table).table[NUMBERS].to_numpy()

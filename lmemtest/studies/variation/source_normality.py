@@ -14,7 +14,7 @@ from lmemtest._rounding import at_most, tolerance, written
 from lmemtest._validate import check_fraction
 from lmemtest.errors import DesignError
 from lmemtest.inference.diagnostics.normality import measure
-from lmemtest.inference.distributions.density import density, drawn_bandwidth
+from lmemtest.inference.distributions.density import density, drawn_bandwidth, rule_of_thumb
 from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.words import counted, format_level, joined, percent
@@ -198,7 +198,8 @@ def source_normality(scores: pd.DataFrame, *, by: Sequence[str], score: str, alp
 
 def _curve(x: Array, sd: float) -> dict[str, Array]:
     """The kernel density and the normal one, three bandwidths beyond the scores."""
-    h = drawn_bandwidth(x)
+    coarse = len(np.unique(x)) <= _COARSE * len(x)  # of a grid the usual bandwidth shows the teeth
+    h = rule_of_thumb(x) if coarse else drawn_bandwidth(x)
     grid = np.linspace(x.min() - 3.0 * h, x.max() + 3.0 * h, _GRID)
     normal = np.exp(-0.5 * ((grid - x.mean()) / sd) ** 2) / (sd * np.sqrt(2.0 * np.pi))
     return {"score": grid, "density": density(x, grid, h), "normal": normal}
