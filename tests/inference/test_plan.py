@@ -139,6 +139,9 @@ def test_other_stages_are_those_that_the_components_name():
     found = plan({"task": 1.0, "item": 2.0, "epoch": 0.5}, costs={"epoch": 1.0, "item": 4.0}, budget=1000)
     assert found.names == ("task", "item", "epoch")
     assert found.best == {"task": 200, "item": 1, "epoch": 1}
+    assert found.title == "Plan: the mean score of one algorithm"
+    crossed = plan({"task": 1.0, "item": 2.0, "task:item": 0.5}, budget=100)
+    assert crossed.stage_table()["sd"].tolist() == approx([1.0, math.sqrt(4.25)])  # new with every item
     sources = {"init": 0.3, "data": 0.9, "tuning": 0.4, "order": 0.4}
     assert plan(sources, budget=99, trials=9).stage_table()["sd"].tolist() == approx([0.4, 0.9, 0.5])
 
@@ -225,6 +228,8 @@ def test_curves_go_through_the_plans():
         (ONE, {"budget": 99, "trials": 5, "fixed": {"data": 2}, "at_most": {"data": 2}}, "data has a number in fixed"),
         (ONE, {"budget": 99, "trials": 5, "shared": ["data"]}, "shared is for differences"),
         (ONE, {"budget": 9, "trials": 5, "n_algorithms": 2, "shared": {"data": 2}}, r"shared\['data'\] must be a corr"),
+        (STUDY, {"effect": 0.01, "n_algorithms": 2, "at_most": {"benchmark": 9}},
+         "an effect of 0.01, which takes a standard error of 0.003569 at most, is out of reach: with at most 9 bench"),
         (ONE, {"effect": 0.1, "trials": 5, "n_algorithms": 2}, "effect is of a test over benchmarks"),
         (ONE, {"budget": 99, "trials": 5, "costs": {"training": 1, "seed": 1}}, "costs has both 'training' and 'seed'"),
         (ONE, {"budget": 99, "trials": 5, "costs": 0}, "costs must say what a seed costs, more than 0"),

@@ -13,6 +13,7 @@ from pytest import approx
 from scipy import optimize, special
 
 import lmemtest as lt
+from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import noncentrality_interval
 from lmemtest.inference.intervals.balanced import BalancedModel
 from lmemtest.studies.variation.ranking_reliability import ranking_reliability
@@ -260,6 +261,21 @@ def test_what_cannot_be_told_apart_is_said() -> None:
     size["size"] = size["task"].str[1:].astype(int)
     found = variance_sources(as_runs(size, metafeatures=("size",)))
     assert "size never changes within a benchmark" in found.notes[0]
+
+
+def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    sources = variance_sources(runs)
+    want, found = lt.fit_lmm(lt.recommend(runs).formula, runs).components(), sources.components()
+    assert found.pilot == want.pilot
+    for name in ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd"):
+        assert getattr(found, name) == approx(getattr(want, name), rel=1e-5)
+    assert lt.plan(sources, budget=1200).best == lt.plan(want, budget=1200).best
+    with pytest.raises(ArgumentError, match="at one budget and one level of each metafeature"):
+        variance_sources(lt.datasets.load_hpo_runs().filter(prior="good")).components()
+    single = lt.Runs(study(10, k=3, b=6, n=1, means=np.arange(3.0)).drop(columns="seed"), **{**ROLES, "seed": None})
+    with pytest.raises(ArgumentError, match="with one run of each algorithm on each benchmark"):
+        variance_sources(single).components()
 
 
 # ---------------------------------------------------------------------- reliability

@@ -286,7 +286,8 @@ def _for_effect(stages: Stages, names: tuple[str, ...], test: _Test, effect: flo
     if not below(test.alpha, power):
         raise ArgumentError(f"power must be above alpha = {test.alpha:g}, got {power:g}.")
     ideal = test.error_for(math.inf, effect, power) ** 2
-    start = _continuous(stages, names, f"an effect of {effect:g}", variance=ideal)
+    what = f"an effect of {effect:g}, which takes a standard error of {math.sqrt(ideal):.4g} at most,"
+    start = _continuous(stages, names, what, variance=ideal)
     low, high = max(2, int(stages.low[0])), min(stages.high[0], MOST_UNITS)
     first = int(min(max(round(start.n[0]), low), high))
     found: list[tuple[float, int, float]] = []
@@ -308,7 +309,7 @@ def _for_effect(stages: Stages, names: tuple[str, ...], test: _Test, effect: flo
         while step * b <= step * end and consider(b):
             b += step
     if not found:
-        raise ArgumentError(_out_of_reach(stages, names, f"an effect of {effect:g}"))
+        raise ArgumentError(_out_of_reach(stages, names, what))
     cheapest = min(found)[0]
     _, n_benchmarks, error = min((b, b, e) for cost, b, e in found if no_more(cost, cheapest))
     return n_benchmarks, error

@@ -16,7 +16,18 @@ from lmemtest._rounding import below, in_tie_order, written
 from lmemtest._table import ResultTable
 from lmemtest.inference.power.allocation import Array, Stages, search
 from lmemtest.inference.power.power import LEVEL
-from lmemtest.inference.power.stages import BENCHMARK, TUNING, allows, free_stage, ideal, in_words, stage_counts, units
+from lmemtest.inference.power.stages import (
+    BENCHMARK,
+    DATA,
+    SEED,
+    TUNING,
+    allows,
+    free_stage,
+    ideal,
+    in_words,
+    stage_counts,
+    units,
+)
 from lmemtest.words import format_number, joined, percent
 
 BEST, CURRENT, SAME_COST, IDEAL = "best", "current", "best for the cost of current", "ideal"
@@ -161,10 +172,12 @@ class Plan(Result):
 
     @property
     def title(self) -> str:
+        where = " on one benchmark" if {TUNING, DATA, SEED} & {*self.names} else ""
+        where = " over benchmarks" if BENCHMARK in self.names else where
         if self.n_algorithms == 1:
-            return f"Plan: the mean score of one pipeline{'' if BENCHMARK in self.names else ' on one benchmark'}"
+            return f"Plan: the mean score of one algorithm{where}"
         of = "two algorithms" if self.n_algorithms == 2 else f"two of {self.n_algorithms} algorithms"
-        return f"Plan: the difference of {of}{' over benchmarks' if BENCHMARK in self.names else ' on one benchmark'}"
+        return f"Plan: the difference of {of}{where}"
 
     @property
     def facts(self) -> tuple[str, ...]:

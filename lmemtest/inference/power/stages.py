@@ -71,7 +71,7 @@ def stage_names(parts: Parts, stages: Any) -> tuple[str, ...]:
             raise ArgumentError(f"stages must be different names from coarse to fine, got {list(names)}.")
         return names
     if parts.are_stages:
-        return tuple(parts.named)
+        return tuple(name for name in parts.named if ":" not in name)
     # The level of a benchmark is no part of what one pipeline does on it, unless stages= asks for it.
     wanted = KNOWN if parts.n_algorithms > 1 or parts.components is None else KNOWN[1:]
     return (*(name for name in wanted if name in parts.named), SEED)

@@ -23,11 +23,12 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
-from lmemtest.errors import DataError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.distributions.student import noncentrality_interval
 from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.joint import f_test
+from lmemtest.inference.power.components import Pilot, VarianceComponents
 from lmemtest.model import fit_lmm
 from lmemtest.studies.variation.run_layout import (
     ALGORITHM,
@@ -127,6 +128,36 @@ class VarianceSources(Result):
         """
         check_choice(kind, "kind", KINDS)
         return float(sum(source.variance for source in self.sources if source.kind == kind))
+
+    def components(self) -> VarianceComponents:
+        """Components for planning a study like this one: see `power` and `plan`.
+
+        Returns
+        -------
+        VarianceComponents
+            With the size of this study as the pilot's.
+
+        Raises
+        ------
+        ArgumentError
+            If there are several conditions or budgets, or one run of each algorithm on each benchmark.
+        """
+        if self.n_conditions > 1 or self.n_budgets > 1:
+            raise ArgumentError(
+                "a study is planned at one budget and one level of each metafeature: keep one of each, one = "
+                "runs.filter(...), and take variance_sources(one)."
+            )
+        if not any(source.kind == "interaction" for source in self.sources):
+            raise ArgumentError(
+                "with one run of each algorithm on each benchmark, the runs do not say how much an algorithm's "
+                "advantage differs between benchmarks. Repeat runs with other seeds, or plan with "
+                "VarianceComponents(...)."
+            )
+        kinds = {"interaction_sd": "interaction", "residual_sd": "run", "seed_sd": "seed", "benchmark_sd": "benchmark"}
+        return VarianceComponents(
+            **{name: self.variance(kind) ** 0.5 for name, kind in kinds.items()},
+            pilot=Pilot(n_algorithms=self.n_algorithms, n_benchmarks=self.n_benchmarks, n_seeds=self.n_seeds),
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """What matters most, and what the algorithms account for."""
