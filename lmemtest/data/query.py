@@ -14,7 +14,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_magnitude
+from lmemtest._validate import as_frame, check_magnitude
 from lmemtest.errors import DataError, LmemtestError
 from lmemtest.words import listed
 
@@ -132,8 +132,9 @@ def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tupl
     with np.errstate(invalid="ignore"):
         digits_lost = np.abs(sums["mean"]) * np.sqrt(sums["valid"]) > limit * np.sqrt(np.maximum(sums["ss"], 0.0))
     if np.any(digits_lost & (sums["low"] < sums["high"])):
-        lowest = scores.group_by(*names).agg(nw.col("y").min().alias("lowest"))
-        centred = scores.join(lowest, on=names, how="left").with_columns(y=nw.col("y") - nw.col("lowest"))
+        centred = scores.join(_lowest(scores, out, names), on=names, how="left").with_columns(
+            y=nw.col("y") - nw.col("lowest")
+        )
         out = as_pandas(_grouped(centred, names, [nw.col("lowest").min().alias("lowest")]))
         sums = {name: as_float(out[name]) for name in ("n", "valid", "high")}
         sums |= {"above": as_float(out["mean"]), "low": as_float(out["lowest"])}
@@ -144,6 +145,16 @@ def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tupl
     sums["above"] = np.where(constant, 0.0, sums["above"])
     sums["ss"] = np.where(constant | (sums["valid"] == 0), 0.0, sums["ss"])
     return out[names].set_axis(list(keys) or names, axis=1), sums
+
+
+def _lowest(scores: nw.LazyFrame[Any], cells: pd.DataFrame, names: list[str]) -> nw.LazyFrame[Any]:
+    """The lowest score of each cell, where the scores are."""
+    if scores.implementation.is_dask():  # it cannot plan to group a table again after joining it with its own groups
+        import dask.dataframe as dd
+
+        lowest = cells[[*names, "low"]].set_axis([*names, "lowest"], axis=1)
+        return as_frame(dd.from_pandas(lowest, npartitions=1)).lazy()
+    return scores.group_by(*names).agg(nw.col("y").min().alias("lowest"))
 
 
 def _grouped(frame: nw.LazyFrame[Any], names: Sequence[str], extra: Sequence[nw.Expr] = ()) -> nw.LazyFrame[Any]:

@@ -193,3 +193,16 @@ def test_files_that_went_away_and_a_full_disk_are_told(tmp_path):
         DataError, match=r"^The query of the duckdb table failed with OutOfMemoryException: .* free some"
     ):
         lt.Runs(many, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+
+
+def test_cells_of_several_keys_are_exact_on_a_dask_table_of_many_files():
+    dask, dataframe = pytest.importorskip("dask"), pytest.importorskip("dask.dataframe")
+    frames = [pd.DataFrame({"tool": list("ABAB"), "task": list("xxyy"), "loss": 1e6 + 1e-3 * np.arange(i, i + 4)})
+              for i in range(3)]  # fmt: skip
+    want = lt.Runs(pd.concat(frames), score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    table = dataframe.from_map(lambda i: frames[i], range(3), meta=frames[0].head(0))
+    with dask.config.set(scheduler="synchronous"):
+        got = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        cells = got.study.cells(["tool", "task"]).to_frame()
+    expected = want.study.cells(["tool", "task"]).to_frame()
+    pd.testing.assert_frame_equal(cells, expected, check_dtype=False, rtol=1e-10)

@@ -18,7 +18,6 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:Dask support is moving out of Narwhals:FutureWarning"),
     pytest.mark.filterwarnings("ignore:The 'future.infer_string' option is deprecated"),
 ]
 KINDS = {
