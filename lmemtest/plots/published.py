@@ -55,8 +55,8 @@ def published_improvements_plot(result: PublishedImprovements, /, *, ax: Axes | 
         )  # fmt: skip
 
     curves = [
-        band(result.threshold, f"up to the threshold at {percent(result.alpha)}", 0.15),
-        band(result.sd, "one SD of a score", 0.3),
+        band(result.threshold, f"threshold, {percent(result.alpha)}", 0.15),
+        band(result.sd, "1 SD", 0.3),
         Curve(x=x, y=best, step=True, look=Look(_style.INK), name="best so far", label="_best", width=0.1),
     ]
     for conclusion, (name, marker, colour) in _MARKS.items():

@@ -34,6 +34,19 @@ def test_coverage_of_intervals_of_the_correlation_and_of_the_standard_error(m, n
     assert np.all(np.abs(np.mean(of_error, axis=0) - 0.95) < [0.04, 0.04, 0.04, 0.025])
 
 
+@pytest.mark.parametrize(("m", "N"), [(20, 60), (5, 60), (5, 10)])
+def test_coverage_of_the_interval_of_the_bias(m, N):
+    """1,000 studies with rho = 0.5, 10 scores of each realisation and a bias of one standard deviation."""
+    rng = np.random.default_rng(m + N)
+    held = []
+    for _ in range(1000):
+        scores = 1.0 + 0.5**0.5 * (rng.normal(size=(m, 1)) + rng.normal(size=(m, 10)))
+        row = quality_from_scores({"x": scores}, ideal=rng.normal(size=N)).estimators.iloc[-1]
+        held.append(row["bias_low"] <= 1.0 <= row["bias_high"])
+    print(m, N, np.mean(held))
+    assert abs(np.mean(held) - 0.95) < 0.025
+
+
 def effect(seeds, name):
     """A normal number with the variance of its source, by the seed of its source alone."""
     return VARIANCES[name] ** 0.5 * np.random.default_rng(seeds[name]).normal()
