@@ -1,7 +1,8 @@
-"""Real benchmark results: two bundled tables, and PriorBand's table by download.
+"""Real benchmark results: three bundled tables, and PriorBand's table by download.
 
-The bundled tables come from hyperparameter optimisation that was really run; `bundled/README.md` is their
-data card and `examples/bundled_data` the program that made them.
+The bundled tables come from models that were really trained. Those of hyperparameter optimisation have the data card
+`bundled/README.md` and the program `examples/bundled_data`; the study of sources of variation has
+`bundled/pipeline_study.md` and `examples/pipeline_study`.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-__all__ = ["fetch_priorband", "load_hpo_runs", "load_hpo_trials"]
+__all__ = ["fetch_priorband", "load_hpo_runs", "load_hpo_trials", "load_pipeline_study"]
 
 PRIORBAND_URL = "https://ndownloader.figshare.com/files/49732203"
 PRIORBAND_FILE = "priorband-49732203"  # no suffix: whether it is parquet or csv shows in its first bytes
@@ -128,6 +129,53 @@ def load_hpo_trials(*, all_fidelities: bool = False) -> pd.DataFrame:
     """
     trials = _read_bundled("hpo_trials.parquet")
     return trials if all_fidelities else trials[trials["fidelity"] == 1.0].reset_index(drop=True)
+
+
+def load_pipeline_study() -> pd.DataFrame:
+    """Load a bundled study of where the variation of a test score comes from: every source has a seed of its own.
+
+    Two learning pipelines on three data sets, tuned by random search (25 trials) and trained, with the same seeds for
+    both pipelines: each source of variation by itself, everything new, and estimators with fixed tuning.
+
+    Returns
+    -------
+    pandas.DataFrame
+        9,900 rows, one per final training.  Columns:
+
+        ============= ================================================================================
+        pipeline      linear (softmax regression), mlp (one hidden layer); both trained in mini-batches
+        dataset       cancer, digits, wine
+        design        "one at a time": one source new in each row, all else at a reference;
+                      "ideal": everything new and tuned in each row;
+                      "fixed tuning": 20 tuning runs, each followed by 20 trainings with its result
+        varied        the source that is new: data, init, order, augment, tuning, or "nothing"
+                      (one training repeated with all its seeds); "all"; with fixed tuning init, data or all
+        tuning        seed of the random search: equal numbers with equal `tuned_on` are the same search
+        tuned_on      the `data` seed of the split that the search was run on
+        data          seed of the out-of-bootstrap split
+        init          seed of the weights before training
+        order         seed of the order of the observations, and so of the mini-batches
+        augment       seed of the noise added to the inputs in training
+        learning_rate, alpha, noise, hidden_units
+                      what the search found; alpha is the L2 penalty, `linear` has 0 hidden units
+        score         accuracy on the test set, higher is better
+        n_test        observations of the test set
+        ============= ================================================================================
+
+    Notes
+    -----
+    Rows of the two pipelines with equal seeds are pairs. Equal seeds of two data sets have nothing in common. Runs with
+    all seeds equal have equal scores to the last digit on one processor, so numerical noise is zero here.
+
+    Examples
+    --------
+    >>> from lmemtest.data.datasets import load_pipeline_study
+    >>> study = load_pipeline_study()
+    >>> ideal = study[study["design"] == "ideal"]
+    >>> ideal.groupby("dataset")["score"].size().to_dict()
+    {'cancer': 120, 'digits': 120, 'wine': 120}
+    """
+    return _read_bundled("pipeline_study.parquet")
 
 
 def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Literal["study", "all"] = "study") -> Runs:

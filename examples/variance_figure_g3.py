@@ -1,0 +1,31 @@
+"""Are scores normal? One distribution for each source of variation.
+
+    python variance_figure_g3.py [folder]
+
+Figure G.3 of Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3, with the
+bundled study of two small pipelines on three data sets. Writes svg figures into the folder (default: out).
+"""
+
+import sys
+from pathlib import Path
+
+import lmemtest as lt
+from lmemtest.plots import detached_figures
+
+SOURCES = ["data", "tuning", "init", "order", "augment"]
+ROLES = {"algorithm": "pipeline", "benchmark": "dataset"}
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    table = lt.datasets.load_pipeline_study()
+    table = table[table["design"].isin(["one at a time", "ideal"])]
+    shapes = lt.variance_study(table, score="score", sources=SOURCES, **ROLES).normality()
+    with detached_figures():
+        shapes.plot().figure.savefig(out / "variance-figure-g3.svg")
+    print(shapes)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""How often each rule of decision finds A better, over the number of runs and over gamma.
+
+    python variance_figure_i6.py [folder]
+
+Figure I.6 of Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3, by
+simulation with 2 % of the variance shared by all trainings of a study. Writes svg figures into the folder (default:
+out).
+"""
+
+import sys
+from pathlib import Path
+
+from lmemtest.plots import detached_figures
+from lmemtest.studies.outperforming.rule_curves import rule_curves
+
+TRUTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+
+
+def main() -> None:
+    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    out.mkdir(parents=True, exist_ok=True)
+    gammas = (0.6, 0.7, 0.75, 0.8, 0.9)
+    with detached_figures():
+        for over, options in (("n_runs", {}), ("gamma", {"gamma": gammas, "n_runs": 50})):
+            found = rule_curves(over=over, probabilities=TRUTHS, n_draws=1000, rng=1, **options)
+            found.plot().figure.savefig(out / f"variance-figure-i6-{over}.svg")
+            print(found)
+
+
+if __name__ == "__main__":
+    main()
