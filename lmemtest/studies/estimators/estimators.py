@@ -347,7 +347,7 @@ def _tune(tuner: Tuner, objective: Pipeline, seeds: Seeds) -> _Repetition:
     try:
         hyperparameters = tuner(counting, dict(seeds))
     except Exception as error:  # whatever a library raises: it is named, and other repetitions go on
-        failure = f"tuning failed after {counted(count, 'training')} with {type(error).__name__}: {error}"
+        failure = f"tuning failed after {counted(count, 'training')} with {_said(error, seeds)}"
     return _Repetition(seeds, float("nan"), failure, count, 0, hyperparameters)
 
 
@@ -357,11 +357,18 @@ def _train(pipeline: Pipeline, hyperparameters: Any, seeds: Seeds) -> _Repetitio
     try:
         score = float(pipeline(hyperparameters, dict(seeds)))
     except Exception as error:  # as above
-        reason = f"the training failed with {type(error).__name__}: {error}"
+        reason = f"the training failed with {_said(error, seeds)}"
         return done(score=float("nan"), failure=reason)
     if not np.isfinite(score):
         return done(score=float("nan"), failure=f"the score is {score}")
     return done(score=score, failure=None)
+
+
+def _said(error: Exception, seeds: Seeds) -> str:
+    """An error of a library, with what to do where it asked for a seed that nobody named."""
+    asked = error.args[0] if isinstance(error, KeyError) and error.args else None
+    hint = isinstance(asked, str) and asked not in seeds
+    return f"{type(error).__name__}: {error}{' (if it is a source of variation, name it in sources)' * hint}"
 
 
 def _estimate(

@@ -143,6 +143,8 @@ def fails(*_):
          "none of 3 repetitions gave a score; the first: the training failed with OSError: no disk"),
         (lambda: fixed_tuning_estimator(pipeline, fails, 3, sources="a", rng=1), EstimationError,
          "tuning failed after 0 trainings with OSError: no disk .*seeds"),
+        (lambda: ideal_estimator(lambda _, seeds: seeds["b"], lambda *_: 1, 3, sources="a", rng=1), EstimationError,
+         r"KeyError: 'b' \(if it is a source of variation, name it in sources\)"),
         (lambda: ideal_estimator(1, tuner, 3, sources="a"), ArgumentError, r"pipeline must be a function pipeline\("),
         (lambda: ideal_estimator(pipeline, None, 3, sources="a"), ArgumentError, "tuner must be a function"),
         (lambda: ideal_estimator(pipeline, tuner, 3, sources="a", objective=1), ArgumentError, "objective must be"),
