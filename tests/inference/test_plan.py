@@ -139,7 +139,7 @@ def test_other_stages_are_those_that_the_components_name():
     found = plan({"task": 1.0, "item": 2.0, "epoch": 0.5}, costs={"epoch": 1.0, "item": 4.0}, budget=1000)
     assert found.names == ("task", "item", "epoch")
     assert found.best == {"task": 200, "item": 1, "epoch": 1}
-    assert found.title == "Plan: the mean score of one algorithm"
+    assert found.title == "Plan: the mean score of one pipeline"
     crossed = plan({"task": 1.0, "item": 2.0, "task:item": 0.5}, budget=100)
     assert crossed.stage_table()["sd"].tolist() == approx([1.0, math.sqrt(4.25)])  # new with every item
     sources = {"init": 0.3, "data": 0.9, "tuning": 0.4, "order": 0.4}

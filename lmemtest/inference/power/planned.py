@@ -175,7 +175,7 @@ class Plan(Result):
         where = " on one benchmark" if {TUNING, DATA, SEED} & {*self.names} else ""
         where = " over benchmarks" if BENCHMARK in self.names else where
         if self.n_algorithms == 1:
-            return f"Plan: the mean score of one algorithm{where}"
+            return f"Plan: the mean score of one pipeline{where}"
         of = "two algorithms" if self.n_algorithms == 2 else f"two of {self.n_algorithms} algorithms"
         return f"Plan: the difference of {of}{where}"
 
