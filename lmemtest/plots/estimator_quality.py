@@ -60,7 +60,7 @@ def estimator_quality_plot(quality: EstimatorQuality, /, *, ax: Axes | None = No
 
 @_canvas.draws(EstimatorQuality, source="quality_from_components() or quality_from_scores()")
 def estimator_decomposition_plot(quality: EstimatorQuality, /, *, ax: Axes | None = None) -> Axes:
-    """Draw bias, variance, correlation of two scores and mean squared error of each estimator, a column for each.
+    """Draw bias, standard error, correlation of two scores and root mean squared error, a column for each.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def estimator_decomposition_plot(quality: EstimatorQuality, /, *, ax: Axes | Non
     -------
     Axes
         It holds the columns, ``ax.child_axes``, each with a scale of its own that includes zero; from components, which
-        know of no bias, variance and correlation only. Rows are those of
+        know of no bias, standard error and correlation only. Rows are those of
         ``quality.to_frame("decomposition")``: one score of the ideal estimator, then each estimator with its largest k.
 
     Examples
@@ -79,20 +79,20 @@ def estimator_decomposition_plot(quality: EstimatorQuality, /, *, ax: Axes | Non
     >>> from lmemtest.studies.estimators.quality import quality_from_components
     >>> ax = estimator_decomposition_plot(quality_from_components({"tuning": 1.0, "data": 4.0, "init": 1.0}, k=50))
     >>> [box.get_title(loc="left") for box in ax.child_axes]
-    ['Variance', 'Correlation']
+    ['Standard error', 'Correlation']
     """
     table = quality.to_frame("decomposition")
     labels = [f"{name}, k = {k}" for name, k in zip(table["estimator"], table["k"], strict=True)]
     place = np.arange(len(labels), dtype=np.intp)
-    titles = {"variance": "Variance", "rho": "Correlation"}
+    titles = {"standard_error": "Standard error", "rho": "Correlation"}
     if quality.origin == "scores":  # components know of no bias
-        titles = {"bias": "Bias", **titles, "mse": "MSE"}
+        titles = {"bias": "Bias", **titles, "rmse": "Root MSE"}
     columns = []
     for name, title in titles.items():
-        ends = None if name == "mse" else (f"{name}_low", f"{name}_high")
+        ends = None if name == "rmse" else (f"{name}_low", f"{name}_high")
         series = (_rows.Series.of(table, place, centre=name, ends=ends),)
         columns.append(_rows.Rows(labels=labels, series=series, axis_label="", title=title, reference=0.0))
-    known = table["variance_low"].notna().any()
+    known = table["standard_error_low"].notna().any()
     bands = f" Lines: {written(100.0 * quality.level, '.4g')} % intervals, each by itself." if known else ""
-    error = " MSE, the mean squared error, is bias² + variance." if "mse" in titles else ""
-    return draw_columns(columns, f"Variance is that of the mean of k scores.{error}{bands}", ax)
+    error = " Mean squared error (MSE): bias² + standard error²." if "rmse" in titles else ""
+    return draw_columns(columns, f"Standard error: of the mean of k scores.{error}{bands}", ax)

@@ -54,9 +54,9 @@ def test_the_decomposition_has_a_column_for_each_part():
         "ideal, k = 10",
         "init new, k = 10",
     ]
-    for box, name in zip(ax.child_axes, ["bias", "variance", "rho", "mse"], strict=True):
+    for box, name in zip(ax.child_axes, ["bias", "standard_error", "rho", "rmse"], strict=True):
         (dots,) = [line for line in box.lines if line.get_label() == "_estimates"]
         assert_allclose(dots.get_xdata(), table[name])
         spans = [line.get_xdata() for line in box.lines if line.get_label() == "_interval"]
-        known = table[[f"{name}_low", f"{name}_high"]].dropna() if name != "mse" else np.empty((0, 2))
+        known = table[[f"{name}_low", f"{name}_high"]].dropna() if name != "rmse" else np.empty((0, 2))
         assert_allclose(np.reshape(spans, (-1, 2)), known)

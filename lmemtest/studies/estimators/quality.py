@@ -86,18 +86,19 @@ class EstimatorQuality(Result):
 
     @property
     def decomposition(self) -> pd.DataFrame:
-        """Bias, variance, correlation and mean squared error at the largest k of each estimator.
+        """Bias, standard error, correlation and mean squared error at the largest k of each estimator.
 
-        One row per estimator, and before them one score of the ideal one: ``estimator``, ``k``, ``bias``, ``variance``
-        and ``rho``, each with ``_low`` and ``_high``, and ``mse``, which is bias^2 + variance.
+        One row per estimator, and before them one score of the ideal one: ``estimator``, ``k``; ``bias``,
+        ``standard_error`` and ``rho``, each with ``_low`` and ``_high``; ``variance``, ``mse`` = bias^2 + variance, and
+        its root ``rmse``.
         """
         ends = self.table.groupby("estimator", sort=False).tail(1)
         single = self.table[(self.table["estimator"] == IDEAL) & (self.table["k"] == 1)]
         rows = pd.concat([single, ends], ignore_index=True).drop_duplicates()
-        rows = rows.assign(variance_low=rows["ci_low"] ** 2, variance_high=rows["ci_high"] ** 2)
-        rows = rows.merge(self.estimators, on="estimator", how="left", sort=False)
-        intervals = [f"{name}{end}" for name in ("bias", "variance", "rho") for end in ("", "_low", "_high")]
-        return rows[["estimator", "k", *intervals, "mse"]]
+        rows = rows.assign(rmse=np.sqrt(rows["mse"])).merge(self.estimators, on="estimator", how="left", sort=False)
+        rows = rows.rename(columns={"ci_low": "standard_error_low", "ci_high": "standard_error_high"})
+        intervals = [f"{name}{end}" for name in ("bias", "standard_error", "rho") for end in ("", "_low", "_high")]
+        return rows[["estimator", "k", *intervals, "variance", "mse", "rmse"]]
 
     def shown(self) -> pd.DataFrame:
         """Each estimator with its largest k."""

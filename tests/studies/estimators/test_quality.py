@@ -206,4 +206,5 @@ def test_the_mean_squared_error_is_made_of_bias_and_variance():
     assert_allclose(found["mse"], found["bias"] ** 2 + found["variance"])
     assert_allclose(found["variance"][0], 50 * found["variance"][1])
     ends = quality.to_frame().groupby("estimator")["ci_low"].last()
-    assert_allclose(found["variance_low"][1:] ** 0.5, ends.loc[["ideal", "x", "y"]])
+    assert_allclose(found["standard_error_low"][1:], ends.loc[["ideal", "x", "y"]])
+    assert_allclose(found["rmse"], np.hypot(found["bias"], found["standard_error"]))
