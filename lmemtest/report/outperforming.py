@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,7 +42,9 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
     head, *rest = found.sentences()
     several = len(found.benchmarks) > len(found.table)
-    sections = [Section("pairs", "Pairs", (TableBlock(found.to_table()), *_figure(found, found.sentences()[0])))]
+    whole = found.to_table()  # too wide for a page
+    pairs = replace(whole, frame=whole.frame.drop(columns=["n_benchmarks", "mean"]))
+    sections = [Section("pairs", "Pairs", (TableBlock(pairs), *_figure(found, head)))]
     if several:
         single = ResultTable("Each benchmark by itself", found.to_frame("benchmarks"), (), _FORMATS)
         counts = ResultTable("Better on at least u benchmarks", found.to_frame("replicability"))
