@@ -128,8 +128,10 @@ def write_atomically(target: Path, content: str | bytes) -> None:
             file.write(data)
         os.chmod(name, mode)
         os.replace(name, target)
-    except BaseException:
+    except BaseException as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.errno is not None:  # of a file that the caller knows
+            raise OSError(error.errno, f"{error.strerror}; nothing was written", str(target)) from None
         raise
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -270,6 +271,26 @@ def test_a_report_that_fails_leaves_the_old_one(
     monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new")
     with pytest.raises(OSError, match="the disk is full"):
         three.save(path)
+    assert path.read_text(encoding="utf-8") == "old"
+    assert os.listdir(tmp_path) == ["out.html"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a limit on the size of files")
+def test_a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_old_one(
+    three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import resource
+
+    path = tmp_path / "out.html"
+    path.write_text("old", encoding="utf-8")
+    monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new" * 10_000)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1_000, hard))
+    try:
+        with pytest.raises(OSError, match=r"File too large; nothing was written: '.*out\.html'"):
+            three.save(path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     assert path.read_text(encoding="utf-8") == "old"
     assert os.listdir(tmp_path) == ["out.html"]
 
