@@ -279,7 +279,7 @@ class Points:
         counts += [(len(self.seeds), "seed")] if runs.seed else []
         counts += [(len(self.budgets), "budget")] if runs.budget else []
         size = ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts)
-        return f"{int(self.n.sum()):,} rows: {size}; {self._balance()}."
+        return f"{int(self.n.sum()):,} rows: {size}; {self._balance()}. {runs.study.note}".rstrip()
 
     def _balance(self) -> str:
         complete = self.n.min() == self.n.max() and not self.missing.any()

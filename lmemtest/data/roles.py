@@ -258,7 +258,7 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
             distinct = frame.select(*(nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)))
             counts = collected(distinct).rows()[0]
             names = [name for name, count in zip(names, counts, strict=True) if 1 < count <= runs.n_rows / 2]
-        groups = runs.study.groups((*named, *names))
+        groups = runs.study.detailed.groups((*named, *names))
         table, n = groups.keys.frame(), groups.n
     else:
         table = frame.select(*dict.fromkeys((*named, *names))).to_pandas()

@@ -312,14 +312,14 @@ class Runs:
             frame = frame.filter(nw.col(column).is_in(values))
             wanted[column] = values
         known = self.study.seen(wanted) if self.is_lazy else ()
-        return self._known(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
+        return self.restricted(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
 
     def with_metafeatures(self, *names: str) -> Runs:
         """The runs with these metafeatures only; nothing is queried again."""
         changed = {**self.roles(), "metafeatures": names}
         if not set(names) <= set(self.metafeatures):
             return with_scale(Runs(self.frame, **changed), self.scale)
-        return self._known(self.frame, self.study.seen(), **changed)
+        return self.restricted(self.frame, self.study.seen(), **changed)
 
     def drop_missing(self) -> Runs:
         """The runs whose score is finite.
@@ -530,8 +530,8 @@ class Runs:
     def _with(self, frame: Any) -> Runs:
         return with_scale(Runs(frame, **self.roles()), self.scale)
 
-    def _known(self, frame: Any, seen: Sequence[Groups], **roles: Any) -> Runs:
-        """Runs whose checks are those of these runs; `seen` are tables of their cells, where there are any."""
+    def restricted(self, frame: Any, seen: Sequence[Groups], **roles: Any) -> Runs:
+        """Runs of a part of the table, which was checked; `seen` are tables of their cells, where there are any."""
         runs: Runs = object.__new__(Runs)
         for name, value in {**self.roles(), **roles}.items():
             _set(runs, name, value)

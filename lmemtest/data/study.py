@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Study"]
 
 BETWEEN = " / "  # in the label of an instance
+MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
 ONLY_INSTANCE = "all runs"  # its label where no column tells instances apart
 
 
@@ -55,6 +57,7 @@ class Study:
 
     def __init__(self, runs: Runs, seen: Iterable[Groups] = ()) -> None:
         self.runs = runs
+        self.note = ""  # what it does not hold
         self._seen: dict[frozenset[str], Groups] = {frozenset(groups.keys.names): groups for groups in seen}
 
     # ------------------------------------------------------------------ cells
@@ -72,7 +75,7 @@ class Study:
         wanted = frozenset(by)
         source = self._holding(wanted)
         if source is None:
-            source = self._asked(self.columns if wanted <= frozenset(self.columns) and self._holds_the_finest else by)
+            source = self._asked(self._to_ask(by))
         if source.keys.names == by:
             return source
         found = regrouped(source, by)
@@ -106,15 +109,50 @@ class Study:
         able = [groups for names, groups in self._seen.items() if wanted <= names]
         return min(able, key=lambda groups: len(groups.n), default=None)
 
+    def _to_ask(self, by: tuple[str, ...]) -> tuple[str, ...]:
+        """By which columns to group, where nothing that was seen tells these apart: as many as can be held."""
+        wanted, own = set(by), set(self._of_runs)
+        if not wanted <= set(self.columns):
+            return by
+        if self.runs.n_rows > MOST_CELLS and wanted <= own and not self.runs.is_lazy:
+            return self._of_runs  # a lazy table was asked for them first
+        return self.columns if self._holds_the_finest else by
+
     @cached_property
     def _holds_the_finest(self) -> bool:
-        if self.runs.n_rows <= MOST_CELLS:
+        runs = self.runs
+        if runs.n_rows <= MOST_CELLS:
             return True
-        if not self.runs.is_lazy or self.runs.budget is None:
-            return False  # in memory the table itself is the finest, and each group-by of it is one pass
         by_run = self._holding(frozenset(self._of_runs))
-        budgets = self._holding(frozenset({self.runs.budget})) or self._asked((self.runs.budget,))
-        return by_run is not None and by_run.keys.size * budgets.keys.size <= MOST_CELLS
+        if by_run is None and not runs.is_lazy:
+            by_run = self._asked(self._of_runs)
+        if by_run is None or runs.budget is None:
+            return by_run is not None
+        budgets = self._holding(frozenset({runs.budget})) or self._asked((runs.budget,))
+        return bool(by_run.keys.size * budgets.keys.size <= MOST_CELLS)
+
+    @cached_property
+    def detailed(self) -> Study:
+        """The study that can tell runs and budgets apart: this one, or that of the runs at a few budgets.
+
+        Where the finest table is too large to hold, what needs single scores of the runs looks at budgets at equal
+        steps from the first to the last, as many as make a million scores; its `note` says so.
+        """
+        runs, budget = self.runs, self.runs.budget
+        if budget is None or self._holds_the_finest:
+            return self
+        by_run, levels = self._holding(frozenset(self._of_runs)), pd.Series(self.levels(budget))
+        n_kept = MOST_POINTS // by_run.keys.size if by_run is not None else 0
+        if n_kept < 2:
+            return self
+        kept = levels[np.unique(np.linspace(0, len(levels) - 1, n_kept).round().astype(int))].tolist()
+        frame = runs.frame.filter(nw.col(budget).is_in(kept))
+        few = runs.restricted(frame, [aggregate(frame, self.columns, runs.score)]).study
+        few.note = (
+            f"All scores of these {runs.n_rows:,} rows are too many to hold, so what looks at single scores saw those "
+            f"at {len(kept):,} of {len(levels):,} values of {budget!r}: {listed(map(format_level, kept), most=3)}."
+        )
+        return few
 
     def cells(self, by: Iterable[str]) -> Cells:
         """Scores by the combinations of some columns; missing and infinite scores are refused."""
@@ -202,7 +240,7 @@ class Study:
         return pd.DataFrame(frame), notes
 
     def _over_common_budgets(self, keys: list[str], budget: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        cells = self.cells([*keys, budget])
+        cells = self.detailed.cells([*keys, budget])
         instance, own = group_codes([cells.frame[name] for name in self.runs.instance], len(cells.n))
         runs = group_codes([cells.frame[name] for name in keys], len(cells.n))[0]
         value, values = group_codes([cells.frame[budget]], len(cells.n))
@@ -226,7 +264,7 @@ class Study:
         if not common.all():
             note += " Others, which some runs of the instance do not have, were left out."
         table = cells.frame.assign(**{self.runs.score: cells.mean})[common]
-        return group_means(table, keys, self.runs.score)[0], (note,)
+        return group_means(table, keys, self.runs.score)[0], tuple(filter(None, (note, self.detailed.note)))
 
     # ------------------------------------------------------------------ what occurs
 
@@ -250,7 +288,14 @@ class Study:
         """The table as coded points, for the checks."""
         from lmemtest.data.points import Points
 
-        return Points.of(self.runs)
+        return Points.of(self.detailed.runs)
+
+    @cached_property
+    def scored_alike(self) -> bool:
+        """Whether every run has a score at every budget."""
+        study, runs = self.detailed, self.count(*self.run)
+        every = study.count(*self.run, self.runs.budget) == study.count(self.runs.budget) * runs
+        return every and (study is self or self.runs.n_rows >= self.count(self.runs.budget) * runs)
 
     @cached_property
     def crossing(self) -> Crossing | None:

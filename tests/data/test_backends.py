@@ -206,3 +206,27 @@ def test_cells_of_several_keys_are_exact_on_a_dask_table_of_many_files():
         cells = got.study.cells(["tool", "task"]).to_frame()
     expected = want.study.cells(["tool", "task"]).to_frame()
     pd.testing.assert_frame_equal(cells, expected, check_dtype=False, rtol=1e-10)
+
+
+@pytest.mark.parametrize("kind", ["lazy polars", "pandas"])
+def test_what_needs_single_scores_of_a_large_table_sees_a_few_budgets_and_says_so(kind, monkeypatch):
+    monkeypatch.setattr(study, "MOST_CELLS", 100)
+    monkeypatch.setattr(study, "MOST_POINTS", 72)
+    frame = table()
+    of_kind = KINDS.get(kind, lambda frame: frame)
+    runs = lt.Runs(of_kind(frame), **ROLES)  # 36 runs, 144 scores
+    points = runs.study.points
+    assert (points.budgets, int(points.n.sum())) == ((1, 27), 72)
+    note = (
+        "All scores of these 144 rows are too many to hold, so what looks at single scores saw those at 2 of 4 values "
+        "of 'epoch': 1, 27."
+    )
+    size = "72 rows: 3 algorithms, 4 benchmarks, 3 seeds, 2 budgets; complete and balanced."
+    assert points.overview() == f"{size} {note}"
+    scores, notes = runs.study.one_score_per_run()
+    ends = frame[frame["epoch"].isin([1, 27])].groupby(["task", "tool", "rep"])["loss"].mean()
+    np.testing.assert_allclose(np.sort(scores["score"]), np.sort(ends), rtol=1e-13)
+    assert notes == ("Each run counts once, with its mean over 2 values of epoch.", note)
+    assert runs.study.scored_alike
+    lacking = frame[(frame["epoch"] != 3) | (frame["tool"] != "a")]  # not seen at 1 and 27, but in the number of rows
+    assert not lt.Runs(of_kind(lacking), **ROLES).study.scored_alike

@@ -320,8 +320,8 @@ def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
             terms += [condition, Term.of(algorithm, condition)]
     if runs.budget is None:
         return terms, []
-    budgets, run = len(runs.levels(runs.budget)), runs.study.run
-    if runs.study.count(*run, runs.budget) == budgets * runs.study.count(*run):
+    budgets = len(runs.levels(runs.budget))
+    if runs.study.scored_alike:
         note = (
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
