@@ -105,8 +105,7 @@ class Columns:
 
     def is_numeric(self, name: Name) -> bool:
         """Tell whether the column enters as numbers (not bool, text or categorical)."""
-        series = self.series(name)
-        kind = series.dtype
+        kind = self._coded[name.value][1].dtype if name.value in self._coded else self.series(name).dtype
         if pd.api.types.is_datetime64_any_dtype(kind) or pd.api.types.is_timedelta64_dtype(kind):
             message = f"'{name.value}' holds dates or durations; add it to the table as a number or as text."
             raise pointed(message, self.text, name, DataError)

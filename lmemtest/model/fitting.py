@@ -6,6 +6,7 @@ import dataclasses
 import warnings
 from typing import TYPE_CHECKING, Any
 
+import narwhals as nw
 import numpy as np
 
 from lmemtest._caller import in_words_of
@@ -110,8 +111,8 @@ def fit_lmm(
         check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
     if weights is not None and not isinstance(weights, str):
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
-    parsed = parse_formula(formula)
-    names = as_frame(data).collect_schema().names()
+    parsed, table = parse_formula(formula), as_frame(data)
+    names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
     parsed.check_columns(names)
     by = list(parsed.columns)
     if dispersion is not None:
@@ -128,7 +129,7 @@ def fit_lmm(
             )
         by = list(dict.fromkeys([*by, dispersion]))
     cells = compress(
-        data,
+        data if isinstance(data, Runs) else table,
         by=by,
         score=parsed.response,
         transform=parsed.response_transform,
