@@ -84,6 +84,9 @@ figures: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_engine.py
+	$(BIN)/python tests/benchmarks/bench_designs.py
+	$(BIN)/python tests/benchmarks/bench_pairs.py
+	$(BIN)/python tests/benchmarks/bench_start.py
 	$(BIN)/python tests/benchmarks/bench_parts.py
 	$(BIN)/python tests/benchmarks/bench_analysis.py
 	$(BIN)/python tests/benchmarks/bench_inference.py

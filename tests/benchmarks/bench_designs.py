@@ -43,7 +43,7 @@ table = pd.read_csv(sys.argv[1], dtype={"seed": str})
 out = []
 for _ in range(int(sys.argv[3])):
     wall, work = time.perf_counter(), time.process_time()
-    glmm.fit(sys.argv[2], table)
+    glmm.fit(table, sys.argv[2])
     out.append([time.perf_counter() - wall, time.process_time() - work])
 print(json.dumps(out))
 """
