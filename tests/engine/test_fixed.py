@@ -41,7 +41,7 @@ def test_known_codes_and_distinct_rows_make_the_same_design(formula):
     )
     coded = {}
     for name in table:
-        values, codes = np.unique(table[name].to_numpy(dtype=object), return_inverse=True)
+        values, codes = np.unique(table[name].to_numpy(), return_inverse=True)
         coded[name] = (codes, pd.Index(values))
     parsed = parse_formula(formula)
     found, plain = build_design(parsed, table, np.ones(24), coded), build_design(parsed, table, np.ones(24))
