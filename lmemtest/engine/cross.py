@@ -86,6 +86,10 @@ class DenseCross(_Values):
             return np.einsum("lac,lbc->lab", self.values, other.values)
         return self.values @ other.values.transpose(0, 2, 1)
 
+    def contract_diagonal(self, other: Any) -> Array:
+        """Diagonal of ``sum_l V_l O_l'``, ``(K,)``."""
+        return np.asarray(np.einsum("lkc,lkc->k", self.values, other.values))
+
     def sample_product(self, G: Array) -> DenseCross:
         """``V_l G`` for a symmetric ``(m, m)`` matrix ``G``."""
         q, K, m = self.values.shape
@@ -223,6 +227,10 @@ class SparseCross(_Values):
         flat = outer.reshape(len(outer), -1)
         sums = [np.bincount(self.pattern.row, weights=c, minlength=q) for c in flat.T]
         return np.stack(sums, axis=1, dtype=np.float64).reshape(q, *outer.shape[1:])
+
+    def contract_diagonal(self, other: Any) -> Array:
+        """Diagonal of ``sum_l V_l O_l'``, ``(K,)``."""
+        return np.asarray(np.einsum("ek,ek->k", self.values, other.values))
 
     def sample_product(self, G: Array) -> SparseCross:
         """``V_l G`` for a symmetric ``(m, m)`` matrix ``G``, at the pattern's entries only."""

@@ -10,7 +10,7 @@ parts, led       one factor is eliminated first, level by level, and leaves smal
 
 With ``m = t + p + 1`` columns that remain, an evaluation with its gradient costs about
 
-    4 t^3 + sum over chain blocks of q K (6 m^2 + 10 K^2),
+    4 t^3 + sum over chain blocks of q K (6 m^2 + 10 K^2)  flops  and  t^2 + sum of q K (K + m)  numbers,
 
 so in a nested design it grows as ``sum_b q_b^3`` over the parts. Parts that are alike are factored once.
 """
@@ -32,6 +32,8 @@ from lmemtest.engine.cross import FLOPS_PER_GATHER, Array, Index
 _CHEAP = 2e4
 # What a call of the linear algebra library for one small matrix costs, in flops.
 _PER_GROUP = 5e4
+# Flops that a product of what one level of a leading factor leaves is worth: it is bound by memory.
+_PER_LEVEL = 50.0
 # Factors up to which every border is tried; beyond, borders of one factor.
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
@@ -207,7 +209,7 @@ class _Parts:
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
             if max(lead.size, self.n_parts) * width * (m + width) < _MAX_OUTER:
-                cost = self.cost(others, m, padded=True) + 6.0 * lead.size * (m + width) ** 2
+                cost = self.cost(others, m, padded=True) + _PER_LEVEL * lead.size * (m + width) ** 2
                 yield Candidate(cost, partial(self._led, lead, others, border))
 
     def _led(self, lead: Block, others: Sequence[int], border: tuple[Block, ...]) -> Structure:

@@ -194,10 +194,14 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
     E_bar: dict[tuple[int, int], Array] = {}
     V_bar: dict[int, Cross] = {}
     returned: dict[int, Returned] = {}
+    reached = {j for step in done.steps for j in step.E}  # stages that earlier ones change
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
         parent = step.stage.parent
         YV = step.V.sample_product(B_bar)  # what the remaining gradient does to this stage's cross-products
+        if not (step.E or i in reached or inputs) and all(m.k == 1 for m in step.stage.block.members):
+            chain_grads[i] = _scalar_gradient(step, YV, float(B_bar[-1, -1]))
+            continue
         YE: dict[int, Array] = {}
         for k in step.E:
             from_parent = V_bar[k].at_parents(parent[k], step.V)
@@ -217,7 +221,7 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
         H = of_copies(step.stage, H, float(B_bar[-1, -1]))
         returned[i] = Returned(YV=YV, YE=YE, H=H)
         chain_grads[i] = _sigma_gradient(step.A, step.Q, H, step.stage.copies)
-        if i or inputs:  # earlier stages need the gradient in this stage's cross-products
+        if i in reached or inputs:  # earlier stages need the gradient in this stage's cross-products
             A_bar[i] = step.stage.copies * step.Q + step.Q @ H @ step.Q
             V_bar[i] = YV.times(-step.Q)
             for k, Y in YE.items():
@@ -232,6 +236,21 @@ def of_copies(stage: Stage, H: Array, weight: float) -> Array:
     if stage.S is not None:
         H = H + weight * stage.S
     return 0.5 * (H + transposed(H))
+
+
+def _scalar_gradient(step: Eliminated, YV: Cross, weight: float) -> Array:
+    """The same of a stage that meets no other, where only the diagonal of ``Sigma`` can move: ``(K, K)``, diagonal."""
+    A, S = step.A, step.stage.S
+    if A.shape[1] == 1:
+        H = of_copies(step.stage, YV.contract(step.V), weight)
+        return _sigma_gradient(A, step.Q, H, step.stage.copies)
+    AQ = A @ step.Q
+    P = np.eye(A.shape[1]) - AQ
+    seen = step.V.times(P).contract_diagonal(YV.times(P))  # of P V G V'P'
+    if S is not None:
+        seen = seen + weight * np.einsum("ab,ab->a", P[0] @ S[0], P[0])
+    left = np.einsum("gaa->a", A) - np.einsum("gab,gab->a", AQ, A)
+    return np.diag(step.stage.copies * left - seen)
 
 
 def _sigma_gradient(A: Array, Q: Array, H: Array, copies: int) -> Array:
