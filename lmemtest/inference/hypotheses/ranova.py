@@ -23,6 +23,7 @@ from lmemtest.model.fitting import fit_cells
 
 if TYPE_CHECKING:
     import numpy as np
+    from numpy.typing import NDArray
 
 
 @result
@@ -178,8 +179,11 @@ def _simpler(bar: Bar) -> Iterator[Bar]:
         yield dataclasses.replace(bar, left=" + ".join(labels))
 
 
-def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
-    """The model with other random terms (of the same response, without new columns) on the cells of the fit."""
+def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | None = None) -> Any:
+    """The model with other random terms (of the same response, without new columns) on the cells of the fit.
+
+    With a `start`, a theta of these terms, it is the only one of the search.
+    """
     cells = fit.cells
     return fit_cells(
         str(parsed),
@@ -189,8 +193,8 @@ def with_terms(fit: Any, parsed: ParsedFormula) -> Any:
         weights=fit.weights,
         dispersion=fit.dispersion,
         reml=fit.reml,
-        start=None,
-        restarts=None,
+        start=start,
+        restarts=None if start is None else 0,
     )
 
 

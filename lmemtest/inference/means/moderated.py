@@ -287,15 +287,18 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     if not set(cluster) <= set(frame.columns):
         return fit
     home, _ = group_codes([frame[name] for name in cluster], len(fit.cells.n))
-    kept = []
-    for bar, term in zip(parsed.bars, fit.design.random, strict=True):
+    kept, start = [], []  # the search begins at the variances that these terms have beside the others
+    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes])[:-1])
+    for bar, term, theta in zip(parsed.bars, fit.design.random, thetas, strict=True):
         first = np.zeros(len(term.levels), dtype=np.intp)
         first[term.codes] = home
         if set(cluster) <= set(bar.groups) or not np.any(first[term.codes] != home):  # no level is in several clusters
             kept.append(bar)
+            start.append(theta)
     if len(kept) == len(parsed.bars):
         return fit
-    return with_terms(fit, parse_formula(str(replace(parsed, bars=tuple(kept)))))
+    reduced = parse_formula(str(replace(parsed, bars=tuple(kept))))
+    return with_terms(fit, reduced, start=np.concatenate(start) if start else None)
 
 
 def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
