@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) golden golden-save lint types figures bench clean
+.PHONY: help demo $(TESTS) test-spark golden golden-save lint types figures bench clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all  all of these"
 	@echo "make test-seconds      all but simulations, and who takes long is written to tests/seconds.json"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
+	@echo "make test-spark  tables of Spark (needs Java; SPARK_MASTER=local[2])"
 	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
 	@echo "make golden-save  write the golden record anew (ARGS as above)"
 	@echo "make lint      ruff check and format"
@@ -72,6 +73,20 @@ golden: $(STAMP)
 golden-save: $(STAMP)
 	@$(BIN)/python tests/golden/record.py save $(ARGS)
 
+# Spark brings Java processes of its own, so it has an environment of its own, too. A cluster on one machine, with
+# executors that are processes of their own, is SPARK_MASTER="local-cluster[2,1,1024]".
+SPARK := .venv-spark
+SPARK_MASTER ?= local[2]
+$(SPARK)/.installed: pyproject.toml
+	$(PYTHON) -m venv $(SPARK)
+	$(SPARK)/bin/python -m pip install --quiet --disable-pip-version-check --editable ".[test,spark]"
+	@touch $@
+
+test-spark: export SPARK_MASTER := $(SPARK_MASTER)
+test-spark: $(SPARK)/.installed
+	$(SPARK)/bin/python -m pytest tests/data/test_backends.py -v -W ignore::FutureWarning -W ignore::ResourceWarning \
+		-W ignore::DeprecationWarning
+
 lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -95,4 +110,4 @@ bench: $(STAMP)
 	$(BIN)/python tests/benchmarks/bench_rankings.py
 
 clean:
-	rm -rf $(VENV) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(SPARK) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 import lmemtest as lt
-from lmemtest.data import query, study
+from lmemtest.data import cells, query, study
 from lmemtest.data.compress import compress
 from lmemtest.errors import DataError
 
@@ -112,8 +112,8 @@ def test_runs_and_their_fit_are_those_of_pandas(kind):
 def test_filtered_runs_are_those_of_pandas(kind):
     chosen = {"task": ["t1", "t9"], "epoch": [3, 27]}
     frames = [lt.Runs(data, **ROLES).filter(**chosen) for data in (table(), KINDS[kind](table()))]
-    cells = [compress(runs, ["tool", "epoch"], score="loss").to_frame() for runs in frames]
-    pd.testing.assert_frame_equal(*cells, rtol=1e-12, check_dtype=False)
+    tables = [compress(runs, ["tool", "epoch"], score="loss").to_frame() for runs in frames]
+    pd.testing.assert_frame_equal(*tables, rtol=1e-12, check_dtype=False)
     assert frames[1].n_rows == frames[0].n_rows == 3 * 2 * 3 * 2
 
 
@@ -154,6 +154,19 @@ def test_more_cells_than_memory_holds_are_refused_with_a_way_to_fewer(monkeypatc
     with pytest.raises(DataError, match=r"'task', 'rep', 'tool', 'epoch' have more than 100 combinations.*filter"):
         runs.study.groups(runs.study.columns)
     assert len(runs.study.groups(("tool", "epoch")).n) == 12
+
+
+def test_a_function_of_the_scores_of_a_large_lazy_table_has_another_way(monkeypatch):
+    frame = table(offset=10.0)
+    lazy = pl.from_pandas(frame).lazy()
+    formula = FORMULA.replace("loss", "log(loss)", 1)
+    logged = lt.Runs(lazy, **ROLES).normalize("log")
+    want = lt.fit_lmm(formula, frame)
+    assert lt.fit_lmm(formula, lazy).llf == pytest.approx(want.llf, rel=1e-10)
+    assert lt.fit_lmm(FORMULA.replace("loss", "loss_log"), logged).llf == pytest.approx(want.llf, rel=1e-10)
+    monkeypatch.setattr(cells, "MOST_CELLS", 100)
+    with pytest.raises(DataError, match=r"every single 'loss', and the 144 rows .* runs\.normalize\('log'\)\.$"):
+        lt.fit_lmm(formula, lazy)
 
 
 class Stopped(Exception):
@@ -203,9 +216,9 @@ def test_cells_of_several_keys_are_exact_on_a_dask_table_of_many_files():
     table = dataframe.from_map(lambda i: frames[i], range(3), meta=frames[0].head(0))
     with dask.config.set(scheduler="synchronous"):
         got = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-        cells = got.study.cells(["tool", "task"]).to_frame()
+        found = got.study.cells(["tool", "task"]).to_frame()
     expected = want.study.cells(["tool", "task"]).to_frame()
-    pd.testing.assert_frame_equal(cells, expected, check_dtype=False, rtol=1e-10)
+    pd.testing.assert_frame_equal(found, expected, check_dtype=False, rtol=1e-10)
 
 
 @pytest.mark.parametrize("kind", ["lazy polars", "pandas"])
