@@ -773,6 +773,8 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
         ),
         (["--sd", "tuning", "--budget", "60"], "'tuning' is not NAME=NUMBER, such as data=3."),
         ([*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"], "Did you mean 'data'?"),
+        ([*SDS, "--sd", "data=0.3", "--trials", "5", "--budget", "9"], "'data' has two numbers."),
+        (["study.csv", *SDS, "--trials", "5", "--budget", "60"], "given by --sd or estimated from a table, not both."),
         (["study.csv", "--source", "data", "--budget", "9"], "error: --score must be given, the column of the scores."),
     ],
 )

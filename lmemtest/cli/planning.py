@@ -58,6 +58,8 @@ def _pairs(given: list[str] | None, option: str) -> dict[str, float]:
         name, sign, value = text.rpartition("=")
         if not sign or not name:
             raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=option)
+        if name in found:
+            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=option)
         found[name] = number(value)
     return found
 
@@ -141,6 +143,10 @@ def plan_study(
         counts: dict[str, Any] = {name: _pairs(values, _NAMES[name]) or None for name, values in limits.items()}
         costs = {"training": hours_per_training, **_pairs(cost, "--cost")}
         components = _pairs(sd, "--sd")
+        if components and (given.table is not None or given.source):
+            raise typer.BadParameter(
+                "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
+            )
         with progress() as step:
             step("planning")
             from lmemtest.inference.power.plan import plan

@@ -51,7 +51,7 @@ def by_trying(layout, most, *, cost=None, variance=None):
         return None
     keep = first <= first.min() * (1 + 1e-11)
     n, second = n[keep], second[keep]
-    return min(tuple(map(int, row)) for row in n[second <= second.min() * (1 + 1e-11)])
+    return max(tuple(map(int, row)) for row in n[second <= second.min() * (1 + 1e-11)])
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -108,11 +108,11 @@ def test_the_least_product_is_what_stages_with_a_free_first_number_can_do():
 
 
 def test_ties_and_limits_do_not_depend_on_rounding():
-    """0.1 + 0.2 buys what 0.3 buys, and of equal allocations the one with fewer coarse units is found."""
+    """0.1 + 0.2 buys what 0.3 buys, and of equal allocations the one with more coarse units is found."""
     layout = stages([1.0], [0.1])
     assert search(layout, cost=0.1 + 0.1 + 0.1) == search(layout, cost=0.3) == (3,)
     assert search(stages([1.0], [1.0]), variance=1.0 / 3.0 * (1 - 1e-16)) == (3,)
-    assert search(stages([0.0, 1.0], [0.0, 1.0]), cost=7.0) == (1, 7)  # not split over a stage that does not vary
+    assert search(stages([0.0, 1.0], [0.0, 1.0]), cost=7.0) == (7, 1)  # repeated, as it costs nothing
     assert search(stages([0.0, 0.0], [1.0, 1.0]), cost=7.0) == (1, 1)
 
 

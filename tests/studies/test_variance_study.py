@@ -174,7 +174,7 @@ def test_equal_scores_of_equal_seeds_are_no_noise_and_of_a_source_no_interval():
     assert np.isnan(rows.loc["order", ["ci_low", "ci_high", "share_high"]].astype(float)).all()
     assert_allclose(rows.loc["data", "variance"], study.scores.query("source == 'data'")["score"].var())
     text = " ".join(study.notes)
-    assert "there is no numerical noise" in text
+    assert "no numerical noise is seen" in text
     assert "All scores of order are equal" in text
 
 
@@ -245,7 +245,7 @@ def test_copies_of_a_crossed_table_change_nothing():
     one, two = (lt.variance_study(t, score="acc", sources=["data", "init"]) for t in (table, pd.concat([table, table])))
     assert_allclose(two.table[NUMBERS].astype(float), one.table[NUMBERS].astype(float))
     assert two.table["source"].tolist() == ["data", "init", "residual"]
-    assert any("there is no numerical noise" in note for note in two.notes)
+    assert any("no numerical noise is seen" in note for note in two.notes)
 
 
 def test_tuning_runs_with_everything_else_new_identify_tuning_alone():
@@ -309,7 +309,7 @@ def test_what_is_said_of_the_test_set():
     wide, narrow = rng.binomial(40, 0.5, 60) / 40, 0.5 + np.tile([0.01, -0.01], 30)
     found = binomial_noise({"wide": wide, "narrow": narrow}, {"wide": 400, "narrow": 400})
     assert "wide: the standard deviation is " in found.sentences()[0]
-    assert "more than the size of the test set explains (p < 0.001)." in found.sentences()[0]
+    assert "more than the size of the test set explains (one-sided p < 0.001)." in found.sentences()[0]
     assert "less than independent test sets would give" in found.sentences()[1]
     for scores, n_test, error, words in (
         ([80.0, 82.0], 100, DataError, "Divide percentages by 100"),
@@ -345,3 +345,69 @@ def test_a_grid_of_few_scores_is_named_as_the_reason():
     text = " ".join(studied(table).normality().sentences())
     assert "have many equal scores, as from a small test set" in text
     assert studied(table).normality().table["distinct"].max() < 30
+
+
+# ---------------------------------------------------------------------- what is not known has no number
+
+
+def test_lines_with_the_same_seeds_are_no_samples_of_their_own():
+    """Twenty splits at two settings are twenty splits, not forty."""
+    effects = np.random.default_rng(4).normal(size=20)
+    table = pd.DataFrame({"data": [*range(20)] * 2, "init": np.repeat([0, 1], 20), "order": np.repeat([0, 1], 20)})
+    table["acc"] = effects[table["data"]] + 0.05 * np.random.default_rng(5).normal(size=40)
+    found = studied(table)
+    row = found.table.set_index("source").loc["data"]
+    assert (found.designs["design"][0], row["n"]) == ("crossed", 20)
+    alone = SampleVariance.of([table["acc"].to_numpy().reshape(2, 20).mean(axis=0)], 0.95, "chi-squared")
+    assert_allclose([row["ci_low"], row["ci_high"]], np.sqrt([alone.low, alone.high]), rtol=0.05)
+    apart = table.assign(data=table["data"] + 20 * table["init"])
+    assert studied(apart).table.set_index("source").loc["data", "n"] == 40
+
+
+def test_shares_have_no_interval_where_a_part_has_none():
+    flat = one_at_a_time().assign(acc=lambda t: np.where(t["data"] > 0, t["acc"], 0.8))
+    found = studied(flat)
+    assert found.table[["share_low", "share_high"]].isna().all(axis=None)
+    assert found.sentences()[0].startswith("The largest part of the variance is data: 100 % of the sum, standard")
+    assert not any("nan" in text or "inf" in text for text in found.sentences())
+    single = lt.variance_study({"data": [0, 1, 2], "acc": [0.1, 0.3, 0.4]}, score="acc", sources=["data"])
+    assert single.table["share_low"].isna().all()
+    assert single.sentences()[0].startswith("Of data alone the variance is known: standard deviation 0.153 (95 % inte")
+
+
+def test_a_ratio_without_an_upper_end_is_so_or_more():
+    table = {"data": [0, 0, 1, 1], "init": [0, 1, 0, 1], "acc": [0.0, 1.0, 0.5, 1.2]}
+    text = lt.variance_study(table, score="acc", sources=["data", "init"]).sentences()[1]
+    assert text.endswith(" or more).")
+
+
+def test_components_say_where_sources_without_a_number_are():
+    data, init, order = (x.ravel() for x in np.meshgrid(range(4), range(5), range(3), indexing="ij"))
+    draw = np.random.default_rng(3)
+    table = pd.DataFrame({"data": data, "init": init, "order": order, "tuning": init, "dropout": range(60)})
+    table["acc"] = draw.normal(size=4)[data] + draw.normal(size=5)[init] + draw.normal(size=3)[order]
+    table["acc"] += draw.normal(size=60)
+    study = lt.variance_study(table, score="acc", sources=[*SOURCES, "tuning", "dropout"])
+    assert study.sentences()[0].startswith("Of the parts with a number the largest is ")
+    assert "dropout changed with every training: the variance is in the residual." in study.notes
+    found = study.components()
+    assert "Without numbers of their own, and a part of residual_sd: dropout." in found.notes
+    assert not any("none of the numbers" in note for note in found.notes)
+    with pytest.raises(ArgumentError, match="trials must be given"):  # what may be tuning has its price
+        lt.plan(study, budget=100)
+    plan = lt.plan(study, budget=100, trials=5)
+    assert plan.names == ("tuning", "data", "seed")
+    assert_allclose(plan.stage_table()["sd"][0], found.sources["init with tuning"])
+
+
+def test_scores_that_hardly_differ_are_refused_and_extreme_levels_have_intervals():
+    with pytest.raises(DesignError, match="Give them in another unit"):
+        studied(one_at_a_time().assign(acc=lambda t: 1e-150 * t["acc"]))
+    few = SampleVariance.of([np.array([1.0, 2.0, 4.0, 5.0, 8.0])], 1 - 1e-9)
+    assert 0.0 < few.low < few.value < few.high < np.inf
+
+
+def test_equal_scores_have_no_noise_to_compare():
+    found = binomial_noise({"a": [0.9, 0.9, 0.9], "b": [0.8, 0.9, 0.7]}, 100)
+    assert found.sentences()[0] == "a: all scores are equal, and nothing is said of their noise."
+    assert found.table.loc[0, ["ci_high", "ratio_high", "n_effective"]].isna().all()

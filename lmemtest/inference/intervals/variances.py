@@ -66,7 +66,7 @@ class SampleVariance:
         value, z = square / df, float(special.ndtri(0.5 + level / 2.0))
         if all(np.ptp(x) <= tolerance(x) for x in samples):
             return cls(0.0, df, 0.0, 0.0, 0.0)
-        if method == "chi-squared" or df + 1 < FEWEST:
+        if method == "chi-squared" or df + 1 < FEWEST or df + 1 <= z:
             tails = special.chdtri(df, [0.5 - level / 2.0, 0.5 + level / 2.0])
             low, high = (df * value / tails).tolist()
             return cls(value, df, low, high, float(np.sqrt(2.0 / df)))

@@ -179,7 +179,8 @@ def continuous(stages: Stages, *, cost: float | None = None, variance: float | N
 def search(stages: Stages, *, cost: float | None = None, variance: float | None = None) -> tuple[int, ...] | None:
     """Units for each unit above that give the least variance for a cost, or cost the least for a variance.
 
-    Of those that are equally good the cheaper (more precise) one, then the one with fewer units in the first stages.
+    Of those that are equally good the cheaper (more precise) one, then the one with more units in the first stages:
+    a stage whose variance is taken for zero is then repeated all the same where that costs nothing.
     None if no allocation is within the limit.
 
     Examples
@@ -245,4 +246,4 @@ def _first(stages: Stages, found: Array, by_cost: bool) -> tuple[int, ...]:
     for value in values:
         key = value(found)
         found = found[key <= key.min() * (1.0 + _TIE)]
-    return min(tuple(int(n) for n in row) for row in found)
+    return max(tuple(int(n) for n in row) for row in found)

@@ -39,6 +39,8 @@ COMPONENT_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "
 # Names that are not those of sources: other components, and what the sources leave.
 _NOT_SOURCES = ("benchmark", "interaction", "algorithm", "residual")
 
+TOGETHER = " with "  # between the names of sources that always changed together, and have one number
+
 _MEANING = {
     name: text.format(noun="benchmark", within="", where=" on one benchmark")
     for name, text in {

@@ -14,7 +14,7 @@ from lmemtest._caller import named
 from lmemtest._validate import check_names, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.allocation import Stages
-from lmemtest.inference.power.components import COMPONENT_NAMES, VarianceComponents, as_components, check_sd
+from lmemtest.inference.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
 from lmemtest.words import counted, joined, listed, suggest
 
 BENCHMARK, TUNING, DATA, SEED = "benchmark", "tuning", "data", "seed"
@@ -74,31 +74,34 @@ def stage_names(parts: Parts, stages: Any) -> tuple[str, ...]:
         return tuple(name for name in parts.named if ":" not in name)
     # The level of a benchmark is no part of what one pipeline does on it, unless stages= asks for it.
     wanted = KNOWN if parts.n_algorithms > 1 or parts.components is None else KNOWN[1:]
-    return (*(name for name in wanted if name in parts.named), SEED)
+    known = {source for name in parts.named for source in name.split(TOGETHER)}
+    return (*(name for name in wanted if name in known), SEED)
 
 
 def stage_variances(parts: Parts, names: tuple[str, ...], shared: Mapping[str, float]) -> list[float]:
     """Variance of a unit of each stage: of the mean of one algorithm, or of a difference, without what is shared.
 
-    An interaction is new with the finest of its sources, and what is no stage with the finest stage.
+    An interaction is new with the finest of its sources, and what is no stage with the finest stage. Of sources that
+    have one number together nobody knows which it is, so it is that of the coarsest, and no variance is too small.
     """
     finest, factor = len(names) - 1, 1.0 if parts.n_algorithms == 1 else 2.0
     found = [0.0] * len(names)
     found[finest] += factor * parts.rest
     seen = set()
     for name, variance in parts.named.items():
-        factors = name.split(":")
+        factors = [factor.split(TOGETHER) for factor in name.split(":")]
+        parts_of_it = [part for factor in factors for part in factor]
         if name == BENCHMARK and BENCHMARK not in names and parts.components is not None:
             continue  # the mean on given benchmarks
-        lost = [part for part in factors if part in (BENCHMARK, TUNING) and part not in names]
+        lost = [part for part in parts_of_it if part in (BENCHMARK, TUNING) and part not in names]
         if lost and variance > 0.0:
             raise ArgumentError(
                 f"stages lacks {lost[0]!r}, but the components have such a source, and one that is new with every "
                 f"{names[finest]} must be paid for. Put {lost[0]!r} into stages, or leave it out of the components."
             )
-        stage = max(names.index(part) if part in names else finest for part in factors)
+        stage = max(min(names.index(part) if part in names else finest for part in factor) for factor in factors)
         found[stage] += factor * (1.0 - shared.get(name, 0.0)) * variance
-        seen.update(factors)
+        seen.update(parts_of_it)
     for name in names[:-1]:
         if name not in seen:
             raise ArgumentError(_asked_for(name, parts))

@@ -102,7 +102,7 @@ def improvement_threshold(
         Scores behind each mean.
     correlation : float in [-1, 1)
         Of the two scores of a pair: 0 where nothing is shared; above it where both are tested on the same split.
-    alpha : float in (0, 1)
+    alpha : float in (0, 0.5)
 
     Returns
     -------
@@ -123,7 +123,9 @@ def improvement_threshold(
     >>> round(improvement_threshold(0.01), 5), round(improvement_threshold(0.01, k=4), 5)
     (0.02326, 0.01163)
     """
-    return float(special.ndtri(1.0 - check_fraction(alpha, "alpha"))) * _error(sd, k, correlation)
+    if check_fraction(alpha, "alpha") >= 0.5:
+        raise ArgumentError(f"alpha must be below 0.5, or a worse result passes the threshold, got {alpha!r}.")
+    return float(-special.ndtri(alpha)) * _error(sd, k, correlation)
 
 
 def published_improvements(
@@ -244,10 +246,10 @@ def _is_number(value: Any) -> bool:
 
 
 def _numbers(frame: Any, name: str) -> NDArray[np.float64]:
-    try:
-        values = np.asarray(frame.get_column(name).to_numpy(), dtype=float)
-    except (TypeError, ValueError):
-        values = np.array([np.nan])
+    column = frame.get_column(name)
+    values = np.asarray(column.to_numpy(), dtype=float) if column.dtype.is_numeric() else np.array([np.nan])
     if not np.isfinite(values).all():
-        raise DataError(f"column {name!r} must hold finite numbers. Leave out results without a number.")
+        raise DataError(
+            f"column {name!r} must hold finite numbers. Leave out results without a number; write dates as years."
+        )
     return values

@@ -20,7 +20,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.intervals.variances import METHODS, SampleVariance
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.words import counted, format_number, joined, p_text
+from lmemtest.words import counted, joined, p_text
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -76,7 +76,8 @@ class BinomialNoise(Result):
         """What the columns are."""
         return (
             "binomial_sd: sqrt(mean (1 - mean) / n_test); n_effective: independent items that would give this sd.",
-            f"{100 * self.level:.4g} % intervals, one by one; p-values are of more than binomial variance.",
+            f"{100 * self.level:.4g} % intervals, two-sided and one by one; p-values: one-sided, of more than binomial "
+            f"variance, Holm over {counted(len(self.table), 'sample')}.",
         )
 
     def shown(self) -> pd.DataFrame:
@@ -89,16 +90,20 @@ class BinomialNoise(Result):
 
     def _of_row(self, row: Mapping[Any, Any]) -> str:
         ends = f"{written(row['ratio_low'], '.2f')} to {written(row['ratio_high'], '.2f')}"
+        if row["sd"] == 0.0:
+            return f"{row['name']}: all scores are equal, and nothing is said of their noise."
         text = (
             f"{row['name']}: the standard deviation is {written(row['ratio'], '.2f')} times the binomial one "
-            f"of {format_number(round(row['n_test']))} items ({ends}), as of "
-            f"{format_number(round(row['n_effective']))} independent ones"
+            f"of {counted(round(row['n_test']), 'item')} ({ends}), as of "
+            f"{counted(round(row['n_effective']), 'independent item')}"
         )
         if below(row["p_value"], 1.0 - self.level):
-            return f"{text}; more than the size of the test set explains ({p_text(row['p_value'])})."
+            return f"{text}; more than the size of the test set explains (one-sided {p_text(row['p_value'])})."
         if row["ratio_high"] < 1.0:
-            return f"{text}; less than independent test sets would give: splits share test items."
-        return f"{text}; not shown to be more than the size of the test set explains ({p_text(row['p_value'])})."
+            return f"{text}; less than independent test sets would give, as where splits share test items."
+        return (
+            f"{text}; not shown to be more than the size of the test set explains (one-sided {p_text(row['p_value'])})."
+        )
 
 
 def binomial_noise(scores: Any, n_test: Any, *, method: str = "bonett", level: float = 0.95) -> BinomialNoise:
@@ -188,8 +193,10 @@ def _measured(y: Array, n: Array, method: str, level: float) -> tuple[float, ...
     size = float(len(n) / (1.0 / n).sum())
     binomial = (mean * (1.0 - mean) / size) ** 0.5
     p = float(special.chdtrc(len(y) - 1, float(n @ (y - mean) ** 2) / (mean * (1.0 - mean))))
+    if found.value == 0.0:  # equal scores say nothing of what varies less than their grid
+        low = high = float("nan")
     with np.errstate(divide="ignore"):
-        effective = (size * np.square(np.divide(binomial, [sd, high, low]))).tolist()
+        effective = (size * np.square(np.divide(binomial, [sd or np.nan, high, low]))).tolist()
     return len(y), mean, size, sd, low, high, binomial, sd / binomial, low / binomial, high / binomial, *effective, p
 
 

@@ -114,7 +114,7 @@ class Layout:
                 seen[cells, column] = True
         shared = seen.sum(axis=1) > 1
         groups = [cells for several in lines.values() for cells in several]
-        if not groups or any(int(shared[cells].sum()) > 1 for cells in groups):
+        if not groups or any(int(shared[cells].sum()) > 1 for cells in groups) or self._seeds_again(lines):
             return None
         at_once, used = self._at_once(np.asarray(seen.any(axis=1)), size)
         used |= seen.any(axis=1) | (size > 1)
@@ -122,6 +122,14 @@ class Layout:
             return None
         singles = {source: self._lines_of(several) for source, several in lines.items() if several}
         return OneAtATime(singles, at_once, self.repeated(), int(size[~used].sum()))
+
+    def _seeds_again(self, lines: dict[str, list[Codes]]) -> bool:
+        """Whether two lines of one source have two of its seeds in common: then they are no samples of their own."""
+        first = np.unique(self.cell, return_index=True)[1]
+        seeds = {
+            source: [set(self.codes[source][first[cells]].tolist()) for cells in lines[source]] for source in lines
+        }
+        return any(len(left & right) > 1 for sets in seeds.values() for left, right in combinations(sets, 2))
 
     def _lines_of(self, cells: list[Codes]) -> Lines:
         size = np.bincount(self.cell)

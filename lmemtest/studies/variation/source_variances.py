@@ -18,6 +18,7 @@ from scipy import special
 
 from lmemtest.errors import ConvergenceWarning, DesignError
 from lmemtest.inference.intervals.variances import Combinations, SampleVariance
+from lmemtest.inference.power.components import TOGETHER
 from lmemtest.model import fit_lmm
 from lmemtest.studies.variation.source_designs import Layout, Lines, OneAtATime, identified, same_groups
 from lmemtest.words import joined
@@ -29,8 +30,7 @@ if TYPE_CHECKING:
 
 NOISE, RESIDUAL = "noise", "residual"
 ALL = "all at once"
-TOGETHER = " with "  # between the names of sources that always change together
-SAME = "Trainings with equal seeds have equal scores: there is no numerical noise."
+SAME = "Trainings with equal seeds have equal scores: no numerical noise is seen."
 _SEEN = 2.0  # trainings per combination of seeds on average, from which on it has an effect of its own
 
 
@@ -74,22 +74,24 @@ class SourceVariances:
         total = np.sum([part.row for part in self.parts], axis=0)
         units = [part.row for part in self.parts if part.name == unit]
         whole = sum(max(float(part.row @ self.of.value), 0.0) for part in self.parts)
+        ends = [np.sqrt(np.maximum(self.of.interval(part.row), 0.0)).tolist() for part in self.parts]
+        flat = [part.kind != NOISE and high == 0.0 for part, (_, high) in zip(self.parts, ends, strict=True)]
+        shared = len(self.parts) > 1 and not any(flat)  # else the sum is as unknown as its parts, or one part
         rows = []
-        for part in self.parts:
+        for part, limits_of_sd, equal in zip(self.parts, ends, flat, strict=True):
             variance = max(float(part.row @ self.of.value), 0.0)
-            ends = np.sqrt(np.maximum(self.of.interval(part.row), 0.0)).tolist()
-            share = self.of.ratio(part.row, total)
+            share = self.of.ratio(part.row, total) if shared else (np.nan,) * 2
             relative = (np.nan,) * 3
             if units:
                 base = max(float(units[0] @ self.of.value), 0.0)
                 own = part.name == unit
                 limits = (1.0, 1.0) if own else self.of.ratio(part.row, units[0])
                 relative = (variance / base, *limits) if base > 0.0 else relative
-            if part.kind != NOISE and ends[1] == 0.0:  # equal scores: what varies less than their grid is not seen
-                ends, share, relative = [np.nan] * 2, (np.nan,) * 2, (relative[0], np.nan, np.nan)
+            if equal:  # what varies less than the grid of the scores is not seen
+                limits_of_sd, relative = [np.nan] * 2, (relative[0], np.nan, np.nan)
             rows.append(
                 (
-                    *(part.name, part.kind, part.n, part.df, variance, variance**0.5, *ends),
+                    *(part.name, part.kind, part.n, part.df, variance, variance**0.5, *limits_of_sd),
                     *(variance / whole if whole > 0.0 else np.nan, share[0], min(share[1], 1.0), *relative),
                 )
             )

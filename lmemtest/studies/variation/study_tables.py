@@ -11,8 +11,9 @@ import pandas as pd
 
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.errors import ArgumentError, DataError
+from lmemtest.inference.power.components import TOGETHER
 from lmemtest.studies.variation.source_designs import Layout
-from lmemtest.studies.variation.source_variances import ALL, COLUMNS, NOISE, RESIDUAL, SAME, TOGETHER, SourceVariances
+from lmemtest.studies.variation.source_variances import ALL, COLUMNS, NOISE, RESIDUAL, SAME, SourceVariances
 from lmemtest.words import counted, format_level, joined, listed
 
 ROLES = ("algorithm", "benchmark")
@@ -117,6 +118,13 @@ def tables_of(layout: Layout, found: SourceVariances, unit: str | None, rows: pd
     }
 
 
+def in_residual(table: pd.DataFrame) -> set[str]:
+    """Sources of one study that have a new seed in each training, and so no variance but the residual one."""
+    rest = table.loc[table["source"] == RESIDUAL, "n"]
+    new = table["variance"].isna() & table["n"].isin(rest)
+    return set(table.loc[new, "source"])
+
+
 def notes_of(layout: Layout, found: SourceVariances, table: pd.DataFrame, unit: str | None) -> list[str]:
     notes = list(found.notes)
     known = table[table["variance"].notna()]
@@ -131,7 +139,11 @@ def notes_of(layout: Layout, found: SourceVariances, table: pd.DataFrame, unit: 
                 f"{joined(names)} always change together{where}: vary one with the other fixed to tell them apart."
             )
     single = {s for names in layout.together() for s in names if len(names) == 1}
-    lost = [s for s in single if s not in set(known["source"])]
+    lost = single - set(known["source"])
+    new = lost & in_residual(table)
+    if new:
+        notes.append(f"{joined(sorted(new))} changed with every training: the variance is in the residual.")
+        lost -= new
     if lost:
         notes.append(f"{joined(sorted(lost))} never varied alone or in all combinations, and has no number.")
     if NOISE not in set(known["source"]) and found.design == "one at a time":

@@ -21,7 +21,7 @@ from lmemtest._validate import (
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.intervals.variances import METHODS
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.inference.power.components import VarianceComponents
+from lmemtest.inference.power.components import TOGETHER, VarianceComponents
 from lmemtest.studies.variation.binomial_noise import BinomialNoise, binomial_noise
 from lmemtest.studies.variation.source_designs import Layout
 from lmemtest.studies.variation.source_normality import SourceNormality, longest_samples, source_normality
@@ -30,16 +30,19 @@ from lmemtest.studies.variation.study_tables import (
     N_TEST,
     ROLES,
     columns_of,
+    in_residual,
     labelled,
     notes_of,
     read,
     tables_of,
     where_of,
 )
-from lmemtest.words import format_number, joined, listed, p_text, percent
+from lmemtest.words import counted, format_number, joined, listed, p_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+_LEAST = 1e-70  # range of the scores: fourth powers of smaller differences are no numbers
 
 
 @result
@@ -53,7 +56,7 @@ class VarianceStudy(Result):
         ``source``, ``kind`` ("source", "interaction", "together", "noise", "residual"), ``n`` (seeds, or trainings of
         the last two), ``df``, ``variance``, ``sd`` with ``ci_low`` and ``ci_high``; ``share`` of the sum of all rows
         and ``relative``, the variance over that of `relative_to`, each with ``_low`` and ``_high``. What the table
-        does not identify is NaN.
+        does not identify is NaN; shares have no interval where one of the parts has none.
     at_once : pandas.DataFrame
         Trainings in which several sources are new at once: ``sources``, ``n``, ``sd``, ``ci_low``, ``ci_high``;
         ``added_sd``, what these sources have added up; ``ratio`` of the two variances, ``ratio_low``, ``ratio_high``;
@@ -115,6 +118,8 @@ class VarianceStudy(Result):
             facts.append(f"Crossed: REML; {level} profile intervals, combined by MOVER; effects are taken as normal.")
         if self.relative_to is not None:
             facts.append(f"relative: variance over that of {self.relative_to}.")
+        if tests := int(self.at_once["p_value"].notna().sum()):
+            facts.append(f"Sources at once against their sum: p-values, Holm over {counted(tests, 'sample')}.")
         return tuple(facts)
 
     def shown(self) -> pd.DataFrame:
@@ -147,12 +152,21 @@ class VarianceStudy(Result):
         mean = rows.groupby("source", sort=False)["variance"].mean()  # NaN where one is not known
         known = mean[rows.groupby("source", sort=False)["variance"].apply(lambda v: v.notna().all())]
         notes = []
-        if lost := [name for name in mean.index if name not in known.index]:
+        both = [name for name in known.index if TOGETHER in name and ":" not in name]
+        for name in both:
+            notes.append(f"{name}: two sources with one number, which a plan counts with the coarser of them.")
+        groups = self._chosen(self.designs, {"algorithm": algorithm, "benchmark": benchmark})
+        new = set.intersection(*(in_residual(self._rows(rows, key)) for key in groups[[*self.by]].to_dict("records")))
+        if rest := [name for name in mean.index if name in new]:
+            notes.append(f"Without numbers of their own, and a part of residual_sd: {joined(rest)}.")
+        seen = {*known.index, *new, *(part for name in both for part in name.split(TOGETHER))}
+        if lost := [name for name in mean.index if name not in seen]:
             notes.append(f"Not identified by the study, and in none of the numbers: {joined(lost)}.")
+        if zero := [name for name in known.index if known[name] == 0.0 and name in self.sources]:
+            notes.append(f"Estimated as zero, which does not show that there is no effect: {joined(zero)}.")
         left = [name for name in (NOISE, RESIDUAL) if name in known.index]
         if not left:
             notes.append("No training was run again with equal seeds: each source holds the noise as well.")
-        groups = self._chosen(self.designs, {"algorithm": algorithm, "benchmark": benchmark})
         if len(groups) > 1:
             notes.append(f"Mean variances of {len(groups)} studies.")
         return VarianceComponents(
@@ -213,20 +227,26 @@ class VarianceStudy(Result):
         known = rows[rows["share"].notna()]
         if known.empty:
             return (_said(where, "no source varies the score."),)
-        first = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)[0]
         level = f"{100 * self.level:.4g} %"
+        if len(known) == 1:
+            only = known.to_dict("records")[0]
+            text = f"of {only['source']} alone the variance is known: standard deviation {format_number(only['sd'], 3)}"
+            ends = f" ({level} interval {format_number(only['ci_low'], 3)} to {format_number(only['ci_high'], 3)})"
+            return (_said(where, f"{text}{ends if np.isfinite(only['ci_low']) else ''}."),)
+        first = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)[0]
         ends = f" ({level} interval {percent(first['share_low'])} to {percent(first['share_high'])})"
         ends = ends if np.isfinite(first["share_low"]) else ""
+        every = len(known) == len(rows)
         text = (
-            f"the largest part of the variance is {first['source']}: {percent(first['share'])} of the sum{ends}, "
+            f"{'the largest part of the variance' if every else 'of the parts with a number the largest'} is "
+            f"{first['source']}: {percent(first['share'])} of {'the' if every else 'their'} sum{ends}, "
             f"standard deviation {format_number(first['sd'], 3)}."
         )
-        others = rows[rows["relative"].notna() & (rows["source"] != self.relative_to) & (rows["kind"] == "source")]
+        others = rows[rows["relative_low"].notna() & (rows["source"] != self.relative_to) & (rows["kind"] == "source")]
         if others.empty:
             return (_said(where, text),)
         parts = [
-            f"{row['source']} {written(row['relative'], '.2f')} "
-            f"({written(row['relative_low'], '.2f')} to {written(row['relative_high'], '.2f')})"
+            f"{row['source']} {written(row['relative'], '.2f')} ({_range(row['relative_low'], row['relative_high'])})"
             for row in others.to_dict("records")
         ]
         relative = f"variances relative to {self.relative_to}: {joined(parts, 99)}."
@@ -247,6 +267,11 @@ class VarianceStudy(Result):
             )
             texts.append(_said(where_of(key), text))
         return tuple(texts)
+
+
+def _range(low: float, high: float) -> str:
+    """An interval of a ratio, which may have no upper end."""
+    return f"{written(low, '.2f')} to {written(high, '.2f')}" if np.isfinite(high) else f"{written(low, '.2f')} or more"
 
 
 def _said(where: str, text: str) -> str:
@@ -340,7 +365,7 @@ def variance_study(
     frame = read(table, score, names, by, count)
     tables: dict[str, list[pd.DataFrame]] = {"table": [], "at_once": [], "designs": [], "scores": []}
     notes: dict[str, list[str]] = {}
-    groups = frame.groupby(list(by), sort=False) if by else [((), frame)]
+    groups = frame.groupby(list(by), sort=False, observed=True) if by else [((), frame)]
     for key, rows in groups:
         labels = dict(zip(by, key, strict=True))
         layout = Layout.of(rows, names, "score")
@@ -371,6 +396,8 @@ def _variances(layout: Layout, labels: dict[str, Any], level: float, method: str
     check_magnitude(layout.score)
     if len(layout.score) < 2 or np.ptp(layout.score) == 0.0:
         raise DesignError(f"{where}all scores are the same, so nothing varies that could be taken apart.")
+    if np.ptp(layout.score) < _LEAST:
+        raise DesignError(f"{where}scores differ by {np.ptp(layout.score):.2g} at most. Give them in another unit.")
     single = layout.one_at_a_time()
     if single is not None:
         return of_lines(single, layout.varied, level, method)

@@ -88,3 +88,11 @@ def test_arguments_outside_of_their_domain(options, words):
 def test_tables_that_cannot_be_compared(table, words):
     with pytest.raises(DataError, match=words):
         found(table)
+
+
+def test_a_threshold_is_one_of_improvements_and_times_are_numbers():
+    with pytest.raises(ArgumentError, match=r"alpha must be below 0.5"):
+        improvement_threshold(0.01, alpha=0.6)
+    dates = np.array(["2015-01-01", "2016-01-01"], dtype="datetime64[ns]")
+    with pytest.raises(DataError, match=r"'year' must hold finite numbers.*write dates as years"):
+        found({"year": dates, "accuracy": [0.9, 0.92]})
