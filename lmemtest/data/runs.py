@@ -641,11 +641,14 @@ def _check_rows(runs: Runs) -> int:
             keys = [] if runs.budget is None else [runs.budget]
             if not keys:
                 return int(by_run.n.sum())
+        # one sum alone: of two, Dask would keep the rows between them, and may send them to another worker
+        size = [nw.len().alias("rows")] if by_run is None else []
         gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
-        row = collected(runs.frame.select(nw.len().alias("rows"), *gaps)).rows()[0]
+        row = collected(runs.frame.select(*size, *gaps)).rows()[0]
     except nw.exceptions.ColumnNotFoundError:
         raise _unquotable([runs.algorithm, *keys]) from None
-    n_rows, counts = int(row[0]), [int(count or 0) for count in row[1:]]
+    n_rows = int(row[0] if by_run is None else by_run.n.sum())
+    counts = [int(count or 0) for count in row[-len(keys) :]]
     if not n_rows:
         raise DataError(_NO_ROWS)
     for key, count in zip(keys, counts, strict=True):
