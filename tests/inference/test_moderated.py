@@ -297,3 +297,11 @@ def test_an_offset_moves_the_means_and_leaves_their_moderated_differences():
     assert plain.adjust == offset.adjust == "stepdown"
     numbers = ["estimate", "se", "df", "p_value"]
     np.testing.assert_allclose(offset.table[numbers], plain.table[numbers], rtol=1e-6)
+
+
+def test_benchmarks_as_fixed_effects_or_random_ones_have_the_same_moderated_differences():
+    frame = table([0.4] * 4, shifts=[0.0, 0.9, 0.9, 2.0])
+    fixed = fitted(frame, "score ~ algorithm + benchmark").emmeans("algorithm", vcov="moderated").pairs()
+    random = fitted(frame, "score ~ algorithm + (1|benchmark)").emmeans("algorithm", vcov="moderated").pairs()
+    np.testing.assert_allclose(fixed.table["estimate"], random.table["estimate"], rtol=1e-6)
+    np.testing.assert_allclose(fixed.table["se"], random.table["se"], rtol=1e-4)

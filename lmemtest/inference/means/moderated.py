@@ -288,7 +288,7 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
         return fit
     home, _ = group_codes([frame[name] for name in cluster], len(fit.cells.n))
     kept, start = [], []  # the search begins at the variances that these terms have beside the others
-    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes])[:-1])
+    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))[:-1]
     for bar, term, theta in zip(parsed.bars, fit.design.random, thetas, strict=True):
         first = np.zeros(len(term.levels), dtype=np.intp)
         first[term.codes] = home
