@@ -119,6 +119,37 @@ def test_coverage_over_benchmarks_of_runs_that_are_not_paired(benchmarks, sd):
     rates_over_benchmarks(found(), truth, count, False, f"not paired, N={benchmarks} sd={sd}")
 
 
+@pytest.mark.parametrize(("n", "m"), [(10, 10), (30, 30), (50, 50), (20, 100), (100, 100)])
+@pytest.mark.parametrize(("p", "q"), [(0.5, 0.5), (0.95, 0.95), (0.95, 0.8), (0.99, 0.95)])
+def test_coverage_of_right_and_wrong_answers_that_are_not_paired(n, m, p, q):
+    rng, count = np.random.default_rng(5), 2000
+    numbers, times = np.unique(rng.binomial([n, m], [p, q], (count, 2)), axis=0, return_counts=True)
+    held = width = 0.0
+    for (ones, others), weight in zip(numbers, times / count, strict=True):
+        a, b = np.arange(n) < ones, np.arange(m) < others
+        low, high = UStatistic.of(a[:, None] * 1.0 - b).score_interval(0.95)
+        held += weight * (low <= 0.5 + 0.5 * (p - q) <= high)
+        width += weight * (high - low)
+    print(f"{n} and {m} answers, {p} and {q}: coverage {held:.3f}, width {width:.3f}")
+    assert held >= 0.925 - 0.015
+    if (n, m) == (100, 100) and p == 0.95:
+        assert width < 1.15 * 3.92 * np.sqrt(0.25 * (p * (1 - p) + q * (1 - q)) / n)
+
+
+@pytest.mark.parametrize(("benchmarks", "sd"), [(5, 0.0), (5, 0.1), (12, 0.1)])
+def test_coverage_over_benchmarks_of_answers_that_are_not_paired(benchmarks, sd):
+    count, rng = 300, np.random.default_rng(6)
+
+    def found():
+        for _ in range(count):
+            p = 0.7 + sd * rng.uniform(-1.7, 1.7, size=benchmarks)
+            sizes = rng.integers(8, 30, size=(benchmarks, 2))
+            answers = [(rng.random(n) < q, rng.random(m) < 0.6) for q, (n, m) in zip(p, sizes, strict=True)]
+            yield Duel(tuple(map(str, range(benchmarks))), [a[:, None] * 1.0 - b for a, b in answers], [])
+
+    rates_over_benchmarks(found(), 0.55, count, False, f"answers, N={benchmarks} sd={sd}")
+
+
 @pytest.mark.parametrize("better", [0, 4, 8])
 def test_no_more_benchmarks_are_counted_than_there_are(better):
     rng = np.random.default_rng(3)

@@ -19,6 +19,7 @@ from lmemtest.studies.outperforming.intervals import (
     UStatistic,
     draw_unpaired,
     exact_interval,
+    most_pairs,
     usual_interval,
     wilson,
 )
@@ -184,44 +185,77 @@ def _draw_runs(signs: list[Array], n_draws: int, rng: np.random.Generator) -> Ar
 
 
 def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
-    """Intercept of the mixed model of wins, with Wilson's interval of as many wins as its variance amounts to.
+    """Mean of the mixed model of wins, with Wilson's interval of as many wins as its variance amounts to.
 
     Student's interval of the intercept is symmetric, which the estimate of a probability is not unless it is one half.
     """
-    middle, variance, df = _benchmark_means(duel) if all(np.ptp(s) == 0.0 for s in duel.signs) else _intercept(duel)
-    df = min(df, len(duel.names) - 1.0)  # benchmarks are the sample, also where their variance is estimated as zero
+    df, most = len(duel.names) - 1.0, np.inf  # benchmarks are the sample, also where their variance is zero
+    if duel.signs[0].ndim == 2:
+        middle, variance = _of_benchmarks(duel.counts.estimate, _variances_within(duel.signs))
+        most = sum(most_pairs(s) for s in duel.signs)
+    elif all(np.ptp(s) == 0.0 for s in duel.signs):
+        middle, variance = _of_benchmarks(duel.counts.estimate, np.zeros(len(duel.names)))
+    else:
+        middle, variance, own_df = _intercept(duel)
+        df = min(df, own_df)
     own = middle * (1.0 - middle)
     if min(variance, own) <= tolerance([1.0]):
         return middle, np.nan, np.nan
-    low, high = wilson(middle, own / variance, float(t_quantile(0.5 * (1.0 - level), df)))
+    low, high = wilson(middle, min(own / variance, most), float(t_quantile(0.5 * (1.0 - level), df)))
     return middle, float(low), float(high)
 
 
-def _benchmark_means(duel: Duel) -> tuple[float, float, float]:
-    """Mean of the benchmarks' probabilities, its variance and degrees of freedom: nothing varies within them."""
-    each = duel.counts.estimate
-    return float(each.mean()), float(each.var(ddof=1)) / len(each), len(each) - 1.0
-
-
 def _intercept(duel: Duel) -> tuple[float, float, float]:
-    """Intercept of ``win ~ 1 + (1 | benchmark)``, its variance and degrees of freedom.
-
-    Of runs that are not paired every comparison shares its runs with others, so that both runs are random effects, too.
-    """
+    """Intercept of ``win ~ 1 + (1 | benchmark)`` of pairs, its variance and degrees of freedom."""
     import pandas as pd
 
-    columns: dict[str, list[Array]] = {"benchmark": [], "left": [], "right": []}
-    for i, s in enumerate(duel.signs):
-        at = np.indices(s.shape)
-        columns["benchmark"].append(np.full(s.size, i))
-        for name, own in zip(("left", "right"), at if s.ndim == 2 else (), strict=False):
-            columns[name].append(i * 1_000_000 + own.ravel())
-    table = pd.DataFrame({name: np.concatenate(parts) for name, parts in columns.items() if parts}).astype(str)
-    table["win"] = 0.5 + 0.5 * np.concatenate([np.ravel(s) for s in duel.signs])
-    # With one run of an algorithm on each benchmark, its effect is that of the benchmark or the error.
-    runs = [name for name in table.columns if len(duel.names) < table[name].nunique() < len(table)]
-    groups = ["benchmark", *(name for name in runs if name in ("left", "right"))]
-    fit = fit_lmm(f"win ~ 1{''.join(f' + (1 | {name})' for name in groups)}", table)
+    sizes = [s.size for s in duel.signs]
+    table = pd.DataFrame({"benchmark": np.repeat(np.arange(len(sizes)), sizes).astype(str)})
+    table["win"] = 0.5 + 0.5 * np.concatenate(duel.signs)
+    fit = fit_lmm("win ~ 1 + (1 | benchmark)", table)
     whole = np.eye(1)
     middle, variance, df = (float(np.ravel(f(whole))[0]) for f in (fit.estimate, fit.cov, fit.df))
     return middle, variance, df
+
+
+def _variances_within(signs: list[Array]) -> Array:
+    """Variance of each benchmark's share of wins where ``win ~ 1 + (1 | left) + (1 | right)`` on each of them.
+
+    All runs of one algorithm meet all of the other, so that the analysis of variance is one of balanced tables; its
+    mean squares are pooled over the benchmarks. A fit of the comparisons would have no residual where scores are 0 and
+    1: half the difference of two such scores is a sum of effects of runs.
+    """
+    n, m = np.array([s.shape for s in signs], dtype=float).T
+    squares = np.zeros(3)
+    for s in signs:
+        won = 0.5 + 0.5 * s
+        by_left, by_right = won.mean(axis=1, keepdims=True), won.mean(axis=0, keepdims=True)
+        parts = (by_left - won.mean(), by_right - won.mean(), won - by_left - by_right + won.mean())
+        squares += [float((part**2).sum()) for part in parts]
+    error = _ratio(squares[2], ((n - 1.0) * (m - 1.0)).sum())
+    # With one run of an algorithm everywhere, its variance is part of that of benchmarks.
+    left, right = (
+        max(_ratio(square - error * ((k - 1.0) / other).sum(), (k - 1.0).sum()), 0.0)
+        for square, k, other in ((squares[0], n, m), (squares[1], m, n))
+    )
+    return np.asarray(left / n + right / m + error / (n * m))
+
+
+def _ratio(total: float, df: float) -> float:
+    return float(total / df) if df > 0.0 else 0.0
+
+
+def _of_benchmarks(each: Array, within: Array) -> tuple[float, float]:
+    """Mean of the benchmarks' probabilities and its variance, where that within each of them is given.
+
+    The variance between benchmarks solves ``sum (each - mean)^2 / (between + within) = N - 1`` (Paule & Mandel 1982),
+    and each benchmark has the weight ``1 / (between + within)``.
+    """
+    low, high = 0.0, float(each.var(ddof=1))  # with the upper end the sum is N - 1 at most
+    for _ in range(60):
+        between = 0.5 * (low + high)
+        weight = 1.0 / np.maximum(between + within, 1e-300)
+        excess = weight @ (each - np.average(each, weights=weight)) ** 2 > len(each) - 1.0
+        low, high = (between, high) if excess else (low, between)
+    weight = 1.0 / np.maximum(high + within, 1e-300)
+    return float(np.average(each, weights=weight)), float(1.0 / weight.sum())

@@ -144,15 +144,31 @@ def wilson(estimate: ArrayLike, size: ArrayLike, quantile: float) -> tuple[Array
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
+def most_pairs(signs: Array) -> float:
+    """Independent pairs that the runs would be worth if both had one distribution, with the ties that were seen.
+
+    The variance is that of the Mann-Whitney statistic, ``(N + 1) / (12 n m)`` of N = n + m runs, less its share
+    ``sum (t^3 - t) / (N^3 - N)`` for groups of t tied runs; where all are tied there is none, and ties are
+    ignored. Ties within one algorithm that no run of the other shares are not seen in the signs.
+    """
+    n, m = signs.shape
+    tied = signs == 0.0
+    of_left, of_right = tied.sum(axis=1), tied.sum(axis=0)  # with how many of the other algorithm a run is tied
+    group_left = of_left + (tied * of_right).max(axis=1)
+    group_right = of_right + (tied * of_left[:, None]).max(axis=0)
+    groups = np.maximum(np.concatenate([group_left, group_right]), 1.0)
+    total = float(n + m)
+    free = 1.0 - float((groups**2 - 1.0).sum()) / (total**3 - total)
+    return 3.0 * n * m / ((total + 1.0) * (free if below(0.0, free) else 1.0))
+
+
 class UStatistic(NamedTuple):
     """Share of all pairs of runs that A wins, with DeLong's variance and Welch's degrees of freedom."""
 
     estimate: float
     variance: float
     df: float
-    most: (
-        float  # independent pairs that runs of one distribution would be worth: the variance is (n + m + 1) / (12 n m)
-    )
+    most: float  # of `most_pairs`
 
     @classmethod
     def of(cls, signs: Array) -> UStatistic:
@@ -163,7 +179,7 @@ class UStatistic(NamedTuple):
         variance, df = float(first + second), n + m - 2.0
         if variance > 0.0:
             df = variance**2 / (first**2 / (n - 1.0) + second**2 / (m - 1.0))
-        return cls(float(won.mean()), variance, float(df), 3.0 * n * m / (n + m + 1.0))
+        return cls(float(won.mean()), variance, float(df), most_pairs(signs))
 
     def score_interval(self, level: float) -> tuple[float, float]:
         """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.
@@ -177,7 +193,7 @@ class UStatistic(NamedTuple):
         return float(low), float(high)
 
     def logit_interval(self, level: float) -> tuple[float, float]:
-        """Both ends on the logit scale, as Perme and Manevski (2019) recommend; the score interval without variance."""
+        """Both ends on the logit scale; the score interval where the variance is zero, of which a logit has none."""
         if self.variance == 0.0:
             return self.score_interval(level)
         own = self.estimate * (1.0 - self.estimate)

@@ -30,7 +30,7 @@ FEW_BENCHMARKS = 5
 _INTERVALS = {
     "mixed": "score interval with the variance of the mixed model win ~ 1 + (1 | benchmark)",
     "percentile": "percentile interval, benchmarks drawn again and runs within them",
-    "score": "score interval of the only benchmark",
+    "score": "score interval of the only benchmark (exact where fewer than five runs are paired)",
 }
 
 
@@ -263,10 +263,12 @@ def _notes(
     notes = []
     fewest, most = int(table["n_benchmarks"].min()), len(blocks.names)
     if fewest < most:
-        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, 'benchmark')} only.")
+        alone = ", and the interval is of this benchmark by itself: it says nothing about others" * (fewest == 1)
+        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, 'benchmark')} only{alone}.")
     if paired and any(duel.incomplete for duel in duels):
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
-    if method == "mixed":
+    alike = [duel.alike and len(duel.names) > 1 for duel in duels]
+    if method == "mixed" and not all(alike):
         shared = "" if paired else " A run that is in several comparisons is a random effect as well."
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
@@ -277,11 +279,15 @@ def _notes(
             f"{counted(fewest, 'benchmark')} say little about others: intervals are wide, 0.6 to 0.9 with three "
             "in simulated studies, and percentile intervals are too short there."
         )
-    if any(duel.alike and len(duel.names) > 1 for duel in duels):
+    if any(alike):
         notes.append(
             "Where all pairs ended alike there is no variance: the interval is Clopper and Pearson's of as many wins "
-            "or ties as there are benchmarks."
+            "or ties as there are benchmarks, which can be wider than that of a pair with a few losses."
         )
+        if not below(0.5, (0.5 * alpha) ** (1.0 / most)):
+            notes.append(
+                f"With {counted(most, 'benchmark')} even winning all pairs on all of them is not significant by it."
+            )
     most_pairs = max(s.size for d in duels for s in d.signs)
     if paired and not at_most(0.5**most_pairs, 0.5 * alpha):
         notes.append(
@@ -289,7 +295,7 @@ def _notes(
             f"{0.5 * alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
             "(to_frame('replicability'))."
         )
-    if all(duel.binary for duel in duels):
+    if all(duel.binary for duel in duels) and not all(duel.alike and duel.counts.tie.any() for duel in duels):
         notes.append(
             "Scores are 0 and 1, so most pairs are tied and count half: the probability is (1 + difference of the "
             "shares) / 2. risk_difference is that difference, with limits 2 ci_low - 1 and 2 ci_high - 1."

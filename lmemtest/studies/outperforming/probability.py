@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
@@ -87,6 +88,7 @@ def probability_of_outperforming(
     References
     ----------
     Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3;
+    Paule & Mandel (1982), Consensus values and weighting factors, J. Res. Natl. Bur. Stand. 87;
     Perme & Manevski (2019), Confidence intervals for the Mann-Whitney test, Stat. Methods Med. Res. 28;
     Tango (1998), Equivalence test and confidence interval for the difference in proportions for the paired-sample
     design, Stat. Med. 17
@@ -103,10 +105,11 @@ def probability_of_outperforming(
     paired, n_draws = check_flag(paired, "paired"), check_positive_int(n_draws, "n_draws")
     if str(method) in ("percentile", "bca") and below((n_draws + 1) * 0.5 * alpha, 1.0):
         least = int(np.ceil(2.0 / alpha))
-        raise ArgumentError(
-            f"n_draws={n_draws:,} draws have no quantile with {0.5 * alpha:.3g} beyond it. Take n_draws={least:,} at "
-            "least, or a higher alpha."
+        more = in_words_of(
+            python=f"Take n_draws={least:,} at least, or a higher alpha.",
+            command_line="Take a higher --alpha, or leave --method out.",
         )
+        raise ArgumentError(f"{n_draws:,} draws have no quantile with {0.5 * alpha:.3g} beyond it. {more}")
     if isinstance(a, Runs):
         for name, value in (("b", b), ("direction", direction)):
             if value is not None:

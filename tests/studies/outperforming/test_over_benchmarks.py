@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scipy import stats
+from scipy import optimize, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.outperforming.duels import _of_benchmarks
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction, sign_test
 from lmemtest.studies.outperforming.sample_size import (
     adjusted_gamma,
@@ -68,6 +69,60 @@ def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statisti
     assert found.method == "mixed"
     assert row["estimate"] == pytest.approx(each.mean(), abs=1e-6)
     assert_solves_the_score_equation(row, each.var(ddof=1) / 5, 4)
+
+
+def test_runs_that_are_not_paired_have_the_variance_of_the_mixed_model_of_their_comparisons():
+    frame = table(benchmarks=6, seeds=9, spread=1.5, seed=2)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    both = frame[frame["algorithm"] == "A"].merge(frame[frame["algorithm"] == "B"], on="task")
+    both["win"] = (both["acc_x"] > both["acc_y"]).astype(float)
+    for side, name in (("seed_x", "left"), ("seed_y", "right")):
+        both[name] = both["task"] + "-" + both[side].astype(str)
+    model = lt.fit_lmm("win ~ 1 + (1 | task) + (1 | left) + (1 | right)", both)
+    assert min(model.theta) > 0.0  # where no variance is zero, REML of a balanced table is the analysis of variance
+    assert found["estimate"] == pytest.approx(model.estimate(np.eye(1))[0], abs=1e-9)
+    assert_solves_the_score_equation(found, model.cov(np.eye(1))[0, 0], 5)
+
+
+def test_right_and_wrong_answers_that_are_not_paired_have_the_variance_of_their_shares():
+    rng = np.random.default_rng(4)
+    frame = table(benchmarks=5, seeds=20)
+    p = np.where(frame["algorithm"] == "A", 0.8, 0.1 + 0.2 * frame["task"].str[1].astype(int))
+    frame["acc"] = rng.binomial(1, p).astype(float)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    shares = frame.pivot_table(index="task", columns="algorithm", values="acc")
+    each = 0.5 + 0.5 * (shares["A"] - shares["B"])
+    assert found["estimate"] == pytest.approx(each.mean())
+    assert found["risk_difference"] == pytest.approx((shares["A"] - shares["B"]).mean())
+    assert_solves_the_score_equation(found, each.var(ddof=1) / 5, 4)
+
+
+def test_benchmarks_of_unequal_precision_have_paule_and_mandels_weights():
+    each, within = np.array([0.3, 0.9, 0.6, 0.75]), np.array([0.001, 0.02, 0.0, 0.005])
+    middle, variance = _of_benchmarks(each, within)
+    between = 1.0 / variance  # of which the weights are known up to it: recover it from the weights' sum
+    root = optimize.brentq(lambda b: (1.0 / (b + within)).sum() - between, 1e-9, 1.0)
+    assert ((each - middle) ** 2 / (root + within)).sum() == pytest.approx(3.0)
+    assert middle == pytest.approx(np.average(each, weights=1.0 / (root + within)))
+    alike, small = _of_benchmarks(np.full(3, 0.6), np.array([0.01, 0.02, 0.04]))
+    assert (alike, small) == pytest.approx((0.6, 1.0 / 175.0))  # nothing between: 100 + 50 + 25
+
+
+def test_notes_say_what_the_interval_of_each_pair_is():
+    frame = table(benchmarks=5, seeds=3)
+    frame["acc"] = frame["algorithm"].map({"A": 2.0, "B": 1.0})
+    won = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    assert "even winning all pairs on all of them is not significant" in " ".join(won.notes)
+    assert "mixed model" not in " ".join(won.notes)
+    assert won.table["conclusion"].tolist() == ["not significant"]
+    more = pd.concat([frame, frame[frame["task"] == "t0"].assign(task="t5")])
+    assert "even winning" not in " ".join(lt.probability_of_outperforming(lt.Runs(more, **ROLES)).notes)
+    tied = lt.probability_of_outperforming(lt.Runs(frame.assign(acc=1.0), **ROLES))
+    assert "Scores are 0 and 1" not in " ".join(tied.notes)
+    mixed = table(algorithms="ABC")
+    mixed = mixed[(mixed["algorithm"] != "C") | (mixed["task"] == "t1")]
+    notes = " ".join(lt.probability_of_outperforming(lt.Runs(mixed, **ROLES)).notes)
+    assert "1 of 6 benchmarks only, and the interval is of this benchmark by itself" in notes
 
 
 def test_the_better_one_is_on_the_left_unless_the_sides_are_named():

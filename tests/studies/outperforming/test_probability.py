@@ -14,6 +14,7 @@ from lmemtest.studies.outperforming.intervals import (
     coverage,
     ends_of,
     exact_interval,
+    most_pairs,
     score_interval,
     tables,
 )
@@ -125,6 +126,19 @@ def test_samples_apart_are_worth_as_many_pairs_as_those_of_one_distribution():
     assert "is that of 5 pairs" in found.notes[0]
     near = lt.probability_of_outperforming([2.9, 5, 6, 7, 8], [1.0, 2, 3], paired=False)
     assert near.ci_low < found.ci_low  # one pair lost does not raise the limit
+
+
+def test_runs_of_one_distribution_are_worth_what_their_ties_leave():
+    a, b = np.repeat([0.0, 1.0, 2.0], [3, 5, 2]), np.repeat([0.0, 1.0, 2.0], [4, 2, 1])
+    test = stats.mannwhitneyu(a, b, method="asymptotic", use_continuity=False)
+    z = stats.norm.isf(test.pvalue / 2.0)
+    variance = ((test.statistic / 70.0 - 0.5) / z) ** 2
+    assert most_pairs(np.sign(a[:, None] - b)) == pytest.approx(0.25 / variance)
+    # two shares of ones: their pooled binomial variance
+    right, wrong = (np.repeat([1.0, 0.0], sizes) for sizes in ([45, 5], [40, 10]))
+    found = lt.probability_of_outperforming(right, wrong, paired=False)
+    sd = np.sqrt(0.25 * (0.85 * 0.15) * 2.0 / 50.0)
+    assert found.ci_high - found.ci_low == pytest.approx(2.0 * 1.98 * sd, rel=0.05)
 
 
 def test_of_right_and_wrong_answers_it_is_the_risk_difference():
