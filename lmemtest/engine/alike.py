@@ -34,7 +34,7 @@ def shared(stage: Stage) -> Stage:
     """The stage with one ``A`` where all its groups are alike."""
     if stage.block.q < 2 or not isinstance(stage.V, DenseCross) or not _same(stage.A):
         return stage
-    return replace(stage, A=stage.A[:1], copies=stage.block.q)
+    return replace(stage, A=stage.A.mean(axis=0, keepdims=True), copies=stage.block.q)
 
 
 def rotated(system: System) -> System:
@@ -47,15 +47,14 @@ def rotated(system: System) -> System:
 
 def _rotated(stage: Stage) -> Stage:
     V = stage.V.values
-    if stage.copies == 1 or len(V) == 1 or not _same(V[:, :, :-1]):
+    few = len(V) <= max(m.k for m in stage.block.members)  # no more groups than effects: nothing is gained
+    if stage.copies == 1 or few or not _same(V[:, :, :-1]):
         return stage
-    first = np.sqrt(len(V)) * V[:1]
-    mean = V[:, :, -1].mean(axis=0)
-    first[0, :, -1] = np.sqrt(len(V)) * mean
-    around = V[:, :, -1] - mean
+    mean = V.mean(axis=0)  # of V_X too: the first group's would differ from their sum by more than rounding
+    around = V[:, :, -1] - mean[:, -1]
     return replace(
         stage,
         block=replace(stage.block, q=1),
-        V=DenseCross(first),
+        V=DenseCross(np.sqrt(len(V)) * mean[None]),
         S=(around.T @ around)[None],
     )

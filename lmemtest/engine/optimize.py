@@ -41,6 +41,8 @@ _SNAP = 1e-3
 _SNAP_LOSS = 1e-6
 # Work of one evaluation up to which further starts are made (they then cost milliseconds).
 _CHEAP_FLOPS = 5e7
+# What the calls for one small matrix of a group cost beside its flops, in flops.
+_GROUP_FLOPS = 2.5e5
 _CLOSED = "solved in closed form"
 
 
@@ -249,7 +251,8 @@ def evaluation_cost(problem: Problem) -> float:
     """Rough flops of one evaluation."""
     system = problem.system
     m = len(system.B)
-    return float(system.t) ** 3 + sum(s.block.size * (m * m + s.block.K**2) for s in system.chain)
+    cost = float(system.t) ** 3 + sum(s.block.size * (m * m + s.block.K**2) for s in system.chain)
+    return cost + _GROUP_FLOPS * sum(len(s.A) for s in system.chain if s.block.K > 1)
 
 
 def optimise(

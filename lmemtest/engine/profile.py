@@ -259,7 +259,7 @@ class Constrained:
         if not all(np.isfinite(f).all() for f in factors):
             raise np.linalg.LinAlgError("not finite")
         strata = problem.strata
-        system = problem.system if strata is None else strata.combined(self._delta(phi))
+        system = problem.reduced.system if strata is None else strata.combined(self._delta(phi))
         done = sweep(system, th.block_factors(factors, system.blocks))
         p = system.p
         RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))

@@ -123,23 +123,41 @@ def beside_peers(repeats: int) -> None:
 # ---------------------------------------------------------------------- growth
 
 
-def nested(benchmarks: int, algorithms: int, seeds: int, *, k: int = 1, balanced: bool = False) -> Problem:
-    """The recommended model, with ``k`` effects per benchmark; a run in ten is missing unless it is balanced."""
+def nested(benchmarks: int, algorithms: int, seeds: int, *, balanced: bool = False) -> Problem:
+    """The recommended model; a run in ten is missing unless it is balanced."""
     rng = np.random.default_rng(1)
     a, b, s = (i.ravel() for i in np.indices((algorithms, benchmarks, seeds)))
     if not balanced:
         kept = np.flatnonzero(rng.random(len(a)) > 0.1)
         a, b, s = a[kept], b[kept], s[kept]
-    n, one = len(a), np.ones((len(a), 1))
-    basis = np.hstack([one, rng.normal(size=(n, k - 1))])
+    one = np.ones((len(a), 1))
     terms = [
-        RandomTerm(basis, b, benchmarks),
+        RandomTerm(one, b, benchmarks),
         RandomTerm(one, b * algorithms + a, benchmarks * algorithms),
         RandomTerm(one, b * seeds + s, benchmarks * seeds),
     ]
-    unit = np.ones(n)
-    y = rng.normal(size=n) + rng.normal(size=benchmarks)[b]
-    return build_problem(terms, np.eye(algorithms)[a], y, n=unit, weight=unit, ss=0 * unit, reml=True)
+    return problem_of(terms, np.eye(algorithms)[a], rng.normal(size=len(a)) + rng.normal(size=benchmarks)[b])
+
+
+def crossed(levels: int) -> Problem:
+    """Two crossed factors, ten cells per level."""
+    rng = np.random.default_rng(1)
+    n, one = 10 * levels, np.ones((10 * levels, 1))
+    terms = [RandomTerm(one, rng.integers(0, levels, n), levels) for _ in range(2)]
+    return problem_of(terms, one, rng.normal(size=n))
+
+
+def slopes(k: int) -> Problem:
+    """One factor of 500 groups with ``k`` correlated effects."""
+    rng = np.random.default_rng(1)
+    g = np.repeat(np.arange(500), 40)
+    basis = np.hstack([np.ones((len(g), 1)), rng.normal(size=(len(g), k - 1))])
+    return problem_of([RandomTerm(basis, g, 500)], np.ones((len(g), 1)), rng.normal(size=len(g)))
+
+
+def problem_of(terms: list[RandomTerm], X: np.ndarray, y: np.ndarray) -> Problem:
+    unit = np.ones(len(y))
+    return build_problem(terms, X, y, n=unit, weight=unit, ss=0 * unit, reml=True)
 
 
 def evaluation(problem: Problem, repeats: int = 5) -> tuple[float, float]:
@@ -166,14 +184,9 @@ def slope(sizes: list[int], values: list[float]) -> float:
 GROWTH: dict[str, tuple[list[int], Callable[[int], Problem]]] = {
     "benchmarks (10 algorithms, 10 seeds)": ([250, 500, 1_000, 2_000], lambda n: nested(n, 10, 10)),
     "benchmarks, balanced": ([250, 500, 1_000, 2_000], lambda n: nested(n, 10, 10, balanced=True)),
-    "columns of a benchmark (20 benchmarks; half algorithms, half seeds)": (
-        [50, 100, 200, 400],
-        lambda n: nested(20, n // 2, n // 2),
-    ),
-    "effects per benchmark, hence n (n + 1) / 2 parameters (200 benchmarks)": (
-        [2, 4, 8, 13],
-        lambda k: nested(200, 10, 10, k=k),
-    ),
+    "seeds of 20 benchmarks, 10 algorithms": ([50, 100, 200, 400], lambda n: nested(20, 10, n)),
+    "levels of each of two crossed factors": ([250, 500, 1_000, 2_000], crossed),
+    "correlated effects k of 500 groups": ([3, 6, 12, 24], slopes),
 }
 
 
