@@ -53,7 +53,16 @@ def plan_plot(plan: Plan, /, *, ax: Axes | None = None) -> Axes:
         part = table[(table["curve"] == name) & (table["standard_error"] > 0.0)]
         x = part["cost"].to_numpy(dtype=float)
         curves.append(
-            Curve.of(part, x, "standard_error", None, name=_NAMES.get(name, name), look=look, label="_standard_error")
+            Curve.of(
+                part,
+                x,
+                "standard_error",
+                None,
+                name=_NAMES.get(name, name),
+                look=look,
+                step=True,
+                label="_standard_error",
+            )
         )
     for name, (words, marker) in _POINTS.items():
         if name in rows.index and rows.loc[name, "standard_error"] > 0.0:

@@ -200,6 +200,11 @@ def test_curves_go_through_the_plans():
     assert list(dict.fromkeys(curves["curve"])) == ["best", "one tuning run", "ideal", "more seeds as now"]
     for name, rows in curves.groupby("curve"):
         assert (np.diff(rows["standard_error"]) <= 1e-12).all(), name
+    steps = {name: rows.set_index("cost")["standard_error"] for name, rows in curves.groupby("curve")}
+    for name, other in steps.items():
+        least = steps["best"].reindex(steps["best"].index.union(other.index)).ffill()[other.index]
+        assert (least <= other * (1 + 1e-12)).all(), name
+    assert steps["best"][53.0] == approx(math.sqrt(0.16 + 0.9 / 3))  # the first splits, one by one
     last = {name: rows.iloc[-1] for name, rows in curves.groupby("curve")}
     assert last["best"]["standard_error"] == approx(row(plan(ONE, trials=50, budget=530))["standard_error"])
     assert last["ideal"]["standard_error"] == approx(math.sqrt((0.16 + 0.81 + 0.09) / 10))

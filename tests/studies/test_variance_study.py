@@ -382,12 +382,11 @@ def test_a_ratio_without_an_upper_end_is_so_or_more():
 
 
 def test_components_say_where_sources_without_a_number_are():
-    data, init, order = (x.ravel() for x in np.meshgrid(range(4), range(5), range(3), indexing="ij"))
+    data, init = np.repeat(range(4), 5), np.tile(range(5), 4)
     draw = np.random.default_rng(3)
-    table = pd.DataFrame({"data": data, "init": init, "order": order, "tuning": init, "dropout": range(60)})
-    table["acc"] = draw.normal(size=4)[data] + draw.normal(size=5)[init] + draw.normal(size=3)[order]
-    table["acc"] += draw.normal(size=60)
-    study = lt.variance_study(table, score="acc", sources=[*SOURCES, "tuning", "dropout"])
+    table = pd.DataFrame({"data": data, "init": init, "tuning": init, "dropout": range(20)})
+    table["acc"] = draw.normal(size=4)[data] + draw.normal(size=5)[init] + draw.normal(size=20)
+    study = lt.variance_study(table, score="acc", sources=list(table.columns[:4]))
     assert study.sentences()[0].startswith("Of the parts with a number the largest is ")
     assert "dropout changed with every training: the variance is in the residual." in study.notes
     found = study.components()
@@ -405,6 +404,11 @@ def test_scores_that_hardly_differ_are_refused_and_extreme_levels_have_intervals
         studied(one_at_a_time().assign(acc=lambda t: 1e-150 * t["acc"]))
     few = SampleVariance.of([np.array([1.0, 2.0, 4.0, 5.0, 8.0])], 1 - 1e-9)
     assert 0.0 < few.low < few.value < few.high < np.inf
+
+
+def test_names_that_results_join_are_refused():
+    with pytest.raises(ArgumentError, match="' with ' joins names of sources in the results"):
+        lt.variance_study({"a with b": [0, 1], "acc": [0.1, 0.2]}, score="acc", sources=["a with b"])
 
 
 def test_equal_scores_have_no_noise_to_compare():

@@ -31,7 +31,7 @@ from lmemtest.inference.power.stages import (
 from lmemtest.words import format_number, joined, percent
 
 BEST, CURRENT, SAME_COST, IDEAL = "best", "current", "best for the cost of current", "ideal"
-_POINTS = 41  # of a curve over the budget
+_POINTS, _FIRST = 61, 10  # of a curve over the budget: in equal ratios, and with one more training each
 _OFF = (0.5, 2.0)  # factors by which standard deviations may be wrong
 
 
@@ -139,19 +139,17 @@ class Plan(Result):
         Returns
         -------
         pandas.DataFrame
-            ``curve``, ``cost`` (that is spent), ``standard_error``: "best"; "one tuning run" (on each benchmark) and
-            "ideal" (every training tuned by itself) if tuning is a stage; "more ... as now" with more units of the
-            finest stage than in the current design, if there is one.
+            ``curve``, ``cost`` (that may be spent), ``standard_error`` (up to the next cost). Curves: "best"; "one
+            tuning run" (on each benchmark) and "ideal" (every training tuned by itself) if tuning is a stage; "more ... as
+            now" with more units of the finest stage than in the current design, if there is one.
         """
         least = float(self.stages.cost_of(self.stages.low))
         shown = self.table["allocation"].isin([BEST, CURRENT])
         highest = 10.0 * float(self.table.loc[shown, "cost"].max())
         budgets = np.geomspace(least, max(highest, 10.0 * least), _POINTS)
-        rows = [
-            (name, cost, error)
-            for name, stages in self._lines()
-            for cost, error in dict.fromkeys(_along(stages, budgets))
-        ]
+        budgets = np.union1d(budgets, least + self.stages.cost[-1] * np.arange(_FIRST))
+        # all at the same budgets, so that the best is nowhere above another one
+        rows = [(name, cost, error) for name, stages in self._lines() for cost, error in _along(stages, budgets)]
         return pd.DataFrame(rows, columns=["curve", "cost", "standard_error"])
 
     def _lines(self) -> Iterator[tuple[str, Stages]]:
@@ -279,9 +277,9 @@ def _plural(name: str) -> str:
 
 
 def _along(stages: Stages, budgets: Array) -> Iterator[tuple[float, float]]:
-    """Cost and standard error of the best allocations for some budgets."""
+    """Budgets, as far as they buy anything, and standard errors of the best allocations."""
     for budget in budgets:
         found = search(stages, cost=float(budget))
         if found is not None:
             n = np.array(found, dtype=float)
-            yield float(stages.cost_of(n)), math.sqrt(float(stages.variance_of(n)))
+            yield float(budget), math.sqrt(float(stages.variance_of(n)))

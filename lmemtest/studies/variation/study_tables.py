@@ -41,7 +41,11 @@ def columns_of(
             f"score, sources, algorithm and benchmark must be different columns, got {listed(map(repr, twice))} twice."
         )
     for name in names:
-        if name in (NOISE, RESIDUAL, "score", N_TEST, ALL, *ROLES) or ":" in name or TOGETHER in name:
+        if signs := [sign for sign in (":", TOGETHER) if sign in name]:
+            raise ArgumentError(
+                f"sources has {name!r}, and {signs[0]!r} joins names of sources in the results. Rename the column."
+            )
+        if name in (NOISE, RESIDUAL, "score", N_TEST, ALL, *ROLES):
             raise ArgumentError(
                 f"sources has {name!r}, a name that the table of results uses itself. Rename the column."
             )
