@@ -139,9 +139,9 @@ class Plan(Result):
         Returns
         -------
         pandas.DataFrame
-            ``curve``, ``cost`` (that may be spent), ``standard_error`` (up to the next cost). Curves: "best"; "one
-            tuning run" (on each benchmark) and "ideal" (every training tuned by itself) if tuning is a stage; "more ... as
-            now" with more units of the finest stage than in the current design, if there is one.
+            ``curve``, ``cost`` (that may be spent), ``standard_error`` (up to the next cost). The curves: "best"; "one
+            tuning run" (on each benchmark) and "ideal" (every training tuned by itself) if tuning is a stage; "more
+            ... as now" with more units of the finest stage than in the current design, if there is one.
         """
         least = float(self.stages.cost_of(self.stages.low))
         shown = self.table["allocation"].isin([BEST, CURRENT])
@@ -187,7 +187,7 @@ class Plan(Result):
         ]
         limit = "standard error" if self.budget is not None else "cost"
         bound = () if math.isnan(self.bound) else (
-            f"All allocations are covered: even fractions of units have a {limit} of {format_number(self.bound)}.",
+            f"Bound that no allocation can beat, with fractions of units: a {limit} of {format_number(self.bound)}.",
         )  # fmt: skip
         return (
             "n_x: units of stage x for each unit of the stage before it; share_x: of the variance of the mean.",
