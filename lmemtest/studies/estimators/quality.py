@@ -23,7 +23,7 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order, written
 from lmemtest._validate import check_fraction, check_magnitude, check_positive_int
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.inference.power.components import VarianceComponents
+from lmemtest.inference.power.components import TOGETHER, VarianceComponents
 from lmemtest.studies.estimators.estimators import TUNING, randomized_of
 from lmemtest.studies.estimators.moments import Moments
 from lmemtest.words import counted, format_number, joined
@@ -183,6 +183,11 @@ def quality_from_components(
     k = check_positive_int(k, "k", maximum=1_000_000)
     factors = {source: frozenset(source.split(":")) for source in values}
     names = tuple(dict.fromkeys(part for source in values for part in source.split(":")))
+    if both := [name for name in names if TOGETHER in name and TUNING in name.split(TOGETHER)]:
+        raise ArgumentError(
+            f"variances has one number for {both[0]!r}, and estimators differ by whether tuning alone is fixed. Vary "
+            "them apart, or give each a variance."
+        )
     learning = tuple(name for name in names if name not in (TUNING, RESIDUAL))
     total = sum(values.values())
     tuned = TUNING in names

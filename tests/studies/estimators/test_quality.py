@@ -167,6 +167,11 @@ def test_ends_of_the_range_of_the_correlation():
             r"variances\['data'\] must be .* got -1",
         ),
         (lambda: quality_from_components({"data": "x"}), ArgumentError, "got 'x'"),
+        (
+            lambda: quality_from_components({"init with tuning": 1.0}),
+            ArgumentError,
+            "variances has one number for 'init with tuning'",
+        ),
         (lambda: quality_from_components({"data": 0.0}), ArgumentError, "must hold a variance above 0"),
         (lambda: quality_from_components([1.0]), ArgumentError, "variances must map names of sources"),
         (lambda: quality_from_components({"data": 1.0}, randomize="data"), ArgumentError, "must be a list of subsets"),
