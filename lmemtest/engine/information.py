@@ -189,7 +189,7 @@ def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, A
         flat = u.reshape(-1, n)
         W += flat.T @ left_multiply(P, left_multiply(step.A, u)).reshape(-1, n)
         d_r2 -= z.ravel() @ flat
-        fixed += PV[:, :, :p].reshape(-1, p).T @ flat
+        fixed += PV[:, :, :p].reshape(len(flat), p).T @ flat
     half = solve_lower(at.RX, fixed)
     W -= half.T @ half
     if any(stage.S is not None for stage in at.system.chain):
