@@ -772,7 +772,12 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
             "error: --sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.",
         ),
         (["--sd", "tuning", "--budget", "60"], "'tuning' is not NAME=NUMBER, such as data=3."),
-        ([*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"], "Did you mean 'data'?"),
+        (
+            [*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"],
+            "error: --at-most names 'date', which is no stage.",
+        ),
+        ([*SDS, "--trials", "5"], "plan takes one of --budget, --target and --effect (or --current, to plan for its"),
+        ([*SDS, "--trials", "5", "--budget", "1"], "error: --budget is 1, and the smallest design, 1 tuning run x 1"),
         ([*SDS, "--sd", "data=0.3", "--trials", "5", "--budget", "9"], "'data' has two numbers."),
         (["study.csv", *SDS, "--trials", "5", "--budget", "60"], "given by --sd or estimated from a table, not both."),
         (["study.csv", "--source", "data", "--budget", "9"], "error: --score must be given, the column of the scores."),

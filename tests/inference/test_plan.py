@@ -221,7 +221,7 @@ def test_curves_go_through_the_plans():
         (ONE, {"trials": 5, "budget": 1, "target": 1}, "got budget and target"),
         (ONE, {"budget": 100}, "trials must be given: how many trainings a tuning run takes"),
         (ONE, {"budget": 30, "trials": 50}, "the smallest design, 1 tuning run x 1 split x 1 seed, costs 51"),
-        (ONE, {"budget": math.inf, "trials": 50}, "budget must be finite unless every stage has a limit"),
+        (ONE, {"budget": math.inf, "trials": 50}, "budget must be finite unless at_most or fixed limits every stage"),
         (ONE, {"target": 0.3, "trials": 5, "at_most": {"tuning": 1}},
          "target 0.3 is out of reach: with 1 tuning run no design has a standard error below 0.4000"),
         (ONE, {"target": 1e-5, "trials": 5}, "more than 1,000,000 units of a stage"),

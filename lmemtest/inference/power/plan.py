@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import named
 from lmemtest._rounding import at_most as no_more
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
@@ -153,8 +154,8 @@ def plan(
     given = [name for name, value in (("budget", budget), ("target", target), ("effect", effect)) if value is not None]
     if len(given) > 1 or not (given or now):
         raise ArgumentError(
-            f"plan takes one of budget, target and effect (or current, to plan for its cost), got "
-            f"{joined(given) if given else 'none'}."
+            f"plan takes one of {joined(map(named, ('budget', 'target', 'effect')))} (or {named('current')}, to plan "
+            f"for its cost), got {joined(map(named, given)) if given else 'none'}."
         )
     check_choice(adjust, "adjust", POWER_ADJUSTMENTS)
     power, alpha = check_fraction(power, "power"), check_fraction(alpha, "alpha")
@@ -280,8 +281,9 @@ def _for_effect(stages: Stages, names: tuple[str, ...], test: _Test, effect: flo
     """
     if test.n_algorithms == 1 or names[0] != BENCHMARK:
         raise ArgumentError(
-            "effect is of a test over benchmarks: give n_algorithms=2 and components with an interaction_sd, so that "
-            f"'benchmark' is the first stage, or give target, a standard error. Stages: {joined(names)}."
+            f"{named('effect')} is of a test over benchmarks: give {named('n_algorithms')}=2 and components with an "
+            f"interaction_sd, so that 'benchmark' is the first stage, or give {named('target')}, a standard error. "
+            f"Stages: {joined(names)}."
         )
     if not below(test.alpha, power):
         raise ArgumentError(f"power must be above alpha = {test.alpha:g}, got {power:g}.")
@@ -320,12 +322,14 @@ def _affordable(stages: Stages, names: tuple[str, ...], budget: float) -> float:
     least = float(stages.cost_of(stages.low))
     if not no_more(least, budget):
         raise ArgumentError(
-            f"budget is {amount(budget)}, and the smallest design, {in_words(names, stages.low)}, costs "
+            f"{named('budget')} is {amount(budget)}, and the smallest design, {in_words(names, stages.low)}, costs "
             f"{amount(least)}. Give at least that."
         )
     most = float(stages.cost_of(stages.high)) if np.isfinite(stages.high).all() else math.inf
     if math.isinf(min(budget, most)):
-        raise ArgumentError("budget must be finite unless every stage has a limit in at_most or fixed.")
+        raise ArgumentError(
+            f"{named('budget')} must be finite unless {named('at_most')} or {named('fixed')} limits every stage."
+        )
     return min(budget, most)
 
 
@@ -378,4 +382,4 @@ def _positive(value: Any, name: str) -> float:
     number = isinstance(value, numbers.Real) and not isinstance(value, bool)
     if number and float(value) > 0.0 and (name == "budget" or math.isfinite(float(value))):
         return float(value)
-    raise ArgumentError(f"{name} must be a number above 0, got {value!r}.")
+    raise ArgumentError(f"{named(name)} must be a number above 0, got {value!r}.")

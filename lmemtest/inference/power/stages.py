@@ -162,7 +162,8 @@ def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: st
     for name in given:
         if name not in names:
             raise ArgumentError(
-                f"{argument} names {name!r}, which is no stage. Stages: {listed(names)}.{suggest(str(name), names)}"
+                f"{named(argument)} names {name!r}, which is no stage. Stages: {listed(names)}."
+                f"{suggest(str(name), names)}"
             )
 
 
@@ -173,7 +174,9 @@ def stage_counts(given: Any, names: tuple[str, ...], argument: str) -> dict[str,
     if not isinstance(given, Mapping):
         raise ArgumentError(f"{argument} must map stages to numbers, such as {{{names[0]!r}: 1}}, got {given!r}.")
     _check_stages(given, names, argument)
-    return {name: check_positive_int(n, f"{argument}[{name!r}]", maximum=MOST_UNITS) for name, n in given.items()}
+    return {
+        name: check_positive_int(n, f"{named(argument)}[{name!r}]", maximum=MOST_UNITS) for name, n in given.items()
+    }
 
 
 def checked_shared(shared: Any, parts: Parts) -> dict[str, float]:
@@ -182,10 +185,14 @@ def checked_shared(shared: Any, parts: Parts) -> dict[str, float]:
         raise ArgumentError(f"shared must list sources, or map them to correlations, got {shared!r}.")
     given = dict(shared) if isinstance(shared, Mapping) else dict.fromkeys(check_names(shared, "shared"), 1.0)
     if given and parts.n_algorithms == 1:
-        raise ArgumentError("shared is for differences: what two algorithms share cancels. Give n_algorithms=2.")
+        raise ArgumentError(
+            f"{named('shared')} is for differences: what two algorithms share cancels. Give {named('n_algorithms')}=2."
+        )
     for name, value in given.items():
         if name not in parts.named:
-            raise ArgumentError(f"shared names {name!r}, which is no source. Sources: {listed(parts.named)}.")
+            raise ArgumentError(
+                f"{named('shared')} names {name!r}, which is no source. Sources: {listed(parts.named)}."
+            )
         number = isinstance(value, numbers.Real) and not isinstance(value, bool)
         if not number or not 0.0 <= float(value) <= 1.0:
             raise ArgumentError(f"shared[{name!r}] must be a correlation between 0 and 1, got {value!r}.")
