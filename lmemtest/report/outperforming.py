@@ -27,10 +27,7 @@ TITLE = "Probability of outperforming"
 GAMMA = 0.75  # Bouthillier et al. (2021)
 MOST_SAID = 6  # sentences in front of everything
 MOST_PAIRS = 40  # rows of a figure that are still read
-OTHERS, UNPAIRED_OTHERS = (
-    12,
-    4,
-)  # algorithms compared with the best one: those that come next; all runs with all take time
+OTHERS = 12  # algorithms compared with the best one: those that come next
 NAMES = 12  # in a sentence
 WHY = (
     "Both can be true: a mean weighs each difference by its size, this probability counts each comparison of two runs "
@@ -81,7 +78,10 @@ def _figure(found: OutperformingOverBenchmarks, said: str) -> tuple[Block, ...]:
 
 
 def outperforming_section(analysis: Analysis) -> Section | None:
-    """How often a run of the best algorithm is better than one of the next; None where runs cannot be compared."""
+    """How often a run of the best algorithm is better than one of the next, or why runs cannot be compared.
+
+    None where the means are not compared either.
+    """
     if analysis.incomparable or len(analysis.comparable) < 2:
         return None
     best, *rest = analysis.comparable
@@ -89,8 +89,8 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     others = [name for name in rest if (best, name) not in apart]
     try:
         found, why = _compared(analysis, best, others)
-    except LmemtestError:  # no run that another could be compared with; the report stands without
-        return None
+    except LmemtestError as error:
+        return Section("outperforming", TITLE, (paragraph(f"Single runs are not compared: {error}"),))
     shown = found.table.set_index("right")
     count = len(analysis.separation.levels)
     all_others = len(shown) == count - 1
@@ -126,7 +126,7 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Outperf
         return compare((best, *others[:OTHERS]), paired=True), ""
     except DesignError:
         why = "No seeds pair the runs of different algorithms, so all runs are compared with all."
-        return compare((best, *others[:UNPAIRED_OTHERS]), paired=False), why
+        return compare((best, *others[:OTHERS]), paired=False), why
 
 
 def _conclusions(best: str, shown: pd.DataFrame) -> str:

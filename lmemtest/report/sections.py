@@ -31,6 +31,7 @@ from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
 from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.ranking import rankings_section
+from lmemtest.report.study_size import study_size_section
 from lmemtest.studies.variation.model_components import components_frame
 from lmemtest.words import MISSING, counted, format_level, format_number, joined, sentence
 
@@ -73,6 +74,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("drawing the benchmarks", _benchmarks),
         ("drawing the tuning curves", curves_section),
         ("describing the variation", _variation),
+        ("describing the size of the study", study_size_section),
         ("writing it up", methods.diagnostics_section),
         ("writing it up", methods.methods_section),
         ("writing it up", methods.limitations_section),

@@ -80,6 +80,14 @@ def test_the_next_ones_are_compared_and_those_without_a_common_benchmark_are_not
     assert "each of the next 12 of 15 algorithms" in said(section, 0)
 
 
+def test_a_section_says_why_single_runs_are_not_compared():
+    table = runs({"A": np.full(6, 1.0), "B": np.zeros(6)}).to_frame()
+    table["size"] = table["seed"] % 2
+    section = section_of(lt.Runs(table.drop(columns="seed"), **{**ROLES, "seed": None}, metafeatures=["size"]))
+    assert said(section, 0).startswith("Single runs are not compared: benchmarks have several instances")
+    assert len(section.blocks) == 1
+
+
 def test_right_or_wrong_answers_have_their_risk_difference_beside():
     table = runs({"A": np.full(6, 1.2), "B": np.zeros(6)}, noise=1.0).to_frame()
     table["acc"] = (table["acc"] > 0.5).astype(float)

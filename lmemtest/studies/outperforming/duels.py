@@ -89,10 +89,11 @@ def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
         raise DesignError(f"{names[0]} and {names[1]} have no {what}, so none of their runs can be compared. "
                           f"Bring such runs{instead}.")  # fmt: skip
     if not paired and max(len(parts) for parts in found.values()) > 1:
-        instead = in_words_of(python="take paired=True", command_line="leave --unpaired out")
+        instead = in_words_of(python="(paired=True)", command_line="(without --unpaired)")
         raise DesignError(
             "benchmarks have several instances (levels of metafeatures within them), and runs that are not paired "
-            f"cannot be compared across these. Filter the runs to one instance per benchmark, or {instead}."
+            "cannot be compared across these. Filter the runs to one instance per benchmark, or pair them by seed "
+            f"{instead}."
         )
     samples = [
         (np.concatenate([p[0] for p in found[b]]), np.concatenate([p[1] for p in found[b]])) for b in sorted(found)

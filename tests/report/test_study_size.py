@@ -1,0 +1,62 @@
+"""The section of a report on what a study of its size could find: against the analysis itself and `power`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.report.document import plain
+from lmemtest.report.study_size import study_size_section
+
+ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
+
+
+def analysis(benchmarks: int = 8, seeds: int = 5, gap: float = 0.0, **options: object) -> lt.Analysis:
+    rng = np.random.default_rng(4)
+    own = rng.normal(0.0, 0.5, size=(benchmarks, 3))
+    rows = [
+        (tool, f"t{t}", s, gap * i + own[t, i] + rng.normal())
+        for i, tool in enumerate("ABC")
+        for t in range(benchmarks)
+        for s in range(seeds)
+    ]
+    return lt.analyze(lt.Runs(pd.DataFrame(rows, columns=["tool", "task", "seed", "acc"]), **ROLES), **options)
+
+
+def test_a_balanced_study_of_the_same_size_has_the_error_of_the_analysis_and_the_power_asked_for():
+    found = analysis()
+    section = study_size_section(found)
+    frame = section.blocks[1].table.frame
+    assert frame[["benchmarks", "runs"]].to_numpy().tolist() == [[8, 5], [16, 5], [8, 10]]
+    se = frame["SE of a difference"]
+    assert se[0] == pytest.approx(np.sqrt(found.fit.cov(np.array([[0.0, 1.0, 0.0]]))[0, 0]), rel=1e-5)
+    assert se[1] == pytest.approx(se[0] / np.sqrt(2.0))
+    smallest = float(frame["smallest difference"].iat[0])
+    plan = {"n_benchmarks": 8, "n_seeds": 5, "alpha": found.alpha, "method": "closed_form"}
+    assert lt.power(found.fit, effect=smallest, **plan).table["exact"].iat[0] == pytest.approx(0.8, abs=1e-6)
+    text = plain(section.blocks[0].parts)
+    assert text.startswith("3 of the 3 differences between algorithms are not significant.")
+    assert "(8 benchmarks with 5 runs of each algorithm)" in text
+    assert "What was observed is not the true difference" in text
+
+
+def test_it_is_about_what_is_open_and_what_the_model_tells():
+    assert study_size_section(analysis(gap=9.0)) is None  # all are significant
+    assert study_size_section(analysis(benchmarks=1)) is None  # nothing is known of other benchmarks
+    some = analysis(benchmarks=20, gap=9.0).runs.to_frame()
+    some.loc[some["tool"] == "B", "acc"] -= 9.0  # like A
+    text = plain(study_size_section(lt.analyze(lt.Runs(some, **ROLES))).blocks[0].parts)
+    assert text.startswith("1 of the 3 differences between algorithms is not significant.")
+    uneven = some.drop(some.index[[0, 7, 30]])
+    assert "with about 5 runs" in plain(study_size_section(lt.analyze(lt.Runs(uneven, **ROLES))).blocks[0].parts)
+
+
+def test_seeds_that_are_a_sample_are_planned_anew_and_a_note_says_so():
+    rng = np.random.default_rng(1)
+    table = analysis(benchmarks=6).runs.to_frame()
+    shared = dict(zip([(a, s) for a in "ABC" for s in range(5)], rng.normal(scale=2.0, size=15), strict=True))
+    table["acc"] += [shared[pair] for pair in zip(table["tool"], table["seed"], strict=True)]
+    section = study_size_section(lt.analyze(lt.Runs(table, **ROLES, seed_shared=True)))
+    assert "planned study has seeds of its own" in " ".join(section.blocks[1].table.notes)
