@@ -411,6 +411,13 @@ def test_names_that_results_join_are_refused():
         lt.variance_study({"a with b": [0, 1], "acc": [0.1, 0.2]}, score="acc", sources=["a with b"])
 
 
+def test_p_values_that_are_adjusted_say_so():
+    table = one_at_a_time()
+    two = pd.concat([table.assign(alg="a"), table.assign(alg="b")])
+    assert "(p = " in studied(table).sentences()[-1]
+    assert "(Holm-adjusted p = " in studied(two, algorithm="alg").sentences()[-1]
+
+
 def test_equal_scores_have_no_noise_to_compare():
     found = binomial_noise({"a": [0.9, 0.9, 0.9], "b": [0.8, 0.9, 0.7]}, 100)
     assert found.sentences()[0] == "a: all scores are equal, and nothing is said of their noise."

@@ -254,6 +254,7 @@ class VarianceStudy(Result):
 
     def _of_sum(self, key: Mapping[Any, Any]) -> tuple[str, ...]:
         texts, alpha = [], 1.0 - self.level
+        holm = "Holm-adjusted " if int(self.at_once["p_value"].notna().sum()) > 1 else ""
         for row in self._rows(self.at_once, key).to_dict("records"):
             if np.isnan(row["p_value"]):
                 continue
@@ -263,7 +264,7 @@ class VarianceStudy(Result):
             text = (
                 f"with new {row['sources']} at once the variance is {written(row['ratio'], '.2f')} times "
                 f"the sum of theirs ({written(row['ratio_low'], '.2f')} to {written(row['ratio_high'], '.2f')}), "
-                f"{how} than the sum ({p_text(row['p_value'])}){close}."
+                f"{how} than the sum ({holm}{p_text(row['p_value'])}){close}."
             )
             texts.append(_said(where_of(key), text))
         return tuple(texts)
