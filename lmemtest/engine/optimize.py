@@ -26,10 +26,11 @@ from lmemtest.engine.cross import Array
 from lmemtest.engine.information import average_information
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.start import moment_start
+from lmemtest.engine.sweep import LARGE
 
-# A Newton step that promises less than this has converged: what is left is 1e-6 of a standard error. Where an
+# A Newton step that promises less than this has converged: what is left is 1e-7 of a standard error. Where an
 # evaluation is expensive 3e-5 has to do, which the last step lowers further.
-_DECREMENT, _DECREMENT_EXPENSIVE = 1e-12, 1e-9
+_DECREMENT, _DECREMENT_EXPENSIVE = 1e-14, 1e-9
 # Enough to see which of several starts is best; that one is then polished.
 _COARSE = 1e-6
 # Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
@@ -170,7 +171,8 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
         if slow >= _SLOW:
             learned = symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
         before = promised
-        if promised < 10 * noise and _length(there.g) > 0.5 * _length(here.g):
+        if promised < 10 * noise and _length(there.g) > 0.9 * _length(here.g):
+            here = min(here, there, key=lambda point: _length(point.g))
             break  # below rounding, and the gradient no longer shrinks
         here = there
     return here, max(2.0 * promised, 0.0)
@@ -252,7 +254,7 @@ def evaluation_cost(problem: Problem) -> float:
     system = problem.system
     m = len(system.B)
     cost = float(system.t) ** 3 + sum(s.block.size * (m * m + s.block.K**2) for s in system.chain)
-    return cost + _GROUP_FLOPS * sum(len(s.A) for s in system.chain if s.block.K > 1)
+    return cost + _GROUP_FLOPS * sum(len(s.A) for s in system.chain if s.block.K >= LARGE)
 
 
 def optimise(

@@ -32,7 +32,7 @@ from lmemtest.engine.triangular import inverse_lower, solve_lower, solve_spd
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
 _WELL_CONDITIONED = 1e-3
 # Columns of a group from which a call per group of the triangular inverse pays.
-_LARGE = 8
+LARGE = 8
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def _half(A: Array, L: Array) -> tuple[Array, float]:
     M.reshape(len(A), K * K)[:, :: K + 1] += 1.0
     C = np.linalg.cholesky(M)
     logdet = 2.0 * float(np.log(np.diagonal(C, axis1=1, axis2=2)).sum())
-    if K < _LARGE:
+    if K < LARGE:
         return np.linalg.solve(C, np.broadcast_to(L.T, A.shape)), logdet
     inverse = inverse_lower(C)
     return inverse * d if diagonal else inverse @ L.T, logdet
