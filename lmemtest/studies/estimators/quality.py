@@ -262,7 +262,8 @@ def quality_from_scores(
     """
     level = check_fraction(level, "level")
     if not isinstance(scores, Mapping) or not scores:
-        raise ArgumentError(f"scores must map names of estimators to tables of scores, got {type(scores).__name__}.")
+        got = "an empty mapping" if isinstance(scores, Mapping) else type(scores).__name__
+        raise ArgumentError(f"scores must map names of estimators to tables of scores, got {got}.")
     if IDEAL in scores:
         raise ArgumentError(f"scores has {IDEAL!r}, whose scores are independent: give them as ideal.")
     moments, numbers, total = {}, {}, None
@@ -368,9 +369,10 @@ def _finite(scores: Any, name: str, ndim: int) -> Array:
         got = f"shape {values.shape}" if values.size else "rows of different lengths, or no numbers"
         raise DataError(f"{name} must be {what}, got {got}.")
     if not np.isfinite(values).all():
+        bad = int((~np.isfinite(values)).sum())
         raise DataError(
-            f"{name} has {counted(int((~np.isfinite(values)).sum()), 'score')} that are missing or not finite. Run "
-            "these again, or leave out their realisations."
+            f"{name} has {counted(bad, 'score')} that {'is' if bad == 1 else 'are'} missing or not finite. Run again "
+            "what gave them, or leave out their realisations."
         )
     check_magnitude(values)
     if np.ptp(values) == 0.0:

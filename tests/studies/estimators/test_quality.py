@@ -178,6 +178,8 @@ def test_ends_of_the_range_of_the_correlation():
         (lambda: quality_from_components({"data": 1.0}, randomize=["init"]), ArgumentError, "got 'init'"),
         (lambda: quality_from_components({"data": 1.0}, k=0), ArgumentError, "k must be a whole number"),
         (lambda: quality_from_scores([[1, 2]]), ArgumentError, "scores must map names of estimators"),
+        (lambda: quality_from_scores({}), ArgumentError, "got an empty mapping"),
+        (lambda: quality_from_scores({"a": [[1, np.nan], [2, 3]]}), DataError, "has 1 score that is missing"),
         (lambda: quality_from_scores({"ideal": JUDGES}), ArgumentError, "give them as ideal"),
         (lambda: quality_from_scores({"x": JUDGES}, level=95), ArgumentError, "level must be a number between"),
         (
