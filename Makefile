@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-spark golden golden-save lint types figures bench clean
+.PHONY: help demo $(TESTS) test-spark golden golden-save lint types figures bench bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -22,7 +22,8 @@ help:
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
 	@echo "make figures   run the pages and save the figures that they show in docs/figures"
-	@echo "make bench     speed, beside R where R is installed"
+	@echo "make bench     speed, in turns with the peers that are installed (ARGS=--quick takes a minute)"
+	@echo "make bench-peers  install the Python packages that make bench compares with in .venv-peers"
 
 $(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -98,16 +99,12 @@ figures: $(STAMP)
 	$(BIN)/python tests/contract/test_docs.py
 
 bench: $(STAMP)
-	$(BIN)/python tests/benchmarks/bench_engine.py
-	$(BIN)/python tests/benchmarks/bench_designs.py
-	$(BIN)/python tests/benchmarks/bench_pairs.py
-	$(BIN)/python tests/benchmarks/bench_start.py
-	$(BIN)/python tests/benchmarks/bench_parts.py
-	$(BIN)/python tests/benchmarks/bench_analysis.py
-	$(BIN)/python tests/benchmarks/bench_inference.py
-	$(BIN)/python tests/benchmarks/bench_tuning.py
-	$(BIN)/python tests/benchmarks/bench_tuning_curves.py
-	$(BIN)/python tests/benchmarks/bench_rankings.py
+	@$(BIN)/python tests/benchmarks/suite.py $(ARGS)
+
+# Packages that `make bench` compares with, in an environment of their own.
+bench-peers:
+	$(PYTHON) -m venv .venv-peers
+	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/peers.txt
 
 clean:
 	rm -rf $(VENV) $(SPARK) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

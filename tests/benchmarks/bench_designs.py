@@ -1,22 +1,15 @@
-"""Time the recommended model on tables of algorithms x benchmarks x seeds, beside lme4 and glmm, and how costs grow.
+"""How the time and the memory of an evaluation grow, and fits that are large; tables of the recommended model.
 
-Run `python tests/benchmarks/bench_designs.py`; GLMM_PYTHON is an interpreter that has glmm. See README.md.
+Run `python tests/benchmarks/bench_designs.py`. See README.md.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import os
-import shutil
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,7 +19,6 @@ import lmemtest as lt
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.problem import Problem, build_problem
 
-HERE = Path(__file__).parent
 FORMULA = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
 DESIGNS = {
     "6 x 20 x 25": (6, 20, 25, 0.0),
@@ -36,28 +28,6 @@ DESIGNS = {
     "10 x 200 x 10, a tenth missing": (10, 200, 10, 0.1),
     "10 x 2,000 x 10": (10, 2_000, 10, 0.0),
 }
-# What another interpreter runs: table, formula, repeats -> seconds of every fit.
-GLMM = """
-import json, sys, time, pandas as pd, glmm
-table = pd.read_csv(sys.argv[1], dtype={"seed": str})
-out = []
-for _ in range(int(sys.argv[3])):
-    wall, work = time.perf_counter(), time.process_time()
-    glmm.fit(table, sys.argv[2])
-    out.append([time.perf_counter() - wall, time.process_time() - work])
-print(json.dumps(out))
-"""
-LME4 = """
-suppressPackageStartupMessages(library(lme4))
-arguments <- commandArgs(trailingOnly = TRUE)
-table <- read.csv(arguments[1], stringsAsFactors = TRUE)
-invisible(lmer(Reaction ~ Days + (Days | Subject), sleepstudy))
-times <- replicate(as.integer(arguments[3]), {
-  used <- system.time(suppressMessages(lmer(as.formula(arguments[2]), table)))
-  c(used[["elapsed"]], used[["user.self"]] + used[["sys.self"]])
-})
-cat("[", paste(apply(times, 2, function(t) sprintf("[%f, %f]", t[1], t[2])), collapse = ", "), "]", sep = "")
-"""
 
 
 def table_of(algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0) -> pd.DataFrame:
@@ -82,42 +52,6 @@ def timed(call: Callable[[], Any], repeats: int) -> tuple[float, float]:
         call()
         times.append((time.perf_counter() - wall, time.process_time() - work))
     return statistics.median(t[0] for t in times), statistics.median(t[1] for t in times)
-
-
-def elsewhere(command: list[str], table: pd.DataFrame, repeats: int) -> tuple[float, float]:
-    """The same of another program that prints its times; NaN where it fails."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = str(Path(folder) / "table.csv")
-        table.to_csv(path, index=False)
-        done = subprocess.run([*command, path, FORMULA, str(repeats + 1)], capture_output=True, text=True, check=False)
-    if done.returncode:
-        print(done.stderr.strip().splitlines()[-1], file=sys.stderr)
-        return float("nan"), float("nan")
-    times = json.loads(done.stdout)[1:]
-    return statistics.median(t[0] for t in times), statistics.median(t[1] for t in times)
-
-
-def beside_peers(repeats: int) -> None:
-    """Print processor times of the fit, and of the fit with means and pairs, beside the fits of peers."""
-    peers: dict[str, list[str]] = {}
-    folder = tempfile.mkdtemp()
-    if rscript := shutil.which("Rscript"):
-        (Path(folder) / "fit.R").write_text(LME4, encoding="utf-8")
-        peers["lme4"] = [rscript, str(Path(folder) / "fit.R")]
-    if python := os.environ.get("GLMM_PYTHON"):
-        peers["glmm"] = [python, "-c", GLMM]
-    print("| algorithms x benchmarks x seeds | fit | and pairs |" + "".join(f" {p}: fit | ratio |" for p in peers))
-    print("|---|---|---|" + "---|---|" * len(peers))
-    for name, design in DESIGNS.items():
-        table = table_of(*design)
-        _, fit = timed(lambda table=table: lt.fit_lmm(FORMULA, table), repeats)
-        _, pairs = timed(lambda table=table: lt.fit_lmm(FORMULA, table).emmeans("algorithm").pairs(), repeats)
-        cells = [f"{1e3 * fit:.1f} ms", f"{1e3 * pairs:.1f} ms"]
-        for command in peers.values():
-            _, theirs = elsewhere(command, table, 1 if len(table) > 50_000 else repeats)
-            cells += [f"{1e3 * theirs:,.0f} ms", f"{theirs / pairs:.1f}"]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
-    shutil.rmtree(folder)
 
 
 # ---------------------------------------------------------------------- growth
@@ -233,11 +167,8 @@ def large() -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--only", choices=["peers", "growth", "large"])
+    parser.add_argument("--only", choices=["growth", "large"])
     options = parser.parse_args()
-    if options.only in (None, "peers"):
-        beside_peers(options.repeats)
     if options.only in (None, "growth"):
         growth()
     if options.only in (None, "large"):

@@ -1,41 +1,25 @@
-"""Time fits with all pairs beside lmerTest and emmeans, and the pairs of many algorithms.
+"""Time the pairs of many algorithms.
 
-Run `python tests/benchmarks/bench_pairs.py`. Seconds of the processor, medians of calls that are not the first; R is
-used where it has lmerTest and emmeans. Of many algorithms a tenth of the rows is left out, so that every pair has a
-standard error and degrees of freedom of its own; what a fit computes once is listed apart.
+Run `python tests/benchmarks/bench_pairs.py`. Seconds of the processor, medians of calls that are not the first. A tenth
+of the rows is left out, so that every pair has a standard error and degrees of freedom of its own; what a fit computes
+once is listed apart.
 """
 
 from __future__ import annotations
 
-import shutil
 import time
 
 import numpy as np
-from bench_designs import DESIGNS, FORMULA, HERE, elsewhere, table_of, timed
+from bench_designs import FORMULA, table_of, timed
 from scipy import stats
 
 import lmemtest as lt
 from lmemtest.inference.distributions.studentized_range import ptukey
 
-MOST_ROWS_IN_R = 50_000  # beyond, lmerTest's differences of the Hessian take many times the fit
-
-
-def beside_emmeans() -> None:
-    """Fit and pairs together, in one run with R."""
-    rscript = shutil.which("Rscript")
-    print("| algorithms x benchmarks x seeds | fit and pairs | lmerTest and emmeans | ratio |\n|---|---|---|---|")
-    for name, design in DESIGNS.items():
-        table = table_of(*design)
-        if rscript is None or len(table) > MOST_ROWS_IN_R:
-            continue
-        _, ours = timed(lambda table=table: lt.fit_lmm(FORMULA, table).emmeans("algorithm").pairs(), 5)  # type: ignore[misc]
-        _, theirs = elsewhere([rscript, str(HERE / "pairs_speed.R")], table, 1)
-        print(f"| {name} | {1e3 * ours:.1f} ms | {1e3 * theirs:,.0f} ms | {theirs / ours:.0f} |", flush=True)
-
 
 def many_algorithms() -> None:
     """Means and all pairs by both rules for degrees of freedom."""
-    print("\n| algorithms | pairs | rule | once per fit | means and all pairs |\n|---|---|---|---|---|")
+    print("| algorithms | pairs | rule | once per fit | means and all pairs |\n|---|---|---|---|---|")
     for design in ((6, 20, 25), (50, 10, 5), (200, 6, 3)):
         fit = lt.fit_lmm(FORMULA, table_of(*design, missing=0.1))
         k = design[0]
@@ -55,5 +39,4 @@ def many_algorithms() -> None:
 
 
 if __name__ == "__main__":
-    beside_emmeans()
     many_algorithms()

@@ -61,6 +61,7 @@ def main() -> None:
         "Python alone": ("-c", "pass"),
         "`import numpy`": ("-c", "import numpy"),
         "`import lmemtest`": ("-c", "import lmemtest"),
+        "import of `lmemtest.compat.autorank`": ("-c", "from lmemtest.compat.autorank import autorank, create_report"),
         "`lmemtest --help`": ("-m", "lmemtest", "--help"),
         "`lmemtest report --help`": ("-m", "lmemtest", "report", "--help"),
     }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -148,7 +149,7 @@ def _noncentral_t(t: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatA
         scale = 1.0 / t
     begin = np.clip((nc - _REACH) * scale, first, last)
     end = np.clip((nc + _REACH) * scale, first, last)
-    x, weight = np.polynomial.legendre.leggauss(_NODES)
+    x, weight = _rule()
     root = 0.5 * (1.0 + x)
     s = begin[..., None] + (end - begin)[..., None] * root**2
     constant = np.log(2.0 * (end - begin)) + h * np.log(h) - special.gammaln(h)
@@ -157,3 +158,9 @@ def _noncentral_t(t: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatA
     z = t[..., None] * s - nc[..., None]
     below = (mass * special.ndtr(z)).sum(axis=-1) + special.gammaincc(h, h * end**2)
     return below, -(mass * np.exp(-0.5 * z * z)).sum(axis=-1) / np.sqrt(2.0 * np.pi)
+
+
+@functools.cache
+def _rule() -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of the Gauss rule, worked out once."""
+    return np.polynomial.legendre.leggauss(_NODES)
