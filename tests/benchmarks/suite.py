@@ -238,12 +238,14 @@ def summary(rows: list[Row]) -> str:
         f"{r.benchmark.name} ({r.benchmark.group}): {', '.join(map(of, r.slower_than))}" for r in rows if r.slower_than
     ]
     missed = [f"{r.benchmark.name} ({r.benchmark.group}): {', '.join(r.missed)}" for r in rows if r.missed]
-    absent = [f"{of(task)}: {why}" for row in rows for task, why in row.reasons.items() if why != "not asked"]
+    absent = [
+        named(row, [f"{of(task)} {why}"]) for row in rows for task, why in row.reasons.items() if why != "not asked"
+    ]
     beside = sum(bool(row.theirs) for row in rows)
     parts = [f"Slower than a peer: {len(slower)} of {beside} rows." if beside else "No peer was timed."]
     parts += [f"- {line}" for line in slower]
-    goals = sum(bool(row.benchmark.ratios) or row.benchmark.limit is not None for row in rows)
-    parts += ["", f"A goal was missed: {len(missed)} of {goals} rows.", *(f"- {line}" for line in missed)]
+    if goals := sum(bool(row.benchmark.ratios) or row.benchmark.limit is not None for row in rows):
+        parts += ["", f"A goal was missed: {len(missed)} of {goals} rows.", *(f"- {line}" for line in missed)]
     if absent:
         parts += ["", "Without a time:", *(f"- {line}" for line in dict.fromkeys(absent))]
     return "\n".join(parts)
@@ -332,14 +334,11 @@ def main() -> None:
             for benchmark in (b for b in chosen if b.group == group):
                 rows.append(measure(benchmark, peers, Path(folder), repeats, budget))
                 print(f"{length(rows[-1].seconds()):>8}  {group}: {benchmark.name}", file=sys.stderr, flush=True)
-            keep(group, table_of([row for row in rows if row.benchmark.group == group]))
+            mine = [row for row in rows if row.benchmark.group == group]
+            keep(group, f"{table_of(mine)}\n\n{summary(mine)}")
     for peer in peers.values():
         peer.close()
-    if given.only:
-        print(f"\n{summary(rows)}")
-    else:
-        keep("machine", about)
-        keep("summary", summary(rows))
+    keep("machine", about)
 
 
 if __name__ == "__main__":
