@@ -234,20 +234,17 @@ def table_of(rows: list[Row]) -> str:
 
 def summary(rows: list[Row]) -> str:
     """What is slower than a peer, which goals were missed, and what could not be run."""
-    slower = [
-        f"{r.benchmark.name} ({r.benchmark.group}): {', '.join(map(of, r.slower_than))}" for r in rows if r.slower_than
-    ]
-    missed = [f"{r.benchmark.name} ({r.benchmark.group}): {', '.join(r.missed)}" for r in rows if r.missed]
-    absent = [
-        named(row, [f"{of(task)} {why}"]) for row in rows for task, why in row.reasons.items() if why != "not asked"
-    ]
+    slower = [f"{row.benchmark.name}: {', '.join(map(of, row.slower_than))}" for row in rows if row.slower_than]
+    missed = [f"{row.benchmark.name}: {', '.join(row.missed)}" for row in rows if row.missed]
+    reasons = ((row, task, why) for row in rows for task, why in row.reasons.items())
+    absent = [f"{row.benchmark.name}: {of(task)}, {why}" for row, task, why in reasons if why != "not asked"]
     beside = sum(bool(row.theirs) for row in rows)
     parts = [f"Slower than a peer: {len(slower)} of {beside} rows." if beside else "No peer was timed."]
     parts += [f"- {line}" for line in slower]
     if goals := sum(bool(row.benchmark.ratios) or row.benchmark.limit is not None for row in rows):
         parts += ["", f"A goal was missed: {len(missed)} of {goals} rows.", *(f"- {line}" for line in missed)]
     if absent:
-        parts += ["", "Without a time:", *(f"- {line}" for line in dict.fromkeys(absent))]
+        parts += ["", "Without a time:", *(f"- {line}" for line in absent)]
     return "\n".join(parts)
 
 

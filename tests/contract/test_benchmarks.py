@@ -52,7 +52,11 @@ def test_what_is_slower_than_a_peer_is_marked(suite: ModuleType) -> None:
     lines = suite.table_of([faster, slower]).splitlines()
     assert lines[2] == "| one | 2.0 s | 3.0 s | 4.0 s: 2.0 | **3 x peer** |"
     assert lines[3] == "| one | 2.0 s | 3.0 s | 1.0 s: **0.5** | **1.5 s** |"
-    assert suite.summary([faster, slower]).startswith("Slower than a peer: 1 of 2 rows.\n- one (fits): peer\n")
+    slower.reasons["other: fit"] = "is not installed"
+    said = suite.summary([faster, slower])
+    assert said.startswith("Slower than a peer: 1 of 2 rows.\n- one: peer\n")
+    assert "A goal was missed: 2 of 2 rows.\n- one: 3 x peer\n- one: 1.5 s\n" in said
+    assert said.endswith("Without a time:\n- one: other, is not installed")
 
 
 def test_peers_know_every_task_of_the_registry(suite: ModuleType) -> None:
