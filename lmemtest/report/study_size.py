@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.components import components_of
 from lmemtest.inference.power.power import power
 from lmemtest.report.document import Code, Section, TableBlock, paragraph
-from lmemtest.words import counted, format_number, percent
+from lmemtest.words import MISSING, counted, format_number, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -59,21 +60,25 @@ def study_size_section(analysis: Analysis) -> Section | None:
 
 
 def _table(sizes: list[tuple[int, int]], components: Any, smallest: pd.DataFrame) -> ResultTable:
-    rows = [
-        (what, *size, (components.of_difference(size[1]) / size[0]) ** 0.5, *smallest.loc[size, _ENDS])
-        for what, size in zip(("this study", "twice the benchmarks", "twice the runs"), sizes, strict=True)
-    ]
-    names = ["study", "benchmarks", "runs", "SE of a difference", "smallest difference", "95 % CI low", "95 % CI high"]
-    note = (
+    rows, ends = [], smallest[["effect", "ci_low", "ci_high"]]
+    for what, size in zip(("this study", "twice the benchmarks", "twice the runs"), sizes, strict=True):
+        effect, low, high = ends.loc[[size]].to_numpy(dtype=float)[0]
+        interval = MISSING if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
+        rows.append((what, *size, (components.of_difference(size[1]) / size[0]) ** 0.5, effect, interval))
+    names = ["study", "benchmarks", "runs", "SE of a difference", "smallest difference", "95 % CI"]
+    notes = [
         f"Smallest difference: what is found with {percent(POWER)} power by Tukey's test for all pairs, each algorithm "
         "on each benchmark with the same seeds; its interval is due to the variances, which are estimates."
-    )
-    frame = pd.DataFrame(rows, columns=names)
-    if frame[names[-2:]].isna().all(axis=None):
-        frame = frame.drop(columns=names[-2:])
+    ]
+    if at_most(components.advantage_sd, 0.0):
+        notes.append(
+            "Advantages are estimated not to change between benchmarks, as they often are with few benchmarks where "
+            "they do: then all differences here are too small, and more runs help less than more benchmarks."
+        )
+    notes += components.notes
     return ResultTable(
-        "Differences of two means", frame, (note, *components.notes), dict.fromkeys(names[3:], format_number)
+        "Differences of two means",
+        pd.DataFrame(rows, columns=names),
+        tuple(notes),
+        dict.fromkeys(names[3:5], format_number),
     )
-
-
-_ENDS = ["effect", "ci_low", "ci_high"]

@@ -60,3 +60,14 @@ def test_seeds_that_are_a_sample_are_planned_anew_and_a_note_says_so():
     table["acc"] += [shared[pair] for pair in zip(table["tool"], table["seed"], strict=True)]
     section = study_size_section(lt.analyze(lt.Runs(table, **ROLES, seed_shared=True)))
     assert "planned study has seeds of its own" in " ".join(section.blocks[1].table.notes)
+
+
+def test_a_variance_of_zero_is_said_to_make_the_numbers_too_small():
+    rng = np.random.default_rng(3)
+    frame = analysis().runs.to_frame()
+    assert "too small" not in " ".join(study_size_section(analysis()).blocks[1].table.notes)
+    cells = frame.groupby(["tool", "task"])["acc"]
+    level = dict(zip([f"t{t}" for t in range(8)], rng.normal(size=8), strict=True))
+    frame["acc"] += frame["task"].map(level) - 0.9 * cells.transform("mean")  # means vary less than by chance
+    section = study_size_section(lt.analyze(lt.Runs(frame, **ROLES)))
+    assert "all differences here are too small" in " ".join(section.blocks[1].table.notes)
