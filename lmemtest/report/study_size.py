@@ -48,9 +48,10 @@ def study_size_section(analysis: Analysis) -> Section | None:
     now, wider, deeper = (format_number(float(smallest.loc[size, "effect"])) for size in sizes)
     about = "" if abs(given - runs) < 1e-6 else "about "
     size = f"{counted(n_benchmarks, 'benchmark')} with {about}{counted(runs, 'run')} of each algorithm"
+    what = f"{n_open} of the {k * (k - 1) // 2} differences between algorithms {'is' if n_open == 1 else 'are'}"
+    what = "The difference between the algorithms is" if k == 2 else what
     text = (
-        f"{n_open} of the {counted(k * (k - 1) // 2, 'difference')} between algorithms "
-        f"{'is' if n_open == 1 else 'are'} not significant. If the variances are as estimated, a study of this size "
+        f"{what} not significant. If the variances are as estimated, a study of this size "
         f"({size}) finds a true difference of {now} in {percent(POWER)} of the cases, and smaller ones less often. "
         f"With twice as many benchmarks that would be {wider}, with twice as many runs {deeper}. What was observed is "
         "not the true difference: decide which difference matters, and plan for that. "

@@ -49,6 +49,9 @@ def test_it_is_about_what_is_open_and_what_the_model_tells():
     some.loc[some["tool"] == "B", "acc"] -= 9.0  # like A
     text = plain(study_size_section(lt.analyze(lt.Runs(some, **ROLES))).blocks[0].parts)
     assert text.startswith("1 of the 3 differences between algorithms is not significant.")
+    two = some[some["tool"] != "C"]
+    text = plain(study_size_section(lt.analyze(lt.Runs(two, **ROLES))).blocks[0].parts)
+    assert text.startswith("The difference between the algorithms is not significant.")
     uneven = some.drop(some.index[[0, 7, 30]])
     assert "with about 5 runs" in plain(study_size_section(lt.analyze(lt.Runs(uneven, **ROLES))).blocks[0].parts)
 
