@@ -184,7 +184,8 @@ def measure(benchmark: Benchmark, peers: dict[str, Peer], folder: Path, repeats:
              if peer and (task, path, benchmark.formula) in peer.kept}  # fmt: skip
     for turn in range(repeats + 1):
         for task in spent:
-            if spent[task] > budget or task in row.reasons or task in known:
+            counted = row.ours if task is None else row.theirs[task]
+            if (counted and spent[task] > budget) or task in row.reasons or task in known:
                 continue
             if task is None:
                 took: Times | str = timed(benchmark)
@@ -197,7 +198,7 @@ def measure(benchmark: Benchmark, peers: dict[str, Peer], folder: Path, repeats:
                 continue
             spent[task] += took[0]
             if turn or took[0] > FIRST:
-                (row.ours if task is None else row.theirs[task]).append(took)
+                counted.append(took)
     row.theirs = {task: times for task, times in {**row.theirs, **known}.items() if times}
     for task, times in row.theirs.items():
         if (peer := serving[task]) is not None:

@@ -40,8 +40,9 @@ def row(suite: ModuleType, theirs: float, **options: object) -> object:
 @pytest.mark.level(2)
 def test_a_quick_benchmark_runs_without_peers(suite: ModuleType, tmp_path: Path) -> None:
     found = [b for b in suite.registry.benchmarks() if b.quick and b.name == CHEAP]
-    measured = suite.measure(*found, {}, tmp_path, repeats=2, budget=1.0)
+    measured = suite.measure(*found, {}, tmp_path, repeats=2, budget=60.0)
     assert len(measured.ours) == 2  # the first is not counted
+    assert len(suite.measure(*found, {}, tmp_path, repeats=2, budget=0.0).ours) == 1  # one is, whatever the budget
     assert 0.0 < measured.seconds() < 5.0
     assert measured.theirs == {}
     assert "No peer was timed." in suite.summary([measured])
