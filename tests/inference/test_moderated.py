@@ -305,3 +305,12 @@ def test_benchmarks_as_fixed_effects_or_random_ones_have_the_same_moderated_diff
     random = fitted(frame, "score ~ algorithm + (1|benchmark)").emmeans("algorithm", vcov="moderated").pairs()
     np.testing.assert_allclose(fixed.table["estimate"], random.table["estimate"], rtol=1e-6)
     np.testing.assert_allclose(fixed.table["se"], random.table["se"], rtol=1e-4)
+
+
+def test_advantages_that_are_the_same_on_all_benchmarks_leave_the_models_errors():
+    rows = [(a, b, 0.1 * b + 0.05 * i + 0.001 * e) for i, a in enumerate("ABCD") for b in range(6) for e in (-1, 0, 1)]
+    frame = pd.DataFrame(rows, columns=["algorithm", "benchmark", "score"])
+    runs = lt.Runs(frame, score="score", direction="maximize", algorithm="algorithm", benchmark="benchmark")
+    fit = lt.fit_lmm(FORMULA, runs)
+    moderated, model = (fit.emmeans("algorithm", vcov=vcov).pairs().to_frame()["se"] for vcov in ("moderated", "model"))
+    np.testing.assert_allclose(moderated, model)

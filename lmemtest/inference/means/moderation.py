@@ -122,7 +122,7 @@ def moderation(
     shown = ~np.isnan(v)
     d = _mean(df, shown)
     infinite = np.full(v.shape[:-1], np.inf)
-    if k < 3:  # one pair teaches nothing about others
+    if k < 3 or not shown.any():  # one pair teaches nothing about others, and no pair nothing at all
         return Moderation(
             scale=alike, scale_df=alike * d[..., None], observed=alike, observed_df=d, prior_df=infinite, n_pairs=m
         )
