@@ -130,17 +130,32 @@ class SparsePattern:
     chunks: tuple[Index, ...]  # per chunk of levels: their entries (c, width), nnz = padding
 
     @classmethod
-    def of(cls, row: Index, col: Index, q: int, m: int) -> SparsePattern:
-        """Sort and deduplicate the pairs ``(row, col)``."""
-        key = np.unique(row.astype(np.int64) * m + col)
-        row, col = key // m, key % m
-        start = np.searchsorted(row, np.arange(q + 1))
-        return cls(row=row, col=col, start=start, m=m, chunks=_chunks(start))
+    def of(cls, row: Index, col: Index, q: int, m: int, width: int) -> SparsePattern:
+        """Sort and deduplicate the pairs ``(row, col)`` and add the last ``width`` columns to every row."""
+        key = np.sort(row.astype(np.int64) * m + col)
+        key = key[np.append(True, np.diff(key) > 0)] if len(key) else key
+        level = key // m
+        count = np.bincount(level, minlength=q)
+        start = np.append(0, np.cumsum(count + width))
+        columns = np.empty(start[-1], dtype=np.intp)
+        columns[np.arange(len(key)) + width * level] = key % m
+        columns[(start[1:, None] - width + np.arange(width)).ravel()] = np.tile(np.arange(m - width, m), q)
+        row = np.repeat(np.arange(q), count + width)
+        return cls(row=row, col=columns, start=start, m=m, chunks=_chunks(start))
+
+    def last(self, width: int) -> Index:
+        """Entries of the last columns, which every level has, ``(q, width)``."""
+        return np.asarray(self.start[1:, None] - width + np.arange(width))
 
     @property
     def n_pairs(self) -> float:
         width = np.diff(self.start).astype(float)
         return float(width @ width)
+
+    @cached_property
+    def _padded_col(self) -> Index:
+        """Columns of the entries, and one for the padding."""
+        return np.append(self.col, 0)
 
     @cached_property
     def _stored_pairs(self) -> tuple[Index, ...] | None:
@@ -150,7 +165,7 @@ class SparsePattern:
         return tuple(self._pairs_of(entries) for entries in self.chunks)
 
     def _pairs_of(self, entries: Index) -> Index:
-        c = np.append(self.col, 0)[entries]
+        c = self._padded_col[entries]
         return c[:, :, None] * self.m + c[:, None, :]
 
     def pairs(self) -> Iterator[tuple[Index, Index]]:

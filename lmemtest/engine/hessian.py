@@ -41,6 +41,11 @@ def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
     """Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
     if not problem.n_free:
         return np.empty((0, 0))
+    if problem.leaf is not None:
+        inside = problem.leaf.evaluate(x)
+        inner, point = problem.leaf.inside(x)
+        own_g = inner.derivatives(point, inside)[1]
+        return problem.leaf.curvature(x, inside, own_g, hessian(inner, point, inside))
     if problem.reduced is not problem and at.system is problem.system:
         return hessian(problem.reduced, x, problem.reduced.evaluate(x))
     gradients, g = problem.derivatives(x, at)

@@ -23,6 +23,7 @@ from lmemtest._rounding import written
 from lmemtest.engine import theta as th
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
+from lmemtest.engine.hessian import hessian
 from lmemtest.engine.information import average_information
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.start import moment_start
@@ -95,7 +96,10 @@ class _Counter:
     def point(self, theta: Array, at: Criterion) -> _Point:
         """Gradient and curvature where the criterion is already known."""
         gradients, g = self.problem.derivatives(theta, at)
-        H = average_information(self.problem, theta, at, gradients, g)
+        if self.problem.absorbed:  # without the finest factor second derivatives cost little
+            H = hessian(self.problem, theta, at)
+        else:
+            H = average_information(self.problem, theta, at, gradients, g)
         return _Point(theta=theta, at=at, gradients=gradients, g=g, H=H)
 
 
@@ -269,12 +273,12 @@ def optimise(
     ``restarts`` is the number of the others (two where an evaluation is cheap, by default), ``max_steps`` the Newton
     steps of each; `LinAlgError` if the criterion can be evaluated at none of them.
     """
-    counter = _Counter(problem.reduced)
+    counter = _Counter(problem.searched)
     if not problem.n_free:  # without random effects the criterion is a number
         at = problem.evaluate(np.empty(0))
         none = _Point(theta=np.empty(0), at=at, gradients=[], g=np.empty(0), H=np.empty((0, 0)))
         return replace(_certified(problem, counter, none, 0.0, restarts=0, agreeing=1), evaluations=1, message=_CLOSED)
-    cheap = evaluation_cost(problem.reduced) < _CHEAP_FLOPS
+    cheap = evaluation_cost(problem.searched) < _CHEAP_FLOPS
     tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
     if restarts is None:
         restarts = 2 if cheap else 0
@@ -316,7 +320,7 @@ def _certified(
     theta = counter.problem.moved(best.theta, factors)
     return Optimum(
         theta=theta,
-        criterion=best.at if problem.reduced is problem else problem.evaluate(theta),
+        criterion=best.at if problem.searched is problem else problem.evaluate(theta),
         converged=converged,
         evaluations=counter.evaluations,
         restarts=restarts,

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
 
 import numpy as np
 import scipy.linalg as sla
@@ -22,11 +23,14 @@ from lmemtest.engine.blocks import RandomTerm, Shape, System
 from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.fixed import fixed_part, independent_columns
+from lmemtest.engine.leaf import Leaf, leaf_term
 from lmemtest.engine.products import build_system
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.structure import choose
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,13 @@ class Problem:
 
     strata: Strata | None = None  # residual variances by stratum
     residual_variance: float | None = None  # where it is held: of rows of weight one, on the internal scale
+    leaf: Leaf | None = None  # intercepts of the cells that a search need not eliminate one by one
+    absorbed: bool = False  # whether they are left out of ``system``
+
+    @cached_property
+    def searched(self) -> Problem:
+        """The same criterion at the lowest cost: `reduced`, without intercepts of cells that weigh the same."""
+        return self.reduced if self.leaf is None else replace(self, system=self.leaf.inner.system, absorbed=True)
 
     @cached_property
     def reduced(self) -> Problem:
@@ -99,12 +110,16 @@ class Problem:
 
     def evaluate(self, x: Array) -> Criterion:
         """Criterion at a point of the search, on the internal scale."""
+        if self.leaf is not None and self.absorbed:
+            return self.leaf.evaluate(x)
         system = self.system if self.strata is None else self.strata.combined(self.split(x)[1])
         factors = th.block_factors(self.unpack(x), system.blocks)
         return evaluate(system, factors, reml=self.reml, residual_variance=self.residual_variance)
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
+        if self.leaf is not None and self.absorbed:
+            return self.leaf.derivatives(x, at)
         bar = at.adjoint(inputs=self.strata is not None)
         gradients = self.by_term(bar.sigma)
         g = th.pack([2.0 * G @ L for G, L in zip(gradients, self.unpack(x), strict=True)], self.shapes)
@@ -195,10 +210,10 @@ def build_problem(
     white = [th.whiten(term, omega) for term in terms]
     Xq = fixed.Q * np.sqrt(n_rows)  # columns of unit mean square, like the whitened random columns
 
-    def system_of(part: Array) -> System:
-        """Cross-products of the cells in ``part``, a 0/1 mask."""
+    def system_of(part: Array, without: int | None = None) -> System:
+        """Cross-products of the cells in ``part``, a 0/1 mask, all terms but one."""
         return build_system(
-            [w for w, _ in white],
+            [w for i, (w, _) in enumerate(white) if i != without],
             Xq,
             rest / y_scale,
             omega * part,
@@ -216,7 +231,7 @@ def build_problem(
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
-    return Problem(
+    problem = Problem(
         system=system_of(np.ones(len(y))),
         reml=reml,
         shapes=tuple(t.shape for t in terms),
@@ -229,6 +244,23 @@ def build_problem(
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
     )
+    leaf = leaf_term([w for w, _ in white], omega)
+    if leaf is None or stratum is not None or residual_variance is not None or not ss_within > 0:
+        return problem
+    inner = replace(
+        problem,
+        system=rotated(system_of(np.ones(len(y)), without=leaf)),
+        shapes=_but(problem.shapes, leaf),
+        R=_but(problem.R, leaf),
+        n_levels=_but(problem.n_levels, leaf),
+    )
+    of_cell = float(np.mean(omega * white[leaf][0].basis[:, 0] ** 2))
+    return replace(problem, leaf=Leaf(inner, leaf, of_cell, len(y)))
+
+
+def _but(items: tuple[T, ...], i: int) -> tuple[T, ...]:
+    """All but one."""
+    return items[:i] + items[i + 1 :]
 
 
 def _first_precisions(X: Array, y: Array, n: Array, weight: Array, ss: Array, stratum: Index) -> Array:

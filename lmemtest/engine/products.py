@@ -145,11 +145,9 @@ def _remainder_columns(tail: Sequence[Block]) -> tuple[list[Index], int]:
 def _pattern(block: Block, tail: Sequence[Block], width: int) -> SparsePattern:
     """Remainder columns that occur together with each level of ``block``; the last ``width`` always do."""
     starts, t = _remainder_columns(tail)
-    m = t + width
-    rows = [np.repeat(block.codes, b.K) for b in tail] + [np.repeat(np.arange(block.q), width)]
+    rows = [np.repeat(block.codes, b.K) for b in tail]
     cols = [(s[:, None] + np.arange(b.K)).ravel() for s, b in zip(starts, tail, strict=True)]
-    cols.append(np.tile(np.arange(t, m), block.q))
-    return SparsePattern.of(np.concatenate(rows), np.concatenate(cols), block.q, m)
+    return SparsePattern.of(np.concatenate(rows), np.concatenate(cols), block.q, t + width, width)
 
 
 def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list[SparsePattern] | None:
@@ -164,12 +162,11 @@ def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list
 
 def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> SparseCross:
     """Cross-products of a plain block with the remainder, at the entries of ``pattern``."""
-    starts, t = _remainder_columns(tail)
+    starts, _ = _remainder_columns(tail)
     weighted = omega[:, None] * block.basis
     nnz, width = len(pattern.row), D.width
     values = np.zeros((nnz, block.K))
-    at_columns = pattern.find(np.repeat(np.arange(block.q), width), np.tile(np.arange(t, t + width), block.q))
-    values[at_columns] = _with_columns(block, D, omega).transpose(0, 2, 1).reshape(-1, block.K)
+    values[pattern.last(width).ravel()] = _with_columns(block, D, omega).transpose(0, 2, 1).reshape(-1, block.K)
     for start, other in zip(starts, tail, strict=True):
         for b in range(other.K):
             entries = pattern.find(block.codes, start + b)

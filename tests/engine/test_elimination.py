@@ -157,3 +157,56 @@ def test_a_covariate_of_the_benchmarks_leaves_one_factor_but_no_rotation():
     made = build_problem(**design("covariate", balanced=True))
     assert made.system.chain[0].copies == BENCHMARKS
     assert rotated(made.system) is made.system
+
+
+@pytest.mark.parametrize("reml", [False, True])
+@pytest.mark.parametrize("kind", ["nested", "no fixed part", "slopes", "variances", "border", "crossed"])
+def test_intercepts_of_cells_that_weigh_the_same_are_absorbed_exactly(kind, reml):
+    data = design(kind, balanced=True, reml=reml)
+    size = len(data["y"])
+    data["terms"] = [data["terms"][0], RandomTerm(np.full((size, 1), 3.0), np.arange(size), size), *data["terms"][1:]]
+    made = build_problem(**data)
+    plain, searched = replace(made, leaf=None), made.searched
+    assert made.leaf is not None
+    rng = np.random.default_rng(2)
+    places = np.concatenate([np.full(shape.n_theta, i) for i, shape in enumerate(made.shapes)])
+    points = [rng.normal(size=made.n_free) for _ in range(3)]
+    points[1][places == 1] = 0.0
+    points[2][places == 0] = 0.0
+    for x in points:
+        at, there = plain.evaluate(x), searched.evaluate(x)
+        assert there.value == approx(at.value, rel=1e-13)
+        assert there.b == approx(at.b, rel=1e-9, abs=1e-12)
+        want, g = plain.derivatives(x, at)
+        found, g_there = searched.derivatives(x, there)
+        assert g_there == approx(g, rel=1e-9, abs=1e-9)
+        for G, G_want in zip(found, want, strict=True):
+            np.testing.assert_allclose(G, G_want, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(hessian(made, x, made.evaluate(x)), hessian(plain, x, at), rtol=1e-9, atol=1e-9)
+
+
+def test_a_search_without_the_intercepts_of_cells_finds_the_same_estimates():
+    data = design("nested", balanced=True)
+    size = len(data["y"])
+    data["terms"] = [*data["terms"], RandomTerm(np.ones((size, 1)), np.arange(size), size)]
+    data["y"] = data["y"] + 2.0 * np.random.default_rng(3).normal(size=size)
+    made = build_problem(**data)
+    found, want = optimise(made), optimise(replace(made, leaf=None))
+    assert found.converged
+    np.testing.assert_allclose(found.theta, want.theta, rtol=1e-6, atol=1e-6)
+    assert found.criterion.value == approx(want.criterion.value, rel=1e-13)
+    assert found.criterion.system is made.system
+
+
+@pytest.mark.parametrize("change", ["weight", "held", "strata", "one row"])
+def test_intercepts_are_absorbed_only_where_all_cells_weigh_the_same(change):
+    data = design("nested", balanced=True, strata=change == "strata")
+    size = len(data["y"])
+    data["terms"] = [*data["terms"], RandomTerm(np.ones((size, 1)), np.arange(size), size)]
+    if change == "weight":
+        data["weight"] = np.append(2.0, data["weight"][1:])
+    if change == "one row":
+        data["ss"] = np.zeros(size)
+    made = build_problem(**data, residual_variance=1.0 if change == "held" else None)
+    assert made.leaf is None
+    assert made.searched is made.reduced
