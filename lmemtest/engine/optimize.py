@@ -144,6 +144,12 @@ def symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
     return matrix + np.outer(missing, missing) / curvature
 
 
+def _noise(at: Criterion) -> float:
+    """Rounding error of the criterion: that of its value, and that of ``r2``, what the model leaves of the scores."""
+    total = at.system.B[-1, -1] + at.system.ss_within
+    return 1e-14 * max(1.0, abs(at.value)) + 1e-15 * at.m * float(total) / at.r2
+
+
 def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tolerance: float) -> tuple[_Point, float]:
     """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
     here = counter.point(theta, at)
@@ -159,7 +165,7 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
                 here = replace(here, theta=here.theta + step, at=last)
             break
         trial = counter.value(here.theta + step)
-        noise = 1e-14 * max(1.0, abs(here.at.value))
+        noise = _noise(here.at)
         gain = here.at.value - trial.value if trial is not None else -np.inf
         length = _length(step)
         if trial is None or gain < 0.1 * promised - noise:
