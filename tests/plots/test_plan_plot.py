@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from matplotlib import pyplot as plt
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
@@ -30,13 +29,11 @@ def test_curves_and_points_are_those_of_the_plan():
     low, high = panel.get_ylim()
     assert low < table["standard_error"].min() < table["standard_error"].max() < high
     assert "target 0.25" in [text.get_text() for text in panel.texts]
-    plt.close(ax.figure)
 
 
 def test_a_plan_without_tuning_has_one_curve():
     ax = lt.plan(lt.VarianceComponents(interaction_sd=0.02, residual_sd=0.03), n_algorithms=2, budget=400).plot()
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["best", "plan"]
-    plt.close(ax.figure)
 
 
 def test_nothing_that_varies_has_no_figure():
