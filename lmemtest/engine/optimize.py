@@ -45,6 +45,8 @@ _SNAP_LOSS = 1e-6
 _CHEAP_FLOPS = 5e7
 # What the calls for one small matrix of a group cost beside its flops, in flops.
 _GROUP_FLOPS = 2.5e5
+# Share of the scores' squares over what is left of them, up to which the rounding of the latter counts.
+_MOST_EXPLAINED = 1e6
 _CLOSED = "solved in closed form"
 
 
@@ -145,9 +147,12 @@ def symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
 
 
 def _noise(at: Criterion) -> float:
-    """Rounding error of the criterion: that of its value, and that of ``r2``, what the model leaves of the scores."""
-    total = at.system.B[-1, -1] + at.system.ss_within
-    return 1e-14 * max(1.0, abs(at.value)) + 1e-15 * at.m * float(total) / at.r2
+    """Rounding error of the criterion: that of its value, and that of ``r2``, what the model leaves of the scores.
+
+    Where it leaves next to nothing the search goes on: whether that is nothing at all is to be seen.
+    """
+    total = float(at.system.B[-1, -1]) + at.system.ss_within
+    return 1e-14 * max(1.0, abs(at.value)) + 1e-15 * at.m * min(total / at.r2, _MOST_EXPLAINED)
 
 
 def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tolerance: float) -> tuple[_Point, float]:
