@@ -138,6 +138,12 @@ class RunOptions(RoleOptions):
         list[str] | None,
         typer.Option("--metafeature", metavar="COLUMN", help="What describes a run's circumstances; may be repeated."),
     ] = None
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--family", metavar="COLUMN", help="Groups of benchmarks, such as suites; repeated from coarse to fine."
+        ),
+    ] = None
     ignore: Annotated[
         list[str] | None,
         typer.Option("--ignore", metavar="COLUMN", help="Left without a role on purpose; may be repeated."),
@@ -168,7 +174,8 @@ class RunOptions(RoleOptions):
     def roles(self) -> dict[str, Any]:
         """The arguments of `Runs`."""
         same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "seed", "budget")}
-        lists = {"metafeatures": tuple(self.metafeature or ()), "ignore": tuple(self.ignore or ())}
+        several = {"family": self.family, "metafeatures": self.metafeature, "ignore": self.ignore}
+        lists = {name: tuple(columns or ()) for name, columns in several.items()}
         return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own}
 
 
@@ -212,7 +219,7 @@ OPTIONS = {
         name: f"--{name}"
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
-            *("ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
+            *("family", "ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
             *("method", "test", "control", "rope", "gamma"),
         )
     },

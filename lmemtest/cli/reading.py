@@ -34,7 +34,8 @@ def source_of(options: TableOptions) -> Source:
 
 def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
-    labels = [name for name in (roles["algorithm"], roles["benchmark"], *roles["metafeatures"]) if name]
+    several = [*roles["family"], *roles["metafeatures"]]
+    labels = [name for name in (roles["algorithm"], roles["benchmark"], *several) if name]
     table = source.read(labels=labels, seeds=[roles["seed"]] if roles["seed"] else [])
     if not options.where:
         return table
@@ -83,7 +84,7 @@ def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) ->
     for name in ("score", "direction", "algorithm", "benchmark", "seed", "budget"):
         if roles[name] is None and found[name] is not None:
             new += [f"--{name}", found[name]]
-    for name, option in (("metafeatures", "--metafeature"), ("ignore", "--ignore")):
+    for name, option in (("family", "--family"), ("metafeatures", "--metafeature"), ("ignore", "--ignore")):
         new += [part for column in found[name] if column not in roles[name] for part in (option, column)]
     lacking = [name for name in NEEDED if found[name] is None]
     if not lacking and _agreed(new, options.yes):
@@ -113,7 +114,7 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
         raise ArgumentError("--direction must be given: whether a low or a high score is good.")
     new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
     table = read_rows(options, source, {**roles, "algorithm": None})
-    names = ("direction", "benchmark", "seed", "budget", "metafeatures", "seed_shared")
+    names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared")
     given = {name: roles[name] for name in names}
     return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
@@ -149,7 +150,7 @@ def read_trials(options: TrialOptions) -> tuple[Any, list[str]]:
 
     by = [name for name in (options.benchmark, options.algorithm) if name is not None]
     named = {name: getattr(options, name) for name in ("algorithm", "benchmark", "seed")}
-    data = read_rows(options, source_of(options), {**named, "metafeatures": ()})
+    data = read_rows(options, source_of(options), {**named, "family": (), "metafeatures": ()})
     missing = [f"--{name}" for name in ("score", "direction") if getattr(options, name) is None]
     if missing:
         needed = " and ".join(missing)

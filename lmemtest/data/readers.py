@@ -40,6 +40,7 @@ def read_runs(
     direction: Literal["minimize", "maximize"],
     algorithm: str,
     benchmark: str | None = None,
+    family: str | Sequence[str] | None = None,
     seed: str | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
@@ -57,7 +58,7 @@ def read_runs(
         A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
         openpyxl: ``pip install 'lmemtest[excel]'``); ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of
         records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
-    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore, seed_shared
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
         The roles of the columns; see `Runs`.
     sep : str, optional
         What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
@@ -105,7 +106,8 @@ def read_runs(
     from lmemtest.data.runs import Runs
 
     metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
-    labels = [name for name in (algorithm, benchmark, *metafeatures) if name]
+    family = (family,) if isinstance(family, str) else tuple(family or ())
+    labels = [name for name in (algorithm, benchmark, *family, *metafeatures) if name]
     table = read_table(path, labels=labels, seeds=[seed] if seed else [], sep=sep, decimal=decimal, encoding=encoding)
     return Runs(
         table,
@@ -113,6 +115,7 @@ def read_runs(
         direction=direction,
         algorithm=algorithm,
         benchmark=benchmark,
+        family=family,
         seed=seed,
         budget=budget,
         metafeatures=metafeatures,

@@ -155,11 +155,11 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     [('fold', 'seed'), ('x', 'metafeatures')]
     """
     known = [name for name in known if name in runs.columns and name not in (runs.score, runs.algorithm)]
-    given = {runs.score, runs.algorithm, *runs.instance, runs.seed, runs.budget, *known}
+    given = {runs.score, *runs.study.columns, *known}
     names = [name for name in runs.columns if name not in given and (name in runs.ignore) == ignored]
     table = _counted(runs, names, known)
     roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": runs.seed, "budget": runs.budget}
-    metafeatures = list(dict.fromkeys([*runs.metafeatures, *known]))
+    metafeatures = list(dict.fromkeys([*runs.family, *runs.metafeatures, *known]))
     found: list[Unnamed] = []
     while candidates := [c for name in table.columns if (c := table.judged(name, runs, roles, metafeatures))]:
         column = min(candidates, key=_rank)
@@ -250,8 +250,7 @@ class _Counted:
 
 def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
     """The columns that have more than one value and fewer than there are rows, coded."""
-    named = [n for n in (runs.algorithm, *runs.instance, runs.seed, runs.budget) if n is not None]
-    named = list(dict.fromkeys([*named, *known]))
+    named = list(dict.fromkeys([*runs.study.columns, *known]))
     frame = runs.frame
     if isinstance(frame, nw.LazyFrame):
         if names:
@@ -332,7 +331,8 @@ def guess_roles(table: pd.DataFrame, given: dict[str, Any]) -> dict[str, Any]:
     from lmemtest.errors import LmemtestError
 
     roles = {**dict.fromkeys(("score", "direction", "algorithm", "benchmark", "seed", "budget")), **given}
-    taken = {name for name in roles.values() if isinstance(name, str)} | set(roles.get("metafeatures") or ())
+    taken = {name for name in roles.values() if isinstance(name, str)}
+    taken |= {name for role in ("family", "metafeatures") for name in roles.get(role) or ()}
     free = [str(name) for name in table.columns if str(name) not in taken]
     if roles["score"] is None:
         roles["score"] = _guessed_score(table, free)

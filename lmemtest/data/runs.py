@@ -67,6 +67,10 @@ class Runs:
         The column of the algorithms that are compared; at least two.
     benchmark : str, optional
         The column of the tasks on which they ran.
+    family : str or sequence of str, optional
+        The column of what groups the benchmarks: search spaces, suites, domains; several from coarse to fine. Families
+        are a sample, too, so that a claim is about further families and not about further benchmarks of these. A
+        benchmark may be in several families, such as a data set in several search spaces.
     seed : str, optional
         The column that tells repetitions apart.
     budget : str, optional
@@ -120,6 +124,7 @@ class Runs:
     direction: Literal["minimize", "maximize"] = field(kw_only=True, default=REQUIRED)
     algorithm: str = field(kw_only=True)
     benchmark: str | None = field(kw_only=True, default=None)
+    family: tuple[str, ...] = field(kw_only=True, default=())
     seed: str | None = field(kw_only=True, default=None)
     budget: str | None = field(kw_only=True, default=None)
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
@@ -133,7 +138,7 @@ class Runs:
 
     def __post_init__(self) -> None:
         check_direction(self.direction)
-        for name in ("metafeatures", "ignore"):
+        for name in ("family", "metafeatures", "ignore"):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
@@ -157,6 +162,7 @@ class Runs:
         score: str = "score",
         algorithm: str = "algorithm",
         benchmark: str | None = None,
+        family: str | Sequence[str] | None = None,
         seed: str | None = None,
         budget: str | None = None,
         metafeatures: Sequence[str] = (),
@@ -178,8 +184,8 @@ class Runs:
             the rows are numbered.
         seed, budget : str, optional
             Columns of numbers that are not scores.
-        metafeatures : sequence of str
-            Further columns that are not scores.
+        family, metafeatures : sequence of str
+            Further columns that are not scores; see `Runs`.
         algorithms : sequence of str, optional
             The columns of scores; by default all that have no other role.
         seed_shared : bool, default True
@@ -212,13 +218,14 @@ class Runs:
         check_direction(direction)
         others: dict[str, Any] = {"seed": seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
+        families = check_names(family or (), "family")
         table, rows = lengthened(
             frame,
             score=score,
             algorithm=algorithm,
             benchmark=benchmark,
             others=others,
-            metafeatures=features,
+            described={"family": families, "metafeatures": features},
             algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
         )
         return cls(
@@ -227,6 +234,7 @@ class Runs:
             direction=direction,
             algorithm=algorithm,
             benchmark=rows,
+            family=families,
             metafeatures=features,
             seed_shared=seed_shared,
             **others,
@@ -239,8 +247,8 @@ class Runs:
 
     @property
     def instance(self) -> tuple[str, ...]:
-        """The columns that make up an instance: benchmark and metafeatures."""
-        return (*((self.benchmark,) if self.benchmark else ()), *self.metafeatures)
+        """The columns that make up an instance: benchmark, families that a benchmark is in several of, metafeatures."""
+        return (*((self.benchmark,) if self.benchmark else ()), *self.study.crossed, *self.metafeatures)
 
     @property
     def is_lazy(self) -> bool:
@@ -253,8 +261,8 @@ class Runs:
         Returns
         -------
         dict
-            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``seed``, ``budget``, ``metafeatures``, ``ignore``,
-            ``seed_shared``; ``Runs(table, **runs.roles())`` gives another table the same roles.
+            ``score``, ``direction``, ``algorithm``, ``benchmark``, ``family``, ``seed``, ``budget``, ``metafeatures``,
+            ``ignore``, ``seed_shared``; ``Runs(table, **runs.roles())`` gives another table the same roles.
         """
         names = [f.name for f in fields(self) if f.init and f.name != "frame"]
         return {name: getattr(self, name) for name in names}
@@ -286,7 +294,8 @@ class Runs:
         ----------
         **conditions
             ``column=value`` or ``column=[value, value]``; for a name with spaces, ``**{"my column": value}``. A role
-            ("algorithm", "benchmark", "seed", "budget", "score") stands for its column, unless a column has that name.
+            ("algorithm", "benchmark", "family", "seed", "budget", "score") stands for its column, unless a column has
+            that name or there are several of the role.
 
         Returns
         -------
@@ -302,6 +311,8 @@ class Runs:
         """
         columns = self.columns
         roles = {role: getattr(self, role) for role in _SINGLE_ROLES if role not in columns and getattr(self, role)}
+        if len(self.family) == 1 and "family" not in columns:
+            roles["family"] = self.family[0]
         conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
         check_columns(tuple(conditions), columns, argument="filter")
         frame, wanted = self.frame, dict[str, Any]()
@@ -522,6 +533,8 @@ class Runs:
             if column is not None:
                 own = ", its own on each benchmark" if role == "seed" and not self.seed_shared else ""
                 rows.append((role, column, _levels_text(self.levels(column)) + own))
+            if role == "benchmark":
+                rows += [("family", name, _levels_text(self.levels(name))) for name in self.family]
         rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
         size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
         title = f"Runs: {size}, {self.direction} {self.score}"
@@ -602,7 +615,8 @@ def _check_roles(runs: Runs) -> None:
     columns = runs.frame.collect_schema().names()
     seen: dict[str, str] = {}
     given = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
-    for role, column in [*given, *(("metafeatures", name) for name in runs.metafeatures)]:
+    several = [(role, name) for role in ("family", "metafeatures") for name in getattr(runs, role)]
+    for role, column in [*given, *several]:
         if column is None and role in ("benchmark", "seed", "budget"):
             continue
         _refuse_index(runs.frame, column, columns, role)
@@ -613,6 +627,12 @@ def _check_roles(runs: Runs) -> None:
                 "column."
             )
         seen[column] = role
+    if runs.family and runs.benchmark is None:
+        wanted = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
+        raise ArgumentError(
+            f"{named('family')} names {runs.family[0]!r}, which groups benchmarks, but no column of benchmarks "
+            f"is named. Name it: {wanted}. If {runs.family[0]!r} is the benchmark itself, give it that role."
+        )
     check_columns(runs.ignore, columns, argument="ignore")
     both = [name for name in runs.ignore if name in seen]
     if both:
@@ -633,7 +653,7 @@ def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) ->
 
 def _check_rows(runs: Runs) -> int:
     """The number of rows, more than 0; and no missing values outside the score."""
-    keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
+    keys = list(runs.study.columns)
     schema = runs.frame.collect_schema()
     try:
         by_run = runs.study.by_run() if runs.is_lazy else None
@@ -674,8 +694,7 @@ def _is_missing(column: str, dtype: Any) -> nw.Expr:
 
 def _check_types(runs: Runs) -> None:
     check_numeric(runs.frame, runs.score, argument="score")
-    keys = [runs.algorithm, *runs.instance, *(name for name in (runs.seed, runs.budget) if name)]
-    for key in keys:
+    for key in runs.study.columns:
         _check_one_type(runs.frame, key)
     if runs.budget is not None:
         _check_ordered(runs.frame, runs.budget)

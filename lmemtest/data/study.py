@@ -66,8 +66,8 @@ class Study:
     def columns(self) -> tuple[str, ...]:
         """The columns with a role, from coarse to fine; not the score."""
         runs = self.runs
-        own = (runs.seed, runs.algorithm, runs.budget)
-        return (*runs.instance, *(name for name in own if name is not None))
+        named = (runs.benchmark, *runs.family, *runs.metafeatures, runs.seed, runs.algorithm, runs.budget)
+        return tuple(name for name in named if name is not None)
 
     def groups(self, by: Iterable[str]) -> Groups:
         """Scores by the combinations of some columns that occur, in the order of their levels; bad scores counted."""
@@ -187,6 +187,7 @@ class Study:
         means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
         roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
         roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
+        roles["family"] = () if roles["benchmark"] is None else self.runs.family
         return type(self.runs)(means, **roles)
 
     def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
@@ -332,8 +333,28 @@ class Study:
 
     @cached_property
     def instance(self) -> tuple[str, ...]:
-        """What tells the instances apart: the benchmark, and the metafeatures that vary within benchmarks."""
-        return (*((self.runs.benchmark,) if self.runs.benchmark else ()), *self.conditions)
+        """What tells the instances apart: the benchmark, and the families and metafeatures that vary within one."""
+        return (*((self.runs.benchmark,) if self.runs.benchmark else ()), *self.crossed, *self.conditions)
+
+    @cached_property
+    def families(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of benchmarks from coarse to fine, each by its columns: those that are several, hold several
+        benchmarks somewhere, and are more than the groups before them.
+        """
+        own, found, last = self.runs.family, list[tuple[str, ...]](), 1
+        instances = self.count(self.runs.benchmark, *self.crossed)
+        for depth in range(1, len(own) + 1):
+            size = self.count(*own[:depth])
+            if last < size < instances:
+                found.append(own[:depth])
+                last = size
+        return tuple(found)
+
+    @cached_property
+    def crossed(self) -> tuple[str, ...]:
+        """Families of which some benchmark is in several."""
+        benchmark = self.runs.benchmark
+        return tuple(name for name in self.runs.family if self.count(benchmark, name) > self.count(benchmark))
 
     @property
     def run(self) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ def lengthened(
     algorithm: str,
     benchmark: str | None,
     others: dict[str, Any],
-    metafeatures: Sequence[str],
+    described: dict[str, Sequence[str]],
     algorithms: Sequence[str] | None,
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str]:
     """The long table, and its column of benchmarks; the arguments are those of `Runs.from_wide`."""
@@ -36,8 +36,10 @@ def lengthened(
     for role, name in named.items():
         if name is not None:
             check_columns((name,), names, argument=role)
-    check_columns(metafeatures, names, argument="metafeatures")
-    kept = [*(name for name in named.values() if name is not None), *metafeatures]
+    for role, columns in described.items():
+        check_columns(columns, names, argument=role)
+    kept = [name for name in named.values() if name is not None]
+    kept += [name for columns in described.values() for name in columns]
     if algorithms is not None:
         wanted = list(check_columns(algorithms, names, argument="algorithms"))
         clash = [name for name in wanted if name in kept]

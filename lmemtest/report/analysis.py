@@ -329,6 +329,7 @@ def analyze(
     direction: str | None = None,
     algorithm: str | None = None,
     benchmark: str | None = None,
+    family: str | Sequence[str] | None = None,
     seed: str | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
@@ -348,7 +349,7 @@ def analyze(
     ----------
     runs : Runs or dataframe
         The table and the roles of its columns; of a dataframe the roles are the following arguments.
-    score, direction, algorithm, benchmark, seed, budget, metafeatures, ignore, seed_shared
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
         As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
@@ -395,8 +396,9 @@ def analyze(
     >>> analysis.to_frame()[["algorithm", "letters"]].head(2).to_dict("list")["algorithm"][0] in analysis.headline()
     True
     """
-    roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "seed": seed,
-             "budget": budget, "metafeatures": metafeatures, "ignore": ignore, "seed_shared": seed_shared}  # fmt: skip
+    roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "family": family,
+             "seed": seed, "budget": budget, "metafeatures": metafeatures, "ignore": ignore,
+             "seed_shared": seed_shared}  # fmt: skip
     left_out = {name for name, value in roles.items() if value is None or (isinstance(value, tuple) and not value)}
     runs = _runs_of(runs, {name: value for name, value in roles.items() if name not in left_out})
     alpha = check_fraction(alpha, "alpha")

@@ -267,6 +267,7 @@ def _procedure(analysis: Analysis) -> str:
 def _size(analysis: Analysis) -> str:
     runs, count = analysis.runs, analysis.runs.study.count
     parts = [counted(analysis.n_benchmarks, "benchmark")] if runs.benchmark else []
+    parts += [f"{name} ({count(name)} families)" for name in runs.family if count(name) > 1]
     parts += [f"{name} ({count(name)} levels)" for name in runs.metafeatures if count(name) > 1]
     parts += [counted(count(runs.seed), "seed")] if runs.seed else []
     parts += [counted(count(runs.budget), "budget")] if count(runs.budget) > 1 else []

@@ -109,7 +109,9 @@ def _data(analysis: Analysis) -> Section:
 
 def _roles(analysis: Analysis) -> ResultTable:
     runs = analysis.runs
-    names = [("algorithm", runs.algorithm), ("benchmark", runs.benchmark), ("seed", runs.seed), ("budget", runs.budget)]
+    names = [("algorithm", runs.algorithm), ("benchmark", runs.benchmark)]
+    names += [("family", name) for name in runs.family]
+    names += [("seed", runs.seed), ("budget", runs.budget)]
     names += [("metafeature", name) for name in runs.metafeatures]
     names += [("left out on purpose", name) for name in runs.ignore]
     rows = [("score", runs.score, f"to {runs.direction}")]

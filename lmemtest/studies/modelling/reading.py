@@ -17,8 +17,7 @@ from lmemtest.words import listed, suggest
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-ROLES = ("algorithm", "benchmark", "seed", "budget")
-NAMES = ("algorithm", "benchmark", "seed")  # roles whose numbers are names: never a slope
+ROLES = ("algorithm", "benchmark", "family", "seed", "budget")
 _BARS = ("|", "||")
 
 
@@ -37,8 +36,12 @@ def factor_term(column: str, runs: Runs) -> Term:
 
 def column_term(column: str, runs: Runs) -> Term:
     """The column as a fixed term: numeric algorithms, benchmarks and seeds are names, other numbers a slope."""
-    names = {getattr(runs, role) for role in NAMES}
-    return factor_term(column, runs) if column in names else Term.of(column)
+    return factor_term(column, runs) if column in named_by(runs) else Term.of(column)
+
+
+def named_by(runs: Runs) -> set[str | None]:
+    """Columns whose numbers are names, never a slope."""
+    return {runs.algorithm, runs.benchmark, *runs.family, runs.seed}
 
 
 def is_factor(term: Term, runs: Runs) -> bool:
@@ -52,7 +55,7 @@ def is_factor(term: Term, runs: Runs) -> bool:
 def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
     """The column that a word of the user names: a column, a role, or in backticks (`quoted`) always a column."""
     columns = runs.columns
-    role = getattr(runs, name) if name in ROLES and not quoted else None
+    role = _column_with(name, runs) if name in ROLES and not quoted else None
     if role is not None and name in columns and role != name:
         raise ArgumentError(
             f"'{name}' is a column of its own and also the role of the column '{role}'. Write `{name}` in backticks "
@@ -66,12 +69,25 @@ def column_of(name: str, runs: Runs, *, quoted: bool = False) -> str:
             f"Columns: {listed(columns)}."
         )
     if name not in columns:
-        check = [*columns, *(r for r in ROLES if getattr(runs, r) is not None)]
+        check = [*columns, *(r for r in ROLES if getattr(runs, r))]
         raise UnknownColumnError(
             f"the model names '{name}', which is not a column or role of the runs. Columns: {listed(columns)}."
             f"{suggest(name, check)}"
         )
     return name
+
+
+def _column_with(role: str, runs: Runs) -> str | None:
+    """The column that has a role; None for one that is not given."""
+    if role != "family":
+        column: str | None = getattr(runs, role)
+        return column
+    if len(runs.family) > 1:
+        raise ArgumentError(
+            f"'family' stands for one column, but these runs have several: {listed(runs.family)}. Name the one that "
+            f"you mean; the finest families are {':'.join(map(quote_name, runs.family))!r}."
+        )
+    return next(iter(runs.family), None)
 
 
 def with_columns(text: str, runs: Runs, *, factors: bool = True) -> str:
@@ -81,7 +97,7 @@ def with_columns(text: str, runs: Runs, *, factors: bool = True) -> str:
     names; not within a call, and not as the group of a random effect, where every column is a factor.
     """
     tokens = tokenize(text)
-    names = {getattr(runs, role) for role in NAMES}
+    names = named_by(runs)
     out, position = [], 0
     brackets: list[str] = []  # "call", "sum", or "group" once its bar has been passed
     before: Token | None = None
