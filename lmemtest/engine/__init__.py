@@ -10,7 +10,8 @@ products       terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a block and the dense remainder (dense or sparse)
 alike          parts that differ in their scores only, factored once
 leaf           intercepts of cells that weigh the same, absorbed into the residual variance
-strata         the same kept per stratum, for a residual variance of each
+anova          balanced designs: the criterion from mean squares, and where these solve it
+strata         cross-products kept per stratum, for a residual variance of each
 triangular     solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
 theta          theta <-> Cholesky factors, scales, signs

@@ -42,6 +42,11 @@ class Criterion:
         return self.r2 / self.m if self.held is None else self.held
 
     @property
+    def total(self) -> float:
+        """Sum of squares of the scores."""
+        return float(self.system.B[-1, -1]) + self.system.ss_within
+
+    @property
     def weight(self) -> float:
         """Derivative of the criterion in ``r2``."""
         return 1.0 / self.sigma2

@@ -91,13 +91,17 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     _, U = problem.fixed_effects(at)
     unit = at.sigma2 * problem.y_scale**2
     cov = unit * (U @ U.T)
-    no_effects = [np.zeros((b.q, b.K, p)) for b in at.system.blocks]
-    left = missed(problem, x, at, np.eye(p), no_effects)
     to_user = np.linalg.inv(problem.RX)
-    d_log_scale = log_scale_slopes(problem, x, at)
-    d_cov = unit * (to_user @ covariance_slopes(problem, x, at, left) @ to_user.T)
+    if problem.anova is not None:
+        slopes, d_log_scale = problem.anova.covariance_slopes(x), problem.anova.log_scale_slopes(x)
+        H = problem.anova.derivatives(x, problem.anova.evaluate(x))[2]
+    else:
+        left = missed(problem, x, at, np.eye(p), [np.zeros((b.q, b.K, p)) for b in at.system.blocks])
+        slopes, d_log_scale = covariance_slopes(problem, x, at, left), log_scale_slopes(problem, x, at)
+        H = hessian(problem, x, at)
+    d_cov = unit * (to_user @ slopes @ to_user.T)
     return Curvature(
-        hessian=hessian(problem, x, at),
+        hessian=H,
         d_cov=d_cov + d_log_scale[:, None, None] * cov,
         cov=cov,
         d_log_scale=d_log_scale,

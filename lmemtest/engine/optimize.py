@@ -21,6 +21,7 @@ import numpy as np
 
 from lmemtest._rounding import written
 from lmemtest.engine import theta as th
+from lmemtest.engine.anova import MeanSquares
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.hessian import hessian
@@ -73,30 +74,34 @@ class Optimum:
 @dataclass(frozen=True)
 class _Point:
     theta: Array
-    at: Criterion
+    at: Criterion | MeanSquares
     gradients: list[Array]  # in each term's Sigma
     g: Array
     H: Array
 
 
 class _Counter:
-    """The problem with its evaluations counted."""
+    """The problem with its evaluations counted; those of a balanced design are of its mean squares."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem
+        self.problem = problem.searched
+        self.anova = problem.anova
         self.evaluations = 0
 
-    def value(self, theta: Array) -> Criterion | None:
+    def value(self, theta: Array) -> Criterion | MeanSquares | None:
         """Criterion, or None where a factorisation fails."""
         self.evaluations += 1
         try:
-            at = self.problem.evaluate(theta)
+            at = (self.anova or self.problem).evaluate(theta)
         except np.linalg.LinAlgError:
             return None
         return at if np.isfinite(at.value) else None
 
-    def point(self, theta: Array, at: Criterion) -> _Point:
+    def point(self, theta: Array, at: Criterion | MeanSquares) -> _Point:
         """Gradient and curvature where the criterion is already known."""
+        if isinstance(at, MeanSquares):
+            assert self.anova is not None
+            return _Point(theta, at, *self.anova.derivatives(theta, at))
         gradients, g = self.problem.derivatives(theta, at)
         if self.problem.absorbed:  # without the finest factor second derivatives cost little
             H = hessian(self.problem, theta, at)
@@ -146,16 +151,17 @@ def symmetric_rank_one(matrix: Array, step: Array, missing: Array) -> Array:
     return matrix + np.outer(missing, missing) / curvature
 
 
-def _noise(at: Criterion) -> float:
+def _noise(at: Criterion | MeanSquares) -> float:
     """Rounding error of the criterion: that of its value, and that of ``r2``, what the model leaves of the scores.
 
     Where it leaves next to nothing the search goes on: whether that is nothing at all is to be seen.
     """
-    total = float(at.system.B[-1, -1]) + at.system.ss_within
-    return 1e-14 * max(1.0, abs(at.value)) + 1e-15 * at.m * min(total / at.r2, _MOST_EXPLAINED)
+    return 1e-14 * max(1.0, abs(at.value)) + 1e-15 * at.m * min(at.total / at.r2, _MOST_EXPLAINED)
 
 
-def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tolerance: float) -> tuple[_Point, float]:
+def _descend(
+    counter: _Counter, theta: Array, at: Criterion | MeanSquares, max_steps: int, tolerance: float
+) -> tuple[_Point, float]:
     """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
     here = counter.point(theta, at)
     learned = np.zeros_like(here.H)  # what the average information lacks, from the gradients met
@@ -193,13 +199,13 @@ def _descend(counter: _Counter, theta: Array, at: Criterion, max_steps: int, tol
     return here, max(2.0 * promised, 0.0)
 
 
-def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion] | None:
+def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion | MeanSquares] | None:
     """A lower point off the boundary, where the gradient in some ``Sigma`` points into the cone."""
     factors = counter.problem.unpack(here.theta)
     for i, slope, direction in _boundary_slopes(factors, here.gradients):
         if slope >= 0:
             continue
-        best: tuple[float, Array, Criterion] | None = None
+        best: tuple[float, Array, Criterion | MeanSquares] | None = None
         for size in (1e-3, 1e-2, 1e-1, 1.0):  # standard deviations in units of the residual's
             moved = list(factors)
             grown = np.column_stack([factors[i], size * direction])
@@ -279,23 +285,31 @@ def optimise(
     restarts: int | None = None,
     max_steps: int = 200,
 ) -> Optimum:
-    """Best optimum over several starts, the first at ``start`` or at variances from moments.
+    """Best optimum over several starts, the first at ``start`` or at variances from moments; the mean squares if they
+    give it and no restarts are asked for.
 
     ``restarts`` is the number of the others (two where an evaluation is cheap, by default), ``max_steps`` the Newton
     steps of each; `LinAlgError` if the criterion can be evaluated at none of them.
     """
-    counter = _Counter(problem.searched)
+    counter = _Counter(problem)
     if not problem.n_free:  # without random effects the criterion is a number
         at = problem.evaluate(np.empty(0))
         none = _Point(theta=np.empty(0), at=at, gradients=[], g=np.empty(0), H=np.empty((0, 0)))
         return replace(_certified(problem, counter, none, 0.0, restarts=0, agreeing=1), evaluations=1, message=_CLOSED)
-    cheap = evaluation_cost(problem.searched) < _CHEAP_FLOPS
+    solved = counter.anova.solution() if counter.anova is not None and not restarts else None
+    if solved is not None and (value := counter.value(solved)) is not None:
+        best = counter.point(solved, value)
+        decrement = float(best.g @ np.linalg.solve(best.H, best.g))
+        return replace(_certified(problem, counter, best, decrement, restarts=0, agreeing=1), message=_CLOSED)
+    cheap = counter.anova is not None or evaluation_cost(counter.problem) < _CHEAP_FLOPS
     tolerance = _DECREMENT if cheap else _DECREMENT_EXPENSIVE
     if restarts is None:
         restarts = 2 if cheap else 0
     sizes = (1.0, 0.2, 4.0, 0.05, 20.0, 0.5, 2.0)
     starts = [default_start(problem, sizes[i % len(sizes)] * (1 + i // len(sizes))) for i in range(restarts + 2)]
-    starts.insert(0, moment_start(problem.reduced) if start is None else np.asarray(start, dtype=float))
+    if start is None:
+        start = moment_start(problem.reduced) if counter.anova is None else counter.anova.start()
+    starts.insert(0, np.asarray(start, dtype=float))
     found: list[tuple[_Point, float]] = []
     for i, theta in enumerate(starts):
         if len(found) > restarts:
@@ -331,7 +345,7 @@ def _certified(
     theta = counter.problem.moved(best.theta, factors)
     return Optimum(
         theta=theta,
-        criterion=best.at if problem.searched is problem else problem.evaluate(theta),
+        criterion=best.at if counter.problem is problem and isinstance(best.at, Criterion) else problem.evaluate(theta),
         converged=converged,
         evaluations=counter.evaluations,
         restarts=restarts,

@@ -19,6 +19,7 @@ from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
 from lmemtest.engine import theta as th
 from lmemtest.engine.alike import rotated
+from lmemtest.engine.anova import Anova, analysed
 from lmemtest.engine.blocks import RandomTerm, Shape, System
 from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
@@ -62,6 +63,16 @@ class Problem:
         """The same criterion with groups that are alike up to the scores put into one: what a search needs."""
         system = self.system if self.strata is not None else rotated(self.system)
         return self if system is self.system else replace(self, system=system)
+
+    @cached_property
+    def anova(self) -> Anova | None:
+        """The criterion of a balanced design as that of its mean squares."""
+        if self.strata is not None or self.residual_variance is not None or not self.shapes:
+            return None
+        if self.leaf is None:
+            return analysed(self.reduced.system, len(self.shapes), reml=self.reml)
+        cells = self.leaf.term, self.leaf.weight, self.leaf.n_cells
+        return analysed(self.leaf.inner.system, len(self.shapes), reml=self.reml, cells=cells)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from lmemtest.engine import theta as th
+from lmemtest.engine.anova import HIGHEST, LOWEST
 from lmemtest.engine.blocks import Block
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.problem import Problem
-
-# Variance ratios of the start: neither on the boundary, where theta's gradient vanishes, nor out of reach.
-_LOWEST, _HIGHEST = 1e-3, 1e6
 
 
 def _frobenius(problem: Problem) -> tuple[Array, Array, Array]:
@@ -68,6 +66,6 @@ def moment_start(problem: Problem) -> Array:
     scale = 1.0 / np.sqrt(np.where(lhs.diagonal() > 0, lhs.diagonal(), 1.0))  # a column of an empty cell is zero
     solution = scale * np.linalg.lstsq(lhs * np.outer(scale, scale), scale * rhs, rcond=1e-10)[0]
     residual = max(float(solution[-1]), 1e-6 * total / system.n_rows)
-    roots = np.sqrt(np.clip(solution[:-1] / residual, _LOWEST, _HIGHEST))
+    roots = np.sqrt(np.clip(solution[:-1] / residual, LOWEST, HIGHEST))
     diagonal = [np.diag(own) for own in np.split(roots, np.cumsum(problem.sizes)[:-1])]
     return problem.point(th.pack(diagonal, problem.shapes))
