@@ -11,6 +11,7 @@ import pandas as pd
 
 from lmemtest.data.cells import combine_codes, first_rows
 from lmemtest.data.query import collected
+from lmemtest.words import counted
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -274,11 +275,16 @@ class Points:
         counts = [(len(self.algorithms), "algorithm"), (len(self.benchmarks), "benchmark")]
         if runs.benchmark is None:
             counts.pop()
-        if runs.metafeatures:
+        families = runs.study.sampled.column if runs.study.sampled.noun == "family" else None
+        if families is None and runs.study.families:
+            families = runs.study.families[-1][-1]
+        if families is not None:
+            counts.append((runs.study.count(families), "family"))
+        if len(runs.instance) > 1:
             counts.append((len(self.benchmark_of), "instance"))
         counts += [(len(self.seeds), "seed")] if runs.seed else []
         counts += [(len(self.budgets), "budget")] if runs.budget else []
-        size = ", ".join(f"{count:,} {word}{'s' * (count != 1)}" for count, word in counts)
+        size = ", ".join(counted(count, word) for count, word in counts)
         return f"{int(self.n.sum()):,} rows: {size}; {self._balance()}. {runs.study.note}".rstrip()
 
     def _balance(self) -> str:

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from lmemtest.data.crossing import Crossing
     from lmemtest.data.points import Points
     from lmemtest.data.runs import Runs
+    from lmemtest.data.sampled import Sampled
 
 __all__ = ["Study"]
 
@@ -193,8 +194,9 @@ class Study:
     def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
         """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.
 
-        An axis is a role, a column with a role, "instance", or "run" (instance, algorithm and seed); of length 1 for a
-        role that no column has. The mean is over all rows of what has no axis; `average` gives levels equal weight.
+        An axis is a role ("family": all of its columns), a column with a role, "instance", or "run" (instance,
+        algorithm and seed); of length 1 for a role that no column has. The mean is over all rows of what has no axis;
+        `average` gives levels equal weight.
         """
         columns = {axis: self._axis(axis) for axis in axes}
         cells = self.cells([name for names in columns.values() for name in names])
@@ -210,8 +212,8 @@ class Study:
 
     def _axis(self, name: str) -> tuple[str, ...]:
         """The columns behind a role; none for a role that is not given."""
-        if name in ("instance", "run"):
-            return tuple(getattr(self, name))
+        if name in ("family", "instance", "run"):
+            return tuple(getattr(self.runs if name == "family" else self, name))
         column = getattr(self.runs, name) if name in ("benchmark", "algorithm", "seed", "budget") else name
         return () if column is None else (column,)
 
@@ -221,10 +223,13 @@ class Study:
         The scores of one run at several budgets are one curve, and counted one by one they would make every seed and
         every benchmark look important. The mean is over the budgets that all runs of an instance have; without any, the
         runs are refused. Without a budget column repeated rows of a run are kept apart. One row per run: ``instance``
-        (its label), ``benchmark`` and ``seed`` (None without such a column), ``algorithm``, ``score``.
+        (its label), ``benchmark``, ``family`` (where families are the sample) and ``seed`` (None without such a
+        column), ``algorithm``, ``score``.
         """
         runs = self.runs
-        keys = [name for name in (*runs.instance, runs.algorithm, runs.seed) if name is not None]
+        family = self.sampled.column if self.sampled.noun == "family" else None
+        named = (*runs.instance, family, runs.algorithm, runs.seed)
+        keys = list(dict.fromkeys(name for name in named if name is not None))
         notes: tuple[str, ...] = ()
         if runs.budget is None:
             table = self.rows(keys)
@@ -234,6 +239,7 @@ class Study:
         frame = {
             "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
             "benchmark": table[runs.benchmark].to_numpy() if runs.benchmark else None,
+            "family": table[family].to_numpy() if family else None,
             "algorithm": table[runs.algorithm].to_numpy(),
             "seed": table[runs.seed].to_numpy() if runs.seed else None,
             "score": table[runs.score].to_numpy(dtype=float),
@@ -355,6 +361,13 @@ class Study:
         """Families of which some benchmark is in several."""
         benchmark = self.runs.benchmark
         return tuple(name for name in self.runs.family if self.count(benchmark, name) > self.count(benchmark))
+
+    @cached_property
+    def sampled(self) -> Sampled:
+        """What the runs are a sample of: families where there are enough of them, else benchmarks."""
+        from lmemtest.data.sampled import sampled
+
+        return sampled(self.runs)
 
     @property
     def run(self) -> tuple[str, ...]:

@@ -10,14 +10,14 @@ from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.studies.ranking.leaderboard import Leaderboard
 from lmemtest.studies.ranking.standings import CENTRE, MEASURES
-from lmemtest.words import counted, percent
+from lmemtest.words import counted, percent, plural
 
 # What each measure is called below the axis
 WORDS = {
     "elo": "Rating (Elo)",
     "win_rate": "Comparisons won, in %",
     "mean_rank": "Mean rank (1 is best)",
-    "p_best": "First places, in % of the {unit}s",
+    "p_best": "First places, in % of the {units}",
     "gap_closed": "Gap between worst and best that is closed, in %",
 }
 PERCENT = ("win_rate", "p_best", "gap_closed")
@@ -69,7 +69,7 @@ def leaderboard_plot(
     content = _rows.Rows(
         labels=labels,
         series=(series,),
-        axis_label=f"{WORDS[measure].format(unit=board.unit)}\n"
+        axis_label=f"{WORDS[measure].format(unit=board.unit, units=plural(board.unit))}\n"
         f"{where}{_style.nobreak(percent(board.level))} intervals, one by one: {board.scope}"
         + shown.sentence("algorithms, those in the middle,"),
         headers=shown.headers,
@@ -114,7 +114,7 @@ def win_rate_plot(board: Leaderboard, /, *, ax: Axes | None = None) -> Axes:
         centre=50.0,
         most=50.0,
         decimals=0,
-        scale_label=f"Row beats column, in % of the {board.unit}s",
+        scale_label=f"Row beats column, in % of the {plural(board.unit)}",
         note=f"{counted(board.n_blocks, board.unit)} by {_style.one_line(board.score)}; ties are one half.",
     )
     return _heat.draw_heat(heat, ax)[0]

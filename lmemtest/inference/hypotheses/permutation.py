@@ -7,6 +7,7 @@ exchanging scores, and the design of a model stays what it was.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -31,6 +32,7 @@ from lmemtest.formula import parse_formula
 from lmemtest.inference.hypotheses.simulated_null import NullDraws
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import LmmFit, fit_lmm
+from lmemtest.words import plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +44,12 @@ if TYPE_CHECKING:
 
 __all__ = ["UNITS", "PermutationResult", "permutation_test"]
 
-UNITS = ("benchmark", "instance", "run")
+UNITS = ("family", "benchmark", "instance", "run")
 
 # What a unit exchanges, and what a table that lacks its role says.
 _NEEDS = {
+    "family": "labels per family of benchmarks, and the table has no families that hold several benchmarks. Name them "
+    "in Runs(family=), or use unit='benchmark'",
     "benchmark": "labels per benchmark, and the table has no benchmark column. Name it in Runs(benchmark=), or use "
     "unit='run'",
     "instance": "labels per benchmark and metafeatures, and the table has no metafeatures. Name them in "
@@ -148,7 +152,7 @@ def permutation_test(
     model: str | LmmFit,
     statistic: str | Callable[[Any], float] = MAX_T,
     *,
-    unit: str = "benchmark",
+    unit: str | None = None,
     n_draws: int = 999,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
@@ -166,10 +170,11 @@ def permutation_test(
     statistic : "max_t" or callable
         The largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak against
         the null.
-    unit : {"benchmark", "instance", "run"}
-        What is exchanged. "benchmark": the names of the algorithms on a whole benchmark. "instance": on a benchmark at
-        one combination of metafeatures. "run": the names of single runs, among those with the same seed on the same
-        instance; where algorithms have seeds of their own, among all runs on the instance.
+    unit : {"family", "benchmark", "instance", "run"}, optional
+        What is exchanged; by default "family" where the runs have five families or more, else "benchmark". "family":
+        the names of the algorithms on a whole family of benchmarks. "benchmark": on a whole benchmark. "instance": on a
+        benchmark at one combination of metafeatures. "run": the names of single runs, among those with the same seed on
+        the same instance; where algorithms have seeds of their own, among all runs on the instance.
     n_draws : int
         Relabelled tables, drawn at random.
     rng : int, numpy.random.Generator or None
@@ -194,7 +199,9 @@ def permutation_test(
     -----
     The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is sensitive
     to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these the algorithms are exchangeable
-    (advantages on single benchmarks are allowed, as often and as large for one as for the other). By "instance": the
+    (advantages on single benchmarks are allowed, as often and as large for one as for the other). By "family": the same
+    of families, which may favour an algorithm on all of their benchmarks; K families of two algorithms have 2^(K - 1)
+    different relabellings, so with four no p-value is below 1/8, and six are the fewest for 5 %. By "instance": the
     same of instances, which takes those of one benchmark as independent of each other. By "run": on these
     benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing about
     others.
@@ -225,6 +232,7 @@ def permutation_test(
     if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
     fit = fit_for_comparison(runs, model)
+    unit = runs.study.sampled.noun if unit is None else unit
     exchange = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)
     if callable(statistic):
         function, name = statistic, getattr(statistic, "__name__", "statistic")
@@ -252,7 +260,10 @@ def permutation_test(
         hypothesis=hypothesis_in_words(unit, len(runs.algorithms)),
         n_strata=exchange.n_strata,
         formula=fit.label,
-        notes=tuple(_notes(exchange, draws, len(runs.algorithms))),
+        notes=(
+            *(runs.study.sampled.notes if unit == runs.study.sampled.noun else ()),
+            *_notes(exchange, draws, len(runs.algorithms), 1 if callable(statistic) else exchange.renamings),
+        ),
     )
 
 
@@ -304,6 +315,15 @@ class Relabelling:
         log = gammaln(sizes + 1).sum() - gammaln(same + 1).sum()
         return round(np.exp(log)) if log < np.log(_FEW_ARRANGEMENTS) else None
 
+    @property
+    def renamings(self) -> int:
+        """Relabellings that only rename the algorithms, so that no two of them look different; 1 in patchy tables."""
+        sizes = np.bincount(self.stratum)
+        whole = (sizes == self.n_labels).all() and len(np.unique(self.stratum * self.n_labels + self.label)) == len(
+            self.stratum
+        )
+        return math.factorial(self.n_labels) if whole else 1
+
     def draw(self, rng: np.random.Generator) -> Index:
         """For each item the item of its stratum whose label it gets, all arrangements equally likely."""
         return np.lexsort((rng.random(len(self.stratum)), self.stratum))
@@ -328,7 +348,8 @@ class Relabelling:
 def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: str) -> Relabelling:
     """Find what may be exchanged.
 
-    By "benchmark" all runs of two algorithms on a benchmark change their names together, by "instance" those at one
+    By "benchmark" all runs of two algorithms on a benchmark change their names together, by "family" those on all
+    benchmarks of a family (the coarsest of which there are enough, else the coarsest), by "instance" those at one
     combination of metafeatures, by "run" single runs: with runs of the same seed where algorithms share seeds, else
     with any run on the instance. ``columns`` are those that the models use, ``score`` the column that they explain.
 
@@ -340,8 +361,18 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         If nothing can be exchanged, or a column belongs to the algorithms themselves.
     """
     check_unit(unit, runs)
-    columns_of = {"benchmark": (runs.benchmark,), "instance": runs.instance, "run": (*runs.instance, runs.seed)}
-    missing = {"benchmark": runs.benchmark is None, "instance": not runs.metafeatures, "run": runs.seed is None}
+    columns_of = {
+        "family": family_columns(runs),
+        "benchmark": (runs.benchmark,),
+        "instance": runs.instance,
+        "run": (*runs.instance, runs.seed),
+    }
+    missing = {
+        "family": not runs.study.families,
+        "benchmark": runs.benchmark is None,
+        "instance": not runs.metafeatures,
+        "run": runs.seed is None,
+    }
     if missing[unit]:
         raise ArgumentError(f"unit='{unit}' exchanges {_NEEDS[unit]}.")
     stratum_names = [name for name in columns_of[unit] if name is not None]
@@ -383,13 +414,21 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         order=order,
     )
     if not found.n_strata:
-        noun = "benchmark" if unit == "benchmark" else "instance"
+        noun = unit if unit in ("family", "benchmark") else "instance"
         where = f"on any {noun}" if unit != "run" or not paired else f"for any seed on any {noun}"
         raise DataError(
             f"unit='{unit}': there are no two algorithms {where}, so no labels can be exchanged. Each algorithm needs "
-            f"runs on the {noun}s of the others."
+            f"runs on the {plural(noun)} of the others."
         )
     return found
+
+
+def family_columns(runs: Runs) -> tuple[str, ...]:
+    """The column of the families that are exchanged; none without families."""
+    sample, families = runs.study.sampled, runs.study.families
+    if sample.noun == "family":
+        return (str(sample.column),)
+    return families[0][-1:] if families else ()
 
 
 def _codes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Index, int]:
@@ -486,8 +525,9 @@ def exchanged_in_words(runs: Runs, exchange: Relabelling) -> str:
     """What changed places, for a reader of the result."""
     instance = " x ".join(runs.instance)
     n = f"{exchange.n_strata:,}"
-    if exchange.unit == "benchmark":
-        return f"the names of the algorithms, all their runs together, within each of {n} benchmarks"
+    if exchange.unit in ("benchmark", "family"):
+        of = f" ({family_columns(runs)[0]})" if exchange.unit == "family" else ""
+        return f"the names of the algorithms, all their runs together, within each of {n} {plural(exchange.unit)}{of}"
     if exchange.unit == "instance":
         return f"the names of the algorithms, all their runs together, within each of {n} instances ({instance})"
     on = f" on the same instance ({instance})" if instance else ""
@@ -501,14 +541,15 @@ def hypothesis_in_words(unit: str, n_algorithms: int) -> str:
     if unit == "run":
         return "on these benchmarks the algorithms do not differ; benchmarks that were not run are not the subject"
     where = "the other instances of the same benchmark"
+    several = plural(unit)
     apart = f", whatever happens on {where}" if unit == "instance" else ""
     if n_algorithms == 2:
         return (
-            f"over {unit}s like these no algorithm is better; on a single {unit} one may be, as likely as the other"
+            f"over {several} like these no algorithm is better; on a single {unit} one may be, as likely as the other"
             f"{apart}"
         )
     return (
-        f"over {unit}s like these the algorithms are exchangeable: none is better, and none varies more than another "
+        f"over {several} like these the algorithms are exchangeable: none is better, and none varies more than another "
         f"or goes together with one; on a single {unit} each is as likely as any other to be better, by the same "
         f"amounts{apart}"
     )
@@ -521,7 +562,8 @@ def _number(value: Any) -> float:
         raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
 
 
-def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int) -> list[str]:
+def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: int) -> list[str]:
+    """What to know; `alike` relabellings at least have the statistic of the table as it is."""
     notes = []
     if n_algorithms > 2 and exchange.unit != "run":
         notes.append(
@@ -532,7 +574,7 @@ def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int) -> list[s
     if few is not None:
         notes.append(
             f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than "
-            f"{written(1.0 / few, '.2g')} apart from the resolution of the draws."
+            f"{written(alike / few, '.2g')} apart from the resolution of the draws."
         )
     if exchange.fixed_items:
         notes.append(

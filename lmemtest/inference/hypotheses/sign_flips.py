@@ -25,7 +25,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction, check_positive_int, resolve_rng
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import DataError
-from lmemtest.words import counted, format_level, format_number, format_p, p_text
+from lmemtest.words import counted, format_level, format_number, format_p, p_text, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -45,18 +45,18 @@ _USUAL = 0.05  # the level that a note on few benchmarks speaks of
 
 @result
 class SignFlipTest(Result):
-    """Tests of all pairs of algorithms by the signs of whole benchmarks.
+    """Tests of all pairs of algorithms by the signs of whole benchmarks, or families of benchmarks.
 
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per pair of algorithms. ``left``, ``right``, ``n_benchmarks`` (on which both ran), ``estimate``
-        (left - right, mean over benchmarks), ``t_ratio`` (with the pair's own standard deviation), ``p_value``
+        One row per pair of algorithms. ``left``, ``right``, ``n_benchmarks`` (or families, on which both ran),
+        ``estimate`` (left - right, mean over them), ``t_ratio`` (with the pair's own standard deviation), ``p_value``
         (adjusted for all pairs; NaN with fewer than two common benchmarks).
     statistic, p_value : float
         The largest ``|t|`` of all pairs, and that no algorithm is better than another: the smallest adjusted p-value.
-    n_benchmarks : int
-        Benchmarks on which two algorithms differ; on others no sign matters.
+    n_benchmarks, unit : int, {"benchmark", "family"}
+        Benchmarks (or families) on which two algorithms differ; on others no sign matters.
     n_draws, exact : int, bool
         Patterns of signs, and whether these are all there are (up to the sign of all together), or drawn at random.
     smallest : float
@@ -77,6 +77,7 @@ class SignFlipTest(Result):
     score: str
     direction: str
     hypothesis: str
+    unit: str = "benchmark"
     notes: tuple[str, ...] = ()
 
     formats: ClassVar[Mapping[str, Format]] = {"p_value": format_p}
@@ -112,8 +113,9 @@ class SignFlipTest(Result):
     def facts(self) -> tuple[str, ...]:
         flips = f"all {self.n_draws:,}" if self.exact else f"{self.n_draws:,} random"
         return (
-            f"Response {self.score}; {flips} patterns of signs of {self.n_benchmarks:,} benchmarks; t of each pair "
-            "with its own standard deviation; p-values adjusted for all pairs by the step-down maximum of |t|.",
+            f"Response {self.score}; {flips} patterns of signs of {counted(self.n_benchmarks, self.unit)}; "
+            "t of each pair with its own standard deviation; p-values adjusted for all pairs by the step-down "
+            "maximum of |t|.",
             f"Null hypothesis: {self.hypothesis}.",
         )
 
@@ -125,7 +127,8 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
     Parameters
     ----------
     runs : Runs
-        With a benchmark. Of each benchmark the mean over its runs (at common instances and budgets) is used.
+        With a benchmark. Of each benchmark the mean over its runs (at common instances and budgets) is used. Where
+        the runs have five families or more, these take the place of benchmarks, each with the mean over its own.
     n_draws : int
         Random patterns of signs. Where there are no more than so many all are taken: up to 14 benchmarks by default.
     rng : int, numpy.random.Generator or None
@@ -178,18 +181,19 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
     require_runs(runs)
     n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=1, progress=None)
-    benchmark = runs.study.require("benchmark", "there are no signs to flip")
-    names, D = _differences(runs)
+    runs.study.require("benchmark", "there are no signs to flip")
+    sample = runs.study.sampled
+    names, D = _differences(sample.runs)
     count = np.isfinite(D).sum(axis=0)
     tested = count > 1
     if not tested.any():
         raise DataError(
-            "no two algorithms have two benchmarks in common, so there is nothing to flip. Each pair needs runs on the "
-            f"same values of {benchmark!r}."
+            f"no two algorithms have two {sample.nouns} in common, so there is nothing to flip. Each pair needs runs "
+            f"on the same values of {sample.column!r}."
         )
     moving = (np.nan_to_num(D[:, tested]) != 0.0).any(axis=1)
     if not moving.any():
-        raise DataError("the algorithms have the same mean score on every benchmark: there is nothing to test.")
+        raise DataError(f"the algorithms have the same mean score on every {sample.noun}: there is nothing to test.")
     signs, exact = sign_patterns(int(moving.sum()), n_draws, rng)
     t, p = np.full(D.shape[1], np.nan), np.full(D.shape[1], np.nan)
     t[tested], p[tested] = max_t_p_values(D[:, tested], signs, moving=moving, exact=exact)
@@ -206,9 +210,10 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
         smallest=1.0 / (len(signs) + (not exact)),
         score=runs.score,
         direction=runs.direction,
-        hypothesis="over benchmarks like these no algorithm is better than another; on a single benchmark one may be, "
-        "by whatever amount, as likely as the other (differences on a benchmark are symmetric about zero)",
-        notes=tuple(_notes(moving, exact, int((~tested).sum()))),
+        hypothesis=f"over {sample.nouns} like these no algorithm is better than another; on a single {sample.noun} one "
+        f"may be, by whatever amount, as likely as the other (differences on a {sample.noun} are symmetric about zero)",
+        unit=sample.noun,
+        notes=(*sample.notes, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
     )
 
 
@@ -288,22 +293,23 @@ def _differences(runs: Runs) -> tuple[NDArray[np.object_], FloatArray]:
     return names, np.where(np.abs(means) <= _ROUNDING * scale, 0.0, means)
 
 
-def _notes(moving: NDArray[np.bool_], exact: bool, untested: int) -> list[str]:
+def _notes(moving: NDArray[np.bool_], exact: bool, untested: int, noun: str) -> list[str]:
     notes = []
     n = int(moving.sum())
     smallest = 2.0 ** (1 - n)
     if smallest > 0.001:
         text = (
-            f"{n} benchmarks have {2 ** (n - 1):,} patterns of signs, so no p-value is below {written(smallest, '.2g')}"
+            f"{counted(n, noun)} have {2 ** (n - 1):,} patterns of signs, so no p-value is below "
+            f"{written(smallest, '.2g')}"
         )
-        too_few = " and no difference can be significant at 5 %; six benchmarks are the fewest for that"
+        too_few = f" and no difference can be significant at 5 %; six {plural(noun)} are the fewest for that"
         notes.append(f"{text}{too_few if not below(smallest, _USUAL) else ''}.")
-    for number, noun, what in (
-        (int((~moving).sum()), "benchmark", "no differences, so the sign does not matter there"),
-        (untested, "pair", "fewer than two common benchmarks and no test"),
+    for number, of, what in (
+        (int((~moving).sum()), noun, "no differences, so the sign does not matter there"),
+        (untested, "pair", f"fewer than two common {plural(noun)} and no test"),
     ):
         if number:
-            notes.append(f"{counted(number, noun)} {'has' if number == 1 else 'have'} {what}.")
+            notes.append(f"{counted(number, of)} {'has' if number == 1 else 'have'} {what}.")
     if not exact:
         notes.append("The patterns are drawn at random; another rng= gives slightly different p-values.")
     return notes

@@ -74,7 +74,7 @@ class Rate:
         Which model.
     formula : str
         With the residual variances by a column where the model has them.
-    unit : {"benchmark", "instance", "run"}
+    unit : {"family", "benchmark", "instance", "run"}
         What was exchanged.
     n_draws : int
         Relabelled tables.
@@ -176,6 +176,7 @@ class Audit(Result):
     def _sentence(self, r: Rate) -> str:
         who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]
         how = {
+            "family": "the algorithms' names are swapped at random on each family of benchmarks, so that all are alike",
             "benchmark": "the algorithms' names are swapped at random on each benchmark, so that all are alike",
             "instance": "the algorithms' names are swapped at random on each instance, so that all are alike",
             "run": "the algorithms' names are swapped at random between single runs, so that there is no difference",
@@ -215,7 +216,7 @@ class _Rejects:
     n_algorithms: int
     algorithm: str
     alpha: float
-    cluster: str | None  # of moderated standard errors; None where the model's are the default
+    cluster: tuple[str, ...] | None  # of moderated standard errors; None where the model's are the default
 
     def __call__(self, taken: Index) -> tuple[bool, bool]:
         fit = self.table.refit(taken)
@@ -280,10 +281,10 @@ def audit(
     n_draws : int
         Relabelled tables per unit; 1,000 give a rate of 5 % an interval of 3.7 to 6.5 %. Each is a refit of both
         models, of 2 to 300 ms by their size: an audit of 1,000 tables takes seconds to minutes per unit.
-    unit : {"benchmark", "instance", "run"} or a sequence of them
-        What is exchanged: the algorithms' names on whole benchmarks, on instances (a benchmark at one combination of
-        metafeatures), or on single runs of the same seed (on any runs of the instance where algorithms have seeds of
-        their own). By default all that the table has columns for.
+    unit : {"family", "benchmark", "instance", "run"} or a sequence of them
+        What is exchanged: the algorithms' names on whole families of benchmarks, on whole benchmarks, on instances (a
+        benchmark at one combination of metafeatures), or on single runs of the same seed (on any runs of the instance
+        where algorithms have seeds of their own). By default all that the table has columns for.
     alpha : float in (0, 1)
         Nominal level: a table is rejected if some pair has a Tukey-adjusted p-value below it (Satterthwaite degrees
         of freedom).
@@ -312,9 +313,9 @@ def audit(
 
     Notes
     -----
-    The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "benchmark"
-    or "instance" keeps the differences that algorithms have on single benchmarks and makes their direction random;
-    one by "run" removes them. A model can keep its level in one and fail in the other.
+    The table is the user's own, so scales, outliers and heterogeneity are as they are. An exchange by "family",
+    "benchmark" or "instance" keeps the differences that algorithms have on single ones and makes their direction
+    random; one by "run" removes them. A model can keep its level in one and fail in the other.
 
     Exchanged names make the algorithms alike, and benchmarks independent of each other. "Nominal" says that the
     model keeps its level for algorithms that are alike in how much they vary. It does not show what happens where they
@@ -388,7 +389,7 @@ def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name:
         n_algorithms=len(runs.algorithms),
         algorithm=runs.algorithm,
         alpha=alpha,
-        cluster=runs.benchmark if default else None,
+        cluster=moderated(fit).robust.cluster if default else None,
     )
 
 
@@ -473,15 +474,21 @@ def _units(runs: Runs, unit: str | Sequence[str]) -> tuple[list[str], list[str]]
     asked = [check_unit(one, runs) for one in dict.fromkeys(check_names(unit, "unit"))]
     if not asked:
         raise ArgumentError(f"unit must name at least one of {', '.join(UNITS)}, got none.")
-    role = {"benchmark": "benchmark", "instance": "metafeature", "run": "seed"}
-    has = {"benchmark": runs.benchmark, "instance": runs.metafeatures, "run": runs.seed}
+    role = {"benchmark": "benchmark", "run": "seed"}
+    has = {
+        "family": runs.study.families,
+        "benchmark": runs.benchmark,
+        "instance": runs.metafeatures,
+        "run": runs.seed,
+    }
     known = [one for one in asked if has[one]]
     if not known:
         raise ArgumentError(
             "audit exchanges the algorithms' names by benchmark or by run, and the table has neither a benchmark nor "
             "a seed column. Name them in Runs(benchmark=, seed=)."
         )
-    missing = [one for one in asked if not has[one] and one != "instance"]  # without metafeatures it is the benchmark
+    # without families or metafeatures these are the benchmark
+    missing = [one for one in asked if not has[one] and one in role]
     return known, [f"No exchange by {one}: the table has no {role[one]} column." for one in missing]
 
 
@@ -511,4 +518,4 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
     return Runs(frame.assign(**{runs.algorithm: names[(rank % 2)[run]]}), **runs.roles())
 
 
-_PLURALS = {"benchmark": "benchmarks", "instance": "benchmarks", "run": "runs"}
+_PLURALS = {"family": "families", "benchmark": "benchmarks", "instance": "benchmarks", "run": "runs"}

@@ -18,6 +18,7 @@ from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.studies.checks import coverage, rules
 from lmemtest.studies.checks.benchmark_information import benchmark_information
 from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.families import family_findings
 from lmemtest.studies.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
 from lmemtest.studies.checks.seed_effect import seed_effect
 from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
@@ -107,7 +108,8 @@ def _names(subject: _Subject) -> Answer:
 
 
 def _roles(subject: _Subject) -> Answer:
-    return Answer(rules.role_findings(subject.runs), "No column without a role structures the rows.")
+    found = [*rules.role_findings(subject.runs), *family_findings(subject.runs)]
+    return Answer(found, "No column without a role structures the rows.")
 
 
 def _coverage(subject: _Subject) -> Answer:

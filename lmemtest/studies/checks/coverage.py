@@ -49,7 +49,8 @@ def missing_cells(points: Points) -> list[Finding]:
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         several = instances[cell // len(points.algorithms)]
         if several > 1:
-            where += f" for {count} of {several} values of {listed(points.runs.metafeatures)}"
+            within = [name for name in points.runs.instance if name != points.runs.benchmark]
+            where += f" for {count} of {several} values of {listed(within)}"
         return f"{algorithm} has no runs{where}, where other algorithms have.", advice
 
     return per_cell(points, absent, "warning", "missing_cells", say)

@@ -2,7 +2,8 @@
 
 A block is a benchmark: all its runs, whatever their number, give one score per algorithm. Runs that share a benchmark
 are not independent, and counted one by one they would make differences significant that other benchmarks do not show.
-With a single benchmark the seeds that all algorithms ran with are the blocks, and what follows holds for it alone.
+Where benchmarks come in families, and there are enough of them, a block is a family, for the same reason. With a single
+benchmark the seeds that all algorithms ran with are the blocks, and what follows holds for it alone.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from lmemtest._validate import check_magnitude
 from lmemtest.data.cells import group_codes
 from lmemtest.data.study import ONLY_INSTANCE, labels
 from lmemtest.errors import DesignError
-from lmemtest.words import counted, format_level
+from lmemtest.words import counted, format_level, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,7 +45,7 @@ class Blocks:
         The block that each instance belongs to.
     names : (n,) tuple of str
         Of the blocks.
-    unit : {"benchmark", "seed"}
+    unit : {"family", "benchmark", "seed"}
         What the blocks are.
     score, direction : str
     notes : tuple of str
@@ -111,6 +112,11 @@ class Blocks:
             seeds=None if self.seeds is None else self.seeds[inside],
         )
 
+    @property
+    def units(self) -> str:
+        """What the blocks are, in the plural."""
+        return plural(self.unit)
+
     def said(self) -> str:
         """How many there are, for notes: "20 benchmarks"."""
         return counted(len(self.names), self.unit)
@@ -120,7 +126,8 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
     """The blocks of a table of runs, each run with one score.
 
     Scores at several budgets are averaged per run, over the budgets that all runs of an instance have. With
-    `unit` "benchmark" a single benchmark is one block, and its seeds are the runs of it.
+    `unit` "benchmark" a single benchmark is one block, and its seeds are the runs of it. Within a family benchmarks
+    that some algorithm lacks are left out, as long as others are there.
     """
     runs.study.require_scores()
     table, notes = runs.study.one_score_per_run()
@@ -134,20 +141,23 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
             f"these runs have {'one benchmark' if runs.benchmark else 'no benchmark'} and no seed column. Name it: "
             "Runs(table, ..., benchmark=..., seed=...)."
         )
-    unit = unit or ("benchmark" if several else "seed")
+    sample = runs.study.sampled
+    unit = unit or (sample.noun if several else "seed")
     own, instances = group_codes([table[name] for name in ["instance", unit]], len(table))
     name, blocks = group_codes([table[unit]], len(table))
     code, algorithms = group_codes([table["algorithm"]], len(table))
     block = np.zeros(instances.size, dtype=np.intp)
     block[own] = name
-    named = labels(instances.frame(), ["instance"] if unit == "benchmark" else ["instance", "seed"])
+    named = labels(instances.frame(), ["instance", "seed"] if unit == "seed" else ["instance"])
     if not several:
         blocks_are = " its seeds are the blocks, and" if unit == "seed" else ""
         notes = (*notes, f"One benchmark only:{blocks_are} what follows says nothing about others.")
+    if unit == sample.noun:
+        notes = (*notes, *sample.notes)
     seed = None if runs.seed is None else group_codes([table["seed"]], len(table))[0]
     order = np.arange(len(table)) if seed is None else np.argsort(seed, kind="stable")
     cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)
-    return Blocks(
+    found = Blocks(
         algorithms=tuple(format_level(level) for level in algorithms.levels[0]),
         runs=_padded(table["score"].to_numpy()[order], cell, shape, np.nan),
         instances=tuple(named.tolist()),
@@ -158,6 +168,26 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         direction=runs.direction,
         notes=notes,
         seeds=None if seed is None else _padded(seed[order], cell, shape, -1),
+    )
+    return _with_common_benchmarks(found) if unit == "family" else found
+
+
+def _with_common_benchmarks(blocks: Blocks) -> Blocks:
+    """Families with the benchmarks that every algorithm ran on, where there are any."""
+    whole = (blocks.n_runs > 0).all(axis=1)
+    kept = whole | ~np.isin(blocks.block, blocks.block[whole])
+    if kept.all():
+        return blocks
+    lost = int((~kept).sum())
+    lacks, are = ("lacks", "is") if lost == 1 else ("lack", "are")
+    note = f"{counted(lost, 'benchmark')} {lacks} an algorithm and {are} left out of the means of the families."
+    return replace(
+        blocks,
+        runs=blocks.runs[kept],
+        instances=tuple(name for name, keep in zip(blocks.instances, kept, strict=True) if keep),
+        block=blocks.block[kept],
+        seeds=None if blocks.seeds is None else blocks.seeds[kept],
+        notes=(*blocks.notes, note),
     )
 
 

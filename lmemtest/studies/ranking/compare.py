@@ -140,12 +140,12 @@ class Rankings(Result):
         if found is None:
             return ()
         first = next(iter(self.rankings.values()))
-        unit, total = first.blocks.unit, len(self.table)
+        unit, units, total = first.blocks.unit, first.blocks.units, len(self.table)
         return (
             f"If each of the {found.n_rows:,} rows counted as a {unit} of its own, Nemenyi's test would call "
             f"{found.n_significant} of {total} pairs different. That test finds a difference in "
-            f"{percent(found.false_alarms[0])} of tables in which the algorithms of whole {unit}s were exchanged at "
-            f"random, at a nominal {percent(found.alpha)}; with the {found.n_blocks} {unit}s as the sample it is "
+            f"{percent(found.false_alarms[0])} of tables in which the algorithms of whole {units} were exchanged at "
+            f"random, at a nominal {percent(found.alpha)}; with the {found.n_blocks} {units} as the sample it is "
             f"{percent(found.of_blocks[0])}.",
         )
 
@@ -183,7 +183,7 @@ def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
     d = both.gains[:, 0] - both.gains[:, 1]
     wins = outcomes(pair)[0].astype(int)  # those of the table of pairs, in which rounding is a tie
     total = np.square(d).sum()
-    text = f"{left} is ahead on {wins[0, 1]} of {len(d)} {blocks.unit}s, {right} on {wins[1, 0]}"
+    text = f"{left} is ahead on {wins[0, 1]} of {len(d)} {blocks.units}, {right} on {wins[1, 0]}"
     if wins.any():
         largest = tie_order(np.abs(d), descending=True)[0]
         name, share = both.names[largest], percent(float(d[largest] ** 2 / total))

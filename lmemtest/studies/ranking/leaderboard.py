@@ -16,7 +16,7 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.bradley_terry import estimable, linked
 from lmemtest.studies.ranking.standings import MEASURES, Standings, drawn_over_blocks, drawn_over_runs
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import counted, joined, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -46,7 +46,7 @@ class Leaderboard(Result):
     level : float
         Of each interval by itself.
     n_draws, n_blocks : int
-    unit : {"benchmark", "seed"}
+    unit : {"family", "benchmark", "seed"}
         What counts once.
     score, direction : str
     notes : tuple of str
@@ -90,7 +90,7 @@ class Leaderboard(Result):
     def scope(self) -> str:
         """What the intervals are about."""
         if self.resample == "runs":
-            return f"what to expect from other runs on exactly these {self.unit}s, and nothing about others."
+            return f"what to expect from other runs on exactly these {plural(self.unit)}, and nothing about others."
         if self.unit == "seed":
             return "what to expect from other seeds on this benchmark, and nothing about others."
         return "what to expect on other benchmarks of this kind, with as many runs on each."
@@ -310,8 +310,8 @@ def _check_comparisons(blocks: Blocks, sums: Standings, compared: int) -> None:
         )
     if compared < 2:
         raise DesignError(
-            f"a leaderboard needs two {blocks.unit}s at least on which algorithms can be compared, got {compared}. Run "
-            f"the algorithms on more {blocks.unit}s."
+            f"a leaderboard needs two {blocks.units} at least on which algorithms can be compared, got {compared}. Run "
+            f"the algorithms on more {blocks.units}."
         )
     with_first = linked(sums.games)[0]
     if not with_first.all():
@@ -319,7 +319,7 @@ def _check_comparisons(blocks: Blocks, sums: Standings, compared: int) -> None:
                         for side in (True, False))  # fmt: skip
         raise DesignError(
             f"no comparison links {joined(here)} with {joined(others)}, on a {blocks.unit} of both or through other "
-            f"algorithms, so there is no scale for all of them. Run one of each side on the same {blocks.unit}s, or "
+            f"algorithms, so there is no scale for all of them. Run one of each side on the same {blocks.units}, or "
             "rate the sides one by one."
         )
 

@@ -191,7 +191,7 @@ def _require_pairs(blocks: Blocks) -> None:
     seen = np.isfinite(blocks.scores).astype(int)
     if np.triu(seen.T @ seen, 1).max() < FEWEST_BLOCKS:
         raise DesignError(
-            f"no two algorithms have scores on {FEWEST_BLOCKS} common {blocks.unit}s, so no pair can be compared. Add "
+            f"no two algorithms have scores on {FEWEST_BLOCKS} common {blocks.units}, so no pair can be compared. Add "
             "runs of one algorithm where the other has some."
         )
 
@@ -199,7 +199,7 @@ def _require_pairs(blocks: Blocks) -> None:
 def _require(blocks: Blocks) -> None:
     if len(blocks.names) < 2:
         raise DesignError(
-            f"a ranking by classical tests needs at least 2 {blocks.unit}s with a score of every algorithm, got "
+            f"a ranking by classical tests needs at least 2 {blocks.units} with a score of every algorithm, got "
             f"{len(blocks.names)}. Use method='lmem', which copes with missing cells, or add runs."
         )
 
@@ -416,7 +416,8 @@ def decided(verdict: Verdict) -> dict[frozenset[str], str]:
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:
     """The runs of these blocks and algorithms."""
-    wanted = {runs.algorithm: blocks.algorithms, getattr(runs, blocks.unit): blocks.names}
+    column = str(runs.study.sampled.column if blocks.unit == "family" else getattr(runs, blocks.unit))
+    wanted = {runs.algorithm: blocks.algorithms, column: blocks.names}
     kept = {column: [level for level in runs.levels(column) if format_level(level) in names]
             for column, names in wanted.items()}  # fmt: skip
     return runs.filter(**kept)

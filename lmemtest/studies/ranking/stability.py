@@ -12,7 +12,7 @@ from lmemtest._replicates import check_replicates, progress_bar
 from lmemtest._result import Result, result
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import counted, joined, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,7 +45,7 @@ class Stability(Result):
         ``decision`` of the whole study and ``without`` it.
     n_blocks, n_algorithms : int
         That were left out, one at a time.
-    unit : {"benchmark", "seed"}
+    unit : {"family", "benchmark", "seed"}
         What the blocks are.
     notes : tuple of str
     """
@@ -94,18 +94,18 @@ class Stability(Result):
         total, odd = len(self.table), self.table[self.table[f"n_changed_{kind}"] > 0]
         if not total:
             return
-        which = f"whichever of the {n} {noun}s leaves the study"
+        which = f"whichever of the {n} {plural(noun)} leaves the study"
         if odd.empty:
             yield f"{'The decision stays' if total == 1 else f'All {total} decisions stay'} the same {which}."
             return
         rest = total - len(odd)
         others = f"; {_others(rest)}" if rest else ""
         if len(odd) > 1:
-            yield f"{len(odd)} of {total} decisions change when one of the {n} {noun}s leaves the study{others}."
+            yield f"{len(odd)} of {total} decisions change when one of the {n} {plural(noun)} leaves the study{others}."
             others = ""
         for row in odd.to_dict("records"):
             names = row[f"changed_by_{kind}"]
-            what = f"{noun} {names[0]}" if len(names) == 1 else f"one of the {noun}s {joined(names)}"
+            what = f"{noun} {names[0]}" if len(names) == 1 else f"one of the {plural(noun)} {joined(names)}"
             yield (
                 f"The decision between {row['left']} and {row['right']} ({row['decision']}) changes when {what} leaves "
                 f"the study{others}."
@@ -167,7 +167,7 @@ def stability_of(
     if len(names) < 2 or n < 3:
         raise DesignError(
             f"stability leaves out one {blocks.unit} at a time, which takes at least 2 algorithms and 3 "
-            f"{blocks.unit}s, got {len(names)} and {n}. Add some to the study."
+            f"{blocks.units}, got {len(names)} and {n}. Add some to the study."
         )
     whole = refit(blocks) if decisions is None else decisions
     smaller = [(blocks.unit, name, blocks.where(np.arange(n) != i)) for i, name in enumerate(blocks.names)]

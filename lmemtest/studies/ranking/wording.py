@@ -46,7 +46,7 @@ def ranking_sentences(ranking: Ranking) -> tuple[str, ...]:
     alone = [pair for pair in untested if met[pair] < FEWEST_BLOCKS]
     others = [pair for pair in untested if met[pair] >= FEWEST_BLOCKS]
     if alone:
-        found.append(f"Without a test, for too few common {ranking.blocks.unit}s: {_pairs(alone)}.")
+        found.append(f"Without a test, for too few common {ranking.blocks.units}: {_pairs(alone)}.")
     if others:
         found.append(f"Without a test, since their differences have no variance: {_pairs(others)}.")
     return tuple(found)
@@ -154,7 +154,7 @@ def _how(ranking: Ranking) -> str:
         model = next(note for note in ranking.notes if note.startswith("Model: ")).removeprefix("Model: ")
         how = f"Marginal means come from the linear mixed model {model} (REML, Satterthwaite degrees of freedom)"
         if any(note.startswith("Standard errors of differences are moderated") for note in ranking.notes):
-            how += f", with standard errors of differences moderated by their scatter over the {ranking.blocks.unit}s"
+            how += f", with standard errors of differences moderated by their scatter over the {ranking.blocks.units}"
     else:
         runs = int(ranking.blocks.n_runs.max())
         each = f"Each {ranking.blocks.unit} counts once" + (", with the mean of its runs" if runs > 1 else "")
@@ -203,14 +203,14 @@ def _chance(p: float) -> str:
 
 def _pair_text(ranking: Ranking, row: Mapping[str, Any]) -> str:
     left, right, decision = row["left"], row["right"], row["decision"]
-    wins = f"better on {row['wins']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.unit}s"
+    wins = f"better on {row['wins']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.units}"
     if decision == "practically equivalent":
         return f"{left} and {right} are practically equivalent ({_chance(row['p_equal'])})"
     turned = decision == f"{right} better"
     first, second = (right, left) if turned else (left, right)
     sign, low, high = 1.0, row.get("ci_low", np.nan), row.get("ci_high", np.nan)
     if turned:
-        wins = f"better on {row['losses']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.unit}s"
+        wins = f"better on {row['losses']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.units}"
         sign, low, high = -1.0, -high, -low
     if "p_left" in row:
         chance = _chance(max(row["p_left"], row["p_right"]))

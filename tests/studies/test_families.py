@@ -1,0 +1,172 @@
+"""Studies of runs whose benchmarks come in families: what is the sample, and what is said of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.data.sampled import sampled
+from lmemtest.studies.ranking.blocks import blocks_of
+
+ROLES: dict[str, Any] = {
+    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
+    "family": "space", "seed_shared": False,
+}  # fmt: skip
+
+
+def table(sizes: tuple[int, ...], tools: str = "ABC", *, crossed: bool = False, rng: int = 1) -> pd.DataFrame:
+    """Advantages that belong to the spaces, others to their tasks, and two runs of each."""
+    draw, rows = np.random.default_rng(rng), []
+    for space, size in enumerate(sizes):
+        of_space = draw.normal(size=len(tools))
+        for task in range(size):
+            own = of_space + draw.normal(size=len(tools))
+            for tool, seed in product(range(len(tools)), range(2)):
+                name = f"t{task}" if crossed else f"s{space}-t{task}"
+                rows.append((f"s{space}", name, tools[tool], seed, own[tool] + draw.normal()))
+    return pd.DataFrame(rows, columns=["space", "task", "tool", "seed", "loss"])
+
+
+def family_means(frame: pd.DataFrame) -> pd.DataFrame:
+    """The witness: runs to tasks to spaces, each level with equal weights."""
+    of_tasks = frame.groupby(["space", "task", "tool"])["loss"].mean()
+    return of_tasks.groupby(["space", "tool"]).mean().unstack("tool")
+
+
+SIZES = (1, 2, 3, 2, 4, 1)
+FRAME = table(SIZES)
+RUNS = lt.Runs(FRAME, **ROLES)
+
+
+def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
+    found = sampled(RUNS)
+    assert (found.noun, found.column) == ("family", "space")
+    assert found.notes == (
+        "The 6 spaces are the sample, each with the mean over its 1 to 4 tasks: what is said holds for new spaces, and "
+        "each space counts the same. For new tasks of these spaces: Runs(..., family=None).",
+    )
+    few = lt.Runs(table((2, 3, 2)), **ROLES).study.sampled
+    assert (few.noun, few.column) == ("benchmark", "task")
+    assert few.notes == (
+        "There are too few spaces to be a sample (3; 5 or more are taken for one), so what is said holds for new tasks "
+        "of these spaces, not for new spaces.",
+    )
+    one_each = lt.Runs(table((1, 1, 1, 1, 1, 1)), **ROLES).study.sampled
+    assert (one_each.noun, one_each.notes) == ("benchmark", ())
+
+
+def test_the_coarsest_families_that_are_enough_are_the_sample() -> None:
+    frame = FRAME.assign(suite=FRAME["space"].isin(["s0", "s1", "s2"]).map({True: "old", False: "new"}))
+    found = lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}).study.sampled
+    assert found.column == "space"
+    assert "holds for new spaces of these 2 suites" in found.notes[0]
+
+
+def test_a_benchmark_in_several_families_is_one_observation_in_each_of_them() -> None:
+    frame = table(SIZES, crossed=True)
+    found = lt.Runs(frame, **ROLES)
+    blocks = blocks_of(found)
+    assert blocks.unit == "family"
+    np.testing.assert_allclose(blocks.scores, family_means(frame))
+    assert "Some tasks are in several spaces, which count as independent all the same" in found.study.sampled.notes[1]
+
+
+def test_ranks_are_those_of_the_means_of_families() -> None:
+    found = lt.rank(RUNS, "frequentist", test="nemenyi")
+    ranks = family_means(FRAME).rank(axis=1).mean()
+    assert found.table.set_index("algorithm")["mean_rank"].to_dict() == pytest.approx(ranks.to_dict())
+    assert found.blocks.said() == "6 families"
+    assert any("holds for new spaces" in note for note in found.notes)
+    assert lt.rank(replace(RUNS, family=()), "frequentist").blocks.said() == "13 benchmarks"
+
+
+def test_two_algorithms_are_compared_by_the_paired_t_test_over_families() -> None:
+    frame = FRAME[FRAME["tool"] != "C"]
+    means = family_means(frame)
+    found = lt.rank(lt.Runs(frame, **ROLES), "frequentist", test="t").pairs.iloc[0]
+    assert found["p_value"] == pytest.approx(stats.ttest_rel(means["A"], means["B"]).pvalue)
+
+
+def test_tasks_without_an_algorithm_are_left_out_of_their_family() -> None:
+    frame = FRAME[(FRAME["task"] != "s2-t1") | (FRAME["tool"] != "B")]
+    blocks = blocks_of(lt.Runs(frame, **ROLES))
+    np.testing.assert_allclose(blocks.scores, family_means(FRAME[FRAME["task"] != "s2-t1"]))
+    assert blocks.notes[-1] == "1 benchmark lacks an algorithm and is left out of the means of the families."
+
+
+def test_signs_are_those_of_whole_families() -> None:
+    means = family_means(FRAME)
+    found = lt.sign_flip_test(RUNS)
+    assert found.table["estimate"].tolist() == pytest.approx(
+        [(means[a] - means[b]).mean() for a, b in ("AB", "AC", "BC")]
+    )
+    assert (found.n_benchmarks, found.unit, found.smallest) == (6, "family", 1 / 32)
+    assert found.hypothesis.startswith("over families like these no algorithm is better")
+
+
+def test_whole_families_exchange_their_names() -> None:
+    runs = lt.Runs(table((2, 1, 1, 3, 1), "AB"), **ROLES)
+    found = lt.permutation_test(runs, "loss ~ tool + (1 | space:tool)", n_draws=19, rng=1)
+    assert (found.unit, found.n_strata) == ("family", 5)
+    assert "There are only 32 distinct relabellings, so the p-value cannot be smaller than 0.063" in found.notes[1]
+    # one of the 16 different patterns is the table as it is; the mean over families is what the model estimates
+    many = lt.permutation_test(
+        runs, "loss ~ tool + (1 | space)", lambda fit: abs(fit.params.iloc[1]), unit="family", n_draws=199, rng=1
+    )
+    assert len(np.unique(many.draws.round(8))) == 16
+
+
+def notes_of(runs: lt.Runs) -> list[str]:
+    return [found.message for found in lt.check(runs, checks=["roles"]).findings]
+
+
+def test_check_says_what_families_are_not() -> None:
+    assert notes_of(lt.Runs(table((2, 2, 2, 2, 2)), **ROLES)) == []
+    frame = table((1, 1, 1, 1, 7))
+    assert notes_of(lt.Runs(frame, **ROLES)) == ["The 5 spaces hold 1 to 7 tasks."]
+    assert notes_of(lt.Runs(frame[frame["space"] == "s4"], **ROLES)) == [
+        "The family 'space' has one level, so it groups nothing and says nothing about other spaces."
+    ]
+    assert notes_of(lt.Runs(frame[frame["space"] != "s4"], **ROLES)) == [
+        "Each of the 4 levels of the family 'space' holds one benchmark: the tasks are the families."
+    ]
+    assert notes_of(lt.Runs(table((2, 3, 2)), **ROLES))[0].startswith("There are too few spaces to be a sample (3;")
+    frame = table((2, 2, 2, 2, 2, 2))
+    suites = frame.assign(suite=np.where(np.arange(len(frame)) % 2, "old", "new"))
+    assert (
+        "Some spaces are in several suites" in notes_of(lt.Runs(suites, **{**ROLES, "family": ["suite", "space"]}))[0]
+    )
+
+
+def test_check_asks_whether_numbers_of_tasks_mean_something() -> None:
+    frame = table((2, 2, 2, 2, 2), crossed=True)
+    (finding,) = lt.check(lt.Runs(frame, **ROLES), checks=["roles"]).findings
+    assert (finding.severity, finding.count) == ("note", 2)
+    assert finding.message.startswith("2 of 2 tasks are in several spaces (such as 't0')")
+    numbered = frame.assign(task=frame["task"].str[1:].astype(int))
+    (finding,) = lt.check(lt.Runs(numbered, **ROLES), checks=["roles"]).findings
+    assert finding.severity == "warning"
+    assert finding.advice.endswith(
+        "give them names of their own: df['task'] = df['space'].astype(str) + '-' + df['task'].astype(str)."
+    )
+
+
+def test_check_finds_algorithms_without_whole_families_and_columns_that_may_be_families() -> None:
+    frame = table((2, 2, 2, 2, 2))
+    lacking = frame[(frame["tool"] != "B") | ~frame["space"].isin(["s1", "s3"])]
+    found = lt.check(lt.Runs(lacking, **ROLES), checks=["roles"]).findings
+    assert [(f.kind, f.severity, f.algorithm) for f in found] == [("missing_families", "warning", "B")]
+    assert found[0].message == "'B' has no runs on any task of 2 spaces (s1, s3), where other algorithms have."
+    for roles in ({"family": ()}, {"family": (), "metafeatures": ["space"]}):
+        (note,) = lt.check(lt.Runs(frame, **{**ROLES, **roles}), checks=["roles"]).findings
+        assert note.message.startswith("The 5 values of 'space' group the 10 tasks.")
+        assert note.advice.endswith("give it the role: Runs(..., family='space').")
+    assert notes_of(lt.Runs(frame, **{**ROLES, "family": (), "ignore": ["space"]})) == []
+    assert "10 benchmarks, 5 families, 2 seeds" in lt.check(lt.Runs(frame, **ROLES), checks=["roles"]).overview
