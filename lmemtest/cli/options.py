@@ -154,6 +154,18 @@ class RunOptions(RoleOptions):
     ] = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
     wide: Annotated[bool, typer.Option("--wide", help="A column per algorithm, a row per benchmark.")] = False
+    failed: Annotated[
+        str | None,
+        typer.Option("--failed", metavar="COLUMN", help="Which runs failed: a column, or missing or nonfinite scores."),
+    ] = None
+    score_failures: Annotated[
+        str | None,
+        typer.Option(
+            "--score-failures",
+            metavar="POLICY",
+            help="What failed runs count: worst, baseline=NAME, a number, drop.",
+        ),
+    ] = None
     drop_missing: Annotated[
         bool, typer.Option("--drop-missing", help="Leave out rows without a finite score, if failing says nothing.")
     ] = False
@@ -176,7 +188,7 @@ class RunOptions(RoleOptions):
         same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "seed", "budget")}
         several = {"family": self.family, "metafeatures": self.metafeature, "ignore": self.ignore}
         lists = {name: tuple(columns or ()) for name, columns in several.items()}
-        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own}
+        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own, "failed": self.failed}
 
 
 _OF_FILES = ("where", "sep", "decimal", "encoding")  # the last options in a help
@@ -215,12 +227,13 @@ OPTIONS = {
     "metafeatures": "--metafeature",
     "seed_shared": "--seed-own",
     "algorithms": "--only",
+    "policy": "--score-failures",
     **{
         name: f"--{name}"
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
             *("family", "ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
-            *("method", "test", "control", "rope", "gamma"),
+            *("method", "test", "control", "rope", "gamma", "failed"),
         )
     },
 }

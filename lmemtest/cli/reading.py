@@ -114,7 +114,7 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
         raise ArgumentError("--direction must be given: whether a low or a high score is good.")
     new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
     table = read_rows(options, source, {**roles, "algorithm": None})
-    names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared")
+    names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared", "failed")
     given = {name: roles[name] for name in names}
     return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
@@ -127,7 +127,24 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
             typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
+    runs = runs if options.score_failures is None else _scored(options.score_failures, runs)
     return runs if options.normalize is None else runs.normalize(options.normalize)
+
+
+def _scored(policy: str, runs: Runs) -> Runs:
+    """The runs without failures, as the option says."""
+    name, given, reference = policy.partition("=")
+    if given and name == "baseline":
+        found = next((level for level in runs.algorithms if str(level) == reference), reference)
+        runs = runs.score_failures(name, reference=found)
+    else:
+        try:
+            value: str | float = float(policy)
+        except ValueError:
+            value = policy
+        runs = runs.score_failures(value)
+    typer.echo(runs.notes[-1], err=True)
+    return runs
 
 
 def _agreed(options: list[str], yes: bool) -> bool:

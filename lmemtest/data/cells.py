@@ -507,9 +507,17 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
     have = "has" if count == 1 else "have"
     raise DataError(
         f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
-        f"A failed run is not a missing run: score it as the worst value that is possible. Only if the failure "
-        f"has nothing to do with the algorithm, drop such rows with "
+        f"A failed run is not a missing run: score it as the worst value that is possible{of_failures()}. Only if the "
+        f"failure has nothing to do with the algorithm, drop such rows with "
         f"{in_words_of(python='runs.drop_missing()', command_line='--drop-missing')}."
+    )
+
+
+def of_failures() -> str:
+    """How to say that runs failed, and what they count."""
+    return ", for instance with " + in_words_of(
+        python="Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
+        command_line="--failed missing (or nonfinite) and --score-failures worst",
     )
 
 

@@ -13,6 +13,8 @@ import narwhals as nw
 
 from lmemtest._caller import in_words_of
 from lmemtest._validate import check_choice, check_names
+from lmemtest.data.cells import of_failures
+from lmemtest.data.failures import refuse_failures
 from lmemtest.data.query import collected, supported
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 from lmemtest.words import listed, suggest
@@ -169,11 +171,13 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
     """Refuse scores that the method has no value for, and warn of groups without differences."""
     count = sum(group.wrong for group in summary)
     if count:
+        refuse_failures(runs)
         kinds = "missing" if method == "rank" else "missing or infinite"
         drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
         raise DataError(
             f"{count:,} scores in {runs.score!r} are {kinds}, so {method!r} has no value for them. Score failed runs "
-            f"as the worst value, or drop them with {drop} if their failing has nothing to do with the algorithm."
+            f"as the worst value{of_failures()}, or drop them with {drop} if their failing has "
+            "nothing to do with the algorithm."
         )
     if method == "log":
         lowest = float(summary[0].low or 0.0)

@@ -46,6 +46,7 @@ def read_runs(
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
     seed_shared: bool = True,
+    failed: str | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -58,7 +59,7 @@ def read_runs(
         A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
         openpyxl: ``pip install 'lmemtest[excel]'``); ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of
         records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
-    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared, failed
         The roles of the columns; see `Runs`.
     sep : str, optional
         What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
@@ -121,6 +122,7 @@ def read_runs(
         metafeatures=metafeatures,
         ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore or ()),
         seed_shared=seed_shared,
+        failed=failed,
     )
 
 

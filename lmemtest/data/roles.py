@@ -155,7 +155,7 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     [('fold', 'seed'), ('x', 'metafeatures')]
     """
     known = [name for name in known if name in runs.columns and name not in (runs.score, runs.algorithm)]
-    given = {runs.score, *runs.study.columns, *known}
+    given = {runs.score, runs.failed, *runs.study.columns, *known}
     names = [name for name in runs.columns if name not in given and (name in runs.ignore) == ignored]
     table = _counted(runs, names, known)
     roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": runs.seed, "budget": runs.budget}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -19,6 +19,7 @@ from lmemtest.data.cells import (
     missing_values_error,
     refuse_half_characters,
 )
+from lmemtest.data.failures import WORDS, check_failed, count_failures, masked, rows_or_runs
 from lmemtest.data.query import collected
 from lmemtest.data.study import Study, subset
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.cells import Groups
+    from lmemtest.data.failures import Failures
     from lmemtest.data.normalise import Scale
     from lmemtest.studies.checks.findings import RunsCheck
 
@@ -86,6 +88,10 @@ class Runs:
         Whether a seed with the same label on several benchmarks may be the same thing there: the random numbers of a
         search, one trained model. What runs share through it is then looked for, and counted where it shows.  False
         if seeds only number the repetitions on a benchmark.
+    failed : str, optional
+        Which runs failed: a column of true and false (or 1 and 0), or "missing" (those without a score) or "nonfinite"
+        (infinite scores, too). The score of a failed run is not used, whatever the table says. What it counts instead
+        is to be said: `score_failures`. Without this role a missing score is an error of the table.
 
     Attributes
     ----------
@@ -94,8 +100,11 @@ class Runs:
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
         ``direction``), and the columns within which it was normalised (``by``). None for a score as measured.
+    failures : Failures or None
+        What `score_failures` did: ``policy``, ``reference``, ``n_failed`` of ``n_rows``, ``algorithms``, ``note``, and
+        the runs with their failures (``source``). None for a table as given.
     notes : tuple of str
-        How `trajectories` made these rows of a log; empty for a table as given, and for runs made of others.
+        How `trajectories` made these rows of a log, and what failed runs count; empty for a table as given.
     n_rows : int
         Its number of rows.
     algorithms : tuple
@@ -130,6 +139,8 @@ class Runs:
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
     ignore: tuple[str, ...] = field(kw_only=True, default=())
     seed_shared: bool = field(kw_only=True, default=True)
+    failed: str | None = field(kw_only=True, default=None)
+    failures: Failures | None = field(init=False, default=None)
     scale: Scale | None = field(init=False, default=None)
     notes: tuple[str, ...] = field(init=False, default=())
     n_rows: int = field(init=False)
@@ -144,6 +155,8 @@ class Runs:
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
         _check_roles(self)
+        check_failed(self)
+        _set(self, "frame", masked(self))
         _set(self, "study", Study(self))
         if self.is_lazy:  # its one query needs scores that are numbers
             _check_types(self)
@@ -168,6 +181,7 @@ class Runs:
         metafeatures: Sequence[str] = (),
         algorithms: Sequence[str] | None = None,
         seed_shared: bool = True,
+        failed: Literal["missing", "nonfinite"] | None = None,
     ) -> Runs:
         """The runs of a wide table: a column per algorithm, a row per benchmark.
 
@@ -190,6 +204,8 @@ class Runs:
             The columns of scores; by default all that have no other role.
         seed_shared : bool, default True
             As in `Runs`.
+        failed : {"missing", "nonfinite"}, optional
+            Whether runs failed where a score is missing, or infinite, too; see `Runs`.
 
         Returns
         -------
@@ -216,6 +232,8 @@ class Runs:
         from lmemtest.data.wide import lengthened
 
         check_direction(direction)
+        if failed is not None:
+            check_choice(failed, "failed", WORDS)
         others: dict[str, Any] = {"seed": seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
         families = check_names(family or (), "family")
@@ -237,6 +255,7 @@ class Runs:
             family=families,
             metafeatures=features,
             seed_shared=seed_shared,
+            failed=failed,
             **others,
         )
 
@@ -262,7 +281,7 @@ class Runs:
         -------
         dict
             ``score``, ``direction``, ``algorithm``, ``benchmark``, ``family``, ``seed``, ``budget``, ``metafeatures``,
-            ``ignore``, ``seed_shared``; ``Runs(table, **runs.roles())`` gives another table the same roles.
+            ``ignore``, ``seed_shared``, ``failed``; ``Runs(table, **runs.roles())`` gives another table the same roles.
         """
         names = [f.name for f in fields(self) if f.init and f.name != "frame"]
         return {name: getattr(self, name) for name in names}
@@ -323,28 +342,94 @@ class Runs:
             frame = frame.filter(nw.col(column).is_in(values))
             wanted[column] = values
         known = self.study.seen(wanted) if self.is_lazy else ()
-        return self.restricted(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
+        found = self.restricted(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
+        return found.following(self, lambda runs: runs.filter(**wanted))
 
     def with_metafeatures(self, *names: str) -> Runs:
         """The runs with these metafeatures only; nothing is queried again."""
         changed = {**self.roles(), "metafeatures": names}
-        if not set(names) <= set(self.metafeatures):
-            return with_scale(Runs(self.frame, **changed), self.scale)
-        return self.restricted(self.frame, self.study.seen(), **changed)
+        if set(names) <= set(self.metafeatures):
+            found = self.restricted(self.frame, self.study.seen(), **changed)
+        else:
+            found = with_scale(Runs(self.frame, **changed), self.scale)
+        return found.following(self, lambda runs: runs.with_metafeatures(*names))
 
     def drop_missing(self) -> Runs:
         """The runs whose score is finite.
 
         Only right where a missing score has nothing to do with the algorithm: a failed run is a worst score,
-        and without it the algorithm looks better than it is.
+        and without it the algorithm looks better than it is. With failed runs it is ``score_failures("drop")``.
 
         Returns
         -------
         Runs
-            With the same roles.
+            With the same roles; `notes` say how many were left out.
         """
         finite = nw.col(self.score).cast(nw.Float64).is_finite().fill_null(False)
-        return self._with(self.frame.filter(finite))
+        if self.failed is not None:
+            return self.score_failures("drop").drop_missing()
+        found = self._with(self.frame.filter(finite)).following(self, Runs.drop_missing)
+        if found.n_rows < self.n_rows:
+            left_out = (
+                f"{self.n_rows - found.n_rows:,} of {self.n_rows:,} rows without a finite score were left out, which "
+                "is right only if they are missing for reasons that have nothing to do with the algorithm."
+            )
+            _set(found, "notes", (*found.notes, left_out))
+        return found
+
+    def score_failures(
+        self, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None
+    ) -> Runs:
+        """The runs without failures: each failed run has the score that a policy gives it.
+
+        Parameters
+        ----------
+        policy : {"worst", "baseline", "drop"}, float, mapping or callable
+            What a failed run counts:
+
+            ==============  ===================================================================================
+            policy          score of a failed run
+            ==============  ===================================================================================
+            "worst"         the worst one that any run had on its benchmark (at its budget)
+            "baseline"      the mean of the runs of `reference` on its benchmark (at its budget)
+            a number        that number
+            a mapping       the value of its benchmark, ``{"task1": 0.5}``
+            a function      its value of the benchmark; asked once for each benchmark with failures
+            "drop"          none: the run is left out, as if it had not been started
+            ==============  ===================================================================================
+        reference : optional
+            The algorithm of policy "baseline". Its own failures count the mean of its other runs there.
+
+        Returns
+        -------
+        Runs
+            Without the role `failed`; `failures` holds what was done and `notes` say it. A lazy table stays lazy.
+
+        Raises
+        ------
+        ArgumentError
+            If the runs have no role `failed`, or the policy or its reference is unknown or not finite.
+        DataError
+            If every run of a benchmark failed ("worst"), the reference has no score where runs failed ("baseline"),
+            or every run of an algorithm failed ("drop").
+
+        Notes
+        -----
+        No policy is right in general. "drop" answers how good an algorithm is when it works, "worst" and a baseline
+        what a user has who starts it, and `lmemtest.failure_sensitivity` whether the answers differ. Scores that are
+        given are constants: many of them break the normal distribution that a mixed model takes errors to have.
+
+        Examples
+        --------
+        >>> table = {"tool": ["HB", "RS"] * 2, "task": ["a", "a", "b", "b"], "loss": [0.1, None, 3.0, 3.5]}
+        >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
+        >>> runs = Runs(table, failed="missing", **roles).score_failures({"a": 1})
+        >>> runs.to_frame()["loss"].tolist(), runs.notes
+        ([0.1, 1.0, 3.0, 3.5], ('1 failed run of 1 algorithm was given a value for its benchmark: 1.',))
+        """
+        from lmemtest.data.failure_policies import score_failures
+
+        return score_failures(self, policy, reference)
 
     def normalize(
         self,
@@ -416,7 +501,8 @@ class Runs:
         """
         from lmemtest.data.normalise import normalised
 
-        return normalised(self, method, by, name)
+        found = normalised(self, method, by, name)
+        return found.following(self, lambda runs: runs.normalize(method, by, name=name))
 
     def best_so_far(self, *, name: str | None = None) -> Runs:
         """The runs with the best score up to each budget, in a new column.
@@ -456,7 +542,7 @@ class Runs:
         """
         from lmemtest.data.trace import best_so_far
 
-        return best_so_far(self, name)
+        return best_so_far(self, name).following(self, lambda runs: runs.best_so_far(name=name))
 
     def at_budgets(self, budgets: Iterable[float]) -> Runs:
         """The score of every run at given budgets: its last one at or before each.
@@ -496,7 +582,8 @@ class Runs:
         """
         from lmemtest.data.trace import at_budgets
 
-        return at_budgets(self, budgets)
+        budgets = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else budgets
+        return at_budgets(self, budgets).following(self, lambda runs: runs.at_budgets(budgets))
 
     def check(self, **options: Any) -> RunsCheck:
         """Look for what can spoil a comparison: `lmemtest.check` of these runs.
@@ -536,12 +623,27 @@ class Runs:
             if role == "benchmark":
                 rows += [("family", name, _levels_text(self.levels(name))) for name in self.family]
         rows += [("metafeature", name, _levels_text(self.levels(name))) for name in self.metafeatures]
+        if self.failed is not None:
+            failed = int(count_failures(self)[1].sum())
+            rows.append(("failed", self.failed, f"{failed:,} of {self.n_rows:,} {rows_or_runs(self)}"))
         size = f"{self.n_rows:,} rows{' of a lazy table' if self.is_lazy else ''}"
         title = f"Runs: {size}, {self.direction} {self.score}"
         return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]), notes=self.notes)
 
     def _with(self, frame: Any) -> Runs:
         return with_scale(Runs(frame, **self.roles()), self.scale)
+
+    def following(self, source: Runs, step: Failures | Callable[[Runs], Runs]) -> Runs:
+        """These runs, which a step made of others, with what is known of failures there."""
+        known = source.failures
+        if callable(step):
+            done = None if known is None else known._replace(then=(*known.then, step))
+        else:
+            done = step
+        _set(self, "failures", done)
+        if done is not None:
+            _set(self, "notes", (*self.notes, done.note))
+        return self
 
     def restricted(self, frame: Any, seen: Sequence[Groups], **roles: Any) -> Runs:
         """Runs of a part of the table, which was checked; `seen` are tables of their cells, where there are any."""
@@ -550,6 +652,7 @@ class Runs:
             _set(runs, name, value)
         _set(runs, "frame", frame)
         _set(runs, "scale", self.scale)
+        _set(runs, "failures", self.failures)
         _set(runs, "notes", ())
         _set(runs, "study", Study(runs, seen))
         _set(runs, "n_rows", int(seen[0].n.sum()) if seen else self.n_rows)
@@ -565,7 +668,8 @@ def with_named_algorithms(runs: Runs) -> Runs:
     column = nw.col(runs.algorithm)
     if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
         return runs
-    return with_scale(Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles()), runs.scale)
+    renamed = Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
+    return with_scale(renamed, runs.scale).following(runs, with_named_algorithms)
 
 
 def with_scale(runs: Runs, scale: Scale | None) -> Runs:
@@ -616,8 +720,9 @@ def _check_roles(runs: Runs) -> None:
     seen: dict[str, str] = {}
     given = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
     several = [(role, name) for role in ("family", "metafeatures") for name in getattr(runs, role)]
+    given += [("failed", runs.failed if isinstance(runs.failed, str) and runs.failed in columns else None)]
     for role, column in [*given, *several]:
-        if column is None and role in ("benchmark", "seed", "budget"):
+        if column is None and role in ("benchmark", "seed", "budget", "failed"):
             continue
         _refuse_index(runs.frame, column, columns, role)
         check_columns((column,), columns, argument=role)

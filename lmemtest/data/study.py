@@ -31,6 +31,7 @@ from lmemtest.data.cells import (
     group_means,
     refuse_scores,
 )
+from lmemtest.data.failures import failure_indicator, refuse_failures
 from lmemtest.data.query import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
@@ -156,12 +157,25 @@ class Study:
         return few
 
     def cells(self, by: Iterable[str]) -> Cells:
-        """Scores by the combinations of some columns; missing and infinite scores are refused."""
-        return cells_of(self.groups(by), self.runs.frame, self.runs.score)
+        """Scores by the combinations of some columns; failed runs, missing and infinite scores are refused."""
+        groups = self.groups(by)
+        self.refuse(groups)
+        return cells_of(groups, self.runs.frame, self.runs.score)
 
     def require_scores(self) -> None:
-        """Refuse missing and infinite scores, as `cells` does."""
-        refuse_scores(self.groups(()), self.runs.frame, self.runs.score)
+        """Refuse failed runs, missing and infinite scores, as `cells` does."""
+        self.refuse(self.groups(()))
+
+    def refuse(self, groups: Groups) -> None:
+        """Refuse groups of the scores with failed runs, missing and infinite scores."""
+        if groups.n_bad.any():
+            refuse_failures(self.runs)
+            refuse_scores(groups, self.runs.frame, self.runs.score)
+
+    @cached_property
+    def failures(self) -> Runs:
+        """The runs with 1 as the score of those that failed, and 0 as that of the others."""
+        return failure_indicator(self.runs)
 
     def rows(self, columns: Sequence[str]) -> pd.DataFrame:
         """The single scores with some columns with roles, in the order of their levels, then of the score."""
@@ -188,6 +202,7 @@ class Study:
         means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
         roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
         roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
+        roles["failed"] = None
         roles["family"] = () if roles["benchmark"] is None else self.runs.family
         return type(self.runs)(means, **roles)
 

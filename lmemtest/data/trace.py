@@ -43,7 +43,8 @@ def best_so_far(runs: Runs, name: str | None) -> Runs:
     frame = frame.with_columns(at_once.over(*keys, budget).alias(column))
     none_yet = nw.col(column) == nw.lit(worst)
     frame = frame.with_columns(nw.when(~none_yet).then(nw.col(column)).alias(column))
-    return type(runs)(frame, **{**runs.roles(), "score": column})
+    # a trial that failed does not count: a run fails where none of its trials has a score yet
+    return type(runs)(frame, **{**runs.roles(), "score": column, "failed": runs.failed and "missing"})
 
 
 def at_budgets(runs: Runs, budgets: Iterable[float]) -> Runs:

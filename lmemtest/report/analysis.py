@@ -335,6 +335,7 @@ def analyze(
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
     seed_shared: bool | None = None,
+    failed: str | None = None,
     formula: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
@@ -349,7 +350,7 @@ def analyze(
     ----------
     runs : Runs or dataframe
         The table and the roles of its columns; of a dataframe the roles are the following arguments.
-    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared, failed
         As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
@@ -398,7 +399,7 @@ def analyze(
     """
     roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "family": family,
              "seed": seed, "budget": budget, "metafeatures": metafeatures, "ignore": ignore,
-             "seed_shared": seed_shared}  # fmt: skip
+             "seed_shared": seed_shared, "failed": failed}  # fmt: skip
     left_out = {name for name, value in roles.items() if value is None or (isinstance(value, tuple) and not value)}
     runs = _runs_of(runs, {name: value for name, value in roles.items() if name not in left_out})
     alpha = check_fraction(alpha, "alpha")

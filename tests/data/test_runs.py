@@ -71,7 +71,8 @@ def test_every_backend_gives_the_same_runs(frame: pd.DataFrame, backend: str) ->
     assert runs.levels("epochs") == (1, 10)
     assert runs.instance == ("task", "prior")
     assert runs.columns == tuple(frame.columns)
-    assert runs.roles() == {**ROLES, "family": (), "metafeatures": ("prior",), "ignore": (), "seed_shared": True}
+    assert runs.roles() == {**ROLES, "family": (), "metafeatures": ("prior",), "ignore": (), "seed_shared": True,
+                            "failed": None}  # fmt: skip
     assert runs.is_lazy == (backend in ("lazy", "duckdb"))
     back = runs.to_frame().sort_values(list(frame.columns[:5]), ignore_index=True)
     pd.testing.assert_frame_equal(back, frame, check_dtype=False)

@@ -20,6 +20,7 @@ ARGUMENTS = {
 _ROLE = "|".join(ARGUMENTS)
 _FIXED = {
     ": runs.filter(...)": "",
+    ", for instance with Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')": "",
     "runs.drop_missing()": "{table}.dropna(subset=[...])",
     " `runs.check()` shows what is missing.": "",
     " (standardize=False, or a third)": "",

@@ -267,7 +267,7 @@ def _by_model(
     half = "half"  # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
     while half in runs.columns:
         half += "_"
-    roles = {**runs.roles(), "budget": None, "metafeatures": (metafeature,), "ignore": ()}
+    roles = {**runs.roles(), "budget": None, "metafeatures": (metafeature,), "ignore": (), "failed": None}
     table = type(runs)(_run_means(pairs, runs, half), **roles)
     fit = fit_lmm(_formula(pairs, runs, half), table, dispersion=runs.benchmark if dispersion else None)
     advantages, overall = _over_benchmarks(fit, pairs, runs, alpha, generator)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._caller import command_with, in_words_of
 from lmemtest._rounding import written
+from lmemtest.data.cells import of_failures
 from lmemtest.data.points import Points
 from lmemtest.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
@@ -124,7 +125,7 @@ def non_finite(points: Points) -> list[Finding]:
     drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
     advice = (
         f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
-        f"a result; drop them with {drop} only if failing has nothing to do with the algorithm."
+        f"a result{of_failures()}; drop them with {drop} only if failing has nothing to do with the algorithm."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
