@@ -24,6 +24,15 @@ GROUPS = {
         "each {groups} has its own level of difficulty",
         "levels of the {noun}s{within} (the same for all algorithms)",
     ),
+    "family": (
+        "the benchmarks of one {groups} share a level of difficulty",
+        "levels of the {noun} (the same for all algorithms)",
+    ),
+    "family_interaction": (
+        "an algorithm does better on some {noun} than on others, all algorithms to the same degree; so a comparison is "
+        "as sure as the number of {noun} allows",
+        "advantages of algorithms that change between {noun}",
+    ),
     "interaction": (_ADVANTAGE, "advantages of algorithms that change from {noun} to {noun}{within}"),
     "seed": (
         "runs with the same seed{where} share their luck, whatever the algorithm",
@@ -177,6 +186,35 @@ def counted(count: int, noun: str) -> str:
     ('1 benchmark', '12,000 rows')
     """
     return f"{count:,} {noun if count == 1 else plural(noun) if noun == 'family' else f'{noun}s'}"
+
+
+def spoken(column: str) -> str:
+    """The name of a column as a word of a sentence.
+
+    Examples
+    --------
+    >>> spoken("search_space")
+    'search space'
+    """
+    return column.replace("_", " ")
+
+
+def plural(column: str) -> str:
+    """What the levels of a column are called together, where its name is a word; else its levels.
+
+    Examples
+    --------
+    >>> plural("search_space"), plural("family"), plural("class"), plural("tasks"), plural("openml.id")
+    ('search spaces', 'families', 'classes', 'tasks', 'levels of openml.id')
+    """
+    word = spoken(column)
+    if not word.replace(" ", "").replace("-", "").isalpha():
+        return f"levels of {column}"
+    if word.endswith(("ss", "x", "z", "ch", "sh")):
+        return f"{word}es"
+    if word.endswith("y") and word[-2:-1] not in "aeiou":
+        return f"{word[:-1]}ies"
+    return word if word.endswith("s") else f"{word}s"
 
 
 def spoken(column: str) -> str:

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="EmmeansResult")
 
-WEIGHTS = ("equal", "proportional", "cells")
+WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
 VCOV = ("moderated", "model")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
 
@@ -93,7 +93,7 @@ def emmeans(
     *,
     by: str | Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
-    weights: str = "equal",
+    weights: str | None = None,
     ddf: str = "satterthwaite",
     level: float = 0.95,
     vcov: ClusterRobust | Moderated | str | None = None,
@@ -111,9 +111,11 @@ def emmeans(
     at : mapping of str to value or values, optional
         Levels of factors to keep, values of numeric columns. Numeric columns that are not named are held at
         their mean over the rows of the data.
-    weights : {"equal", "proportional", "cells"}
+    weights : {"equal", "proportional", "cells", "benchmark", "family"}, optional
         How the factors that are in neither `specs` nor `by` are averaged: every combination the same; by its
-        number of rows; or by its number of rows together with the specs and by levels of each mean.
+        number of rows; by its number of rows together with the specs and by levels of each mean; by its number of
+        benchmarks; or with the same weight for each family of benchmarks, and for each benchmark in it. Default:
+        "benchmark" where families of the `Runs` behind the fit are averaged over, "equal" elsewhere.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
         standard errors, and refits a maximum-likelihood fit by REML, with a note.
@@ -175,7 +177,7 @@ def emtrends(
     var: str,
     by: str | Sequence[str] | None = None,
     at: Mapping[str, Any] | None = None,
-    weights: str = "equal",
+    weights: str | None = None,
     ddf: str = "satterthwaite",
     level: float = 0.95,
     vcov: ClusterRobust | Moderated | str | None = None,
@@ -257,7 +259,7 @@ def evaluated_grid(
     *,
     by: str | Sequence[str] | None,
     at: Mapping[str, Any] | None,
-    weights: str,
+    weights: str | None,
     ddf: str,
     level: float,
     vcov: ClusterRobust | Moderated | str | None,
@@ -266,7 +268,6 @@ def evaluated_grid(
 ) -> E:
     """Marginal means, or marginal slopes along a numeric column."""
     check_fit(fit, "fit")
-    check_choice(weights, "weights", WEIGHTS)
     check_choice(ddf, "ddf", DDF_METHODS)
     level = check_fraction(level, "level")
     at = check_at(at)
@@ -275,6 +276,7 @@ def evaluated_grid(
     check_specs(fit, spec_names, by_names, at)
     moderation, robust = _sources(fit, vcov, spec_names, ddf)
     ddf = check_vcov(fit, robust, ddf)
+    weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
     fit, changes = fit_for_ddf(fit, ddf)
     if robust is not None:
         changes = (f"Standard errors: {robust.described()}.", *robust.notes)
@@ -359,6 +361,23 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
     return vcov, None
 
 
+def _weights(fit: Any, asked: str | None, nuisance: Sequence[str]) -> str:
+    """How to average over factors, as asked for, or by benchmark where families of benchmarks are among them."""
+    runs = fit.data if isinstance(fit.data, Runs) else None
+    if asked is None:
+        return "benchmark" if runs is not None and set(runs.family) & set(nuisance) else "equal"
+    check_choice(asked, "weights", WEIGHTS)
+    if asked == "benchmark" and (runs is None or runs.benchmark is None):
+        raise ArgumentError(
+            "weights='benchmark' needs a fit of Runs with a benchmark, to count them: fit_lmm(formula, Runs(...))."
+        )
+    if asked == "family" and (runs is None or not runs.study.families):
+        raise ArgumentError(
+            "weights='family' needs a fit of Runs with families that hold several benchmarks: Runs(..., family=...)."
+        )
+    return asked
+
+
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
     runs = fit.data
@@ -394,6 +413,8 @@ def _held_notes(
             "equal": "every combination of levels counts the same",
             "proportional": "combinations of levels count by their number of rows",
             "cells": "combinations of levels count by their number of rows within each mean",
+            "benchmark": "combinations of levels count by their number of benchmarks",
+            "family": "every family of benchmarks counts the same, and so does every benchmark of one family",
         }[weights]
         notes.append(f"Averaged over {factors}; {how} (weights={weights!r}).")
     for name, values in covariates.items():

@@ -231,7 +231,8 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
         A fitted model. What random effects that reach over several clusters (shared seeds) add to the variance of a
         comparison stays as the model has it; the rest is moderated.
     cluster : str or sequence of str, optional
-        Column whose levels are independent of each other; default: the benchmark of the `Runs` behind the fit.
+        Column whose levels are independent of each other; default: of the `Runs` behind the fit the benchmark, or the
+        families of benchmarks between which the model lets advantages of algorithms vary.
 
     Returns
     -------
@@ -271,7 +272,7 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
     """
     check_fit(fit, "fit")
     if cluster is None:
-        cluster = benchmark_of(fit)
+        cluster = clusters_of(fit)
         if cluster is None:
             raise ArgumentError(
                 "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
@@ -317,11 +318,19 @@ def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, Float
     return evaluate
 
 
-def benchmark_of(fit: Any) -> str | None:
-    """The benchmark column of the runs behind a fit; None without one."""
+def clusters_of(fit: Any) -> tuple[str, ...] | None:
+    """The columns of the clusters in the runs behind a fit: the coarsest families between which advantages of
+    algorithms vary in the model, else the benchmarks; None without any."""
     from lmemtest.data.runs import Runs
 
-    return fit.data.benchmark if isinstance(fit.data, Runs) else None
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.benchmark is None:
+        return None
+    advantages = [
+        {*bar.groups, *(name for effect in bar.slopes for name in effect.columns)} for bar in fit.design.parsed.bars
+    ]
+    found = (families for families in runs.study.families if {*families, runs.algorithm} in advantages)
+    return next(found, (runs.benchmark,))
 
 
 def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:

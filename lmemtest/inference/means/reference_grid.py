@@ -54,7 +54,9 @@ class ReferenceGrid:
     def average(self, weights: str) -> FloatArray:
         """Average the nuisance combinations; a row without any weight is NaN."""
         share = np.ones(self.rows.shape[:2])
-        if weights != "equal":
+        if weights in ("benchmark", "family"):
+            share = np.broadcast_to(_benchmarks(self.fit, self.nuisance, weights).ravel(), share.shape)
+        elif weights != "equal":
             counts = _cell_counts(self.fit, {**self.target, **self.nuisance}).reshape(share.shape)
             share = counts if weights == "cells" else np.broadcast_to(counts.sum(axis=0), counts.shape)
         total = share.sum(axis=1, keepdims=True)
@@ -84,19 +86,39 @@ def product_frame(values: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
 
 def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:
     """Rows of the data in each combination of factor levels; numeric columns repeat the counts."""
+    factors = [name for name in values if name in fit.design.factors]
+    return _totals(fit.cells.frame, np.asarray(fit.cells.n, dtype=float), values, factors)
+
+
+def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -> FloatArray:
+    """Benchmarks in each combination of factor levels, divided by those of their family for weights by family."""
+    runs = fit.data
+    factors = [name for name in values if name in fit.design.factors]
+    own = list(dict.fromkeys([runs.benchmark, *runs.study.crossed]))
+    frame = runs.study.distinct([*own, *runs.family, *factors])
+    share = 1.0 / frame.groupby(own, observed=True)[own[0]].transform("size").to_numpy(dtype=float)
+    if weights == "family":
+        finest = [frame[name] for name in runs.study.families[-1]]
+        share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
+    return _totals(frame, share, values, factors)
+
+
+def _totals(
+    frame: pd.DataFrame, amounts: FloatArray, values: Mapping[str, tuple[Any, ...]], factors: Sequence[str]
+) -> FloatArray:
+    """Sums of amounts over the rows of each combination of levels; columns that are no factors repeat them."""
     import pandas as pd
 
-    factors = [name for name in values if name in fit.design.factors]
-    keep = np.ones(len(fit.cells.frame), dtype=bool)
-    position = np.zeros(len(keep), dtype=np.intp)
+    keep = np.ones(len(frame), dtype=bool)
+    position = np.zeros(len(frame), dtype=np.intp)
     for name in factors:
-        code = pd.Index(values[name]).get_indexer(pd.Index(fit.cells.frame[name]))
+        code = pd.Index(values[name]).get_indexer(pd.Index(frame[name]))
         keep &= code >= 0
         position = position * len(values[name]) + code
     size = math.prod(len(values[name]) for name in factors)
-    counts = np.bincount(position[keep], weights=np.asarray(fit.cells.n, dtype=float)[keep], minlength=size)
+    totals = np.bincount(position[keep], weights=amounts[keep], minlength=size)
     full = [len(values[name]) if name in factors else 1 for name in values]
-    return np.broadcast_to(counts.reshape(full), [len(v) for v in values.values()]).copy()
+    return np.broadcast_to(totals.reshape(full), [len(v) for v in values.values()]).copy()
 
 
 def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:

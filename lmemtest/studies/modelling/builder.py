@@ -275,11 +275,17 @@ class ModelBuilder(Result):
             raise ArgumentError(f"the model has no term {term!r} to drop. Its terms: {have}.")
         return self._to(self.spec.without(*hit))
 
-    def recommended(self) -> ModelBuilder:
-        """The model that a benchmark study can defend (see `recommend`), as a builder."""
+    def recommended(self, population: str | None = None) -> ModelBuilder:
+        """The model that a benchmark study can defend (see `recommend`), as a builder.
+
+        Parameters
+        ----------
+        population : {"family", "benchmark"}, optional
+            What claims are about, new families or new benchmarks of these; by default families, if they are enough.
+        """
         from lmemtest.studies.modelling.recommend import recommend
 
-        return self._to(recommend(self.runs).spec)
+        return self._to(recommend(self.runs, population=population).spec)
 
     # ------------------------------------------------------------------ reading
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from lmemtest.formula import Bar, Term
 from lmemtest.studies.modelling.reading import is_factor
-from lmemtest.words import GROUPS
+from lmemtest.words import GROUPS, plural, spoken
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -84,6 +84,9 @@ def _of_bar(bar: Bar, runs: Runs) -> str:
 
 def _of_intercept(bar: Bar, runs: Runs) -> str:
     groups, kind = set(bar.groups), kind_of(bar.groups, runs)
+    if kind in ("family", "family_interaction"):
+        finest = next(name for name in reversed(bar.groups) if name in runs.family)
+        return GROUPS[kind][0].format(groups=spoken(finest), noun=plural(finest))
     rest = groups - set(runs.instance)
     beside = {"seed": {runs.seed}, "run": {runs.algorithm, runs.seed}, "luck": {runs.algorithm, runs.seed}}
     by_instance = bool(groups & set(runs.instance))
@@ -108,6 +111,8 @@ def kind_of(groups: Iterable[str], runs: Runs) -> str:
         everywhere = runs.benchmark is not None and runs.benchmark not in own
         return "seed" if runs.algorithm not in own else "luck" if everywhere else "run"
     others = own - {runs.algorithm}
+    if others and others <= set(runs.family):
+        return "family_interaction" if runs.algorithm in own else "family"
     if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
         return "other"
     return "interaction" if runs.algorithm in own else "benchmark"

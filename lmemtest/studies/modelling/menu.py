@@ -19,7 +19,7 @@ from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import reading
 from lmemtest.studies.modelling.identify import check_identified, refusal
 from lmemtest.studies.modelling.reading import column_term, factor_term, is_factor
-from lmemtest.studies.modelling.recommend import relative_to
+from lmemtest.studies.modelling.relative import relative_to
 from lmemtest.words import listed
 
 # More budgets than this are a continuum; more columns of an interaction cost more than they explain; more benchmarks

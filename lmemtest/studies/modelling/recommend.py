@@ -18,12 +18,7 @@ from dataclasses import dataclass, replace
 from math import prod
 from typing import TYPE_CHECKING, ClassVar
 
-import numpy as np
-from scipy.special import fdtr
-
-from lmemtest._caller import in_words_of
 from lmemtest._result import Result, result
-from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.crossing import require_crossing
 from lmemtest.data.runs import require_runs
@@ -33,19 +28,17 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import identify
 from lmemtest.studies.modelling.meaning import meaning
+from lmemtest.studies.modelling.population import Population
+from lmemtest.studies.modelling.random_terms import candidates, condition, crossed_seeds, identified
 from lmemtest.studies.modelling.reading import factor_term
-from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
-from lmemtest.words import p_text
+from lmemtest.studies.modelling.relative import relative_to
+from lmemtest.studies.modelling.scope import scope
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.runs import Runs
 
-# Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
-_MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
-# Of means that differ by so little, where difficulties do vary independently of advantages.
-_CHANCE = 0.05
 # More budgets than this are a continuum: one effect each would eat the data.
 _MANY_BUDGETS = 50
 
@@ -74,6 +67,10 @@ class Recommendation(Result):
         Terms that this design cannot identify, and why.
     notes : tuple of str
         What a reader must know about the scope of the answer.
+    population : {"family", "benchmark", "run"}
+        What counts as the sample.
+    claim : str
+        What a claim from this model is about, such as "new search spaces" or "new tasks of these 16 search spaces".
     """
 
     formula: str
@@ -81,6 +78,8 @@ class Recommendation(Result):
     terms: tuple[ModelTerm, ...]
     left_out: tuple[str, ...]
     notes: tuple[str, ...]
+    population: str
+    claim: str
 
     parts: ClassVar = {"terms": "_rows"}
 
@@ -91,8 +90,8 @@ class Recommendation(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        """What was left out."""
-        return tuple(f"Left out: {text}" for text in self.left_out)
+        """What claims are about, and what was left out."""
+        return (f"For {self.claim}.", *(f"Left out: {text}" for text in self.left_out))
 
     def _rows(self) -> pd.DataFrame:
         """One row per term: ``term``, ``meaning``."""
@@ -102,13 +101,16 @@ class Recommendation(Result):
 
 
 @one_blas_thread()
-def recommend(runs: Runs) -> Recommendation:
+def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     """Recommend a mixed model for a table of runs.
 
     Parameters
     ----------
     runs : Runs
-        Roles decide the terms: benchmark (with its metafeatures: the instance), seed, budget.
+        Roles decide the terms: benchmark (with its metafeatures: the instance), its families, seed, budget.
+    population : {"family", "benchmark"}, optional
+        What claims are about. "family": new families of benchmarks, which count as the sample. "benchmark": new
+        benchmarks of these families, which have means of their own. By default families where there are five or more.
 
     Returns
     -------
@@ -116,9 +118,11 @@ def recommend(runs: Runs) -> Recommendation:
 
     Raises
     ------
+    ArgumentError
+        If `population` is none of these, or asks for a role that the runs do not have.
     DesignError
-        If no two algorithms have a benchmark in common, or each has one run only: nothing can be said about them by
-        any model.
+        If the families are too few to be a sample, or hold one benchmark each; if no two algorithms have a benchmark
+        in common, or each has one run only: nothing can be said about them by any model.
 
     Notes
     -----
@@ -148,6 +152,11 @@ def recommend(runs: Runs) -> Recommendation:
     another loses, a negative correlation that no variance of benchmarks can express. With a variance of zero in its
     place the errors of two algorithms would be too small by 29 % (of k by a factor of sqrt(1 - 1/k)).
 
+    Families of benchmarks (search spaces, suites) that count as the sample have random effects, ``(1|family) +
+    (1|family:algorithm)`` at each of their levels, beside those of the benchmarks. If benchmarks of these families are
+    the sample, the fixed part is ``algorithm * family``, and means are over the families, by their number of
+    benchmarks. A benchmark that is in several families has effects of its own and of each instance.
+
     Instances alone are not the sample: an algorithm's advantage on a benchmark is largely shared by its instances. In
     simulations with 10 benchmarks x 2 instances and advantages that belong to the benchmark, a model without
     ``benchmark:algorithm`` rejects in 16 to 20 % of the cases at a nominal 5 %, this one in 5 to 7 %.
@@ -160,14 +169,15 @@ def recommend(runs: Runs) -> Recommendation:
     """
     require_runs(runs)
     require_crossing(runs)
+    sample = Population.of(runs, population)
     blocks = relative_to(runs)
-    of_seeds, no_luck = _crossed_seeds(runs)
-    kept, left_out = _identified(runs, [*_candidates(runs), *of_seeds], blocks)
+    of_seeds, no_luck = crossed_seeds(runs)
+    kept, left_out = identified(runs, [*candidates(runs, sample), *of_seeds], blocks)
     study, run = runs.study, runs.study.run
     curves_alone = runs.budget is not None and runs.seed is None and not study.several_benchmarks
     if curves_alone and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget)):
         raise _nothing_repeated(runs)
-    fixed, budget_notes = _fixed(runs)
+    fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
     factors = [factor_term(column, runs) for column in blocks]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
     spec = ModelSpec(response=runs.score, terms=tuple(fixed)).with_crossed(*factors)
@@ -185,118 +195,11 @@ def recommend(runs: Runs) -> Recommendation:
         formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
         spec=spec,
         terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs)) for term in parts),
-        left_out=(*left_out, *no_luck),
-        notes=(*_scope(runs, blocks, kept), *budget_notes),
+        left_out=(*sample.left_out, *left_out, *no_luck),
+        notes=(*scope(runs, blocks, kept, sample), *budget_notes),
+        population=sample.role,
+        claim=sample.claim,
     )
-
-
-def relative_to(runs: Runs) -> tuple[str, ...]:
-    """What scores are relative to: columns of benchmarks (instances) whose difficulty would have a negative variance.
-
-    Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
-    """
-    instance = runs.study.instance
-    if not runs.study.several_benchmarks:
-        return ()
-    from lmemtest.data.compress import compress
-
-    cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
-    means = cells.frame.assign(score=cells.mean)
-    conditions = list(instance[1:])
-    if conditions:  # what a condition does to an algorithm everywhere is no difficulty of benchmarks
-        means["score"] -= means.groupby([*conditions, runs.algorithm], observed=True)["score"].transform("mean")
-    relative = any(
-        _varies_less_than_by_chance(means.pivot_table("score", list(places), runs.algorithm, observed=True))
-        for places in dict.fromkeys([instance[:1], instance])
-    )
-    return instance if relative else ()
-
-
-def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:
-    """Whether the means of the rows differ less than independent deviations within rows would make them (F-test)."""
-    y = scores.dropna().to_numpy()
-    n, k = y.shape
-    if n < 3 or k < 2:
-        return False
-    centre = y.mean(axis=1)
-    around = y - centre[:, None] - (y - centre[:, None]).mean(axis=0)
-    within = np.square(around).sum() / ((n - 1) * (k - 1))
-    return bool(within > 0 and fdtr(n - 1, (n - 1) * (k - 1), k * centre.var(ddof=1) / within) < _CHANCE)
-
-
-def _candidates(runs: Runs) -> list[Bar]:
-    """Random effects from coarse to fine; each is nested in none that follows."""
-    instance, algorithm, seed = runs.study.instance, runs.algorithm, runs.seed
-    out: list[Bar] = []
-    condition = _condition(runs)
-    if condition is not None:
-        effects = (factor_term(condition, runs),)
-        out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
-    elif runs.study.several_benchmarks:
-        for places in dict.fromkeys([instance[:1], instance]):
-            out += [Bar.of(places), Bar.of((*places, algorithm))]
-    if seed is not None:
-        out.append(Bar.of((*instance, seed)))
-        if runs.budget is not None:
-            out.append(Bar.of((*instance, algorithm, seed)))
-    return out
-
-
-def _crossed_seeds(runs: Runs) -> tuple[list[Bar], list[str]]:
-    """What runs with the same seed share on all benchmarks, where that shows; else why it is not in the model."""
-    if not runs.study.several_benchmarks or not seeds_cross(runs):
-        return [], []
-    seed = str(runs.seed)
-    pair = Bar.of((seed, runs.algorithm))
-    try:
-        found = shared_seeds(runs)
-    except DesignError as error:
-        return [], [f"{pair}: {str(error).removesuffix('.')}."]
-    if found.shows:
-        return [Bar.of((seed,)), pair], []
-    test = f"an F-test (F({found.df_num}, {found.df_den}) = {written(found.statistic, '.2f')}, {p_text(found.p_value)})"
-    return [], [
-        f"{pair}: {test} shows no luck that runs of an algorithm with the same seed share across benchmarks (the term "
-        f"is held where p < {found.level:g})."
-    ]
-
-
-def _condition(runs: Runs) -> str | None:
-    """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
-    study, instance = runs.study, runs.study.instance
-    if not study.several_benchmarks or len(instance) != 2:
-        return None
-    benchmark, metafeature = instance
-    levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
-    cells = study.count(benchmark, metafeature, runs.algorithm)
-    most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
-    identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
-    return metafeature if most and identified else None
-
-
-def _identified(runs: Runs, candidates: list[Bar], blocks: tuple[str, ...]) -> tuple[list[Bar], list[str]]:
-    """The candidates that the numbers of their groups allow; the groups of `blocks` have fixed effects."""
-    kept: dict[Bar, int] = {}
-    left_out = []
-    n_blocks = runs.study.count(*blocks) if blocks else 0
-    for bar in candidates:
-        groups = set(bar.groups)
-        if groups <= set(blocks):
-            continue
-        levels = runs.study.count(*bar.groups)
-        width = prod(len(runs.levels(column)) for effect in bar.slopes for column in effect.columns)
-        same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
-        if reason := identify.of_groups(bar, levels, width, runs.n_rows):
-            left_out.append(f"{reason[0].upper()}{reason[1:]}")
-        elif set(blocks) < groups and levels == n_blocks:
-            left_out.append(
-                f"{bar}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are fixed."
-            )
-        elif same is not None:
-            left_out.append(f"{bar}: its groups are those of {same}, which takes its place.")
-        else:
-            kept[bar] = levels
-    return list(kept), left_out
 
 
 def _nothing_repeated(runs: Runs) -> DesignError:
@@ -309,15 +212,19 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     )
 
 
-def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
-    """The algorithm, conditions with their interaction, and the budget where runs were not scored at the same ones."""
+def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[list[Term], list[str]]:
+    """The algorithm, families and conditions with their interactions, and the budget where runs were not scored at the
+    same ones."""
     algorithm = factor_term(runs.algorithm, runs)
     terms = [algorithm]
+    if family is not None:
+        own = factor_term(family, runs)
+        terms += [Term.of(algorithm, own)] if blocks else [own, Term.of(algorithm, own)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
-    for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
+    for name in (condition(runs),) if runs.study.several_benchmarks else alone:
         if name is not None and len(runs.levels(name)) > 1:
-            condition = factor_term(name, runs)
-            terms += [condition, Term.of(algorithm, condition)]
+            levels = factor_term(name, runs)
+            terms += [levels, Term.of(algorithm, levels)]
     if runs.budget is None:
         return terms, []
     budgets = len(runs.levels(runs.budget))
@@ -334,62 +241,3 @@ def _fixed(runs: Runs) -> tuple[list[Term], list[str]]:
         "Compare the runs at budgets that all of them reached."
     )
     return terms, [note]
-
-
-def _scope(runs: Runs, blocks: tuple[str, ...], kept: list[Bar]) -> list[str]:
-    """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
-    notes = _of_benchmarks(runs, blocks)
-    if any(runs.seed in bar.groups and runs.benchmark not in bar.groups for bar in kept):
-        seeds = len(runs.levels(str(runs.seed)))
-        notes.append(
-            f"Runs with the same seed have something in common on all benchmarks, so the {seeds} seeds are a sample, "
-            "too: more benchmarks alone do not make the answer surer, more seeds do. If seeds only number the "
-            "repetitions on a benchmark, say so: "
-            f"{in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
-        )
-        if seeds == 2:
-            notes.append(
-                "With two seeds such luck is estimated from very little: in simulations a nominal 5 % was up to 12 %."
-            )
-    if runs.study.properties:
-        notes.append(
-            f"Each algorithm has one value of {' and '.join(runs.study.properties)}, which tells kinds of algorithms "
-            "apart and not circumstances of their runs, so it is not in the model."
-        )
-    return notes
-
-
-def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
-    if runs.benchmark is None or not runs.study.several_benchmarks:
-        here = "There is one benchmark" if runs.benchmark is not None else "No benchmark column was named"
-        return [
-            f"{here}, so the answer holds for what was measured and says nothing about other benchmarks. "
-            "More seeds do not change that; more benchmarks do."
-        ]
-    notes = []
-    if blocks:
-        notes.append(
-            "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
-            "so algorithms are compared within benchmarks."
-        )
-    benchmarks = len(runs.levels(runs.benchmark))
-    if benchmarks < 6:
-        notes.append(
-            f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
-            "large and consistent advantages can be detected."
-        )
-    kinds = [name for name in runs.study.kinds if 2 * runs.study.count(name) <= benchmarks]
-    if kinds and not blocks:
-        question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
-        notes.append(
-            f"Each benchmark has one level of {' and '.join(kinds)}, which tells kinds of benchmarks apart and is not "
-            "in the model. To ask whether kinds differ in who is better: "
-            f"lmemtest.ModelBuilder(runs).recommended().interaction({question})."
-        )
-    instance = runs.study.instance
-    if len(instance) > 1:
-        notes.append(
-            f"Benchmarks count as the sample. The instances of one benchmark ({' x '.join(instance)}) share it, "
-            f"so more levels of {' and '.join(instance[1:])} do not make the answer surer for new benchmarks."
-        )
-    return notes

@@ -16,7 +16,7 @@ from lmemtest.inference.diagnostics import explained_variance
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.meaning import kind_of
 from lmemtest.studies.variation.variance_sources import Source
-from lmemtest.words import GROUPS
+from lmemtest.words import GROUPS, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -65,11 +65,14 @@ def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
 
 def _noun(groups: Iterable[str], runs: Runs) -> str:
     """Benchmarks, or instances where metafeatures distinguish groups."""
-    return "instance" if set(groups) & set(runs.metafeatures) else "benchmark"
+    return "instance" if set(groups) & {*runs.metafeatures, *runs.study.crossed} else "benchmark"
 
 
 def _meaning(groups: tuple[str, ...], conditions: list[str], kinds: set[tuple[str, str]], runs: Runs) -> str:
     kind, noun = kind_of(groups, runs), _noun(groups, runs)
+    if kind in ("family", "family_interaction"):
+        finest = next(name for name in reversed(groups) if name in runs.family)
+        return GROUPS[kind][1].format(noun=plural(finest))
     within = " of a benchmark" if noun == "instance" and (kind, "benchmark") in kinds else ""
     if kind == "run":
         noun = "instance" if runs.metafeatures else "benchmark"
