@@ -217,35 +217,6 @@ def plural(column: str) -> str:
     return word if word.endswith("s") else f"{word}s"
 
 
-def spoken(column: str) -> str:
-    """The name of a column as a word of a sentence.
-
-    Examples
-    --------
-    >>> spoken("search_space")
-    'search space'
-    """
-    return column.replace("_", " ")
-
-
-def plural(column: str) -> str:
-    """What the levels of a column are called together, where its name is a word; else its levels.
-
-    Examples
-    --------
-    >>> plural("search_space"), plural("family"), plural("class"), plural("tasks"), plural("openml.id")
-    ('search spaces', 'families', 'classes', 'tasks', 'levels of openml.id')
-    """
-    word = spoken(column)
-    if not word.replace(" ", "").replace("-", "").isalpha():
-        return f"levels of {column}"
-    if word.endswith(("ss", "x", "z", "ch", "sh")):
-        return f"{word}es"
-    if word.endswith("y") and word[-2:-1] not in "aeiou":
-        return f"{word[:-1]}ies"
-    return word if word.endswith("s") else f"{word}s"
-
-
 def joined(names: Iterable[str], most: int = IN_SENTENCE) -> str:
     """Names as in a sentence.
 

@@ -103,7 +103,7 @@ def test_populations_that_are_not_possible_are_refused() -> None:
         lt.recommend(runs_of(table((1,) * 6)), population="family")
     with pytest.raises(DesignError, match="needs 3 families or more, and there are 2"):
         lt.recommend(runs_of(table((3, 3))), population="family")
-    with pytest.raises(ArgumentError, match="population must be .family. or .benchmark., got .tasks."):
+    with pytest.raises(ArgumentError, match=r"population must be .family. or .benchmark., got .tasks."):
         lt.recommend(runs_of(table()), population="tasks")
     assert "so the benchmarks themselves are" in lt.recommend(runs_of(table((1,) * 6))).notes[0]
 
