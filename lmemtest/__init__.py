@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
     __name__,
     submodules=["errors", "plots", "tuning"],
     submod_attrs={
-        "data": ["datasets"],
+        "data": ["datasets", "importers"],
         "data.readers": ["read_runs"],
         "data.runs": ["Runs"],
         "data.trajectories": ["trajectories"],

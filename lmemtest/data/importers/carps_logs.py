@@ -1,0 +1,92 @@
+"""CARP-S: logs of trials as runs over the number of trials."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+
+from lmemtest._validate import check_columns, check_flag
+from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
+from lmemtest.data.importers.sources import frame_of, has_column, parts_of
+from lmemtest.data.runs import Runs, with_notes
+from lmemtest.errors import DataError
+from lmemtest.words import listed
+
+__all__ = ["carps"]
+
+COLUMNS = ("benchmark_id", "task_id", "optimizer_id", "seed", "n_trials")
+GATHER = "Gather the logs of the runs first: python -m carps.analysis.gather_data <rundir>, which writes logs.parquet."
+
+
+def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = True) -> Runs:
+    """Runs of CARP-S logs: a row per trial, costs are minimised.
+
+    Parameters
+    ----------
+    logs : dataframe, path or list
+        The gathered logs (``logs.parquet``), in memory or in one or several files.
+    metric : str, default "trial_value__cost"
+        The column of the cost.
+    best_so_far : bool, default True
+        Whether the score is the lowest cost up to each number of trials (`Runs.best_so_far`), or that of the trial.
+
+    Returns
+    -------
+    Runs
+        Benchmarks are tasks (``task_id``), algorithms optimizers (``optimizer_id``), the budget is ``n_trials``.
+
+    Raises
+    ------
+    UnknownColumnError
+        If `metric` is not a column.
+    DataError
+        If columns of CARP-S are missing, or costs are vectors (several objectives).
+
+    Examples
+    --------
+    >>> logs = {"benchmark_id": ["YAHPO"] * 4, "task_id": ["t"] * 4, "optimizer_id": ["SMAC", "SMAC", "RS", "RS"],
+    ...         "seed": [1] * 4, "n_trials": [1, 2, 1, 2], "trial_value__cost": [0.5, 0.6, 0.7, 0.4]}
+    >>> carps(logs).to_frame()["trial_value__cost_best_so_far"].tolist()
+    [0.5, 0.5, 0.7, 0.4]
+    """
+    best_so_far = check_flag(best_so_far, "best_so_far")
+    tables = []
+    for part in parts_of(logs, argument="logs", keys=(), files="*.parquet", is_content=has_column("task_id")):
+        table = frame_of(part, argument="logs", labels=COLUMNS[:3], seeds=["seed"])
+        what = "a table of CARP-S logs"
+        needs_columns(table, COLUMNS, shown=part.shown, what=what, advice=GATHER)
+        check_columns(metric, table.columns, argument="metric")
+        tables.append(table)
+    table = pd.concat(tables, ignore_index=True)
+    vectors = table[metric].map(lambda x: isinstance(x, (list, tuple)) or str(x).lstrip().startswith(("[", "{")))
+    if vectors.any():
+        tasks = table.loc[vectors, "task_id"].unique()
+        raise DataError(
+            f"{metric!r} holds costs of several objectives on {len(tasks):,} tasks ({listed(tasks, most=3)}). Leave "
+            "these tasks out, or make one number of the objectives (a hypervolume) in a column and name it: metric=..."
+        )
+    table[metric] = numbers_in(table[metric], name=metric, advice="Name the column of the cost: metric=...")
+    notes = []
+    kinds = table["task_type"].dropna().unique().tolist() if "task_type" in table else []
+    if len(kinds) > 1:
+        notes.append(
+            f"Tasks are of {len(kinds)} types ({listed(kinds)}), whose numbers of trials do not compare: a trial of "
+            "multi-fidelity may cost less than one."
+        )
+    runs = imported(
+        table,
+        source="CARP-S logs",
+        score=metric,
+        direction="minimize",
+        algorithm="optimizer_id",
+        benchmark="task_id",
+        seed="seed",
+        budget="n_trials",
+        ignore=("benchmark_id",),
+        notes=[*notes, "Costs are minimised, as always in CARP-S."],
+        alone="Give the logs of several optimizers: carps(['a.parquet', 'b.parquet']).",
+    )
+    if not best_so_far:
+        return runs
+    return with_notes(runs.best_so_far(), [*runs.notes, "The score is the lowest cost up to each number of trials."])

@@ -1,0 +1,141 @@
+"""Wide tables of published results: a row per data set, a column per algorithm, each number a mean of some runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._validate import check_names, check_positive_int
+from lmemtest.data.importers.sources import frame_of, parts_of
+from lmemtest.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.words import listed
+
+__all__ = ["wide"]
+
+SUMMARY = re.compile(r"(?i)(avg\.?|average|mean|median|total|overall|sum|wins?|losses|ties|w/t/l|rank|#\s*best)\b.*")
+MARKUP = re.compile(r"\\(?:textbf|mathbf|bf|underline|emph|textit)\b|[*_$^{}†‡%]|\\[a-zA-Z]*pm|\\,")
+NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+CELL = re.compile(rf"\s*({NUMBER})\s*(?:(?:±|\+/-|\+-)\s*({NUMBER})|\(\s*(?:±|\+/-)?\s*({NUMBER})\s*\))?\s*")
+
+
+def wide(
+    table: Any,
+    *,
+    direction: Literal["minimize", "maximize"] = REQUIRED,
+    averaged: int | None = None,
+    benchmark: str | None = None,
+    algorithms: Sequence[str] | None = None,
+    score: str = "score",
+) -> Runs:
+    """Runs of a table of results as papers print it: a row per data set, a column per algorithm.
+
+    `Runs.from_wide` does the same with numbers alone. This takes cells such as ``0.93 ± 0.02``, ``0.93 (0.02)`` and
+    ``**0.93**``, leaves out rows of averages and ranks, and says what the numbers cannot tell.
+
+    Parameters
+    ----------
+    table : dataframe or path
+        The table, in memory or in a file.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good. Required.
+    averaged : int, optional
+        How many runs each number is the mean of, for the notes.
+    benchmark : str, optional
+        The column that names the rows. By default the first one.
+    algorithms : sequence of str, optional
+        The columns of scores. By default all others.
+    score : str, default "score"
+        What to call the column of the scores.
+
+    Returns
+    -------
+    Runs
+        One row per number: the mean. What stands behind ± is in the column ``spread``, without a role.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule.
+    DataError
+        If a cell is no number, or fewer than two columns of scores are left.
+
+    Examples
+    --------
+    >>> table = {"data": ["iris", "wine", "Average"], "RF": ["0.95 ± 0.01", "0.97 ± 0.02", "0.96"],
+    ...          "NN": ["**0.96**", "", "0.96"]}
+    >>> wide(table, direction="maximize").to_frame()
+       data algorithm  score  spread
+    0  iris        RF   0.95    0.01
+    1  wine        RF   0.97    0.02
+    2  iris        NN   0.96     NaN
+    3  wine        NN    NaN     NaN
+    """
+    check_direction(direction)
+    if averaged is not None:
+        averaged = check_positive_int(averaged, "averaged")
+    part = parts_of(table, argument="table", keys=(), is_content=lambda thing: hasattr(thing, "keys"))[0]
+    frame = frame_of(part, argument="table")
+    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
+    names = list(frame.columns)
+    rows = names[0] if benchmark is None else benchmark
+    chosen = None if algorithms is None else check_names(algorithms, "algorithms")
+    if rows not in names:
+        raise ArgumentError(f"benchmark must be a column of the table, got {benchmark!r}. Columns: {listed(names)}.")
+    if chosen is None:
+        chosen = tuple(name for name in names if name != rows)
+    is_summary = frame[rows].map(lambda name: isinstance(name, str) and bool(SUMMARY.fullmatch(name.strip())))
+    summaries = frame.loc[is_summary, rows].tolist()
+    frame = frame[~is_summary].reset_index(drop=True)
+    cells = {name: [_cell(value, name) for value in frame[name]] for name in chosen if name in frame}
+    means = pd.DataFrame({name: [mean for mean, _ in found] for name, found in cells.items()}, dtype=float)
+    spreads = np.array([[spread for _, spread in found] for found in cells.values()], dtype=float)
+    runs = Runs.from_wide(
+        pd.concat([frame[[rows]], means], axis=1),
+        direction=direction,
+        score=score,
+        benchmark=rows,
+        algorithms=chosen,
+    )
+    notes = [
+        f"A table of results: benchmark is {rows}; algorithms are columns; score is the number in a cell; {direction}."
+    ]
+    if summaries:
+        notes.append(f"{len(summaries):,} rows sum up the others and are left out: {listed(summaries)}.")
+    if np.isfinite(spreads).any():
+        long = runs.to_frame().assign(spread=spreads.ravel())
+        runs = Runs(long, **{**runs.roles(), "ignore": ("spread",)})
+        notes.append(
+            "What stands behind a number (a standard deviation, or error: the table does not say) is in the column "
+            "spread and is not used."
+        )
+    many = "an unknown number of" if averaged is None else f"{averaged:,}"
+    notes.append(
+        f"Each number is taken as the mean of {many} runs, so the variation between runs is not in the table: "
+        "comparisons are over benchmarks, and nothing can be said of single runs or seeds."
+    )
+    missing = int(means.isna().to_numpy().sum())
+    if missing:
+        notes.append(f"{missing:,} of {means.size:,} cells are empty: missing scores.")
+    return with_notes(runs, notes)
+
+
+def _cell(value: Any, column: str) -> tuple[float, float]:
+    """The number in a cell and the one behind ± or in brackets."""
+    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+        return float(value), float("nan")
+    text = "" if value is None or value is pd.NA else str(value)
+    plain = MARKUP.sub("", re.sub(r"\\pm\b", "±", text)).strip()
+    if plain.lower() in ("", "-", "--", "–", "—", "nan", "na", "n/a", "none", "fail", "failed", "oom", "timeout"):
+        return float("nan"), float("nan")
+    match = CELL.fullmatch(plain)
+    if match is None:
+        raise DataError(
+            f"The column {column!r} holds {text!r}, which is no number such as 0.93 or 0.93 ± 0.02. If it is no "
+            "algorithm, name those that are: algorithms=[...]."
+        )
+    return float(match[1]), float(match[2] or match[3] or "nan")

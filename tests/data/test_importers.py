@@ -1,0 +1,368 @@
+"""What other tools write becomes runs whose roles, scores and notes are those of the tool."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from types import SimpleNamespace as Thing
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+FILES = Path(__file__).parent / "files"
+
+
+def levels(runs: lt.Runs) -> dict[str, tuple[Any, ...]]:
+    """The levels of each role that the runs have, by the name of its column."""
+    names = [runs.algorithm, runs.benchmark, runs.seed, runs.budget, *runs.metafeatures]
+    return {name: runs.levels(name) for name in names if name is not None}
+
+
+def scores(runs: lt.Runs, **conditions: Any) -> list[float]:
+    table = runs.to_frame()
+    for name, value in conditions.items():
+        table = table[table[name].isin(value if isinstance(value, list) else [value])]
+    return table[runs.score].tolist()
+
+
+# ------------------------------------------------------------------------------------------------------------- optuna
+
+
+def study(*trials: tuple[str, Any], way: str = "MINIMIZE", sampler: Any = None, **user_attrs: Any) -> Any:
+    """What a study of Optuna 5 shows of itself."""
+    frozen = [
+        Thing(number=i, state=Thing(name=state), values=None if value is None else np.atleast_1d(value).tolist())
+        for i, (state, value) in enumerate(trials)
+    ]
+    ways = [Thing(name=name) for name in way.split()]
+    return Thing(trials=frozen, directions=ways, study_name="TPE_iris_7", user_attrs=user_attrs, sampler=sampler)
+
+
+class TPESampler:
+    """Only its name counts."""
+
+
+class RandomSampler:
+    """Only its name counts."""
+
+
+def done(*values: float) -> list[tuple[str, float]]:
+    return [("COMPLETE", value) for value in values]
+
+
+def test_optuna_tables_name_their_runs_by_their_files() -> None:
+    runs = lt.importers.optuna(FILES / "optuna", names="{algorithm}_{seed}", direction="minimize")
+    assert levels(runs) == {"algorithm": ("Random", "TPE"), "seed": (0, 1), "trial": tuple(range(1, 9))}
+    # trials 4, 5, 7 and 8 were pruned: their value is a report on the way, such as 5.4061; trial 3 failed
+    assert scores(runs, algorithm="Random", seed=0) == [2.2857, *[0.0231] * 7]
+    assert (runs.score, runs.direction, runs.seed_shared) == ("value_best_so_far", "minimize", True)
+    assert runs.notes[0] == (
+        "4 Optuna studies: algorithm is in its name; seed is in its name; budget is the number of the trial, from 1; "
+        "score is value; minimize."
+    )
+    single = lt.importers.optuna(FILES / "optuna", names="{algorithm}_{seed}", direction="minimize", best_so_far=False)
+    assert np.isnan(scores(single, algorithm="Random", seed=0)).tolist() == [i in (2, 3, 4, 6, 7) for i in range(8)]
+    assert runs.notes[2:] == (
+        "18 pruned trials: taken as without a value.",
+        "2 failed trials: taken as without a value.",
+    )
+
+
+def test_optuna_studies_say_their_direction_sampler_and_attributes() -> None:
+    first = study(*done(3, 1, 2), ("RUNNING", None), way="MAXIMIZE", sampler=TPESampler(), benchmark="iris", seed=7)
+    second = study(("FAIL", None), *done(5, 4), way="MAXIMIZE", sampler=RandomSampler(), benchmark="iris", seed=7)
+    runs = lt.importers.optuna([first, second])
+    assert levels(runs) == {"algorithm": ("Random", "TPE"), "benchmark": ("iris",), "seed": (7,), "trial": (1, 2, 3)}
+    assert (runs.direction, scores(runs, algorithm="TPE")) == ("maximize", [3, 3, 3])
+    assert scores(runs, algorithm="Random", trial=[2, 3]) == [5, 5]
+    assert "1 running trial: left out." in runs.notes
+    assert runs.notes[-1] == "1 row before the first value of a run: no score. Begin later: runs.at_budgets([...])."
+    named = lt.importers.optuna({"A": first, "B": {"wine": second}}, keys=["algorithm", "benchmark"])
+    assert named.levels("benchmark") == ("iris", "wine")
+
+
+def test_optuna_studies_without_seeds_are_numbered() -> None:
+    runs = lt.importers.optuna({"A": [study(*done(3)), study(*done(2))], "B": [study(*done(1))]})
+    assert (levels(runs)["seed"], runs.seed_shared) == ((0, 1), False)
+    assert "seed is their number in the order given" in runs.notes[0]
+    assert levels(
+        lt.importers.optuna({"A": study(*done(3)), "B": study(*done(2))}, names="{benchmark}_iris_{seed}")
+    ) == {
+        "algorithm": ("A", "B"),
+        "benchmark": ("TPE",),
+        "seed": (7,),
+        "trial": (1,),
+    }
+
+
+@pytest.mark.parametrize(
+    ("studies", "options", "error", "words"),
+    [
+        ([study(*done(1))], {}, DataError, r"Nothing says the algorithm of studies\[0\]\. Give studies by name, "),
+        ({"A": study(*done(1))}, {}, DataError, "one algorithm only, 'A': there is nothing to compare"),
+        (
+            {"A": study(("COMPLETE", [1, 2]), way="MINIMIZE MAXIMIZE")},
+            {},
+            ArgumentError,
+            r"studies\['A'\] holds 2 objectives: 0, 1\. Say which: objective='0'",
+        ),
+        ({"A": study(*done(1)), "B": study(*done(1), way="MAXIMIZE")}, {}, DataError, "studies differ in direction: "),
+        ({"A": study(*done(1)), "B": study(*done(1))}, {"direction": "maximize"}, ArgumentError, "says minimize"),
+        ({"A": {"number": [0], "value": [1.0]}}, {}, ArgumentError, "direction is required"),
+        ({"A": {"trial": [0]}}, {}, DataError, r"has no column 'number'\. Columns: trial\. Save study"),
+        ({("A", 1, 2, 3): study(*done(1))}, {}, ArgumentError, r"its names are \(algorithm, benchmark, seed\)"),
+        (FILES / "optuna", {"names": "{algorithm}-{seed}"}, DataError, "does not fit the name 'Random_0'"),
+        (FILES / "optuna", {"names": "{tool}"}, ArgumentError, "names must be a pattern with some of "),
+        ([], {}, ArgumentError, "studies must not be empty"),
+        (3, {}, ArgumentError, "studies must be a dataframe"),
+        ({"A": study(*done(1))}, {"keys": ["tool"]}, ArgumentError, "keys must be different ones of algorithm, "),
+        ("nowhere/*.csv", {}, DataError, "no file matches 'nowhere"),
+    ],
+)
+def test_optuna_refuses_in_words(studies: Any, options: dict[str, Any], error: type[Exception], words: str) -> None:
+    if isinstance(studies, dict) and isinstance(studies.get("A"), dict):
+        studies = {"A": pd.DataFrame(studies["A"])}
+    with pytest.raises(error, match=words):
+        lt.importers.optuna(studies, **options)
+
+
+# ------------------------------------------------------------------------------------------------------------ sklearn
+
+
+def test_sklearn_cross_validations_are_runs_over_splits() -> None:
+    results = json.loads((FILES / "sklearn_cross_validate.json").read_text())
+    runs = lt.importers.sklearn(results, metric="accuracy")
+    assert levels(runs) == {"algorithm": ("SVC", "tree"), "benchmark": ("iris", "wine"), "split": (0, 1, 2)}
+    assert scores(runs, algorithm="tree", benchmark="wine") == [0.783333, 0.830508, 0.932203]
+    assert (runs.direction, runs.score, runs.seed_shared) == ("maximize", "accuracy", False)
+    flat = {(a, b): np.array(r["test_accuracy"]) for a, inner in results.items() for b, r in inner.items()}
+    assert scores(lt.importers.sklearn(flat)) == scores(runs)  # cross_val_score
+    swapped = {"iris": {"SVC": results["SVC"]["iris"], "tree": results["tree"]["iris"]}}
+    by_data = lt.importers.sklearn(swapped, metric="accuracy", keys=["benchmark", "algorithm"])
+    assert scores(by_data) == scores(runs, benchmark="iris")
+
+
+def test_sklearn_candidates_of_a_search_are_algorithms() -> None:
+    runs = lt.importers.sklearn(FILES / "sklearn_cv_results.csv", metric="accuracy")
+    candidates = ("C=1 kernel=linear", "C=1 kernel=rbf gamma=-1.0", "C=1 kernel=rbf gamma=scale")
+    assert levels(runs) == {"candidate": candidates, "split": (0, 1, 2)}
+    assert scores(runs, candidate=candidates[0]) == [1.0, 1.0, 0.98]
+    assert runs.notes[-1].startswith("3 of 9 rows have no finite score (C=1 kernel=rbf gamma=-1.0 3).")
+    by = lt.importers.sklearn(FILES / "sklearn_cv_results.csv", metric="accuracy", parameter="kernel")
+    assert levels(by) == {
+        "param_kernel": ("linear", "rbf"),
+        "split": (0, 1, 2),
+        "param_gamma": ("-1.0", "not set", "scale"),
+    }
+
+
+def test_sklearn_reads_a_fitted_search_with_its_resources() -> None:
+    masked = np.ma.MaskedArray(["rbf", "linear", "rbf"], mask=[False, False, False], dtype=object)
+    settings = [{"kernel": "rbf"}, {"kernel": "linear"}, {"kernel": "rbf"}]
+    found = {"params": settings, "param_kernel": masked, "n_resources": [30, 30, 90], "iter": [0, 0, 1]}
+    search = Thing(cv_results_={**found, "split0_test_score": np.array([0.5, 0.6, 0.7]), "mean_fit_time": [1, 1, 1]})
+    runs = lt.importers.sklearn({"wine": search})
+    assert levels(runs) == {
+        "candidate": ("kernel=linear", "kernel=rbf"),
+        "benchmark": ("wine",),
+        "split": (0,),
+        "n_resources": (30, 90),
+    }
+    assert scores(runs, candidate="kernel=rbf") == [0.5, 0.7]
+
+
+@pytest.mark.parametrize(
+    ("results", "options", "words"),
+    [
+        ({"test_a": [1], "test_b": [1]}, {}, "Nothing says the algorithm of results. Give results by name"),
+        ({"A": {"test_a": [1], "test_b": [1]}}, {}, r"results\['A'\] holds 2 metrics: a, b\. Say which: metric='a'"),
+        ({"A": {"split0_test_score": [1]}}, {"keys": "algorithm"}, "The algorithms of a search are its candidates"),
+        ({"A": {"split0_test_score": [1]}, "B": {"test_score": [1]}}, {}, "mixes searches and cross-validations"),
+        ({"A": pd.DataFrame({"fit_time": [1]})}, {}, "must be cv_results_ of a search"),
+        ({"A": {"test_score": ["high"]}, "B": {"test_score": [1]}}, {}, "must hold numbers, but 1 row holds something"),
+        ([{"split0_test_score": [1]}] * 2, {}, "Several searches need the names of their data sets"),
+        (None, {}, "results must be a dataframe"),
+    ],
+)
+def test_sklearn_refuses_in_words(results: Any, options: dict[str, Any], words: str) -> None:
+    with pytest.raises((ArgumentError, DataError), match=words):
+        lt.importers.sklearn(results, **options)
+
+
+# --------------------------------------------------------------------------------------------------------------- hpob
+
+
+CURVES = {"5860": {"14951": {"test0": [0.5, 0.7], "test1": [0.6, None]}}, "4796": {"14951": {"test0": [0.1, 0.4]}}}
+
+
+def test_hpob_files_are_algorithms_and_tasks_lie_in_search_spaces(tmp_path: Path) -> None:
+    (tmp_path / "GP.json").write_text(json.dumps(CURVES))
+    with gzip.open(tmp_path / "Random.json.gz", "wt") as file:
+        json.dump(CURVES, file)
+    runs = lt.importers.hpob(tmp_path, direction="maximize")
+    assert levels(runs) == {
+        "algorithm": ("GP", "Random"),
+        "task": ("4796/14951", "5860/14951"),
+        "seed": ("test0", "test1"),
+        "trial": (1, 2),
+    }
+    assert scores(runs, algorithm="GP", task="5860/14951", seed="test0") == [0.5, 0.7]
+    assert "1 of 1 data sets are in several search spaces; in each they are a task of its own." in runs.notes
+    assert runs.notes[-1].startswith("2 of 12 rows have no finite score (GP 1, Random 1).")
+    whole = lt.importers.hpob({"GP": CURVES, "Random": CURVES}, direction="maximize", first=0)
+    assert (whole.levels("trial"), scores(whole)[:3]) == ((0, 1), scores(runs)[:3])
+    falling = lt.importers.hpob({"GP": CURVES, "Random": CURVES}, direction="minimize")
+    assert any(note.startswith("4 scores are worse than the one before them") for note in falling.notes)
+
+
+@pytest.mark.parametrize(
+    ("curves", "words"),
+    [
+        (CURVES, r"Nothing says the algorithm of curves: give \{'GP': "),
+        ({"GP": [0.1]}, "must be {space: {task: {seed: "),
+        ({"GP": {"5860": {"1": {"s": 3}}}, "RS": CURVES}, "5860 / 1 / s must be a list of scores, got 3"),
+        ({"GP": {"5860": {"1": {"s": ["high"]}}}, "RS": CURVES}, "must be a list of numbers, got high"),
+        (FILES / "wandb_runs.csv", "is not valid JSON"),
+    ],
+)
+def test_hpob_refuses_other_shapes(curves: Any, words: str) -> None:
+    with pytest.raises(DataError, match=words):
+        lt.importers.hpob(curves, direction="maximize")
+
+
+def test_hpob_needs_a_direction() -> None:
+    with pytest.raises(ArgumentError, match="direction is required"):
+        lt.importers.hpob({"GP": CURVES})
+
+
+# -------------------------------------------------------------------------------------------------------------- carps
+
+
+def carps_logs() -> pd.DataFrame:
+    """The columns of logs.parquet of CARP-S 1.1, as far as they are filled for one fidelity."""
+    rows = [
+        (task, optimizer, seed, trial, cost)
+        for task, shift in (("bbob/2/1", 0.0), ("yahpo/lcbench/3945", 1.0))
+        for optimizer, costs in (("SMAC3-BlackBoxFacade", [3.0, 1.0, 2.0]), ("RandomSearch", [4.0, 5.0, np.inf]))
+        for seed in (1, 2)
+        for trial, cost in enumerate(np.array(costs) + shift + seed / 10, start=1)
+    ]
+    table = pd.DataFrame(rows, columns=["task_id", "optimizer_id", "seed", "n_trials", "trial_value__cost"])
+    suite = table["task_id"].str.partition("/")[0].str.upper()
+    return table.assign(
+        benchmark_id=suite, n_function_calls=table["n_trials"], trial_info__config="[0.1]", task_type="blackbox"
+    )
+
+
+def test_carps_logs_are_the_best_cost_so_far(tmp_path: Path) -> None:
+    carps_logs().to_parquet(tmp_path / "logs.parquet")
+    runs = lt.importers.carps(tmp_path / "logs.parquet")
+    assert levels(runs) == {
+        "optimizer_id": ("RandomSearch", "SMAC3-BlackBoxFacade"),
+        "task_id": ("bbob/2/1", "yahpo/lcbench/3945"),
+        "seed": (1, 2),
+        "n_trials": (1, 2, 3),
+    }
+    assert (runs.direction, runs.score) == ("minimize", "trial_value__cost_best_so_far")
+    assert scores(runs, optimizer_id="SMAC3-BlackBoxFacade", task_id="bbob/2/1", seed=1) == [3.1, 1.1, 1.1]
+    assert any(note.startswith("4 of 24 rows have no finite score (RandomSearch 4).") for note in runs.notes)
+    assert scores(lt.importers.carps(carps_logs(), best_so_far=False), seed=2, optimizer_id="RandomSearch")[2] == np.inf
+
+
+def test_carps_refuses_vectors_of_costs_and_other_tables() -> None:
+    vectors = carps_logs().assign(trial_value__cost="[0.1, 3.0]")
+    with pytest.raises(DataError, match=r"costs of several objectives on 2 tasks \(bbob/2/1, yahpo/lcbench/3945\)"):
+        lt.importers.carps(vectors)
+    with pytest.raises(DataError, match=r"has no column 'task_id'\. Columns: .* Gather the logs of the runs first"):
+        lt.importers.carps(carps_logs().drop(columns="task_id"))
+    with pytest.raises(UnknownColumnError, match="metric names the column 'cost'"):
+        lt.importers.carps(carps_logs(), metric="cost")
+
+
+# --------------------------------------------------------------------------------------------------------------- amlb
+
+
+def test_amlb_keeps_failures_and_says_why_they_failed() -> None:
+    runs = lt.importers.amlb(FILES / "amlb_results.csv", metric="auc")
+    assert levels(runs) == {"framework": ("RandomForest", "TPOT"), "task": ("kc2",), "fold": (0, 1)}
+    assert scores(runs, framework="RandomForest") == [0.865801, 0.811222]
+    assert np.isnan(scores(runs, framework="TPOT")).tolist() == [False, True]
+    assert (runs.direction, runs.seed_shared) == ("maximize", False)
+    assert "Reasons given: TimeoutError 1." in runs.notes
+    assert runs.notes[-1].startswith("1 of 4 rows have no finite score (TPOT 1).")
+
+
+def test_amlb_negates_losses_itself_and_old_files_are_turned() -> None:
+    table = pd.read_csv(FILES / "amlb_results.csv")
+    runs = lt.importers.amlb(table, metric="all")
+    assert runs.levels("task") == ("cholesterol", "iris", "kc2")
+    assert scores(runs, task="iris", framework="RandomForest") == [-0.126485, -0.027781]
+    assert any(note.startswith("Tasks have 3 metrics (auc, neg_logloss, neg_rmse)") for note in runs.notes)
+    losses = table["metric"].str.startswith("neg_")
+    old = table.assign(
+        metric=table["metric"].str.removeprefix("neg_"), result=table["result"].where(~losses, -table["result"])
+    )
+    assert lt.importers.amlb(old, metric="all").to_frame()["result"].equals(runs.to_frame()["result"])
+    alone = lt.importers.amlb(old, metric="logloss")
+    assert (alone.direction, scores(alone, framework="RandomForest")) == ("minimize", [0.126485, 0.027781])
+
+
+def test_amlb_refuses_mixed_metrics_and_repeated_runs() -> None:
+    table = pd.read_csv(FILES / "amlb_results.csv")
+    with pytest.raises(ArgumentError, match=r"has 3 metrics: auc, neg_logloss, neg_rmse\. Say which: metric='auc', or"):
+        lt.importers.amlb(table)
+    with pytest.raises(ArgumentError, match=r"metric must be 'all' or one of 'auc', .*, got 'acc'"):
+        lt.importers.amlb(table, metric="acc")
+    again = pd.concat([table, table.iloc[[3]].assign(result=0.8, utc="2023-05-03T12:00:00")])
+    with pytest.raises(DataError, match="1 row repeats a run that is there already, such as framework = TPOT"):
+        lt.importers.amlb(again, metric="auc")
+    kept = lt.importers.amlb(again.iloc[::-1], metric="auc", duplicates="last")
+    assert sorted(scores(kept, framework="TPOT")) == [0.8, 0.87101]
+    with pytest.raises(DataError, match=r"is not a results file of AMLB: it has no column 'task', 'framework'"):
+        lt.importers.amlb(FILES / "wandb_runs.csv")
+
+
+# --------------------------------------------------------------------------------------------------------- inspect_ai
+
+
+def test_inspect_ai_grades_are_numbers_and_questions_lie_in_tasks() -> None:
+    runs = lt.importers.inspect_ai(FILES / "inspect_samples.csv", metric="match")
+    assert levels(runs) == {
+        "model": ("mockllm/a", "mockllm/b"),
+        "task_name": ("capitals", "sums"),
+        "id": ("1", "2", "3", "q1", "q2", "q3", "q4"),
+    }
+    assert (runs.direction, runs.seed_shared, runs.ignore) == ("maximize", False, ("epoch",))
+    assert scores(runs, model="mockllm/a", task_name="sums") == [1, 1, 1, 0] * 2
+    assert np.isnan(scores(runs, model="mockllm/b", id="q3")).all()  # both ended in an error
+    assert scores(lt.importers.inspect_ai(FILES / "inspect_samples.csv", metric="includes"), id="2", epoch=1) == [1, 1]
+
+
+def test_inspect_ai_takes_models_from_the_table_of_evaluations() -> None:
+    table = pd.read_csv(FILES / "inspect_samples.csv", dtype_backend="pyarrow")  # as samples_df has it
+    evals = table[["eval_id", "model", "task_name"]].drop_duplicates()
+    bare = table.drop(columns=["model", "task_name"])
+    whole = lt.importers.inspect_ai(table, metric="match")
+    assert lt.importers.inspect_ai(bare, evals=evals, metric="match").to_frame().equals(whole.to_frame())
+    with pytest.raises(DataError, match=r"it has no column 'model', 'task_name'\. Read it by samples_df"):
+        lt.importers.inspect_ai(bare, metric="match")
+    with pytest.raises(DataError, match="evals lacks 1 evaluations of the samples"):
+        lt.importers.inspect_ai(bare, evals=evals.iloc[1:], metric="match")
+
+
+def test_inspect_ai_refuses_in_words() -> None:
+    table = pd.read_csv(FILES / "inspect_samples.csv")
+    with pytest.raises(ArgumentError, match="samples holds 2 scorers: includes, match"):
+        lt.importers.inspect_ai(table)
+    with pytest.raises(ArgumentError, match="direction is required"):
+        lt.importers.inspect_ai(table.assign(score_match=0.25), metric="match")
+    with pytest.raises(DataError, match="must hold numbers, but 28 rows hold something else: 'X'"):
+        lt.importers.inspect_ai(table.assign(score_match="X"), metric="match")
+    with pytest.raises(DataError, match=r"28 rows repeat a run that is there already.*keep one of them"):
+        lt.importers.inspect_ai(pd.concat([table, table]), metric="match")
