@@ -38,6 +38,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.budget.relative_ranks": ["relative_ranks"],
         "studies.variation.ranking_reliability": ["ranking_reliability"],
         "studies.checks.check": ["check"],
+        "studies.scores.normalization_stability": ["normalization_stability"],
         "studies.scores.scale_agreement": ["scale_agreement"],
         "studies.checks.seed_effect": ["seed_effect"],
         "studies.modelling.forward": ["select_terms"],

@@ -1,18 +1,20 @@
 """Scores made comparable across benchmarks and budgets: min-max, normalised regret, rank, z-score, logarithm, regret.
 
+Those relative to a baseline or to the best known value are in `baseline`.
 Everything is an expression over groups that the table's own engine evaluates, so lazy tables stay lazy.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
 
 from lmemtest._caller import in_words_of
 from lmemtest._validate import check_choice, check_names
+from lmemtest.data.baseline import RELATIVE, Anchors, check_anchors, relative
 from lmemtest.data.cells import of_failures
 from lmemtest.data.failures import refuse_failures
 from lmemtest.data.query import collected, supported
@@ -22,12 +24,17 @@ from lmemtest.words import listed, suggest
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["METHODS", "UNITLESS", "Scale", "new_column", "normalised"]
+__all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalised", "of_all"]
 
-METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")
-UNITLESS = METHODS[:4]  # these take the unit of every group out; "log" does where units multiply, "regret" keeps it
+METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # of the scores alone
+ALL_METHODS = (*METHODS, *RELATIVE)
+OF_ALL = METHODS[:4]  # each score depends on those of all algorithms, in more than a shift of its group
+UNITLESS = (*OF_ALL, *RELATIVE)  # the unit of every group is out; "log" does so where units multiply, "regret" keeps it
 _ROLES = ("benchmark", "budget", "algorithm", "seed")
-_LOWER_IS_BETTER = ("normalized_regret", "rank", "regret")  # the others keep the direction
+_DIRECTION = {  # the others keep it
+    **dict.fromkeys(("normalized_regret", "rank", "regret", "gap", "improvability"), "minimize"),
+    "baseline": "maximize",
+}
 _CONSTANT = {
     "minmax": "0.5",
     "normalized_regret": "a regret of 0",
@@ -38,19 +45,33 @@ _CONSTANT = {
 
 
 class Scale(NamedTuple):
-    """How a score was made from another one: the method, that score with its direction, and the groups."""
+    """How a score was made from another one: the method, that score with its direction, the groups, and its anchors."""
 
     method: str
     score: str
     direction: str
     by: tuple[str, ...]
+    anchors: Anchors | None = None
+
+    @property
+    def baseline(self) -> Any:
+        """The algorithm whose mean in each group is 0; None where there is none."""
+        return None if self.anchors is None else self.anchors.baseline
 
 
-def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: str | None) -> Runs:
+def normalised(
+    runs: Runs,
+    method: str,
+    by: str | Sequence[str] | None,
+    name: str | None,
+    given: Mapping[str, Any] | None = None,
+) -> Runs:
     """`Runs.normalize`: the definitions are there."""
-    from lmemtest.data.runs import with_scale
+    from lmemtest.data.runs import with_notes, with_scale
 
-    check_choice(method, "method", METHODS)
+    check_choice(method, "method", ALL_METHODS)
+    given = {"reference": None, "target": None, "best_known": None, **(given or {})}
+    check_anchors(method, given)
     column = new_column(runs, name, f"{runs.score}_{method}")
     groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if by is None else by)
     summary = _summary(runs, method, groups)
@@ -65,6 +86,28 @@ def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: st
             stacklevel=3,
         )
     _check_scores(runs, method, groups, summary)
+    anchors = None
+    if method in RELATIVE:
+        frame, anchors = relative(runs, method, groups, column, given)
+    else:
+        frame = _within_groups(runs, method, groups, column)
+    roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
+    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, anchors=anchors)
+    made = with_scale(type(runs)(frame, **roles), scale)
+    return with_notes(made, [of_all(method)]) if method in OF_ALL else made
+
+
+def of_all(method: str) -> str:
+    """What a score that depends on all algorithms must be read with."""
+    return (
+        f"Scores by {method!r} depend on which algorithms take part: leaving one out can change those of the others, "
+        "and who is ahead of whom. lmemtest.normalization_stability(runs) shows whether it does here; scores relative "
+        "to a baseline, runs.normalize('baseline', reference=...), depend on the baseline alone."
+    )
+
+
+def _within_groups(runs: Runs, method: str, groups: tuple[str, ...], column: str) -> Any:
+    """The table with a score that is made of those of its group."""
     x = nw.col(runs.score).cast(nw.Float64)
     if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
         grouped = runs.frame.select(*groups, runs.score).to_pandas().groupby(list(groups), observed=True)[runs.score]
@@ -73,13 +116,7 @@ def normalised(runs: Runs, method: str, by: str | Sequence[str] | None, name: st
     else:
         new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
     with supported(f"normalize({method!r})", runs.frame):
-        frame = runs.frame.with_columns(new)
-    roles = runs.roles()
-    roles["score"] = column
-    if method in _LOWER_IS_BETTER:
-        roles["direction"] = "minimize"
-    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups)
-    return with_scale(type(runs)(frame, **roles), scale)
+        return runs.frame.with_columns(new)
 
 
 def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:
@@ -188,7 +225,7 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
             )
         return
     constant = sum(group.low == group.high for group in summary)
-    if constant:
+    if constant and method not in RELATIVE:
         warnings.warn(
             f"All scores are equal in {constant:,} of {len(summary):,} groups of {', '.join(groups)}: they get "
             f"{_CONSTANT[method]} and say nothing about the algorithms.",

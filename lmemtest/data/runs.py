@@ -99,7 +99,8 @@ class Runs:
         The table.
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
-        ``direction``), and the columns within which it was normalised (``by``). None for a score as measured.
+        ``direction``), the columns within which it was normalised (``by``), and what it is relative to (``anchors``, of
+        "baseline", "gap" and "improvability"). None for a score as measured.
     failures : Failures or None
         What `score_failures` did: ``policy``, ``reference``, ``n_failed`` of ``n_rows``, ``algorithms``, ``note``, and
         the runs with their failures (``source``). None for a table as given.
@@ -436,14 +437,18 @@ class Runs:
         method: str = "minmax",
         by: str | Sequence[str] | None = None,
         *,
+        reference: Any = None,
+        target: Any = None,
+        best_known: Any = None,
         name: str | None = None,
     ) -> Runs:
         """The runs with a score that compares across benchmarks, in a new column.
 
         Parameters
         ----------
-        method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret"}
-            What to compute within each group, x being the scores of the group:
+        method : {"minmax", "normalized_regret", "rank", "zscore", "log", "regret", "baseline", "gap", "improvability"}
+            What to compute within each group, x being the scores of the group, r, t and b the values of `reference`,
+            `target` and `best_known` there:
 
             =================  ===================================================================  =============
             method             new score                                                            direction
@@ -454,14 +459,24 @@ class Runs:
             zscore             (x - mean(x)) / sd(x), with n - 1                                    as before
             log                natural logarithm of x, whatever the groups                          as before
             regret             x - min(x) to minimize, max(x) - x to maximize: in the unit of x     minimize
+            baseline           (r - x) / r to minimize, (x - r) / r to maximize: the relative       maximize
+                               improvement on r, of a loss the skill score 1 - x / r
+            with `target`      (x - r) / (t - r): the skill score with t the perfect score, the     maximize
+                               human-normalised score with t the human's and r the random one
+            gap                (x - b) / abs(b) to minimize, (b - x) / abs(b) to maximize           minimize
+            improvability      (x - b) / x, of errors: by how much the best known is below x        minimize
             =================  ===================================================================  =============
 
             The first four take out the unit of each group. "log" does where groups differ by a factor. "regret" moves
-            the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks.
+            the best to 0 and keeps the unit, so benchmarks of a large scale still decide a mean over benchmarks. The
+            last ones do not depend on the other algorithms.
         by : str or sequence of str, optional
             Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
             and budget, as far as the runs have them; where few runs share a budget (as with times) the benchmark
             alone, with a warning.
+        reference, target, best_known : str, float or mapping of benchmark to float, optional
+            An algorithm (the mean of its scores in each group), a column (one value in each group), a number, or a
+            value for each benchmark. "baseline" needs `reference`, "gap" and "improvability" need `best_known`.
         name : str, optional
             Name of the new column, by default ``<score>_<method>``.
 
@@ -475,21 +490,29 @@ class Runs:
         ArgumentError, UnknownColumnError
             If an option is unknown, a name is not a column, or the new column exists already.
         DataError
-            If scores are missing, infinite (but for "rank"), or not positive for "log".
+            If scores are missing, infinite (but for "rank"), or not positive for "log". If a reference has no value in
+            some group, is not positive without `target` or not worse than it, or scores are better than the best known.
 
         Warns
         -----
         DataWarning
             If all scores of a group are equal: they say nothing, and get 0 (zscore), 0.5 (minmax), a regret of 0
-            or the mean rank. If `by` is not given and few runs share a budget.
+            or the mean rank. If `by` is not given and few runs share a budget. If the reference's means are so noisy
+            that shares of them are biased.
 
         Notes
         -----
-        All but "log" depend on which algorithms and budgets take part: leaving one out can change the scores of the
-        others, and a single very bad run narrows all other differences of min-max scores in its group. Ranks drop the
-        size of differences, and differences of z-scores are in standard deviations of a group, which include the
-        differences between its algorithms. Ranks and z-scores have the same mean in every group, so a variance
-        between the groups is estimated as 0: a singular fit that is to be expected.
+        "minmax", "normalized_regret", "rank" and "zscore" depend on which algorithms and budgets take part: leaving one
+        out can change the scores of the others (`normalization_stability`), and a single very bad run narrows all other
+        differences of min-max scores in its group. Ranks drop the size of differences, and differences of z-scores are
+        in standard deviations of a group, which include the differences between its algorithms. Ranks and z-scores have
+        the same mean in every group, so a variance between the groups is estimated as 0: a singular fit that is to be
+        expected.
+
+        The mean of an algorithm that is the reference is measured with error, which all scores of its group share. Its
+        runs stay in the table, algorithms are compared within benchmarks (`recommend`), and a mean improvement has the
+        standard error of the difference from the reference (`emmeans`). A mean of ratios depends on what is divided by;
+        geometric means ("log") do not (Fleming & Wallace 1986, doi:10.1145/5666.5673).
 
         Examples
         --------
@@ -498,11 +521,14 @@ class Runs:
         >>> ranks = runs.normalize("rank")
         >>> ranks.score, ranks.to_frame()["loss_rank"].tolist()
         ('loss_rank', [1.0, 2.0, 1.0, 2.0])
+        >>> runs.normalize("baseline", reference="RS").to_frame()["loss_baseline"].round(3).tolist()
+        [0.5, 0.0, 0.143, 0.0]
         """
         from lmemtest.data.normalise import normalised
 
-        found = normalised(self, method, by, name)
-        return found.following(self, lambda runs: runs.normalize(method, by, name=name))
+        given = {"reference": reference, "target": target, "best_known": best_known}
+        found = normalised(self, method, by, name, given)
+        return found.following(self, lambda runs: runs.normalize(method, by, name=name, **given))
 
     def best_so_far(self, *, name: str | None = None) -> Runs:
         """The runs with the best score up to each budget, in a new column.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable
+from lmemtest.data.normalise import OF_ALL, of_all
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,
@@ -295,6 +296,8 @@ def limitations_section(analysis: Analysis) -> Section:
     if differs:
         known = f" {analysis.agreement.overview()}" if analysis.agreement is not None else ""
         items.append((Strong("What is tested."), f" The hypothesis is that {null}. {differs}{known}"))
+    if runs.scale is not None and runs.scale.method in OF_ALL:
+        items.append((Strong("The score is made of all algorithms."), f" {of_all(runs.scale.method)}"))
     items += [_instances(analysis) if runs.metafeatures else None, _seeds(analysis)]
     if any(finding.kind == "unpaired_seeds" for finding in analysis.check.findings):
         text = (

@@ -217,6 +217,7 @@ def calls() -> dict[str, Call]:
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
         "scale_agreement": (lt.scale_agreement, {"runs": few()}),
+        "normalization_stability": (lt.normalization_stability, {"runs": few()}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
         "search_models": (
             lt.search_models,

@@ -6,7 +6,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from lmemtest.data.normalise import METHODS, UNITLESS
+from lmemtest.data.normalise import METHODS, OF_ALL
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
@@ -88,7 +88,7 @@ def test_the_best_has_regret_zero_and_rank_one_in_both_directions():
 def test_invariances():
     frame = table(1)
     moved = frame.assign(loss=3 * frame["loss"] + frame["task"].map(dict(zip("wxyz", range(4), strict=True))))
-    for method in UNITLESS:
+    for method in OF_ALL:
         np.testing.assert_allclose(
             scores(make(moved).normalize(method)), scores(make(frame).normalize(method)), atol=1e-12
         )

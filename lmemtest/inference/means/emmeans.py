@@ -16,6 +16,7 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import check_vcov
+from lmemtest.inference.means.carried import carried
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.inference.means.joint import f_test, fit_for_ddf
 from lmemtest.inference.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
@@ -335,7 +336,8 @@ def evaluated_grid(
         *_missing_notes(fit, found, "mean" if along is None else "slope"),
         *direction_notes,
     )
-    return replace(found, notes=(*notes, *found.moderation_notes))
+    found, of_baseline = carried(fit, found, float(spread)) if along is None else (found, ())
+    return replace(found, notes=(*of_baseline, *notes, *found.moderation_notes))
 
 
 def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:

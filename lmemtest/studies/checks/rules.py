@@ -96,7 +96,7 @@ def _ignored(runs: Runs) -> list[Finding]:
 
 def _direction(runs: Runs) -> list[Finding]:
     usual = direction_of(runs.score)
-    if usual is None or usual == runs.direction:
+    if usual is None or usual == runs.direction or runs.scale is not None:  # `normalize` knows the direction
         return []
     end = "high" if usual == "maximize" else "low"
     advice = in_words_of(

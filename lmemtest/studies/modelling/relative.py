@@ -1,4 +1,4 @@
-"""Scores that are relative to the benchmark: ranks, z-scores, shares of a range."""
+"""Scores that are relative to the benchmark: ranks, z-scores, shares of a range or of a baseline."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import fdtr
+
+from lmemtest.words import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,11 +21,15 @@ _CHANCE = 0.05
 def relative_to(runs: Runs) -> tuple[str, ...]:
     """What scores are relative to: columns of benchmarks (instances) whose difficulty would have a negative variance.
 
-    Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark.
+    Empty where benchmarks differ in their means, as raw scores do, or where there is one benchmark. Scores relative to
+    a baseline that is among the algorithms have its chance deviations in common on each benchmark, with the sign
+    reversed: within benchmarks they cancel.
     """
     instance = runs.study.instance
     if not runs.study.several_benchmarks:
         return ()
+    if has_baseline(runs):
+        return instance
     from lmemtest.data.compress import compress
 
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
@@ -36,6 +42,32 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         for places in dict.fromkeys([instance[:1], instance])
     )
     return instance if relative else ()
+
+
+def has_baseline(runs: Runs) -> bool:
+    """Whether an algorithm of the table is what scores are relative to."""
+    return runs.scale is not None and runs.scale.baseline in runs.algorithms
+
+
+def of_baseline(runs: Runs) -> list[str]:
+    """What scores relative to an algorithm share, and how much of it is chance."""
+    anchors = runs.scale.anchors if runs.scale is not None else None
+    if anchors is None:
+        return []
+    baseline, noise = anchors.reference, anchors.noise
+    notes = [
+        f"Scores are relative to the mean of {baseline}, whose chance deviations all scores of a benchmark share: "
+        f"algorithms are compared within benchmarks, where they cancel, and the runs of {baseline} stay in the model, "
+        "where they count."
+    ]
+    if noise is not None and np.isfinite(noise.error):
+        what = "it" if not anchors.target else f"its distance from {anchors.target}"
+        alike = ", if its runs scatter as those of the others" * noise.borrowed
+        notes.append(
+            f"The mean of {baseline} on a benchmark rests on {counted(noise.runs, 'run')} or more; "
+            f"its standard error is {percent(noise.error)} of {what} (root mean square over benchmarks{alike})."
+        )
+    return notes
 
 
 def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:

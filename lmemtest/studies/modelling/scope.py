@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from lmemtest._caller import in_words_of
 from lmemtest.formula.tokens import quote_name
+from lmemtest.studies.modelling.relative import has_baseline, of_baseline
 from lmemtest.words import plural, spoken
 
 if TYPE_CHECKING:
@@ -45,7 +46,9 @@ def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
             "More seeds do not change that; more benchmarks do."
         ]
     notes = []
-    if blocks:
+    if blocks and has_baseline(runs):
+        notes += of_baseline(runs)
+    elif blocks:
         notes.append(
             "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
             "so algorithms are compared within benchmarks."

@@ -32,7 +32,16 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-__all__ = ["ScaleAgreement", "decisions_compared", "hypothesis_on", "raw_runs", "scale_agreement", "what_differs"]
+__all__ = [
+    "ScaleAgreement",
+    "better_by",
+    "decisions_compared",
+    "free_name",
+    "hypothesis_on",
+    "raw_runs",
+    "scale_agreement",
+    "what_differs",
+]
 
 _NULL = {
     "rank": "mean ranks are equal, so that the runs of either algorithm are ahead of equally many others{within}",
@@ -41,6 +50,10 @@ _NULL = {
     "zscore": "mean scores are equal, each{within} in units of the standard deviation of the scores there",
     "log": "geometric means are equal, as ratios of scores are compared and not differences",
     "regret": "mean scores are equal, as the same best score{within} is taken from all algorithms",
+    "baseline": "mean scores are equal, each{within} as a share of {reference} there",
+    "target": "mean scores are equal, each{within} as a share of the way from {reference} to {target}",
+    "gap": "mean scores are equal, each{within} as a share of the best known one there",
+    "improvability": "mean shares of the errors that the best known one is below them are equal{within}",
 }
 _DIFFERS = {
     "rank": "Equal mean ranks and equal mean scores are two hypotheses, and neither follows from the other. They part "
@@ -51,6 +64,12 @@ _DIFFERS = {
     "failures count for little.",
     "log": "An algorithm that varies more has a smaller geometric mean than another one of the same mean.",
     "regret": "",
+    "baseline": "Benchmarks count by what scores are divided by, and where scores differ by factors, the mean of "
+    "ratios makes the algorithm that is divided by look better than its like: another baseline may give another order. "
+    "Geometric means (a comparison of logarithms) depend on no baseline.",
+    "target": "Benchmarks count by the distance between the two references: where it is small, differences are large.",
+    "gap": "Benchmarks count by the best known value: where it is near 0, differences are large.",
+    "improvability": "A share of the error itself is at most 1, so that large errors count for little.",
 }
 
 
@@ -64,12 +83,17 @@ def hypothesis_on(scale: Scale) -> str:
     'mean scores are equal, each within task in units of the standard deviation of the scores there'
     """
     within = f" within {' and '.join(scale.by)}" if scale.by else ""
-    return _NULL[scale.method].format(within=within)
+    anchors = scale.anchors
+    if anchors is None:
+        return _NULL[scale.method].format(within=within)
+    means = f"the mean of {anchors.reference}" if anchors.baseline is not None else anchors.reference
+    null = _NULL["target" if anchors.target else scale.method]
+    return null.format(within=within, reference=means, target=anchors.target)
 
 
-def what_differs(method: str) -> str:
+def what_differs(method: str, *, target: bool = False) -> str:
     """When the hypothesis on a scale is another one than equal mean scores; empty where it never is."""
-    return _DIFFERS["spread" if method in ("minmax", "normalized_regret", "zscore") else method]
+    return _DIFFERS["target" if target else "spread" if method in ("minmax", "normalized_regret", "zscore") else method]
 
 
 @result
@@ -209,11 +233,11 @@ def scale_agreement(runs: Runs, method: str | None = None, *, alpha: float = 0.0
     alpha = check_fraction(alpha, "alpha")
     raw = raw_runs(runs)
     if raw is None:
-        raw, scaled = runs, runs.normalize(method or "rank", name=_free(runs, method or "rank"))
+        raw, scaled = runs, runs.normalize(method or "rank", name=free_name(runs, method or "rank"))
     elif method is None or (runs.scale is not None and method == runs.scale.method):
         scaled = runs
     else:
-        scaled = raw.normalize(method, name=_free(raw, method))
+        scaled = raw.normalize(method, name=free_name(raw, method))
     return decisions_compared(scaled, _decided(scaled, alpha), _decided(raw, alpha), alpha)
 
 
@@ -234,7 +258,7 @@ def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, a
     raw |= {(right, left): {**row, "estimate": -row["estimate"]} for (left, right), row in raw.items()}
     one = of_score.to_frame()
     other = pd.DataFrame([raw[key] for key in zip(one["left"], one["right"], strict=True)])
-    gap, raw_gap = _better(one, runs.direction), _better(other, scale.direction)
+    gap, raw_gap = better_by(one, runs.direction), better_by(other, scale.direction)
     p, raw_p = (frame["p_value"].to_numpy(dtype=float) for frame in (one, other))
     found, raw_found, both = below(p, alpha), below(raw_p, alpha), gap * raw_gap
     decision = np.select(
@@ -256,12 +280,12 @@ def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, a
         raw=scale.score,
         method=scale.method,
         hypothesis=hypothesis_on(scale),
-        differs=what_differs(scale.method),
+        differs=what_differs(scale.method, target=scale.anchors is not None and bool(scale.anchors.target)),
         alpha=alpha,
     )
 
 
-def _better(pairs: pd.DataFrame, direction: str) -> FloatArray:
+def better_by(pairs: pd.DataFrame, direction: str) -> FloatArray:
     """By how much left is better; rounding is a tie."""
     gap, se = (pairs[name].to_numpy(dtype=float) for name in ("estimate", "se"))
     tied = np.isfinite(se) & (np.abs(gap) <= 1e-7 * se)
@@ -273,7 +297,7 @@ def _decided(runs: Runs, alpha: float) -> Comparisons:
     return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
 
 
-def _free(runs: Runs, method: str) -> str:
+def free_name(runs: Runs, method: str) -> str:
     """A name for the new score that the table does not have yet."""
     name = f"{runs.score}_{method}"
     while name in runs.columns:

@@ -1,0 +1,279 @@
+"""Whether decisions on normalised scores hang on which algorithms take part: each is left out in turn.
+
+Ranks, min-max and z-scores of an algorithm are made of the scores of all, so leaving out one that nobody asks about can
+turn the order of two others. Raw scores and scores relative to a baseline keep their means: what changes there are
+standard errors, which draw on all algorithms.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._caller import in_words_of
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.data.normalise import ALL_METHODS
+from lmemtest.data.runs import require_runs
+from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
+from lmemtest.inference.means.emmeans import emmeans
+from lmemtest.model import fit_lmm
+from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.scores.scale_agreement import better_by, free_name, raw_runs
+from lmemtest.words import counted, p_text
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from lmemtest.data.runs import Runs
+
+__all__ = ["NormalizationStability", "normalization_stability"]
+
+_COLUMNS = ["score", "left_out", "pairs", "order_changed", "decisions_changed", "leader", "leader_before"]
+_OF_CHANGES = ["score", "left_out", "left", "right", "order", "p_before", "p_after", "decision"]
+
+
+@result
+class NormalizationStability(Result):
+    """What leaving out one algorithm does to the comparisons of the others.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per score and algorithm left out: ``score``, ``left_out``; ``pairs`` that remain; ``order_changed``,
+        of how many the one that is ahead changes; ``decisions_changed``, of how many the decision changes; ``leader``,
+        who is ahead of all others then, and ``leader_before``, of those who remain in the whole table.
+    changes : pandas.DataFrame
+        One row per change: ``score``, ``left_out``, ``left`` (ahead in the whole table), ``right``; ``order`` ("same",
+        "reversed"); ``p_before`` and ``p_after``, not adjusted; ``decision``: "reversed" (significant in both
+        directions), "lost", "found", "same".
+    scores : tuple of str
+        What was compared: the normalised score, the raw one, and that relative to a baseline if there is one.
+    alpha : float
+        Level of each decision.
+    notes : tuple of str
+        Where an algorithm could not be left out.
+    """
+
+    parts = {"stability": "table", "changes": "changes"}
+    formats = {"p_before": "p", "p_after": "p"}
+
+    table: pd.DataFrame
+    changes: pd.DataFrame
+    scores: tuple[str, ...]
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return "Comparisons of the other algorithms, with each left out in turn"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return (
+            f"Decisions at alpha = {self.alpha:.3g} for each pair by itself, so that fewer pairs alone change none. "
+            "Standard errors draw on all algorithms and may change on any score.",
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many pairs change on each score, and each order that is reversed."""
+        turned: list[Any] = self.changes[self.changes["order"] == "reversed"].to_dict("records")
+        return (*(self._overview(score) for score in self.scores), *(self._reversal(row) for row in turned))
+
+    def _overview(self, score: str) -> str:
+        """On one score: pairs by whether some other algorithm, left out, changes them."""
+        found = self.changes[self.changes["score"] == score]
+        orders = len(found.loc[found["order"] == "reversed", ["left", "right"]].drop_duplicates())
+        decided = len(found.loc[found["decision"] != "same", ["left", "right"]].drop_duplicates())
+        led = self.table[self.table["score"] == score]
+        moved = int((led["leader"] != led["leader_before"]).sum())
+        known = f", and who is ahead of all others in {moved:,} of {len(led):,} cases" if moved else ""
+        return (
+            f"By mean {score}, leaving out one other algorithm changes the order of {counted(orders, 'pair')} and the "
+            f"decision on {decided:,}{known}."
+        )
+
+    def _reversal(self, row: Mapping[str, Any]) -> str:
+        return (
+            f"Without {row['left_out']}, {row['right']} is ahead of {row['left']} by mean {row['score']} "
+            f"({p_text(row['p_after'])}); with it {row['left']} is ahead ({p_text(row['p_before'])})."
+        )
+
+
+@one_blas_thread()
+def normalization_stability(
+    runs: Runs, method: str | None = None, *, reference: Any = None, alpha: float = 0.05
+) -> NormalizationStability:
+    """Leave out each algorithm in turn, normalise again, and see which comparisons of the others change.
+
+    Parameters
+    ----------
+    runs : Runs
+        As they were measured, or as `Runs.normalize` returns them; three algorithms or more.
+    method : str, optional
+        The normalisation, of `Runs.normalize`; by default that of the runs, or "rank" for runs as measured.
+    reference : str, float or mapping, optional
+        A baseline: the score relative to it is looked at beside the others.
+    alpha : float in (0, 1)
+        Level of each decision, by itself.
+
+    Returns
+    -------
+    NormalizationStability
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is a plain table or an option is unknown.
+    DesignError
+        If fewer than three algorithms take part.
+    DataError
+        If the scores cannot be normalised.
+
+    Notes
+    -----
+    The model is the recommended one of the whole table throughout, so that scores alone change. On the raw score, and
+    on one relative to a baseline that stays in, means of complete tables do not change.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = [(task, tool, loss) for task in "abcde" for tool, loss in
+    ...          zip("XYZ" if task in "de" else "YXZ", (0.1, 0.3, 0.2) if task in "de" else (0.1, 0.2, 0.3))]
+    >>> columns = dict(zip(["task", "tool", "loss"], zip(*table)))
+    >>> runs = lt.Runs(columns, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> lt.normalization_stability(runs, "rank").sentences()[-1]
+    'Without Z, Y is ahead of X by mean loss_rank (p = 0.704); with it X is ahead (p = 0.792).'
+    """
+    require_runs(runs)
+    if method is not None:
+        check_choice(method, "method", ALL_METHODS)
+    alpha = check_fraction(alpha, "alpha")
+    if len(runs.algorithms) < 3:
+        raise DesignError(
+            f"runs must have three algorithms or more, as one is left out and two are compared, got "
+            f"{len(runs.algorithms)}."
+        )
+    raw = raw_runs(runs) or runs
+    before = runs.scale
+    if method is None:
+        method = "rank" if before is None else before.method
+    same = before is not None and before.method == method
+    by = before.by if before is not None and same and before.by else None
+    given = dict(before.anchors.given) if before is not None and same and before.anchors is not None else {}
+    if method == "baseline" and not given:
+        given = {"reference": reference}
+    elif method in ("gap", "improvability") and not given:
+        how = in_words_of(python=f"runs.normalize({method!r}, best_known=...)", command_line="--best-known")
+        raise ArgumentError(f"method={method!r} needs the best known values: give runs that have them, {how}.")
+    asked: list[tuple[str | None, Any, dict[str, Any]]] = [(method, by, given), (None, None, {})]
+    if reference is not None and method != "baseline":
+        asked.append(("baseline", by, {"reference": reference}))
+    tables, changes, scores, notes = [], [], [], []
+    for name, groups, options in asked:
+        found = _Leaving(raw, name, groups, options, alpha, runs.score if same and name == method else None)
+        tables.append(found.table)
+        changes.append(found.changes)
+        scores.append(found.score)
+        notes += found.notes
+    return NormalizationStability(
+        table=pd.concat(tables, ignore_index=True),
+        changes=pd.concat(changes, ignore_index=True),
+        scores=tuple(scores),
+        alpha=alpha,
+        notes=tuple(notes),
+    )
+
+
+class _Leaving:
+    """The comparisons on one score, with all algorithms and without each."""
+
+    def __init__(
+        self, raw: Runs, method: str | None, by: Any, given: dict[str, Any], alpha: float, label: str | None
+    ) -> None:
+        self.raw, self.method, self.by, self.given = raw, method, by, given
+        self.name = raw.score if method is None else free_name(raw, method)
+        whole = self._scaled(raw)
+        self.score, self.formula = label or whole.score, recommend(whole).formula
+        everyone = self._pairs(whole)
+        needed = self._anchors(whole)
+        rows, found = [], []
+        self.notes = [f"Without {level} there is no {self.score}, so it was not left out." for level in sorted(needed)]
+        for level in raw.algorithms:
+            if level in needed:
+                continue
+            rest = [name for name in raw.algorithms if name != level]
+            try:
+                after = self._pairs(self._scaled(raw.filter(**{raw.algorithm: rest})))
+            except (DesignError, DataError) as error:  # such as ranks that are the same on all benchmarks
+                self.notes.append(f"Without {level} mean {self.score} was not compared: {str(error).split('. ')[0]}.")
+                continue
+            both = everyone.join(after.add_suffix("_after"), how="inner")
+            row, changed = _compared(both, alpha)
+            rows.append({"score": self.score, "left_out": level, **row})
+            found.append(changed.assign(score=self.score, left_out=level))
+        self.table = pd.DataFrame(rows, columns=_COLUMNS)
+        self.changes = pd.concat(found, ignore_index=True)[_OF_CHANGES] if found else pd.DataFrame(columns=_OF_CHANGES)
+
+    def _anchors(self, whole: Runs) -> set[Any]:
+        """Algorithms without which the score does not exist."""
+        names = set(map(str, self.given.values()))
+        return {level for level in whole.algorithms if str(level) in names}
+
+    def _scaled(self, runs: Runs) -> Runs:
+        if self.method is None:
+            return runs
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)  # of the whole table they were given when it was normalised
+            return runs.normalize(self.method, self.by, name=self.name, **self.given)
+
+    def _pairs(self, runs: Runs) -> pd.DataFrame:
+        """By how much left is better, with its p-value, by pair."""
+        pairs = emmeans(fit_lmm(self.formula, runs), runs.algorithm).pairs(adjust="none").to_frame()
+        frame = pairs[["left", "right"]].assign(gap=better_by(pairs, runs.direction), p=pairs["p_value"])
+        return frame.set_index(["left", "right"])
+
+
+def _compared(both: pd.DataFrame, alpha: float) -> tuple[dict[str, Any], pd.DataFrame]:
+    """Counts of what changes, and the pairs that do."""
+    gap, gap_after = both["gap"].to_numpy(), both["gap_after"].to_numpy()
+    p, p_after = both["p"].to_numpy(), both["p_after"].to_numpy()
+    shown, shown_after = below(p, alpha), below(p_after, alpha)
+    reversed_ = gap * gap_after < 0
+    decision = np.select(
+        [shown & shown_after & reversed_, shown & ~shown_after, ~shown & shown_after],
+        ["reversed", "lost", "found"],
+        "same",
+    )
+    left, right = (both.index.get_level_values(side).to_numpy() for side in ("left", "right"))
+    swap = gap < 0
+    changes = pd.DataFrame(
+        {
+            "left": np.where(swap, right, left),
+            "right": np.where(swap, left, right),
+            "order": np.where(reversed_, "reversed", "same"),
+            "p_before": p,
+            "p_after": p_after,
+            "decision": decision,
+        }
+    )
+    row = {
+        "pairs": len(both),
+        "order_changed": int(reversed_.sum()),
+        "decisions_changed": int((decision != "same").sum()),
+        "leader": _leader(left, right, gap_after),
+        "leader_before": _leader(left, right, gap),
+    }
+    return row, changes[reversed_ | (decision != "same")]
+
+
+def _leader(left: Any, right: Any, gap: Any) -> str:
+    """Who is ahead most often: of all others, where means are compared."""
+    ahead = pd.Series(np.concatenate([left[gap > 0], right[gap < 0]]), dtype=object).value_counts()
+    most = ahead[ahead == ahead.max()].index.astype(str) if len(ahead) else []
+    return min(most, default="")

@@ -1,0 +1,89 @@
+"""Comparisons on scores relative to a baseline: its noise counts, whatever the model of the benchmarks."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+
+ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed_shared": False}
+
+
+def runs(tools="RXYZ", tasks=8, seeds=3, sigma=0.1):
+    rng = np.random.default_rng(1)
+    names = [[f"t{i}" for i in range(tasks)], list(tools), range(seeds)]
+    frame = pd.MultiIndex.from_product(names, names=["task", "tool", "rep"]).to_frame(index=False)
+    level = np.repeat(rng.normal(0, 1, tasks), len(tools) * seeds)
+    own = np.repeat(rng.normal(0, 0.1, tasks * len(tools)), seeds)
+    loss = np.exp(level + own + rng.normal(0, sigma, len(frame)))
+    return lt.Runs(frame.assign(loss=loss), seed="rep", **ROLES)
+
+
+def test_a_mean_improvement_has_the_standard_error_of_the_difference_from_the_baseline():
+    scaled = runs().normalize("baseline", reference="R")
+    for fit in (
+        lt.fit_lmm(lt.recommend(scaled).formula, scaled),
+        lt.fit_lmm("loss_baseline ~ tool + (1 | task) + (1 | task:tool)", scaled),
+    ):
+        for vcov in ("model", "moderated"):
+            means = fit.emmeans("tool", vcov=vcov)
+            table = means.to_frame().set_index("tool")
+            gaps = means.pairs(adjust="none").to_frame().set_index(["right", "left"])
+            assert table.loc["R", ["emmean", "se", "ci_low", "ci_high"]].tolist() == [0.0, 0.0, 0.0, 0.0]
+            for tool in "XYZ":
+                gap = gaps.loc[(tool, "R")]
+                assert table.loc[tool, "se"] == approx(gap["se"], rel=1e-6)
+                assert table.loc[tool, "ci_low"] == approx(-gap["ci_high"], rel=1e-6)
+
+
+def test_two_algorithms_are_compared_by_the_paired_t_test_of_means_of_benchmarks():
+    from scipy import stats
+
+    scaled = runs("RX").normalize("baseline", reference="R")
+    means = scaled.to_frame().groupby(["task", "tool"])["loss_baseline"].mean().unstack()
+    want = stats.ttest_rel(means["X"], means["R"])
+    got = lt.fit_lmm(lt.recommend(scaled).formula, scaled).emmeans("tool").pairs().to_frame().iloc[0]
+    assert (-got["t_ratio"], got["p_value"]) == approx((want.statistic, want.pvalue), rel=1e-6)
+
+
+def test_algorithms_are_compared_within_benchmarks_while_the_baseline_takes_part():
+    scaled = runs().normalize("baseline", reference="R")
+    found = lt.recommend(scaled)
+    assert found.formula == "loss_baseline ~ tool + task + (1 | task:tool) + (1 | task:rep)"
+    first, second = found.notes
+    assert first.startswith("Scores are relative to the mean of R, whose chance deviations all scores of a benchmark")
+    error = 100 * scaled.scale.anchors.noise.error
+    assert second == (
+        f"The mean of R on a benchmark rests on 3 runs or more; its standard error is {error:.1f} % of it (root mean "
+        "square over benchmarks)."
+    )
+    others = lt.recommend(scaled.filter(tool=["X", "Y", "Z"]))  # what they share is a variance of benchmarks then
+    assert "(1 | task)" in others.formula
+    assert "(1 | task)" in lt.recommend(runs().normalize("baseline", reference=0.9)).formula
+
+
+def test_the_comparison_does_not_know_the_unit_of_a_benchmark():
+    raw = runs()
+    frame = raw.to_frame()
+    unit = frame["task"].map({f"t{i}": 10.0 ** (i - 4) for i in range(8)})
+    moved = lt.Runs(frame.assign(loss=unit * frame["loss"]), **raw.roles())
+    tables = [
+        lt.fit_lmm(lt.recommend(r).formula, r).emmeans("tool").pairs().to_frame()
+        for r in (x.normalize("baseline", reference="R") for x in (raw, moved))
+    ]
+    for name in ("estimate", "se", "p_value"):
+        np.testing.assert_allclose(tables[0][name], tables[1][name], rtol=1e-6)
+
+
+@pytest.mark.level(2)
+def test_a_report_says_what_scores_are_relative_to():
+    text = " ".join(lt.analyze(runs().normalize("baseline", reference="R")).to_text().split())
+    assert "mean scores are equal, each within task as a share of the mean of R there" in text
+    assert "Means are improvements on R, whose own mean is 0 by definition" in text
+    assert "its standard error is" in text
+    assert "upside down" not in text
+    text = " ".join(lt.analyze(runs().normalize("minmax")).to_text().split())
+    assert "depend on which algorithms take part" in text
