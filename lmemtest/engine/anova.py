@@ -194,8 +194,8 @@ def _eigenspaces(stage: Stage, n: int, p: int) -> tuple[Array, Array, Array, Arr
             return None
     for columns in own.astype(bool):  # what Z_i Z_i'X has beside X
         V_X = V[:, columns, :p]
-        inside = np.einsum("gkp,gkq->pq", V_X, V_X, optimize=True)
-        length = float(np.einsum("gkp,k->", V_X**2, d[columns], optimize=True))
+        inside = _gram(V_X)
+        length = float((V_X**2).sum(axis=(0, 2)) @ d[columns])
         if length - float((inside**2).sum()) / n > _DIFFERENCE * length:
             return None
     first = np.flatnonzero(np.append(True, np.diff(values) > _SAME * values[-1]))
@@ -209,5 +209,11 @@ def _eigenspaces(stage: Stage, n: int, p: int) -> tuple[Array, Array, Array, Arr
         (np.add.reduceat(mu, first, axis=1) / (last - first)).T,
         stage.copies * (last - first).astype(float),
         np.add.reduceat(squares, first),
-        np.array([np.einsum("gsp,gsq->pq", W, W, optimize=True) for W in of_X]),
+        np.array([_gram(W) for W in of_X]),
     )
+
+
+def _gram(W: Array) -> Array:
+    """``W'W`` over all rows of a stack."""
+    flat = W.reshape(W.shape[0] * W.shape[1], W.shape[2])
+    return flat.T @ flat

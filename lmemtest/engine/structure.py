@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import combinations
+from itertools import combinations, permutations
 
 import numpy as np
 import scipy.sparse as sp
@@ -73,7 +73,9 @@ def group_terms(terms: Sequence[RandomTerm]) -> tuple[Block, ...]:
 
 def parents(fine: Block, coarse: Block) -> Index | None:
     """Group of ``coarse`` that holds each group of ``fine``, or None where ``fine`` is not nested in it."""
-    return _parents(fine.codes, fine.q, coarse.codes) if isinstance(coarse.cells, slice) else None
+    if fine.q < coarse.q or not isinstance(coarse.cells, slice):  # a level of each coarse group at least
+        return None
+    return _parents(fine.codes, fine.q, coarse.codes)
 
 
 def _parents(fine: Index, q: int, coarse: Index) -> Index | None:
@@ -89,11 +91,14 @@ def split_chain(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[Block
     the finer one within it (200 seeds), which has to lead all the same.
     """
     best: tuple[tuple[Block, ...], tuple[Block, ...]] | None = None
-    for lead in blocks:
-        chain = [lead]
-        for block in sorted((b for b in blocks if b is not lead), key=lambda b: -b.q):
-            if all(parents(earlier, block) is not None for earlier in chain):
-                chain.append(block)
+    nested = {(i, j): parents(a, b) is not None for (i, a), (j, b) in permutations(enumerate(blocks), 2)}
+    by_levels = sorted(range(len(blocks)), key=lambda i: -blocks[i].q)
+    for lead in range(len(blocks)):
+        places = [lead]
+        for i in by_levels:
+            if i != lead and all(nested[earlier, i] for earlier in places):
+                places.append(i)
+        chain = [blocks[i] for i in places]
         tail = tuple(b for b in blocks if not any(b is c for c in chain))
         if best is None or sum(b.size for b in tail) < sum(b.size for b in best[1]):
             best = tuple(chain), tail
@@ -139,7 +144,8 @@ def _chain_cost(chain: Sequence[Block], tail: Sequence[Block], p: int) -> float:
     cost = 4.0 * t**3
     for i, b in enumerate(chain):
         dense = 6.0 * b.size * (m + sum(c.K for c in chain[i + 1 :])) ** 2
-        width = np.minimum(np.bincount(b.codes, minlength=b.q) * float(sum(c.K for c in tail)), t) + p + 1.0
+        per_cell = float(sum(c.K for c in tail))
+        width = np.minimum(np.bincount(b.codes, minlength=b.q) * per_cell, t) + p + 1.0 if t else np.full(b.q, p + 1.0)
         cost += min(dense, FLOPS_PER_GATHER * float(width @ width)) + 10.0 * b.size * b.K**2
     return cost
 

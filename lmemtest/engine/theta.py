@@ -74,13 +74,15 @@ def whiten(term: RandomTerm, omega: Array) -> tuple[RandomTerm, Array]:
     scale = np.sqrt(omega @ term.basis**2 / omega.sum())
     scale[scale == 0] = 1.0
     R = np.diag(scale)
+    basis = term.basis / scale
     if term.k > 1 and not term.diagonal:  # a rotation would leave nothing independent
-        weighted = term.basis / scale * np.sqrt(omega / omega.sum())[:, None]
+        weighted = basis * np.sqrt(omega / omega.sum())[:, None]
         triangle = np.asarray(np.linalg.qr(weighted, mode="r"))
         diagonal = np.abs(triangle.diagonal())
         if diagonal.min() > _COLLINEAR * diagonal.max():
             R = triangle * scale
-    return replace(term, basis=np.linalg.solve(R.T, term.basis.T).T), R
+            basis = np.linalg.solve(R.T, term.basis.T).T
+    return replace(term, basis=basis), R
 
 
 def to_white(factors: Sequence[Array], R: Sequence[Array]) -> list[Array]:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -228,7 +229,7 @@ class Columns:
 # groups of random effects ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Grouping:
     """The groups of one term."""
 
@@ -236,7 +237,26 @@ class Grouping:
     levels: tuple[Levels, ...]  # levels of each column
     # per column after the first, the combinations that occur, as `left code * n_levels + right code`
     steps: tuple[NDArray[np.int64], ...]
-    labels: tuple[str, ...]  # labels of the groups, in order
+
+    def __len__(self) -> int:
+        return len(self.steps[-1]) if self.steps else len(self.levels[0])
+
+    @cached_property
+    def labels(self) -> tuple[str, ...]:
+        """Labels of the groups, in order, "a:1" for an interaction."""
+        labels = self.levels[0].labels()
+        for levels, occurring in zip(self.levels[1:], self.steps, strict=True):
+            more = levels.labels()
+            lefts, rights = np.divmod(occurring, len(more))
+            labels = [f"{labels[i]}:{more[j]}" for i, j in zip(lefts.tolist(), rights.tolist(), strict=True)]
+        return distinct(labels)
+
+    def only(self, kept: NDArray[np.bool_]) -> Grouping:
+        """Some of the groups."""
+        if self.steps:
+            return replace(self, steps=(*self.steps[:-1], self.steps[-1][kept]))
+        values = self.levels[0].values
+        return replace(self, levels=(Levels.of(values[i] for i in np.flatnonzero(kept)),))
 
     def codes(self, table: Columns) -> Codes:
         """Place the rows of a table among the groups; -1 for a group that the fit has not seen."""
@@ -253,18 +273,15 @@ class Grouping:
 def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Codes]:
     """Find the groups that occur."""
     codes, first = table.factor(names[0])
-    levels, steps, labels = [first], [], first.labels()
+    levels, steps, size = [first], [], len(first)
     for name in names[1:]:
         right, right_levels = table.factor(name)
         joint = codes.astype(np.int64) * len(right_levels) + right
-        occurring, codes = _compact(joint, len(labels) * len(right_levels))
-        right_labels = right_levels.labels()
-        lefts, rights = np.divmod(occurring, len(right_levels))
-        labels = [f"{labels[i]}:{right_labels[j]}" for i, j in zip(lefts.tolist(), rights.tolist(), strict=True)]
+        occurring, codes = _compact(joint, size * len(right_levels))
+        size = len(occurring)
         levels.append(right_levels)
         steps.append(occurring)
-    grouping = Grouping(columns=tuple(names), levels=tuple(levels), steps=tuple(steps), labels=distinct(labels))
-    return grouping, codes
+    return Grouping(columns=tuple(names), levels=tuple(levels), steps=tuple(steps)), codes
 
 
 def _compact(joint: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Codes]:

@@ -64,7 +64,7 @@ class Block:
         return matrix
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class RandomDesign:
     """One random-effect term on the cells."""
 
@@ -72,10 +72,19 @@ class RandomDesign:
     group: str  # for example "benchmark:seed"
     names: tuple[str, ...]  # names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]")
     basis: Array  # (n_cells, k): what varies by group
-    codes: Codes  # (n_cells,): group of each cell, 0 to len(levels) - 1
-    # labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next
-    levels: tuple[str, ...]
+    codes: Codes  # (n_cells,): group of each cell, 0 to n_levels - 1
+    grouping: Grouping
     diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
+
+    @property
+    def n_levels(self) -> int:
+        """Groups that occur."""
+        return len(self.grouping)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next."""
+        return self.grouping.labels
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -236,7 +245,7 @@ class _Fit:
             names=block.names,
             basis=block.assemble(values, len(self.columns)),
             codes=codes,
-            levels=grouping.labels,
+            grouping=grouping,
             diagonal=bar.diagonal,
         )
         return design, block, grouping

@@ -27,7 +27,7 @@ _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a
 
 def check_variances(design: Design, term: RandomDesign, n: int) -> None:
     """Refuse variances of single levels that the rows cannot show, by a `DesignError`."""
-    seen = np.zeros((len(term.levels), len(term.names)), dtype=bool)
+    seen = np.zeros((term.n_levels, len(term.names)), dtype=bool)
     np.logical_or.at(seen, term.codes, term.basis > 0)
     few = [f"{name} ({count})" for name, count in zip(term.names, seen.sum(axis=0), strict=True) if count < 2]
     if few:
@@ -100,7 +100,7 @@ def beside_held(design: Design) -> Array | None:
     blocks = []
     for term in design.random:
         for j in held_columns(design, term):
-            block = np.zeros((len(design.X), len(term.levels)))
+            block = np.zeros((len(design.X), term.n_levels))
             block[np.arange(len(block)), term.codes] = term.basis[:, j]
             blocks.append(block)
     return np.hstack([design.X, *blocks]) if blocks else None
@@ -108,7 +108,7 @@ def beside_held(design: Design) -> Array | None:
 
 def _spanned(design: Design, term: RandomDesign, column: Array) -> bool:
     """Whether a column, in each of the groups, is a combination of the fixed ones: a function of the rows of X."""
-    levels, row, size = len(term.levels), design.row, len(design.distinct)
+    levels, row, size = term.n_levels, design.row, len(design.distinct)
     if levels > design.distinct.shape[1]:
         return False
     first = np.zeros(size, dtype=np.intp)

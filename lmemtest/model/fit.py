@@ -54,9 +54,7 @@ def strata(cells: Cells, dispersion: str) -> tuple[NDArray[np.intp], pd.Index]:
 
 def engine_terms(design: Design) -> list[RandomTerm]:
     """The random-effects terms as basis and codes."""
-    return [
-        RandomTerm(basis=t.basis, codes=t.codes, n_levels=len(t.levels), diagonal=t.diagonal) for t in design.random
-    ]
+    return [RandomTerm(basis=t.basis, codes=t.codes, n_levels=t.n_levels, diagonal=t.diagonal) for t in design.random]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -211,7 +211,7 @@ def _check_identified(design: Design, cells: Cells) -> None:
     for term in filter(lambda term: term.diagonal, design.random):
         check_variances(design, term, n)
     for term in design.random:
-        levels, k = len(term.levels), len(term.names)
+        levels, k = term.n_levels, len(term.names)
         if levels < 2:
             raise DesignError(
                 f"the random effect {term.label} has one level, so its variance cannot be estimated. "

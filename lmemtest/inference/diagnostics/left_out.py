@@ -232,9 +232,9 @@ def _sliced(design: Any, left: BoolArray) -> Any:
     random = []
     for term in design.random:
         codes = term.codes[left]
-        occurs = np.bincount(codes, minlength=len(term.levels)) > 0
-        levels = tuple(level for level, there in zip(term.levels, occurs, strict=True) if there)
-        random.append(replace(term, basis=term.basis[left], codes=(np.cumsum(occurs) - 1)[codes], levels=levels))
+        occurs = np.bincount(codes, minlength=term.n_levels) > 0
+        grouping, own = term.grouping.only(occurs), (np.cumsum(occurs) - 1)[codes]
+        random.append(replace(term, basis=term.basis[left], codes=own, grouping=grouping))
     return replace(design, row=design.row[left], offset=design.offset[left], random=tuple(random))
 
 

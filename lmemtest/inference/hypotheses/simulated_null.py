@@ -87,7 +87,7 @@ class Simulator:
         """Prepare the draws of ``fit`` on ``cells``."""
         rows = [fit.design.random_rows(i, cells.frame) for i in range(len(fit.design.random))]
         terms = tuple(
-            RandomTerm(basis=basis, codes=codes, n_levels=len(term.levels), diagonal=term.diagonal)
+            RandomTerm(basis=basis, codes=codes, n_levels=term.n_levels, diagonal=term.diagonal)
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
         )
         mean = fit.estimate(fit.design.rows(cells.frame)) + fit.design.known(cells.frame)

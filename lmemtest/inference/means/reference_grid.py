@@ -29,6 +29,7 @@ class ReferenceGrid:
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
     fit: Any
+    frame: pd.DataFrame  # of all combinations
 
     @classmethod
     def build(
@@ -46,10 +47,12 @@ class ReferenceGrid:
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
             fit=fit,
+            frame=frame,
         )
 
     def target_frame(self) -> pd.DataFrame:
-        return product_frame(self.target)
+        """The combinations of the target."""
+        return product_frame(self.target) if self.nuisance else self.frame
 
     def average(self, weights: str) -> FloatArray:
         """Average the nuisance combinations; a row without any weight is NaN."""
