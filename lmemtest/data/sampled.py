@@ -33,11 +33,14 @@ class Sampled:
         What the sample is one of.
     notes : tuple of str
         For which population claims hold, where the runs have families.
+    weights : tuple of str
+        How much each family counts in a mean over them.
     """
 
     runs: Runs
     noun: str
     notes: tuple[str, ...] = ()
+    weights: tuple[str, ...] = ()
 
     @property
     def column(self) -> str | None:
@@ -69,9 +72,14 @@ def sampled(runs: Runs) -> Sampled:
     if not enough:
         return Sampled(runs=runs, noun="benchmark", notes=(_too_few(runs, names[-1]),))
     name, benchmark = names[enough[0]], str(runs.benchmark)
-    within = (*runs.family[runs.family.index(name) + 1 :], benchmark, *runs.metafeatures)
+    within = (*(other for other in study.crossed if other != name), benchmark, *runs.metafeatures)
     found = runs.restricted(runs.frame, study.seen((*study.columns,)), benchmark=name, family=(), metafeatures=within)
-    return Sampled(runs=found, noun="family", notes=_notes(runs, name, names[: enough[0]]))
+    return Sampled(
+        runs=found,
+        noun="family",
+        notes=_notes(runs, name, names[: enough[0]]),
+        weights=(_weights(runs, name),),
+    )
 
 
 def _too_few(runs: Runs, name: str) -> str:
@@ -82,17 +90,21 @@ def _too_few(runs: Runs, name: str) -> str:
     )
 
 
+def _weights(runs: Runs, name: str) -> str:
+    seen = runs.study.distinct([name, *runs.study.instance[: 1 + len(runs.study.crossed)]])
+    sizes = seen.groupby(name, observed=True).size()
+    number, benchmark = span(float(sizes.min()), float(sizes.max())), str(runs.benchmark)
+    of_one = spoken(benchmark) if sizes.max() == 1 else plural(benchmark)
+    return f"Each {spoken(name)} counts the same, with the mean over its {number} {of_one}."
+
+
 def _notes(runs: Runs, name: str, coarser: list[str]) -> tuple[str, ...]:
     study, families, benchmarks = runs.study, plural(name), plural(str(runs.benchmark))
-    pairs = study.distinct([name, *study.instance])
-    sizes = pairs.drop_duplicates().groupby(name, observed=True).size()
     of_these = "".join(f" of these {study.count(other)} {plural(other)}" for other in coarser[-1:])
     without = in_words_of(python="Runs(..., family=None)", command_line="the same command without --family")
     notes = [
-        f"The {study.count(name)} {families} are the sample, each with the mean over its "
-        f"{span(float(sizes.min()), float(sizes.max()))} {benchmarks}: what is said holds for new "
-        f"{families}{of_these}, and each {spoken(name)} counts the same. For new {benchmarks} of these "
-        f"{families}: {without}."
+        f"The {study.count(name)} {families} are the sample: what is said holds for new {families}{of_these}. For new "
+        f"{benchmarks} of these {families}: {without}."
     ]
     if name in study.crossed:
         notes.append(

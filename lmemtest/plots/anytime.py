@@ -109,7 +109,7 @@ def _check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
 def _confidence(result: Anytime, family: str | None) -> str:
     """What the bands hold for, and how much they rest on."""
     every = "all budgets" if family is None else f"all {family} and budgets"
-    sample = f"{result.model.n_sample} {'benchmarks' if result.model.sample == 'benchmarks' else 'runs'}"
+    sample = f"{result.model.n_sample} {result.model.sample}"
     return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({sample})"
 
 

@@ -49,9 +49,10 @@ def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
     found = sampled(RUNS)
     assert (found.noun, found.column) == ("family", "space")
     assert found.notes == (
-        "The 6 spaces are the sample, each with the mean over its 1 to 4 tasks: what is said holds for new spaces, and "
-        "each space counts the same. For new tasks of these spaces: Runs(..., family=None).",
+        "The 6 spaces are the sample: what is said holds for new spaces. For new tasks of these spaces: Runs(..., "
+        "family=None).",
     )
+    assert found.weights == ("Each space counts the same, with the mean over its 1 to 4 tasks.",)
     few = lt.Runs(table((2, 3, 2)), **ROLES).study.sampled
     assert (few.noun, few.column) == ("benchmark", "task")
     assert few.notes == (
@@ -79,12 +80,12 @@ def test_a_benchmark_in_several_families_is_one_observation_in_each_of_them() ->
 
 
 def test_ranks_are_those_of_the_means_of_families() -> None:
-    found = lt.rank(RUNS, "frequentist", test="nemenyi")
+    found = lt.rank(RUNS, "frequentist", test="nemenyi", n_draws=100, rng=1)
     ranks = family_means(FRAME).rank(axis=1).mean()
     assert found.table.set_index("algorithm")["mean_rank"].to_dict() == pytest.approx(ranks.to_dict())
     assert found.blocks.said() == "6 families"
     assert any("holds for new spaces" in note for note in found.notes)
-    assert lt.rank(replace(RUNS, family=()), "frequentist").blocks.said() == "13 benchmarks"
+    assert blocks_of(replace(RUNS, family=())).said() == "13 benchmarks"
 
 
 def test_two_algorithms_are_compared_by_the_paired_t_test_over_families() -> None:
@@ -111,6 +112,7 @@ def test_signs_are_those_of_whole_families() -> None:
     assert found.hypothesis.startswith("over families like these no algorithm is better")
 
 
+@pytest.mark.level(2)
 def test_whole_families_exchange_their_names() -> None:
     runs = lt.Runs(table((2, 1, 1, 3, 1), "AB"), **ROLES)
     found = lt.permutation_test(runs, "loss ~ tool + (1 | space:tool)", n_draws=19, rng=1)
@@ -170,3 +172,68 @@ def test_check_finds_algorithms_without_whole_families_and_columns_that_may_be_f
         assert note.advice.endswith("give it the role: Runs(..., family='space').")
     assert notes_of(lt.Runs(frame, **{**ROLES, "family": (), "ignore": ["space"]})) == []
     assert "10 benchmarks, 5 families, 2 seeds" in lt.check(lt.Runs(frame, **ROLES), checks=["roles"]).overview
+
+
+def curves(sizes: tuple[int, ...] = SIZES, rng: int = 3) -> pd.DataFrame:
+    """Straight curves over four budgets that differ by space, by task and by run."""
+    frame = table(sizes, rng=rng)
+    slope = table(sizes, rng=rng + 1)["loss"]
+    steps = [frame.assign(step=step, loss=frame["loss"] + 0.3 * step * slope) for step in range(1, 5)]
+    found = pd.concat(steps, ignore_index=True)
+    return found.assign(loss=found["loss"] + 0.1 * np.random.default_rng(rng).normal(size=len(found)))
+
+
+def family_curves(frame: pd.DataFrame) -> pd.DataFrame:
+    """The witness: each space has one curve per algorithm, the mean over its tasks of the means over runs."""
+    of_tasks = frame.groupby(["space", "task", "tool", "step"])["loss"].mean()
+    return of_tasks.groupby(["space", "tool", "step"]).mean().reset_index()
+
+
+CURVES = curves()
+WITH_BUDGET = {**ROLES, "budget": "step"}
+AS_BENCHMARKS = {**WITH_BUDGET, "benchmark": "space", "seed": None, "family": None}
+
+
+def test_curves_are_those_of_families() -> None:
+    found = lt.anytime(lt.Runs(CURVES, **WITH_BUDGET), n_draws=1000, rng=1)
+    witness = lt.anytime(lt.Runs(family_curves(CURVES), **AS_BENCHMARKS), n_draws=1000, rng=1)
+    pd.testing.assert_frame_equal(found.differences, witness.differences)
+    assert (found.model.n_sample, found.model.sample) == (6, "families")
+    assert found.notes[0].startswith("The 6 spaces are the sample: what is said holds for new spaces.")
+
+
+@pytest.mark.level(2)
+def test_incomplete_curves_have_random_curves_of_families() -> None:
+    lacking = CURVES[(CURVES["task"] != "s2-t1") | (CURVES["tool"] != "B")]
+    found = lt.anytime(lt.Runs(lacking, **WITH_BUDGET), columns=1, n_draws=1000, rng=1)
+    groups = {bar.groups for bar in found.fit.design.parsed.bars}
+    assert groups == {("space",), ("space", "tool"), ("task",), ("task", "tool")}
+    assert (found.model.n_sample, found.model.df_differences) == (6, 10.0)
+
+
+def test_effects_of_the_budget_are_those_of_families() -> None:
+    found = lt.budget_effect(lt.Runs(CURVES, **WITH_BUDGET), form="linear")
+    witness = lt.budget_effect(lt.Runs(family_curves(CURVES), **AS_BENCHMARKS), form="linear")
+    columns = ["f_ratio", "df_num", "df_den", "mean_p", "n", "p_value"]
+    pd.testing.assert_frame_equal(found.to_frame()[columns], witness.to_frame()[columns])
+    assert found.sample == "families"
+
+
+def test_relative_ranks_are_means_over_families() -> None:
+    frame = CURVES[CURVES["step"] == 4]
+    ranks = frame.assign(rank=frame.groupby(["task", "seed"])["loss"].rank())
+    of_tasks = ranks.groupby(["space", "task", "tool"])["rank"].mean()
+    of_spaces = of_tasks.groupby(["space", "tool"]).mean().unstack("tool")
+    found = lt.relative_ranks(lt.Runs(frame, **ROLES))
+    assert found.unit == "families"
+    assert found.table["rank"].tolist() == pytest.approx(of_spaces.mean().tolist())
+    assert found.table["se"].tolist() == pytest.approx(of_spaces.sem().tolist())
+    each = lt.relative_ranks(lt.Runs(frame, **ROLES), by="space")  # a space by itself is no sample of spaces
+    assert each.unit != "families"
+
+
+@pytest.mark.level(2)
+def test_horizons_keep_the_families() -> None:
+    found = lt.horizons(lt.Runs(CURVES, **WITH_BUDGET), [1, (2, 4)], windows="random")
+    assert "(1 | space:tool:step)" in found.horizon((2, 4)).formula
+    assert found.horizon(1).fit.data.family == ("space",)

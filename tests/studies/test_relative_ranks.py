@@ -274,7 +274,7 @@ def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
          "algorithm, task, prior, seed, budget, loss. Did you mean 'prior'?"),
         ({"by": "seed"}, ArgumentError, "by must name a column that describes instances, such as a metafeature, got "
          "'seed', which is the score, the algorithm, the seed or the budget."),
-        ({"unit": "runs"}, ArgumentError, "unit must be 'benchmarks' or 'seeds', got 'runs'."),
+        ({"unit": "runs"}, ArgumentError, "unit must be 'families' or 'benchmarks' or 'seeds', got 'runs'."),
         ({"level": 95}, ArgumentError, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
     ],
 )  # fmt: skip

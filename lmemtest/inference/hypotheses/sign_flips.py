@@ -213,7 +213,7 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
         hypothesis=f"over {sample.nouns} like these no algorithm is better than another; on a single {sample.noun} one "
         f"may be, by whatever amount, as likely as the other (differences on a {sample.noun} are symmetric about zero)",
         unit=sample.noun,
-        notes=(*sample.notes, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
+        notes=(*sample.notes, *sample.weights, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
     )
 
 

@@ -410,8 +410,8 @@ def _cautions(fit: LmmFit | None, model: CurveModel) -> list[str]:
         notes.append("There is one benchmark, so the answer holds there and says nothing about others.")
     elif model.n_sample < _FEW:
         notes.append(
-            f"There are only {model.n_sample} benchmarks: only large and consistent differences can be shown, and "
-            "bands may be too narrow (with 2 to 5 benchmarks they held in 91 to 97 % of simulated tables at 95 %)."
+            f"There are only {model.n_sample} {model.sample}: only large and consistent differences can be shown, and "
+            f"bands may be too narrow (with 2 to 5 {model.sample} they held in 91 to 97 % of simulated tables at 95 %)."
         )
     if len(set(model.ranges.values())) > 1:
         ranges = ranges_text(model.ranges)
@@ -427,7 +427,7 @@ def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vco
     if spread is not None:
         scatter = mean.mean_residuals()
         scatter = scatter - scatter.mean(axis=1, keepdims=True)
-        unit = runs.benchmark if model.sample == "benchmarks" else runs.seed
+        unit = runs.seed if model.sample == "runs" else runs.study.sampled.column
         return [
             "Standard errors of differences are moderated: each pair's own scatter over the "
             f"{model.n_sample} {model.sample}, squeezed towards the common one.",

@@ -350,8 +350,8 @@ def _cautions(curves: BudgetCurves, tests: tuple[BudgetTest, ...], fitted: Fitte
         questions = sum(test.question != "lack of fit" for test in tests)
         n, enough = tests[0].n, fewest_directions(alpha / (2 * questions))
         notes.append(
-            f"There are only {n} benchmarks: directions on them cannot have a p-value below "
-            f"{format_p(2.0 ** (1 - n))}, so means decide alone; {enough} benchmarks would do."
+            f"There are only {n} {curves.sample}: directions on them cannot have a p-value below "
+            f"{format_p(2.0 ** (1 - n))}, so means decide alone; {enough} {curves.sample} would do."
         )
     if curves.free is not None and fitted is curves.fitted:
         notes += _reversed(curves, curves.free)

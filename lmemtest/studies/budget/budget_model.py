@@ -81,7 +81,7 @@ class Fitted:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BudgetCurves:
-    """Curves over the budget of every algorithm on every unit (benchmarks, or runs on one: `sample`).
+    """Curves over the budget of every algorithm on every unit (families or benchmarks, or runs on one: `sample`).
 
     `fitted` has the curves of the form; `free` the same with a mean for every budget (a spline, with more than 50
     budgets) in the columns of the form and others orthogonal to them, None if that is the form. `axis` ("linear", "log"
@@ -120,7 +120,7 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
     study, name = runs.study, str(runs.budget)
     budgets = study.distinct([name])[name]
     numeric = bool(pd.api.types.is_numeric_dtype(budgets) and not pd.api.types.is_bool_dtype(budgets))
-    found = study.cells([*study.run, name])
+    found = study.cells([*study.run, *_sample(runs), name])
     form, notes = _checked_form(budgets, numeric, form)
     notes += _check_common(runs, form)
     require_repeats(runs, f"the curve of a run cannot be distinguished from an effect of {name}")
@@ -142,11 +142,11 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
         budgets=levels,
         fitted=fitted,
         free=None if wider is None else rows.fitted(wider),
-        sample="benchmarks" if study.several_benchmarks else "runs",
+        sample=study.sampled.nouns if study.several_benchmarks else "runs",
         group=group,
         relative=_relative(fitted.coefficients),
         n_obs=found.n_rows,
-        notes=tuple(notes),
+        notes=(*study.sampled.notes, *study.sampled.weights, *notes),
     )
 
 
@@ -333,6 +333,12 @@ class _ByRun:
         return coefficients, place
 
 
+def _sample(runs: Runs) -> tuple[str, ...]:
+    """The column of the benchmarks, or of the families where these are the sample."""
+    column = runs.study.sampled.column
+    return () if column is None else (column,)
+
+
 def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Codes]:
     """The scores by run, and the condition of each unit (runs on one benchmark)."""
     study, frame = runs.study, found.frame
@@ -342,7 +348,7 @@ def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Codes]:
     own = frame.iloc[first_rows(run, int(run.max()) + 1)]
     cell = group_numbers(own, (*study.instance, runs.algorithm) if several else study.run)
     each = own.iloc[first_rows(cell, int(cell.max()) + 1)]
-    unit = group_numbers(each, (str(runs.benchmark),) if several else (*study.instance, *seed))
+    unit = group_numbers(each, _sample(runs) if several else (*study.instance, *seed))
     group = np.zeros(int(unit.max()) + 1, dtype=np.intp)
     if not several:
         group[unit] = group_numbers(each, study.instance)

@@ -6,7 +6,7 @@ rows stay rows and every run has a random curve of its own. With one benchmark t
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -23,7 +23,7 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.distributions.largest_t import DrawnLargestT, largest_over_curves
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import ModelSpec
-from lmemtest.words import format_level, listed
+from lmemtest.words import format_level, listed, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -93,7 +93,7 @@ class CurveModel:
         Metafeatures with fixed effects, over whose levels the curves are averaged with equal weights.
     scale : {"linear", "log"}
     columns : int or None
-    sample : {"benchmarks", "runs"}
+    sample : {"families", "benchmarks", "runs"}
         What the curves are a sample of, and so what the answer generalises to; `n_sample` of them (runs of an
         algorithm).
     n_sample : int
@@ -142,12 +142,16 @@ def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) ->
         raise ArgumentError(
             f"scale='log' needs budgets above 0, the lowest {budget} is {format_level(lowest)}. Use 'linear'."
         )
+    whole = runs.study.sampled
     averaged, notes = _averaged(runs) if average else (runs, [])
+    if average and whole.noun == "family":
+        averaged, more = _averaged_over_families(averaged)
+        notes += more
     study = averaged.study
     paired = _paired_curves(averaged)
     chosen, more = _columns(averaged, paired, to_axis(budgets, scale), columns)
     n_sample, df_means, df_differences = _degrees_of_freedom(averaged)
-    cells = study.cells([*study.run, budget])
+    cells = study.cells([*study.run, *(name for name in [study.sampled.column] if name), budget])
     frame = cells.frame.assign(**{runs.score: cells.mean})
     frame[runs.algorithm] = pd.Categorical(frame[runs.algorithm].astype(str), names)
     crossed = study.conditions
@@ -159,14 +163,14 @@ def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) ->
         conditions=crossed,
         scale=scale,
         columns=chosen,
-        sample="benchmarks" if study.several_benchmarks else "runs",
+        sample=whole.nouns if study.several_benchmarks else "runs",
         n_sample=n_sample,
         df_means=df_means,
         df_differences=df_differences,
         paired=paired,
         ranges=ranges,
         budgets=budgets,
-        notes=(*notes, *more),
+        notes=(*whole.notes, *notes, *more),
     )
 
 
@@ -261,10 +265,25 @@ def _averaged(runs: Runs) -> tuple[Runs, list[str]]:
     return runs, notes
 
 
+def _averaged_over_families(runs: Runs) -> tuple[Runs, list[str]]:
+    """Means over the benchmarks of each family, if all algorithms have the same: the families as benchmarks then."""
+    study, sample = runs.study, runs.study.sampled
+    points = study.count(*study.instance, runs.budget) * study.count(runs.algorithm)
+    if runs.seed is not None or study.conditions or study.count(*study.run, runs.budget) != points:
+        return runs, [
+            f"Algorithms differ in their {plural(str(runs.benchmark))}, runs or budgets, so rows are fitted as they "
+            f"are, with random curves of the {plural(str(sample.column))} and of what is in them."
+        ]
+    for within in sample.runs.study.conditions:
+        sample = replace(sample, runs=sample.runs.study.average(within))
+    return sample.runs, list(sample.weights)
+
+
 def _paired_curves(runs: Runs) -> PairedCurves | None:
     """The curves of a complete table: every unit has every algorithm at every budget."""
     study = runs.study
-    if study.several_benchmarks and (runs.seed is not None or study.conditions):
+    several = runs.seed is not None or study.conditions or study.sampled.noun == "family"
+    if study.several_benchmarks and several:
         return None  # rows of several kinds: a benchmark has more than one curve per algorithm
     units = study.count(*study.instance, runs.seed)
     whole = units * study.count(runs.algorithm) * study.count(runs.budget)
@@ -286,12 +305,13 @@ def _degrees_of_freedom(runs: Runs) -> tuple[int, float, float]:
     study = runs.study
     a = study.count(runs.algorithm)
     if study.several_benchmarks:
-        b = study.count(runs.benchmark)
-        free = study.count(runs.benchmark, runs.algorithm) - b - a + 1
+        sample = study.sampled
+        b = study.count(sample.column)
+        free = study.count(sample.column, runs.algorithm) - b - a + 1
         if free < 1:
             raise DataError(
-                "No two algorithms share two benchmarks, so how much their difference varies is not known. Bring "
-                "scores of the same benchmarks for all algorithms."
+                f"No two algorithms share two {sample.nouns}, so how much their difference varies is not known. Bring "
+                f"scores of the same {sample.nouns} for all algorithms."
             )
         return b, float(b - 1), float(free)
     cells, n_runs = study.count(*study.instance, runs.algorithm), study.count(*study.run)
@@ -414,6 +434,9 @@ def _spec(runs: Runs, crossed: tuple[str, ...], frame: pd.DataFrame, scale: str,
     if study.several_benchmarks:
         benchmark = str(runs.benchmark)
         groups = [((benchmark,), True), ((benchmark, algorithm), True)]
+        if study.sampled.noun == "family":
+            family = str(study.sampled.column)
+            groups = [((family,), True), ((family, algorithm), True), *groups]
         if study.conditions:
             groups += [(study.instance, False), ((*study.instance, algorithm), False)]
     if seed:

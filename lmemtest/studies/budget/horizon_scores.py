@@ -100,7 +100,8 @@ class RunCurves:
                 f"horizons needs numbers as budgets, but the column {budget!r} has type {dtype}. Convert it, for "
                 "example to seconds or to the number of the step."
             )
-        names = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
+        own = [*runs.instance, *runs.family, runs.algorithm, *([runs.seed] if runs.seed else [])]
+        names = list(dict.fromkeys(own))
         cells = runs.study.cells([*names, budget])
         run = group_numbers(cells.frame, names)
         budgets, code = np.unique(cells.frame[budget].to_numpy(dtype=float), return_inverse=True)

@@ -347,4 +347,7 @@ def _model(curves: RunCurves, scores: HorizonScores, windows: str) -> tuple[Runs
         groups = (*study.instance, table.algorithm, budget)
         if study.count(*groups) < table.n_rows:
             spec = spec.with_random(*groups)
+        if study.sampled.noun == "family":
+            family = str(study.sampled.column)
+            spec = spec.with_random(family, budget).with_random(family, table.algorithm, budget)
     return table, spec, ()

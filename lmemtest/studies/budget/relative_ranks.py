@@ -20,6 +20,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_column, check_fraction
 from lmemtest.data.cells import column_codes, group_numbers
 from lmemtest.data.runs import require_runs
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.data.study import labels
 from lmemtest.data.trace import checked_budgets
 from lmemtest.errors import ArgumentError, DataError
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
     Mask = NDArray[np.bool_]
 
-UNITS = ("benchmarks", "seeds")
+UNITS = ("families", "benchmarks", "seeds")
 ALL = "all"
 _SHOWN = 5  # budgets in the printed table
 _EQUAL = 1e-9  # mean ranks that differ by less are equal
@@ -62,7 +63,7 @@ class RelativeRanks(Result):
         ``(None,)`` where the runs have no budget.
     budget : str or None
         The column.
-    unit : {"benchmarks", "seeds"}
+    unit : {"families", "benchmarks", "seeds"}
         The sample that the intervals generalise from.
     level : float
         Coverage of each interval by itself.
@@ -108,7 +109,7 @@ class RelativeRanks(Result):
         size = f"{percent(self.level)} t intervals over"
         if self.unit == "seeds":
             return f"{size} seeds: what other seeds would show on these benchmarks, and nothing about others."
-        return f"{size} benchmarks: mean ranks to expect on other benchmarks of this kind."
+        return f"{size} {self.unit}: mean ranks to expect on other {self.unit} of this kind."
 
     def panel(self, name: str) -> pd.DataFrame:
         """The rows of one panel."""
@@ -199,10 +200,12 @@ def relative_ranks(
     by : str, optional
         A column that is constant within each instance, such as a metafeature: ranks are given for all instances and for
         each of its levels.
-    unit : {"benchmarks", "seeds"}, optional
+    unit : {"families", "benchmarks", "seeds"}, optional
         What counts as independent. "benchmarks" (default): the interval is for the mean rank over benchmarks like
-        these; instances of one benchmark are averaged first. "seeds" (default with a single benchmark): for the mean
-        rank on exactly these benchmarks with other seeds; its standard error is the band of the paper.
+        these; instances of one benchmark are averaged first. "families" (default where the runs have five or more): for
+        that over families of benchmarks like these; benchmarks of one are averaged first. "seeds" (default with a
+        single benchmark): for the mean rank on exactly these benchmarks with other seeds; its standard error is the
+        band of the paper.
     level : float in (0, 1)
         Coverage of each interval by itself.
     budgets : iterable of float, optional
@@ -258,9 +261,11 @@ def relative_ranks(
     blocks, notes = _blocks(runs, by, budgets)
     top = f"({ALL})" if ALL in blocks.groups else ALL
     panels = {top: blocks} | {name: blocks.part(blocks.codes["group"] == i) for i, name in enumerate(blocks.groups)}
-    unit, more = _unit(panels, unit)
+    unit, more = _unit(panels, unit, families=runs.study.sampled.noun == "family")
     table = pd.concat({name: _summary(part, unit, level) for name, part in panels.items()}, names=[by, None])
     table = table.reset_index(level=0, drop=by is None).reset_index(drop=True)
+    if unit == runs.study.sampled.nouns:
+        notes = [*runs.study.sampled.notes, *runs.study.sampled.weights, *notes]
     notes += [
         *more,
         f"Ranks are among these {len(blocks.algorithms)} algorithms: with another set of algorithms two of them can "
@@ -290,13 +295,26 @@ def relative_ranks(
     )
 
 
-def _unit(panels: dict[str, _Blocks], unit: str | None) -> tuple[str, list[str]]:
+def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tuple[str, list[str]]:
     """What the intervals generalise from, and the notes on it."""
 
     def where(names: list[str]) -> str:
         names = [name for name in names if name not in (ALL, f"({ALL})")]
         return f" in {listed(names)}" if names else ""
 
+    if unit == "families" and not families:
+        raise ArgumentError(
+            f"unit='families' needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...). "
+            "Use unit='benchmarks': intervals for benchmarks like these."
+        )
+    lacking = [name for name, part in panels.items() if part.codes["family"].nunique() < 2]
+    if unit == "families" and lacking:
+        raise ArgumentError(
+            f"unit='families' needs at least 2 families, but there is one{where(lacking)}. Use unit='benchmarks': "
+            "intervals for benchmarks like these."
+        )
+    if unit == "families" or (unit is None and families and not lacking):
+        return "families", []
     few = [name for name, part in panels.items() if part.codes["benchmark"].nunique() < 2]
     if unit == "benchmarks" and few:
         raise ArgumentError(
@@ -327,7 +345,8 @@ def _summary(blocks: _Blocks, unit: str, level: float) -> pd.DataFrame:
         blocks = blocks.part(blocks.codes["seed"].isin(blocks.common_seeds))
         sample = blocks.means(["seed"])
     else:
-        sample = blocks.means(["benchmark", "instance"]).groupby(level="benchmark").mean()
+        top = {"families": "family", "benchmarks": "benchmark"}[unit]
+        sample = blocks.means([top, "instance"]).groupby(level=top).mean()
     n = len(sample)
     mean, se = sample.mean().to_numpy(), sample.sem().to_numpy()
     se = np.where(se < _EQUAL, 0.0, se)
@@ -388,7 +407,8 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
                 "score, the algorithm, the seed or the budget."
             )
     own = [name for name in (runs.seed, runs.algorithm, runs.budget) if name]
-    cells = runs.study.cells([*runs.instance, *([by] if by else []), *own])
+    sample = runs.study.sampled.column
+    cells = runs.study.cells([*runs.instance, *(name for name in (sample, by) if name), *own])
     frame, notes = cells.frame, []
 
     def coded(column: str | None) -> tuple[Codes, tuple[Any, ...]]:
@@ -445,8 +465,8 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
         levels = tuple(wanted.tolist())
     scores = scores.reshape(-1, len(algorithms), len(levels))
     i, s = np.nonzero(complete)
-    benchmark = coded(runs.benchmark)[0]
-    codes = {"instance": i, "seed": s, "benchmark": benchmark[first][i], "group": group[first][i]}
+    benchmark, family = coded(runs.benchmark)[0][first], coded(sample)[0][first]
+    codes = {"instance": i, "seed": s, "benchmark": benchmark[i], "family": family[i], "group": group[first][i]}
     ranks = rankdata(scores if runs.direction == "minimize" else -scores, axis=1)
     split = tuple(map(str, groups)) if by is not None else ()
     return _Blocks(ranks, pd.DataFrame(codes), split, algorithms, levels), [*notes, *more]

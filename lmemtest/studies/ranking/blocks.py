@@ -153,7 +153,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         blocks_are = " its seeds are the blocks, and" if unit == "seed" else ""
         notes = (*notes, f"One benchmark only:{blocks_are} what follows says nothing about others.")
     if unit == sample.noun:
-        notes = (*notes, *sample.notes)
+        notes = (*notes, *sample.notes, *sample.weights)
     seed = None if runs.seed is None else group_codes([table["seed"]], len(table))[0]
     order = np.arange(len(table)) if seed is None else np.argsort(seed, kind="stable")
     cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)
