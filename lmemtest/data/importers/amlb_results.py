@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
 from lmemtest.data.importers.sources import frame_of, has_column, parts_of
 from lmemtest.data.roles import direction_of
@@ -53,8 +54,8 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     --------
     >>> table = {"framework": ["RF", "TPOT"] * 2, "task": ["kc2"] * 4, "fold": [0, 0, 1, 1], "metric": ["auc"] * 4,
     ...          "result": [0.84, 0.85, 0.81, None]}
-    >>> print(amlb(table).notes[-1].split(". ")[0])
-    1 of 4 rows have no finite score (TPOT 1)
+    >>> print(amlb(table).notes[-1])
+    1 of 4 rows have no finite score (TPOT 1): failed. Say what they count: runs.score_failures(...).
     """
     if duplicates not in (None, "last"):
         raise ArgumentError(f"duplicates must be 'last' or None, got {duplicates!r}.")
@@ -114,9 +115,13 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         ignore=("metric",),
         seed_shared=False,
         notes=notes,
-        repeated="If runs were tried again, keep the last attempts: duplicates='last'.",
+        repeated="If runs were tried again, keep the last attempts: " + _option("duplicates", "last"),
         alone="Give the results of several frameworks: amlb(['a/results.csv', 'b/results.csv']).",
     )
+
+
+def _option(name: str, value: str) -> str:
+    return in_words_of(python=f"{name}={value!r}.", command_line=f"--with {name}={value}.")
 
 
 def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
@@ -131,8 +136,10 @@ def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
         )
     if metric is None and len(used) > 1:
         raise ArgumentError(
-            f"results has {len(used)} metrics: {listed(used)}. Say which: metric={used[0]!r}, or keep each task in its "
-            "own, metric='all', and normalise."
+            f"results has {len(used)} metrics: {listed(used)}. Say which, or keep each task in its own and normalise: "
+            + in_words_of(
+                python=f"metric={used[0]!r}, or metric='all'.", command_line=f"--score {used[0]} or --score all."
+            )
         )
     odd = by_task[by_task.map(len) > 1]
     if metric == ALL and len(odd):

@@ -7,9 +7,9 @@ from typing import Any
 import pandas as pd
 
 from lmemtest._validate import check_columns, check_flag
-from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
+from lmemtest.data.importers.imported import best_of_trials, imported, needs_columns, numbers_in
 from lmemtest.data.importers.sources import frame_of, has_column, parts_of
-from lmemtest.data.runs import Runs, with_notes
+from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError
 from lmemtest.words import listed
 
@@ -34,7 +34,8 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
     Returns
     -------
     Runs
-        Benchmarks are tasks (``task_id``), algorithms optimizers (``optimizer_id``), the budget is ``n_trials``.
+        Benchmarks are tasks (``task_id``), families suites (``benchmark_id``), algorithms optimizers
+        (``optimizer_id``), the budget is ``n_trials``.
 
     Raises
     ------
@@ -83,10 +84,9 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         benchmark="task_id",
         seed="seed",
         budget="n_trials",
-        ignore=("benchmark_id",),
+        family="benchmark_id",
+        trials=True,
         notes=[*notes, "Costs are minimised, as always in CARP-S."],
         alone="Give the logs of several optimizers: carps(['a.parquet', 'b.parquet']).",
     )
-    if not best_so_far:
-        return runs
-    return with_notes(runs.best_so_far(), [*runs.notes, "The score is the lowest cost up to each number of trials."])
+    return best_of_trials(runs) if best_so_far else runs

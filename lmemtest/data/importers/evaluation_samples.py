@@ -81,6 +81,8 @@ def inspect_ai(
     notes = []
     if graded:
         notes.append("Grades count as in inspect_ai: C 1, P 0.5, I and N 0.")
+        if direction == "minimize":
+            raise ArgumentError("direction is 'minimize', but the grades of samples are to maximize. Leave it out.")
     elif direction is None:
         check_direction(REQUIRED)
     if "error" in table:
@@ -235,16 +237,20 @@ def lm_eval(
         table = _records(part)
         tables.append(table.assign(model=labels["algorithm"][0], task=labels["benchmark"][0]))
     table = pd.concat(tables, ignore_index=True)
+    name = one_of(_metrics(table), metric, argument="metric", what="metrics", shown="samples")
+    has = table["metrics"].map(lambda names: name in names) if "metrics" in table else table[name].notna()
+    others = sorted(set(table["task"]) - set(table.loc[has, "task"]))
+    notes = [f"Left out: tasks without the metric {name} ({listed(others)})."] if others else []
+    table = table[has]
     if filter is not None or ("filter" in table and table["filter"].nunique() > 1):
-        filters = [str(name) for name in table["filter"].unique()] if "filter" in table else []
+        filters = [str(text) for text in table["filter"].unique()] if "filter" in table else []
         chosen = one_of(filters, filter, argument="filter", what="filters", shown="samples")
         table = table[table["filter"] == chosen]
-    name = one_of(_metrics(table), metric, argument="metric", what="metrics", shown="samples")
-    table = table[
-        table[name].notna() | (table["metrics"].map(lambda names: name in names) if "metrics" in table else True)
-    ]
+        notes.append(f"Answers are filtered by {chosen}.")
     whole = f"What is computed from all documents, as bleu, has no score of one. Metrics: {listed(_metrics(table))}."
     values = numbers_in(table[name], name=name, advice=whole)
+    if name == AS_LIKELIHOOD:
+        notes.append(f"{name}: a document has its log-likelihood, of which high is good.")
     return imported(
         table.assign(**{name: values}),
         source="Samples of the lm-evaluation-harness",
@@ -259,7 +265,7 @@ def lm_eval(
             "benchmark": f"the task ({' or '.join(said['benchmark'])})",
             "seed": "the document (doc_id) within its task",
         },
-        notes=[f"{name}: a document has its log-likelihood, of which high is good."] if name == AS_LIKELIHOOD else [],
+        notes=notes,
         repeated="If a task was evaluated again, give the files of one evaluation only.",
         alone="Give the samples of several models: lm_eval({'small': 'out/small', 'large': 'out/large'}).",
     )

@@ -246,8 +246,9 @@ def _of_table(
         parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
         for role in parsed:
             if columns.get(role) is None:
-                columns = {**columns, role: f"{role} in {name}"}
-                frame, said[role] = frame.assign(**{f"{role} in {name}": parsed[role]}), f"in {name}"
+                column = role if role not in frame else f"{role} in {name}"
+                columns, said[role] = {**columns, role: column}, f"in {name}"
+                frame = frame.assign(**{column: parsed[role]})
     for role, given in {"score": score, **columns}.items():
         if given is None and role in ("score", "algorithm"):
             other = ", or names='{algorithm}_{seed}' if it is in the names of the runs" if role == "algorithm" else ""
@@ -260,7 +261,7 @@ def _of_table(
         open_ = states.isin(OPEN)
         bad = ~states.isin(DONE) & ~open_
         if open_.any():
-            notes = [*notes, f"{counted(int(open_.sum()), 'run')} had not ended, and are left out."]
+            notes = [*notes, f"Left out: {counted(int(open_.sum()), 'run')} that had not ended."]
         if bad.any():
             why = states[bad].value_counts(sort=False)
             notes = [

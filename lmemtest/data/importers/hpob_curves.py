@@ -45,7 +45,7 @@ def hpob(
     -------
     Runs
         One row per score. The benchmark ``task`` is the data set within its search space, ``search_space/dataset``:
-        one data set in two search spaces is two tasks. ``trial`` is the budget.
+        one data set in two search spaces is two tasks. Search spaces are families of tasks. ``trial`` is the budget.
 
     Raises
     ------
@@ -99,7 +99,8 @@ def hpob(
         benchmark="task",
         seed="seed",
         budget="trial",
-        ignore=("dataset", "search_space"),
+        family="search_space",
+        ignore=("dataset",),
         said={
             "algorithm": " or ".join(sorted(said)),
             "benchmark": "task, the data set within its search space",

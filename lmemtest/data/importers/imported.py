@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._validate import check_columns
 from lmemtest.data.runs import Runs, check_direction, with_notes
 from lmemtest.errors import ArgumentError, DataError
@@ -15,7 +16,7 @@ from lmemtest.words import counted, format_level, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["imported", "needs_columns", "numbers_in", "one_of"]
+__all__ = ["best_of_trials", "imported", "needs_columns", "numbers_in", "one_of", "option_for"]
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
@@ -36,7 +37,14 @@ def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str,
         return check_columns(given, found, argument=argument)[0]
     if len(found) == 1:
         return found[0]
-    raise ArgumentError(f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {argument}={found[0]!r}.")
+    option = in_words_of(python=f"{argument}={found[0]!r}", command_line=option_for(argument, found[0]))
+    raise ArgumentError(f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {option}.")
+
+
+def option_for(argument: str, value: str) -> str:
+    """An argument of an importer on the command line."""
+    scores = {"metric", "objective", "score"}
+    return f"--score {value}" if argument in scores else f"--with {argument}={value}"
 
 
 def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
@@ -60,12 +68,14 @@ def imported(
     direction: Any,
     algorithm: str,
     benchmark: str | None = None,
+    family: str | None = None,
     seed: str | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
     within: Sequence[str] = (),
     seed_shared: bool = True,
+    trials: bool = False,
     said: Mapping[str, str] | None = None,
     notes: Sequence[str] = (),
     repeated: str | None = None,
@@ -75,35 +85,63 @@ def imported(
 
     `said` tells where roles came from that are no columns of the source; `alone` what to do if there is one algorithm
     only; `repeated` what to do with several rows of one run, told apart by `within`, None where there can be none.
+    Rows without a finite score are failed runs, unless they are single `trials`.
     """
     check_direction(direction)
     given = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
     roles = {role: name for role, name in given.items() if name is not None}
-    kept = list(dict.fromkeys([*roles.values(), *metafeatures, score, *ignore]))
-    table = table[kept].reset_index(drop=True)
     levels = table[algorithm].dropna().unique()
     if len(levels) == 1:
-        raise DataError(
-            f"{source} with one algorithm only, {format_level(levels[0])!r}: there is nothing to compare. {alone}"
-        )
+        only = format_level(levels[0])
+        raise DataError(f"{source} with one algorithm only, {only!r}: there is nothing to compare. {alone}")
     if repeated is not None:
         _refuse_repeated(table, [*roles.values(), *metafeatures, *within], source, repeated)
+    groups = family is not None and _groups(table, family, benchmark)
+    families = (family,) if family is not None and groups else ()
+    ignore = [*ignore, *([family] if family is not None and not groups else [])]
+    kept = list(dict.fromkeys([*roles.values(), *families, *metafeatures, score, *ignore]))
+    table = table[kept].reset_index(drop=True)
+    bad = ~np.isfinite(table[score].to_numpy(dtype=float, na_value=np.nan))
     runs = Runs(
         table,
         score=score,
         direction=direction,
+        algorithm=algorithm,
         benchmark=benchmark,
+        family=families,
         seed=seed,
         budget=budget,
-        algorithm=algorithm,
         metafeatures=tuple(metafeatures),
         ignore=tuple(ignore),
         seed_shared=seed_shared,
+        failed="nonfinite" if bad.any() and not trials else None,
     )
-    taken = {**roles, **({"metafeatures": listed(metafeatures)} if metafeatures else {}), "score": score}
-    where = {role: (said or {}).get(role, name) for role, name in taken.items()}
-    first = f"{source}: {'; '.join(f'{role} is {text}' for role, text in where.items())}; {direction}."
-    return with_notes(runs, [first, *notes, *_missing(table, score, algorithm)])
+    several = {"family": listed(families), "metafeatures": listed(metafeatures)}
+    taken = {**roles, **{role: names for role, names in several.items() if names}, "score": score}
+    where = [f"{role} is {(said or {}).get(role, name)}" for role, name in taken.items()]
+    first = f"{source}: {'; '.join(where)}; {direction}."
+    lost = [_failures(table, bad, algorithm, trials=trials)] if bad.any() else []
+    return with_notes(runs, [first, *notes, *lost])
+
+
+def best_of_trials(runs: Runs) -> Runs:
+    """The best score so far of each run; where a run has none yet it counts as failed."""
+    best = runs.best_so_far()
+    none_yet = int(best.to_frame()[best.score].isna().sum())
+    notes = [*runs.notes, "The score is the best one up to each trial."]
+    if none_yet:
+        best = Runs(best.frame, **{**best.roles(), "failed": "missing"})
+        notes.append(
+            f"{counted(none_yet, 'row')} before the first score of a run: failed so far. Begin later, "
+            "runs.at_budgets([...]), or say what they count, runs.score_failures(...)."
+        )
+    return with_notes(best, notes)
+
+
+def _groups(table: pd.DataFrame, family: str, benchmark: str | None) -> bool:
+    """Whether a column groups the benchmarks: several families, and more benchmarks than families."""
+    count = table[family].nunique()
+    return benchmark is not None and 1 < count < table[benchmark].nunique() and not table[family].isna().any()
 
 
 def _refuse_repeated(table: pd.DataFrame, keys: list[str], source: str, advice: str) -> None:
@@ -117,16 +155,14 @@ def _refuse_repeated(table: pd.DataFrame, keys: list[str], source: str, advice: 
         )
 
 
-def _missing(table: pd.DataFrame, score: str, algorithm: str) -> list[str]:
+def _failures(table: pd.DataFrame, bad: np.ndarray, algorithm: str, *, trials: bool) -> str:
     """A note on scores that are missing or infinite, by algorithm."""
-    bad = ~np.isfinite(table[score].to_numpy(dtype=float, na_value=np.nan))
-    if not bad.any():
-        return []
     by = table.loc[bad, algorithm].value_counts(sort=False)
-    each = listed(
-        f"{format_level(name)} {count:,}" for name, count in sorted(by.items(), key=lambda item: str(item[0]))
+    each = listed(f"{name} {count:,}" for name, count in sorted((format_level(n), c) for n, c in by.items()))
+    what = "rows" if not trials else "trials"
+    lost = f"{int(bad.sum()):,} of {len(table):,} {what} have no finite score ({each})"
+    return (
+        f"{lost}: they improve nothing."
+        if trials
+        else f"{lost}: failed. Say what they count: runs.score_failures(...)."
     )
-    return [
-        f"{int(bad.sum()):,} of {len(table):,} rows have no finite score ({each}). They are kept, as missing: a failed "
-        "run is a bad one, and leaving it out makes its algorithm look better than it is."
-    ]

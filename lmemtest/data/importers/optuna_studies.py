@@ -8,10 +8,10 @@ from typing import Any, Literal
 import pandas as pd
 
 from lmemtest._validate import check_flag
-from lmemtest.data.importers.imported import imported, needs_columns, numbers_in, one_of
+from lmemtest.data.importers.imported import best_of_trials, imported, needs_columns, numbers_in, one_of
 from lmemtest.data.importers.labels import NUMBERED, labelled
 from lmemtest.data.importers.sources import KEYS, Part, by_pattern, check_keys, checked_pattern, frame_of, parts_of
-from lmemtest.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import counted
 
@@ -109,20 +109,12 @@ def optuna(
         budget="trial",
         seed_shared=said["seed"] != NUMBERED,
         said={**said, "budget": "the number of the trial, from 1"},
+        trials=True,
         notes=notes,
         repeated=f"Two studies have the same names. {NAME_THEM}",
         alone=NAME_THEM,
     )
-    if not best_so_far:
-        return runs
-    best = runs.best_so_far()
-    none_yet = int(best.to_frame()[best.score].isna().sum())
-    if none_yet:
-        notes.append(
-            f"{counted(none_yet, 'row')} before the first value of a run: no score. Begin later: "
-            "runs.at_budgets([...])."
-        )
-    return with_notes(best, [runs.notes[0], "The score is the best value up to each trial.", *notes])
+    return best_of_trials(runs) if best_so_far else runs
 
 
 def _is_study(thing: Any) -> bool:

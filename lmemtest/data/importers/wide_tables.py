@@ -17,7 +17,34 @@ from lmemtest.words import listed
 
 __all__ = ["wide"]
 
-SUMMARY = re.compile(r"(?i)(avg\.?|average|mean|median|total|overall|sum|wins?|losses|ties|w/t/l|rank|#\s*best)\b.*")
+SUMMARY = frozenset(
+    [
+        "avg",
+        "average",
+        "mean",
+        "median",
+        "total",
+        "overall",
+        "sum",
+        "win",
+        "wins",
+        "loss",
+        "losses",
+        "tie",
+        "ties",
+        "rank",
+        "ranking",
+        "score",
+        "accuracy",
+        "error",
+        "std",
+        "of",
+        "all",
+        "best",
+        "number",
+        "count",
+    ]
+)
 MARKUP = re.compile(r"\\(?:textbf|mathbf|bf|underline|emph|textit)\b|[*_$^{}†‡%]|\\[a-zA-Z]*pm|\\,")
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
 CELL = re.compile(rf"\s*({NUMBER})\s*(?:(?:±|\+/-|\+-)\s*({NUMBER})|\(\s*(?:±|\+/-)?\s*({NUMBER})\s*\))?\s*")
@@ -88,7 +115,7 @@ def wide(
         raise ArgumentError(f"benchmark must be a column of the table, got {benchmark!r}. Columns: {listed(names)}.")
     if chosen is None:
         chosen = tuple(name for name in names if name != rows)
-    is_summary = frame[rows].map(lambda name: isinstance(name, str) and bool(SUMMARY.fullmatch(name.strip())))
+    is_summary = frame[rows].map(lambda name: isinstance(name, str) and _sums_up(name))
     summaries = frame.loc[is_summary, rows].tolist()
     frame = frame[~is_summary].reset_index(drop=True)
     cells = {name: [_cell(value, name) for value in frame[name]] for name in chosen if name in frame}
@@ -105,7 +132,7 @@ def wide(
         f"A table of results: benchmark is {rows}; algorithms are columns; score is the number in a cell; {direction}."
     ]
     if summaries:
-        notes.append(f"{len(summaries):,} rows sum up the others and are left out: {listed(summaries)}.")
+        notes.append(f"Left out: rows that sum up the others ({listed(summaries)}).")
     if np.isfinite(spreads).any():
         long = runs.to_frame().assign(spread=spreads.ravel())
         runs = Runs(long, **{**runs.roles(), "ignore": ("spread",)})
@@ -122,6 +149,12 @@ def wide(
     if missing:
         notes.append(f"{missing:,} of {means.size:,} cells are empty: missing scores.")
     return with_notes(runs, notes)
+
+
+def _sums_up(name: str) -> bool:
+    """Whether a row is called like a summary: every word of its name says so."""
+    words = re.findall(r"[^\W_]+", name.lower())
+    return bool(words) and set(words) <= SUMMARY
 
 
 def _cell(value: Any, column: str) -> tuple[float, float]:
