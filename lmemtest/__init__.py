@@ -23,6 +23,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.budget.budget_effect": ["budget_effect"],
         "studies.modelling.builder": ["ModelBuilder"],
         "studies.checks.audit": ["audit"],
+        "studies.evaluation.evaluation": ["evaluate"],
         "studies.benchmark.benchmark_clusters": ["benchmark_clusters"],
         "studies.scores.score_distributions": ["score_distributions"],
         "studies.budget.horizons": ["horizons"],

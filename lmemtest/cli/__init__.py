@@ -5,7 +5,7 @@ Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the comm
 141 the reader of the output has gone.
 """
 
-from lmemtest.cli import planning  # adds its command
+from lmemtest.cli import evaluating, planning  # add their commands
 from lmemtest.cli.commands import app, main
 
-__all__ = ["app", "main", "planning"]
+__all__ = ["app", "evaluating", "main", "planning"]

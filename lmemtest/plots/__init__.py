@@ -29,6 +29,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "diagnosis": ["diagnosis_plot", "qq_plot", "residuals_plot", "scale_plot"],
         "emmeans": ["emmeans_plot"],
         "estimator_quality": ["estimator_decomposition_plot", "estimator_quality_plot"],
+        "evaluation": ["evaluation_plot"],
         "horizons": ["horizons_plot"],
         "influence": ["influence_plot"],
         "leaderboard": ["leaderboard_plot", "win_rate_plot"],

@@ -130,6 +130,11 @@ def trainings() -> pd.DataFrame:
     return pd.DataFrame({**seeds, "accuracy": np.array(right) / 50.0})
 
 
+def answers() -> pd.DataFrame:
+    rows = pd.MultiIndex.from_product([list("AB"), list("xyz"), range(6)], names=["model", "task", "item"])
+    return rows.to_frame(index=False).assign(right=np.arange(36) % 7 % 2)
+
+
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
 
@@ -204,6 +209,10 @@ def calls() -> dict[str, Call]:
                 "n_draws": 9,
                 "rng": 1,
             },
+        ),
+        "evaluate": (
+            lt.evaluate,
+            {"table": answers(), "model": "model", "item": "item", "task": "task", "score": "right"},
         ),
         "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
         "stochastic_order": (lt.stochastic_order, {"runs": few(), "rng": 1}),

@@ -25,6 +25,7 @@ from lmemtest.inference.power.power import LEVEL, POWER_ADJUSTMENTS, USUAL_POWER
 from lmemtest.inference.power.stages import (
     BENCHMARK,
     MOST_UNITS,
+    TASK,
     TUNING,
     Parts,
     allows,
@@ -79,7 +80,7 @@ def plan(
         The standard error to be reached, in place of a budget.
     effect : float > 0, optional
         A difference of two algorithms that is to be found with probability `power` by the test that `power` plans for,
-        in place of a target; for plans whose first stage is "benchmark".
+        in place of a target; for plans whose first stage is "benchmark" (or "task").
     n_algorithms : int >= 1, optional
         1: the mean score of one algorithm is estimated. More: the difference of two of them; everything is paid for
         every algorithm. By default those of the pilot, or 1.
@@ -279,7 +280,7 @@ def _for_effect(stages: Stages, names: tuple[str, ...], test: _Test, effect: flo
     Each number of benchmarks has its own critical value. With that of very many benchmarks a plan costs less, and its
     cost is convex in their number: so numbers beyond one at which even that is too much need no look.
     """
-    if test.n_algorithms == 1 or names[0] != BENCHMARK:
+    if test.n_algorithms == 1 or names[0] not in (BENCHMARK, TASK):
         raise ArgumentError(
             f"{named('effect')} is of a test over benchmarks: give {named('n_algorithms')}=2 and components with an "
             f"interaction_sd, so that 'benchmark' is the first stage, or give {named('target')}, a standard error. "

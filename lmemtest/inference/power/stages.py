@@ -18,6 +18,7 @@ from lmemtest.inference.power.components import COMPONENT_NAMES, TOGETHER, Varia
 from lmemtest.words import counted, joined, listed, suggest
 
 BENCHMARK, TUNING, DATA, SEED = "benchmark", "tuning", "data", "seed"
+TASK = "task"  # what benchmarks are called in evaluations
 KNOWN = (BENCHMARK, TUNING, DATA)  # from coarse to fine; all other sources are new with every seed
 REST = "residual"
 TRAINING = "training"

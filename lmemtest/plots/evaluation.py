@@ -1,0 +1,75 @@
+"""Accuracies of an evaluation, on these tasks and for tasks like these."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from lmemtest._validate import check_positive_int
+from lmemtest.plots import _canvas, _rows, _style
+from lmemtest.studies.evaluation.evaluated import Evaluation
+from lmemtest.words import percent
+
+
+@_canvas.draws(Evaluation, source="evaluate()")
+def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
+    """Draw the accuracy of each model with its interval for either question, and the groups beside it.
+
+    Parameters
+    ----------
+    found : Evaluation
+        From `lmemtest.evaluate`.
+    max_rows : int, >= 2
+        Of more models, those at both ends are drawn, and a row and the axis label say how many were left out.
+
+    Returns
+    -------
+    Axes
+        Models from the best at the top. The letters at the right are those of these tasks, and after the bar those of
+        tasks like these: models that share a letter cannot be distinguished. Intervals are each by itself, so whether
+        they overlap does not tell whether models differ.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"model": ["A"] * 8 + ["B"] * 8, "item": [*range(8)] * 2, "right": [0, 1] * 4 + [1, 1, 0, 1] * 2}
+    >>> axes = lt.evaluate(table, model="model", item="item", score="right").plot()
+    >>> [label.get_text() for label in axes.get_yticklabels()]
+    ['B', 'A']
+    """
+    shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
+    table = found.models.iloc[shown.kept]
+    names = {"these": "these tasks", "like": "tasks like these"} if found.like is not None else {"these": ""}
+    looks: tuple[dict[str, Any], ...] = (
+        {"colour": _style.ACCENT},
+        {"colour": _style.colour(1), "marker": "s", "hollow": True},
+    )
+    series = tuple(
+        _rows.Series.of(
+            table,
+            shown.place,
+            centre=f"accuracy_{suffix}",
+            ends=(f"ci_low_{suffix}", f"ci_high_{suffix}"),
+            name=name,
+            offset=lane,
+            **look,
+        )
+        for lane, ((suffix, name), look) in enumerate(zip(names.items(), looks, strict=False))
+    )
+    letters = [" | ".join(row) for row in zip(*(table[f"letters_{suffix}"] for suffix in names), strict=True)]
+    for row in shown.headers:
+        letters.insert(row, "")
+    content = _rows.Rows(
+        labels=shown.labels(found.models["model"]),
+        series=series,
+        axis_label=f"{found.noun.capitalize()}, mean over tasks\n{_style.nobreak(percent(1.0 - found.alpha))} "
+        "intervals, one by one; models that share a letter cannot be distinguished"
+        + shown.sentence("models, those in the middle,"),
+        headers=shown.headers,
+        lanes=len(names),
+        aside=tuple(letters),
+        aside_title="groups",
+        legend=len(names) > 1,
+    )
+    return _rows.draw_rows(content, ax)

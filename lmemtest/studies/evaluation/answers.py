@@ -1,0 +1,321 @@
+"""The answers of an evaluation: scores in [0, 1] of models on the items of tasks, checked and averaged by item."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest._caller import in_words_of, named
+from lmemtest._rounding import written
+from lmemtest._validate import as_frame, check_column, check_columns
+from lmemtest.data.cells import Groups, aggregate, check_numeric, combine_codes
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.words import counted, format_level, joined, listed
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
+_ONE = ("all items",)  # the task of a table without tasks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Answers:
+    """Scores by model and item, the mean over epochs and judges; NaN where a model has no answer to an item.
+
+    Attributes
+    ----------
+    models, tasks, judges : tuple of str
+        Names, in the order of their levels; no judges where there is no such column.
+    scores : (n_models, n_items) float
+    task : (n_items,) int
+        The task of each item, in ascending order.
+    noise : (n_models, n_items) float
+        Variance of one epoch about the mean of its model and item; NaN where there are fewer than two.
+    epochs : (n_models, n_items) float
+        How many there are.
+    by_judge : (n_judges, n_models, n_items) float
+        The scores by judge; of no rows without judges.
+    disagreement : float
+        Share of the answers that judges scored differently; NaN without judges.
+    n_rows : int
+    repeated_ids : bool
+        Whether an item's name occurs in several tasks.
+    """
+
+    models: tuple[str, ...]
+    tasks: tuple[str, ...]
+    judges: tuple[str, ...]
+    scores: Array
+    task: Codes
+    noise: Array
+    epochs: Array
+    by_judge: Array
+    disagreement: float
+    n_rows: int
+    repeated_ids: bool
+
+    @property
+    def n_items(self) -> NDArray[np.intp]:
+        """Items of each model and task that have an answer, ``(n_models, n_tasks)``."""
+        return np.add.reduceat(~np.isnan(self.scores), self.starts, axis=1).astype(np.intp)
+
+    @property
+    def starts(self) -> Codes:
+        """Where each task begins."""
+        return np.searchsorted(self.task, np.arange(len(self.tasks)))
+
+    def task_means(self) -> Array:
+        """Mean score by model and task, ``(n_models, n_tasks)``; NaN where a model lacks a task."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            means: Array = np.add.reduceat(np.nan_to_num(self.scores), self.starts, axis=1) / self.n_items
+        return means
+
+    @property
+    def shared(self) -> float:
+        """Share of the items that all models of their task have answered."""
+        answered = ~np.isnan(self.scores)
+        on_task = (self.n_items > 0)[:, self.task]
+        return float((answered == on_task).all(axis=0).mean())
+
+    @property
+    def paired(self) -> bool:
+        """Whether any item has answers of two models."""
+        return bool(((~np.isnan(self.scores)).sum(axis=0) > 1).any())
+
+    @property
+    def judges_are_sample(self) -> bool:
+        """Whether there are enough judges to speak of others like them."""
+        return len(self.judges) >= FEWEST_JUDGES
+
+    @property
+    def has_epochs(self) -> bool:
+        """Whether some answer was tried more than once."""
+        return bool(np.isfinite(self.noise).any())
+
+
+def read_answers(
+    table: Any,
+    *,
+    model: str | Sequence[str],
+    item: str,
+    task: str | None,
+    score: str | None,
+    epoch: str | None,
+    judge: str | None,
+) -> tuple[Answers, str]:
+    """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
+    frame = as_frame(table, argument="table")
+    given = {"task": task, "item": item, "epoch": epoch, "judge": judge}
+    if not isinstance(model, str) and model is not None:
+        frame, model, score = _lengthened(frame, model, score, [name for name in given.values() if name is not None])
+    schema = frame.collect_schema()
+    columns = schema.names()
+    given = {"model": model, **given}
+    for role, name in (("model", model), ("item", item), ("score", score)):
+        if name is None:
+            raise ArgumentError(f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.")
+    used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
+    score = check_column(score, columns, argument="score")
+    roles = {**used, "score": score}
+    twice = [role for role, name in roles.items() if list(roles.values()).count(name) > 1]
+    if twice:
+        raise ArgumentError(
+            f"{joined([named(role) for role in twice])} name the same column, {roles[twice[0]]!r}. Each needs its own."
+        )
+    if schema[score] == nw.Boolean():
+        frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
+    check_numeric(frame, score, argument="score")
+    groups = aggregate(frame, list(used.values()), score)
+    _refuse_scores(groups, score)
+    of_role = dict(zip(groups.keys.names, zip(groups.keys.codes, groups.keys.levels, strict=True), strict=True))
+    codes = {role: np.asarray(of_role[name][0], dtype=np.intp) for role, name in used.items()}
+    levels = {role: tuple(map(format_level, of_role[name][1])) for role, name in used.items()}
+    if "task" not in used:
+        codes["task"], levels["task"] = np.zeros(len(groups.n), dtype=np.intp), _ONE
+    if len(levels["model"]) < 2:
+        raise DataError(
+            f"evaluate compares models, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
+            "model to the same items."
+        )
+    _refuse_copies(groups, used)
+    return _averaged(codes, levels, groups), score
+
+
+def _lengthened(
+    frame: nw.DataFrame[Any] | nw.LazyFrame[Any], models: Any, score: Any, kept: list[Any]
+) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str, str]:
+    """A table with a column of scores per model as one with a row per answer, and its two new columns."""
+    columns = frame.collect_schema().names()
+    wanted = list(check_columns(models, columns, argument="model"))
+    if len(set(wanted)) < 2 or len(set(wanted)) < len(wanted) or set(wanted) & set(map(str, kept)):
+        raise ArgumentError(
+            f"{named('model')} must be one column of models, or two columns of scores or more without another role, "
+            f"got {listed(wanted) or 'none'}."
+        )
+    if score is not None:
+        raise ArgumentError(
+            f"{named('score')} must be left out where each model has a column of scores, got {score!r:.60}."
+        )
+    check_columns(kept, columns, argument="item, task, epoch or judge")
+    names = [next(name for name in (base, f"{base}_", f"{base}__") if name not in kept) for base in ("model", "score")]
+    for name in wanted:
+        check_numeric(frame, name, argument="model")
+    frame = frame.select(*kept, *(nw.col(name).cast(nw.Float64()) for name in wanted))
+    return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
+
+
+def _averaged(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], groups: Groups) -> Answers:
+    k, n_tasks, rows = len(levels["model"]), len(levels["task"]), len(groups.n)
+    pair = combine_codes([(codes["task"], n_tasks), (codes["item"], len(levels["item"]))], rows)
+    order, of_item = np.unique(pair, return_inverse=True)  # items in the order of their tasks
+    first = np.zeros(len(order), dtype=np.intp)
+    first[of_item] = np.arange(rows)
+    size, place = k * len(order), codes["model"] * len(order) + of_item
+    judges = levels.get("judge", ())
+    by_judge: Array = np.full((len(judges), k, len(order)), np.nan)
+    y, disagreement = groups.mean, np.nan
+    if judges:
+        own = codes["judge"] * size + place
+        by_judge = _means(own, y, len(judges) * size).reshape(by_judge.shape)
+        _refuse_partial_judging(by_judge, judges)
+        place, y, disagreement = _over_judges(place, codes.get("epoch"), y, len(judges))
+    epochs = np.bincount(place, minlength=size).astype(float)
+    scores = _means(place, y, size)
+    squares = np.bincount(place, weights=(y - scores[place]) ** 2, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        noise = np.where(epochs > 1, squares / (epochs - 1.0), np.nan)
+    return Answers(
+        models=levels["model"],
+        tasks=levels["task"],
+        judges=judges,
+        scores=scores.reshape(k, -1),
+        task=codes["task"][first],
+        noise=noise.reshape(k, -1),
+        epochs=epochs.reshape(k, -1),
+        by_judge=by_judge,
+        disagreement=disagreement,
+        n_rows=int(groups.n.sum()),
+        repeated_ids=len(order) > len(levels["item"]),
+    )
+
+
+def _means(place: Codes, y: Array, size: int) -> Array:
+    """Mean by place; NaN of none."""
+    count = np.bincount(place, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        out: Array = np.bincount(place, weights=y, minlength=size) / count
+    return out
+
+
+def _over_judges(place: Codes, epoch: Codes | None, y: Array, n_judges: int) -> tuple[Codes, Array, float]:
+    """One row per answer, with the mean over its judges; and the share of answers scored differently."""
+    epoch = np.zeros_like(place) if epoch is None else epoch
+    answer = combine_codes([(place, int(place.max()) + 1), (epoch, int(epoch.max()) + 1)], len(y))
+    kept, of_answer, count = np.unique(answer, return_inverse=True, return_counts=True)
+    if (count < n_judges).any():
+        raise DesignError(
+            f"{counted(int((count < n_judges).sum()), 'answer')} of {len(kept):,} lack a score of some judge, so "
+            "judges would be compared by different answers. Keep the answers that all judges scored, or one judge."
+        )
+    low, high = np.full(len(kept), np.inf), np.full(len(kept), -np.inf)
+    np.minimum.at(low, of_answer, y)
+    np.maximum.at(high, of_answer, y)
+    where = np.zeros(len(kept), dtype=np.intp)
+    where[of_answer] = place
+    return where, np.bincount(of_answer, weights=y) / count, float((high > low).mean())
+
+
+# ---------------------------------------------------------------------- refusals
+
+
+def _refuse_scores(groups: Groups, score: str) -> None:
+    """Scores that are missing, or no shares of 1."""
+    if groups.n_bad.any():
+        missing, rows = int(groups.n_bad.sum()), int(groups.n.sum())
+        raise DataError(
+            f"Column {score!r} has no finite score in {missing:,} of {rows:,} rows. An answer that failed is not one "
+            "that was never asked for: score it 0 if the model is to blame, and drop such rows only if it is not."
+        )
+    y = groups.mean
+    low, high = float(groups.low.min()), float(groups.high.max())
+    if low >= 0.0 and high <= 1.0:
+        return
+    if low < 0.0:
+        raise DataError(
+            f"Column {score!r} must hold scores from 0 to 1, got {written(low, '.6g')} "
+            f"({int((y < 0.0).sum()):,} below 0). For scores on another scale use Runs and analyze."
+        )
+    beyond = int((y > 1.0).sum())
+    if high <= 100.0 and ((y == 0.0) | (y > 1.0)).all():
+        raise DataError(
+            f"Column {score!r} must hold scores from 0 to 1, and looks like percentages: {beyond:,} of {len(y):,} are "
+            f"above 1, up to {written(high, '.6g')}. Divide the column by 100."
+        )
+    raise DataError(
+        f"Column {score!r} must hold scores from 0 to 1; {beyond:,} of {len(y):,} are above 1, up to "
+        f"{written(high, '.6g')}. If shares and percentages are mixed, as where models come from different tools, "
+        "divide the percentages by 100 and leave the shares as they are; else divide by the most points of the item."
+    )
+
+
+def _refuse_copies(groups: Groups, used: dict[str, str]) -> None:
+    """Several rows of one answer."""
+    several = groups.n > 1
+    if not several.any():
+        return
+    at = int(np.flatnonzero(several)[0])
+    frame = groups.keys.frame()
+    example = ", ".join(f"{name}={format_level(frame[name].iloc[at])}" for name in used.values())
+    what = f"{counted(int(several.sum()), 'answer')} of {len(several):,} have several rows, for instance {example}"
+    if "epoch" in used:
+        raise DataError(
+            f"{what}. Rows must be unique: drop the copies, or name what else tells them apart (judge=...)."
+        )
+    raise DataError(
+        f"{what}. If they are repeated attempts, "
+        + in_words_of(python="name their column: epoch=...", command_line="name their column: --epoch COLUMN")
+        + " (add one that numbers them if there is none); if they are scores of several judges, "
+        + in_words_of(python="judge=...", command_line="--judge COLUMN")
+        + "; else drop the copies."
+    )
+
+
+def _refuse_partial_judging(by_judge: Array, judges: Sequence[str]) -> None:
+    """Every judge must have scored what any judge has scored."""
+    seen = ~np.isnan(by_judge)
+    lacking = (seen.any(axis=0) & ~seen).sum(axis=(1, 2))
+    if lacking.any():
+        worst = int(lacking.argmax())
+        raise DesignError(
+            f"Judge {judges[worst]} has not scored {int(lacking[worst]):,} of {int(seen.any(axis=0).sum()):,} pairs of "
+            "model and item that others have, so judges and items cannot be told apart. Keep what all judges scored, "
+            "or one judge."
+        )
+
+
+def item_rows(answers: Answers) -> pd.DataFrame:
+    """One row per model and item, and per judge where these are a sample: model, task, item, judge, score."""
+    if answers.judges_are_sample:
+        judge, model, item = np.nonzero(~np.isnan(answers.by_judge))
+        score = answers.by_judge[judge, model, item]
+    else:
+        model, item = np.nonzero(~np.isnan(answers.scores))
+        score = answers.scores[model, item]
+    columns: dict[str, Any] = {
+        "model": pd.Categorical.from_codes(model, categories=pd.Index(answers.models), ordered=True),
+        "task": pd.Categorical.from_codes(answers.task[item], categories=pd.Index(answers.tasks), ordered=True),
+        "item": item,
+        "score": score,
+    }
+    if answers.judges_are_sample:
+        columns["judge"] = pd.Categorical.from_codes(judge, categories=pd.Index(answers.judges), ordered=True)
+    return pd.DataFrame(columns)

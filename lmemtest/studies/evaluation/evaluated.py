@@ -1,0 +1,343 @@
+"""The result of an evaluation: tables of pairs and models, what follows from them, and its sentences."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._result import Result, result
+from lmemtest._rounding import written
+from lmemtest._validate import check_choice
+from lmemtest.errors import DesignError
+from lmemtest.inference.power.components import VarianceComponents
+from lmemtest.studies.evaluation.answers import Answers
+from lmemtest.studies.evaluation.noise import plan_components, points, variances_of
+from lmemtest.studies.evaluation.planning import EvaluationPlan, planned
+from lmemtest.studies.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
+from lmemtest.words import counted, joined, percent
+
+if TYPE_CHECKING:
+    from lmemtest.inference.means.comparisons import Comparisons
+    from lmemtest.inference.means.separation import Separation
+    from lmemtest.model import LmmFit
+
+ONE_TASK = (
+    "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
+    "tasks to ask for that."
+)
+
+
+@result
+class Evaluation(Result):
+    """What an evaluation says of its models: on these tasks, and for tasks like these.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
+        either question, ending in ``_these`` and ``_like``: ``estimate`` (left - right, a risk difference for 0/1
+        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (simultaneous) and ``differ``, the decision
+        (missing where there is no test).
+    models : pandas.DataFrame
+        One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for either question ``accuracy``,
+        ``ci_low``, ``ci_high`` (each by itself) and ``letters``: models that share a letter cannot be distinguished.
+    noise : pandas.DataFrame
+        One row per model: ``n_epochs``, ``sd_run`` of the accuracy of one run (one epoch), ``sd_difference`` of two
+        identical runs, ``largest_usual`` (95 % of such differences are smaller), ``sd_here`` (of two runs with as many
+        epochs as here). No rows without repeated answers.
+    detectable : pandas.DataFrame
+        One row per question: ``question``, ``se``, ``df``, ``critical`` of the middle pair, ``smallest``: the
+        difference that is found with probability `power`.
+    sources : pandas.DataFrame
+        ``source``, ``sd``, ``meaning``: standard deviations of the mixed model. No rows with one task.
+    judges : pandas.DataFrame
+        One row per judge and model: ``judge``, ``model``, ``accuracy``. No rows without judges.
+    disagreement : float
+        Share of the answers that judges scored differently; NaN without judges.
+    these, like : Comparisons
+        The pairs by either question, with all that follows from them; `like` is None with one task.
+    fit : LmmFit or None
+        The mixed model of `like`, of means over epochs.
+    design : dict of str to int
+        Tasks, items of each (harmonic mean), epochs of each answer where they are repeated.
+    alpha, power : float
+    adjust, score, direction : str
+    notes : tuple of str
+    """
+
+    figure: ClassVar[str | None] = "evaluation_plot"
+    parts: ClassVar[Mapping[str, str]] = {
+        "pairs": "table",
+        **{name: name for name in ("models", "noise", "detectable", "sources", "judges")},
+    }
+    formats: ClassVar = {
+        f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
+        for name in ("estimate", "ci_low", "ci_high", "p_value")
+        for suffix in SUFFIX.values()
+    }
+
+    table: pd.DataFrame
+    models: pd.DataFrame
+    noise: pd.DataFrame
+    detectable: pd.DataFrame
+    sources: pd.DataFrame
+    judges: pd.DataFrame
+    disagreement: float
+    these: Comparisons
+    like: Comparisons | None
+    fit: LmmFit | None
+    design: Mapping[str, int]
+    alpha: float
+    power: float
+    adjust: str
+    score: str
+    direction: str
+    answers: Answers
+    notes: tuple[str, ...] = ()
+
+    # -- what follows ---------------------------------------------------------------------------------------------
+
+    def separation(self, question: str = THESE) -> Separation:
+        """Groups of models that cannot be distinguished.
+
+        Parameters
+        ----------
+        question : {"these tasks", "tasks like these"}
+
+        Returns
+        -------
+        Separation
+        """
+        return self._asked(question).separation(self.alpha, direction=self.direction)
+
+    def components(self) -> VarianceComponents:
+        """The variances in the words of `power` and `plan`: tasks are benchmarks, and items with one epoch are seeds.
+
+        Returns
+        -------
+        VarianceComponents
+        """
+        self._asked(LIKE)
+        return plan_components(self.fit, self.answers)  # type: ignore[arg-type]
+
+    def plan(
+        self,
+        *,
+        question: str = LIKE,
+        budget: float | None = None,
+        target: float | None = None,
+        effect: float | None = None,
+        costs: float | Mapping[str, float] = 1.0,
+        fixed: Mapping[str, int] | None = None,
+        at_most: Mapping[str, int] | None = None,
+    ) -> EvaluationPlan:
+        """How many tasks, items of each and epochs of each answer the next evaluation should have.
+
+        Parameters
+        ----------
+        question : {"tasks like these", "these tasks"}
+            With "these tasks" their number stays.
+        budget, target, effect : float > 0, optional
+            What may be spent on all models together, the standard error of a difference, or the difference that is to
+            be found with the power of this evaluation. By default the budget is the cost of this evaluation.
+        costs : float or mapping of str to float
+            Of one attempt, or by stage: ``{"task": 50.0, "item": 1.0, "epoch": 0.1}``.
+        fixed, at_most : mapping of str to int, optional
+            Stages with a given, or a largest, number of units.
+
+        Returns
+        -------
+        EvaluationPlan
+            See `lmemtest.plan`.
+
+        Raises
+        ------
+        DesignError
+            With one task, which does not tell how much advantages change between tasks.
+        """
+        check_choice(question, "question", QUESTIONS)
+        self._asked(LIKE)
+        variances = variances_of(self.fit, self.answers)  # type: ignore[arg-type]
+        return planned(
+            variances,
+            self.design,
+            n_models=len(self.answers.models),
+            fixed_tasks=question == THESE,
+            effect=effect,
+            power=self.power,
+            alpha=self.alpha,
+            budget=budget,
+            target=target,
+            costs=costs,
+            fixed=fixed,
+            at_most=at_most,
+        )
+
+    def _asked(self, question: str) -> Comparisons:
+        check_choice(question, "question", QUESTIONS)
+        if question == THESE:
+            return self.these
+        if self.like is None:
+            raise DesignError(ONE_TASK)
+        return self.like
+
+    # -- words ----------------------------------------------------------------------------------------------------
+
+    @property
+    def noun(self) -> str:
+        """What the mean scores are called."""
+        return "accuracy" if self.direction == "maximize" else "mean score"
+
+    @property
+    def title(self) -> str:
+        """What was evaluated."""
+        tasks, items = len(self.answers.tasks), len(self.answers.task)
+        return (
+            f"Evaluation of {counted(len(self.answers.models), 'model')} on {counted(items, 'item')} of "
+            f"{counted(tasks, 'task')}, by {self.score}"
+        )
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What either question takes for the sample, and how the tests were adjusted."""
+        judges = " and judges" if self.answers.judges_are_sample else ""
+        how = ADJUSTMENT_NAMES[self.these.adjust]
+        said = [
+            f"_these: {self.noun} as the mean over these tasks; items{judges} are the sample. Standard errors of each "
+            "pair by itself, Satterthwaite degrees of freedom."
+        ]
+        if self.fit is not None:
+            said.append(
+                f"_like: tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
+                f"{', of means over epochs' if self.answers.has_epochs else ''}."
+            )
+        pairs = counted(len(self.table), "pair")
+        return (*said, f"p-values with {how} adjustment for {pairs}, {percent(1.0 - self.alpha)} intervals for all.")
+
+    def shown(self) -> pd.DataFrame:
+        """Differences, intervals and p-values of either question."""
+        names = [
+            f"{name}_{suffix}" for suffix in SUFFIX.values() for name in ("estimate", "ci_low", "ci_high", "p_value")
+        ]
+        return self.table[["left", "right", *(name for name in names if name in self.table.columns)]]
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who leads by either question, where the answers differ, what repetition changes, what could be found."""
+        return (
+            *self._leads(),
+            *self._decisions(),
+            *self._groups(),
+            *self._of_judges(),
+            *self._noise(),
+            *self._smallest(),
+        )
+
+    def _questions(self) -> Iterator[tuple[str, str, Separation]]:
+        """Suffix, beginning of a sentence and decisions of the questions that are answered."""
+        tasks = counted(len(self.answers.tasks), "task")
+        where = "On this task" if len(self.answers.tasks) == 1 else f"On these {tasks}"
+        yield "these", where, self.separation(THESE)
+        if self.like is not None:
+            yield "like", "For tasks like these", self.separation(LIKE)
+
+    def _leads(self) -> Iterator[str]:
+        most = "highest" if self.direction == "maximize" else "lowest"
+        for suffix, where, found in self._questions():
+            rows = self.models.set_index("model")
+            means = rows[f"accuracy_{suffix}"]
+            name = found.levels[0]
+            if math.isnan(means[name]):
+                continue
+            row = rows.loc[name]
+            first = [other for other in found.levels if abs(means[other] - means[name]) <= 1e-9]
+            ends = f"{written(row[f'ci_low_{suffix}'], '.3f')} to {written(row[f'ci_high_{suffix}'], '.3f')}"
+            known = "" if math.isnan(row[f"ci_low_{suffix}"]) else f" ({percent(1.0 - self.alpha)} interval {ends})"
+            lead = f"the {most} {self.noun}, {written(row[f'accuracy_{suffix}'], '.3f')}"
+            if len(first) > 1:
+                yield f"{where} {joined(first)} have {lead}{known}."
+                continue
+            better = [other for other in found.levels[1:] if found.significant.loc[name, other]]
+            others = [other for other in found.levels[1:] if other not in better]
+            if not better:
+                than = "it is not shown to be better than any other model"
+            elif others:
+                rest = f"not shown to be better than {joined(others)}"
+                than = f"it is significantly better than {joined(better)}, and {rest}"
+            else:
+                than = f"it is significantly better than {'all others' if len(better) > 1 else better[0]}"
+            yield f"{where} {name} has {lead}{known}; {than}."
+        if self.like is None:
+            yield ONE_TASK
+
+    def _decisions(self) -> Iterator[str]:
+        if self.like is None:
+            return
+        here, there = (self.table[f"differ_{suffix}"] for suffix in SUFFIX.values())
+        if here.notna().any():
+            yield (
+                f"Of {counted(len(here), 'pair')} of models {int(here.sum())} differ on these tasks, and "
+                f"{int(there.sum())} for tasks like these."
+            )
+        names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
+        for which, text in ((here & ~there, "on these tasks but not for tasks like these"),
+                            (there & ~here, "for tasks like these but not on these tasks")):  # fmt: skip
+            chosen = names[which.fillna(False).to_numpy(dtype=bool)]
+            if len(chosen):
+                yield f"A difference is shown {text}: {'; '.join(chosen[:5])}{'; ...' * (len(chosen) > 5)}."
+
+    def _groups(self) -> Iterator[str]:
+        for suffix, where, found in self._questions():
+            groups = [group for group in found.groups if len(group) > 1]
+            if not groups or self.table[f"differ_{suffix}"].isna().all():
+                continue
+            said = "; nor among ".join(joined(group, most=8) for group in groups[:3])
+            more = f"; nor within {len(groups) - 3} groups more" * (len(groups) > 3)
+            untested = " (pairs without a test included)" * bool(found.undecided.to_numpy().any())
+            yield f"{where} no difference is shown among {said}{more}{untested}."
+
+    def _of_judges(self) -> Iterator[str]:
+        if not self.answers.judges:
+            return
+        best = {}
+        for judge, part in self.judges.groupby("judge", sort=False):
+            values = part["accuracy"]
+            at = int(values.argmax() if self.direction == "maximize" else values.argmin())
+            best[judge] = str(part["model"].iloc[at])
+        first = self.models["model"].iloc[0]
+        same = sum(name == first for name in best.values())
+        yield (
+            f"Judges score {percent(self.disagreement)} of the answers differently; {first} comes first by {same} of "
+            f"{counted(len(best), 'judge')}."
+        )
+
+    def _noise(self) -> Iterator[str]:
+        if self.noise.empty:
+            return
+        sd, usual = (self.noise[name].to_numpy(dtype=float) for name in ("sd_difference", "largest_usual"))
+        at = int(np.nanargmax(sd))
+        if sd[at] == 0.0:
+            yield "Repeated attempts were scored alike throughout: runs of one model show no noise."
+            return
+        yield (
+            f"Two identical runs of one model (one epoch each) differ in {self.noun} with a standard deviation of "
+            f"{points(sd[at])} at most ({self.noise['model'].iloc[at]}); 95 % of such differences are below "
+            f"{points(usual[at])}."
+        )
+
+    def _smallest(self) -> Iterator[str]:
+        found = self.detectable.set_index("question")["smallest"]
+        said = [
+            f"{points(found[question])} {words}"
+            for question, words in ((THESE, "on these tasks"), (LIKE, "for tasks like these"))
+            if question in found.index and not math.isnan(found[question])
+        ]
+        if said:
+            yield (
+                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(said)} "
+                "(the middle pair, adjusted for all pairs)."
+            )

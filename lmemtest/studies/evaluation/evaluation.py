@@ -1,0 +1,149 @@
+"""Evaluation of models by items of tasks: what holds on these tasks, and what holds for tasks like these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from lmemtest._options import DIRECTIONS, REPORT_ADJUSTMENTS
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_choice, check_fraction
+from lmemtest.inference.power.power import USUAL_POWER
+from lmemtest.studies.evaluation.answers import read_answers
+from lmemtest.studies.evaluation.evaluated import Evaluation
+from lmemtest.studies.evaluation.noise import detectable_of, noise_floor
+from lmemtest.studies.evaluation.questions import LIKE, THESE, fit_of, on_tasks_like_these, on_these_tasks
+from lmemtest.studies.evaluation.reservations import notes_on, refuse_nothing
+from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs_table, sources_table
+
+
+@one_blas_thread()
+def evaluate(
+    table: Any,
+    *,
+    model: str | Sequence[str],
+    item: str,
+    task: str | None = None,
+    score: str | None = None,
+    epoch: str | None = None,
+    judge: str | None = None,
+    direction: str = "maximize",
+    adjust: str = "stepdown",
+    alpha: float = 0.05,
+    power: float = USUAL_POWER,
+) -> Evaluation:
+    """Compare models by their scores on the items of tasks: on these tasks, and for tasks like these.
+
+    Parameters
+    ----------
+    table : dataframe or mapping
+        One row per answer (and judge), with scores of 0 and 1 or between them; or one row per item with a column of
+        scores for each model.
+    model : str or sequence of str
+        Column of the models; or the columns of their scores, and then `score` is left out.
+    item, score : str
+        Columns of the items (questions, prompts, instances) and of the scores.
+    task : str, optional
+        Column of the tasks (benchmarks, subjects); items belong to their task, also where names repeat. Without it all
+        items are of one task.
+    epoch : str, optional
+        Column that numbers repeated attempts at an item.
+    judge : str, optional
+        Column of who scored. Every judge must have scored what any judge did. Fewer than five are taken as they are;
+        five or more are a sample, and results hold for judges like them.
+    direction : {"maximize", "minimize"}
+    adjust : {"stepdown", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}
+        Adjustment for the number of pairs, as in `pairs`.
+    alpha : float in (0, 1)
+        Of decisions; intervals are at 1 - alpha.
+    power : float in (0, 1)
+        For the smallest difference that is found.
+
+    Returns
+    -------
+    Evaluation
+        ``to_frame()`` has one row per pair with both answers; ``to_frame("models")`` the accuracies.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or names a column that does not exist.
+    DataError
+        If scores lie outside of [0, 1] or are missing, answers have several rows, or there is one model only.
+    DesignError
+        If all scores are equal, no model has two items in a task, or judges scored different answers.
+
+    Notes
+    -----
+    On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
+    that models with the same items are compared by differences. For tasks like these: the mixed model ``score ~ model +
+    (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
+    pair's own scatter over tasks, as `analyze` does. Intervals of accuracies are Wilson's with as many answers as the
+    variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of tasks for the
+    second question). When the linear model is enough is measured on the page "Evaluations".
+
+    References
+    ----------
+    Miller (2024), Adding error bars to evals, arXiv:2411.00640; Wilson (1927), J. Am. Stat. Assoc. 22, 209-212
+
+    Examples
+    --------
+    >>> import itertools
+    >>> import lmemtest as lt
+    >>> rows = list(itertools.product(["A", "B"], ["algebra", "logic", "poetry"], range(20)))
+    >>> table = {"model": [m for m, _, _ in rows], "task": [t for _, t, _ in rows], "item": [i for _, _, i in rows],
+    ...          "correct": [int(i % 4 > 0 or (m == "B" and t != "logic")) for m, t, i in rows]}
+    >>> found = lt.evaluate(table, model="model", task="task", item="item", score="correct")
+    >>> found.to_frame("models")[["model", "accuracy_these", "letters_these"]].round(3)
+      model  accuracy_these letters_these
+    0     B           0.917             a
+    1     A           0.750             b
+    """
+    check_choice(direction, "direction", DIRECTIONS)
+    check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
+    alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
+    answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge)
+    refuse_nothing(answers)
+    facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
+    here = on_these_tasks(answers, **facts)
+    fit = fit_of(answers, direction) if len(answers.tasks) > 1 else None
+    there = None if fit is None else on_tasks_like_these(fit, level=1.0 - alpha)
+    asked = {THESE: here, LIKE: there}
+    pairs = {
+        question: means.pairs(adjust=adjust, level=1.0 - alpha)
+        for question, means in asked.items()
+        if means is not None
+    }
+    counts = answers.n_items
+    design = {
+        "task": len(answers.tasks),
+        "item": round(counts[counts > 0].size / float((1.0 / counts[counts > 0]).sum())),
+    }
+    if answers.has_epochs:
+        n = answers.epochs[answers.epochs > 0]
+        design["epoch"] = round(len(n) / float((1.0 / n).sum()))
+    compared = pairs_table(answers, pairs, alpha)
+    return Evaluation(
+        table=compared,
+        models=models_table(answers, asked, pairs, alpha, direction),
+        noise=noise_floor(answers) if answers.has_epochs else pd.DataFrame(),
+        detectable=pd.DataFrame(
+            [{"question": question, **detectable_of(found, alpha, power)} for question, found in pairs.items()]
+        ),
+        sources=pd.DataFrame() if fit is None else sources_table(fit, answers),
+        judges=judges_table(answers),
+        disagreement=answers.disagreement,
+        these=pairs[THESE],
+        like=pairs.get(LIKE),
+        fit=fit,
+        design=design,
+        alpha=alpha,
+        power=power,
+        adjust=adjust,
+        score=score,
+        direction=direction,
+        answers=answers,
+        notes=notes_on(answers, fit, compared),
+    )

@@ -1,0 +1,87 @@
+"""What an evaluation cannot answer, and what its reader must know."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from lmemtest._caller import in_words_of
+from lmemtest.errors import DesignError
+from lmemtest.studies.evaluation.answers import FEWEST_JUDGES, Answers
+from lmemtest.studies.evaluation.noise import variances_of
+from lmemtest.words import counted, joined, percent
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.model import LmmFit
+
+FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0/1 scores are rough
+
+
+def refuse_nothing(answers: Answers) -> None:
+    y = answers.scores[~np.isnan(answers.scores)]
+    if np.ptp(y) == 0.0:
+        raise DesignError(
+            f"All scores are {y[0]:g}, so nothing tells models apart. Add items that some model gets wrong."
+            if y[0] > 0.0
+            else "All scores are 0, so nothing tells models apart. Add items that some model gets right."
+        )
+    if len(answers.tasks) == 1 and not (answers.n_items > 1).any():
+        raise DesignError("There is one item, which says nothing about others. Add items.")
+
+
+def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple[str, ...]:
+    counts, notes = answers.n_items, []
+    lacking = [name for name, row in zip(answers.models, counts, strict=True) if (row == 0).any()]
+    if lacking:
+        notes.append(
+            f"{joined(lacking)} {'has' if len(lacking) == 1 else 'have'} no answers on some task, so these tasks "
+            "together have no number there. Leave out the model or those tasks."
+        )
+    single = [name for name, column in zip(answers.tasks, counts.T, strict=True) if (column == 1).any()]
+    if single:
+        notes.append(
+            f"{counted(len(single), 'task')} ({joined(single)}) with one item: nothing says how accuracies vary there, "
+            "so there is no test on these tasks. Leave such tasks out, or ask about tasks like these."
+        )
+    if not answers.paired:
+        notes.append("No item was answered by two models: they are compared by their means, not item by item.")
+    elif answers.shared < 1.0:
+        notes.append(
+            f"{percent(1.0 - answers.shared)} of the items lack the answer of a model that has others of their task. "
+            "They count by means, which is right if they are missing by chance."
+        )
+    if answers.repeated_ids:
+        notes.append("Items with the same name in several tasks are different items.")
+    differ = table["n_differ"]
+    equal = table[differ == 0]
+    alike = [f"{left} and {right}" for left, right in zip(equal["left"], equal["right"], strict=True)]
+    if alike:
+        notes.append(
+            f"{'; '.join(alike[:5])}{'; ...' * (len(alike) > 5)}: the same score on every item, so there is nothing "
+            "to test on these tasks."
+        )
+    if answers.judges and not answers.judges_are_sample:
+        notes.append(
+            f"{counted(len(answers.judges), 'judge')}: scores are means over them, and results hold for these judges "
+            f"({FEWEST_JUDGES} or more would be taken as a sample)."
+        )
+    if fit is not None and variances_of(fit, answers)["task:model"] == 0.0:
+        notes.append(
+            "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
+            "that is no proof that there is none."
+        )
+    if fit is not None and len(answers.tasks) < 5:
+        notes.append(
+            f"{counted(len(answers.tasks), 'task')} say little about tasks like these: differences must be large."
+        )
+    few = int(((differ > 0) & (differ < FEW_DIFFERING)).sum())
+    if few:
+        notes.append(
+            f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
+            "items: there the test on these tasks is rough. "
+            + in_words_of(python="n_differ counts them.", command_line="n_differ, in the json, counts them.")
+        )
+    return tuple(notes)

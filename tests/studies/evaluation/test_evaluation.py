@@ -1,0 +1,242 @@
+"""Evaluations: closed forms of both questions, what repetition changes, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.inference.power.closed_form import operating
+
+ROLES = {"model": "model", "task": "task", "item": "item", "score": "right"}
+
+
+def answers(k: int = 2, sizes: tuple[int, ...] = (12, 9, 15, 10), spread: float = 0.2, seed: int = 3) -> pd.DataFrame:
+    """0/1 answers of models whose advantages differ between tasks."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task, size in enumerate(sizes):
+        easy, lead = rng.uniform(0.0, 0.6, size) + 0.3 * (task % 2), rng.normal(0.15, spread, k)
+        for model in range(k):
+            right = rng.random(size) < np.clip(easy + model * lead[model], 0.05, 0.95)
+            rows += [("ABCDEF"[model], f"t{task}", item, int(y)) for item, y in enumerate(right)]
+    return pd.DataFrame(rows, columns=list(ROLES.values()))
+
+
+@functools.cache
+def evaluated() -> lt.studies.evaluation.evaluated.Evaluation:  # type: ignore[name-defined]
+    return lt.evaluate(answers(3), adjust="none", **ROLES)
+
+
+def test_on_one_task_two_models_are_compared_by_the_paired_t_test():
+    table = answers(sizes=(30,))
+    row = lt.evaluate(table, **ROLES).to_frame().iloc[0]
+    y = table.pivot(index="item", columns="model", values="right")
+    want = stats.ttest_rel(y["A"], y["B"])
+    assert row["estimate_these"] == pytest.approx((y["A"] - y["B"]).mean())
+    assert (row["df_these"], row["p_value_these"]) == pytest.approx((29.0, want.pvalue))
+    assert row["n_differ"] == (y["A"] != y["B"]).sum()
+    ends = want.confidence_interval()
+    assert (row["ci_low_these"], row["ci_high_these"]) == pytest.approx((ends.low, ends.high))
+
+
+def test_over_these_tasks_variances_of_mean_differences_add_up():
+    table = answers(3)
+    parts = []
+    for _, task in table.groupby("task"):
+        y = task.pivot(index="item", columns="model", values="right")
+        d = y["A"] - y["C"]
+        parts.append((d.mean(), d.var() / len(d), len(d) - 1))
+    means, variances, df = map(np.array, zip(*parts, strict=True))
+    row = evaluated().to_frame().query("left == 'A' and right == 'C'").iloc[0]
+    assert row["estimate_these"] == pytest.approx(means.mean())
+    assert row["se_these"] == pytest.approx(np.sqrt(variances.sum()) / 4)
+    assert row["df_these"] == pytest.approx(variances.sum() ** 2 / (variances**2 / df).sum())
+
+
+def test_models_with_other_items_are_compared_by_two_samples():
+    table = answers(sizes=(30,))
+    table["item"] = table["item"] + 100 * (table["model"] == "B")
+    found = lt.evaluate(table, **ROLES)
+    a, b = (table.loc[table["model"] == name, "right"] for name in "AB")
+    row = found.to_frame().iloc[0]
+    assert row["se_these"] == pytest.approx(np.sqrt(a.var() / 30 + b.var() / 30))
+    assert row["df_these"] == 29.0  # that of the smaller sample: not more than Welch's
+    assert "No item was answered by two models" in found.notes[0]
+
+
+def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks():
+    table = answers(sizes=(20,) * 6, spread=0.25, seed=2)
+    found = lt.evaluate(table, adjust="tukey", **ROLES)
+    means = table.groupby(["task", "model"])["right"].mean().unstack()
+    want = stats.ttest_rel(means["A"], means["B"])
+    row = found.to_frame().iloc[0]
+    assert (found.sources["sd"] > 0.0).all()
+    assert (row["df_like"], row["p_value_like"]) == pytest.approx((5.0, want.pvalue), rel=1e-5)
+    assert row["estimate_like"] == pytest.approx(row["estimate_these"])
+    assert str(found.fit.formula) == "score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)"
+
+
+def test_a_difference_of_these_tasks_that_says_nothing_of_others_is_named():
+    table = pd.DataFrame(
+        [(m, f"t{t}", i, int(i % 5 > (1 if m == "A" else 3 * (t > 0))))
+         for m in "AB" for t in range(4) for i in range(50)],
+        columns=list(ROLES.values()),
+    )  # fmt: skip
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()[["differ_these", "differ_like"]].iloc[0].tolist() == [True, False]
+    said = found.sentences()
+    assert "Of 1 pair of models 1 differ on these tasks, and 0 for tasks like these." in said
+    assert "A difference is shown on these tasks but not for tasks like these: A and B." in said
+    assert said[0].startswith("On these 4 tasks A has the highest accuracy, 0.600 (95 % interval ")
+    assert not any(word in " ".join(said) for word in ("algorithm", "benchmark", "seed", "budget", "run of"))
+
+
+def test_a_model_that_solved_everything_has_wilsons_interval_of_its_items():
+    table = answers(3, sizes=(20, 20))
+    table.loc[table["model"] == "B", "right"] = 1
+    row = lt.evaluate(table, **ROLES).models.set_index("model").loc["B"]
+    z2 = stats.t.ppf(0.975, 38) ** 2
+    assert (row["ci_low_these"], row["ci_high_these"]) == pytest.approx((40 / (40 + z2), 1.0))
+    assert row["ci_low_like"] < row["ci_low_these"]
+
+
+def test_accuracies_of_one_task_have_wilsons_interval():
+    table = answers(sizes=(30,))
+    row = lt.evaluate(table, **ROLES).models.set_index("model").loc["A"]
+    p = row["accuracy_these"]
+    t2 = stats.t.ppf(0.975, 29) ** 2 / 30.0
+    ends = np.roots([1 + t2, -(2 * p + t2), p * p])
+    assert sorted(ends) == pytest.approx([row["ci_low_these"], row["ci_high_these"]])
+
+
+def test_noise_of_identical_runs_is_that_of_their_epochs():
+    tries = {("A", 0): (0, 1), ("A", 1): (1, 1), ("A", 2): (0, 0), ("B", 0): (1, 0), ("B", 1): (0, 1), ("B", 2): (1, 1)}
+    rows = [(m, "t", i, e, y) for (m, i), ys in tries.items() for e, y in enumerate(ys)]
+    table = pd.DataFrame(rows, columns=["model", "task", "item", "epoch", "right"])
+    found = lt.evaluate(table, epoch="epoch", **ROLES)
+    noise = found.noise.set_index("model")
+    # an item with answers 0 and 1 has the variance 1/2; accuracy is the mean over three items
+    assert noise["sd_run"].tolist() == pytest.approx([np.sqrt(0.5) / 3, 1.0 / 3])
+    assert noise.loc["B", "sd_difference"] == pytest.approx(np.sqrt(2.0) / 3)
+    assert noise.loc["B", "sd_here"] == pytest.approx(1.0 / 3)
+    assert noise.loc["B", "largest_usual"] == pytest.approx(1.959964 * np.sqrt(2.0) / 3)
+    said = [sentence for sentence in found.sentences() if sentence.startswith("Two identical runs")]
+    assert said == [
+        "Two identical runs of one model (one epoch each) differ in accuracy with a standard deviation of 0.471 at "
+        "most (B); 95 % of such differences are below 0.924."
+    ]
+
+
+def test_the_smallest_difference_is_found_with_the_power_that_is_said():
+    table = evaluated().detectable
+    assert table["question"].tolist() == ["these tasks", "tasks like these"]
+    for row in table.to_dict("records"):
+        found = operating(row["smallest"], row["se"], row["df"], row["critical"])
+        assert found.power == pytest.approx(0.8)
+
+
+def test_plans_have_the_error_of_this_evaluation_and_speak_of_models():
+    table = answers(3, sizes=(20,) * 6, spread=0.25, seed=5)
+    found = lt.evaluate(table, adjust="tukey", **ROLES)
+    current = found.plan().to_frame().set_index("allocation").loc["current"]
+    assert current["standard_error"] == pytest.approx(found.to_frame()["se_like"].iloc[0], rel=1e-5)
+    assert found.components().of_difference(20) / 6 == pytest.approx(current["standard_error"] ** 2, rel=1e-5)
+    here = found.plan(question="these tasks", effect=0.1)
+    assert here.best["task"] == 6
+    assert "algorithm" not in here.summary()
+    assert found.plan(effect=0.3).to_frame()["standard_error"].iloc[0] <= found.plan(effect=0.3).target
+
+
+def test_judges_are_averaged_or_a_sample():
+    base = answers(3, sizes=(10, 12, 11))
+    rng = np.random.default_rng(1)
+    five = pd.concat(
+        [base.assign(judge=f"j{j}", right=base["right"] ^ (rng.random(len(base)) < 0.1)) for j in range(5)]
+    )
+    few = five[five["judge"] < "j2"]
+    found = lt.evaluate(few, judge="judge", **ROLES)
+    pair = few.pivot_table(index=["model", "task", "item"], columns="judge", values="right")
+    assert found.disagreement == pytest.approx((pair["j0"] != pair["j1"]).mean())
+    mean = few.groupby(["model", "task"])["right"].mean().groupby("model").mean()
+    assert found.models.set_index("model")["accuracy_these"].sort_index().tolist() == pytest.approx(mean.tolist())
+    assert "results hold for these judges" in " ".join(found.notes)
+    sample = lt.evaluate(five, judge="judge", **ROLES)
+    assert "(1 | judge:model)" in sample.fit.formula
+    averaged = lt.evaluate(five.groupby(["model", "task", "item"], as_index=False)["right"].mean(), **ROLES)
+    assert (sample.to_frame()["se_these"] > averaged.to_frame()["se_these"]).all()
+    with pytest.raises(DesignError, match="Judge j1 has not scored 1 of 99 pairs of model and item that others have"):
+        lt.evaluate(few.iloc[:-1], judge="judge", **ROLES)
+
+
+def test_wide_tables_and_true_false_scores_give_the_same():
+    table = answers(3)
+    wide = table.pivot(index=["task", "item"], columns="model", values="right").reset_index()
+    found = lt.evaluate(wide, model=["A", "B", "C"], task="task", item="item", adjust="none")
+    shuffled = table.assign(right=table["right"] == 1).sample(frac=1.0, random_state=1)
+    for other in (found, lt.evaluate(shuffled, adjust="none", **ROLES)):
+        pd.testing.assert_frame_equal(other.to_frame(), evaluated().to_frame(), rtol=1e-6)
+
+
+def test_one_task_refuses_the_second_question_in_words():
+    found = lt.evaluate(answers(sizes=(20,)), **ROLES)
+    assert found.like is None
+    assert "One task says nothing about tasks like it" in " ".join(found.sentences())
+    with pytest.raises(DesignError, match=r"One task says nothing about tasks like it.*Add tasks"):
+        found.separation("tasks like these")
+
+
+def test_a_model_that_lacks_a_task_has_no_number_for_these_tasks():
+    table = answers(3)
+    found = lt.evaluate(table[(table["model"] != "B") | (table["task"] != "t1")], **ROLES)
+    rows = found.to_frame().set_index(["left", "right"])
+    assert rows["p_value_these"].isna().tolist() == [True, False, True]
+    assert rows["p_value_like"].notna().all()
+    assert found.notes[0].startswith("B has no answers on some task, so these tasks together have no number there.")
+
+
+def test_models_with_the_same_answers_have_no_test_on_these_tasks():
+    table = answers(3)
+    table.loc[table["model"] == "B", "right"] = table.loc[table["model"] == "A", "right"].to_numpy()
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()["differ_these"].isna().tolist() == [True, False, False]
+    assert "A and B: the same score on every item, so there is nothing to test on these tasks." in found.notes
+
+
+def _changed(**columns):
+    return answers().assign(**columns)
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "message"),
+    [
+        (_changed(right=lambda t: 100 * t["right"]), DataError, "looks like percentages: .* Divide the column by 100"),
+        (_changed(right=lambda t: np.where(t["model"] == "A", 85.0, t["right"])), DataError,
+         "46 of 92 are above 1, up to 85. If shares and percentages are mixed.*divide the percentages by 100"),
+        (_changed(right=lambda t: t["right"] - 0.5), DataError, r"from 0 to 1, got -0.5 \(\d+ below 0\)"),
+        (_changed(right=lambda t: t["right"].where(t["item"] > 0)), DataError, "no finite score in 8 of 92 rows"),
+        (pd.concat([answers(), answers()]), DataError, r"92 answers of 92 have several rows, .*epoch=\.\.\. .*judge="),
+        (answers(1), DataError, "evaluate compares models, and column 'model' has one: A"),
+        (_changed(right=1), DesignError, "All scores are 1, so nothing tells models apart"),
+        (_changed(task="t")[lambda t: t["item"] == 0].drop_duplicates("model").assign(right=[0, 1]), DesignError,
+         "There is one item"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_evaluated_is_refused(table, kind, message):
+    with pytest.raises(kind, match=message):
+        lt.evaluate(table, **ROLES)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ArgumentError, match="task and item name the same column, 'item'"):
+        lt.evaluate(answers(), **{**ROLES, "task": "item"})
+    with pytest.raises(ArgumentError, match="score must be left out where each model has a column of scores"):
+        lt.evaluate(pd.DataFrame({"i": [1, 2], "A": [0, 1], "B": [1, 1]}), model=["A", "B"], item="i", score="A")
+    copies = pd.concat([answers().assign(epoch=1)] * 2)
+    with pytest.raises(DataError, match="Rows must be unique"):
+        lt.evaluate(copies, epoch="epoch", **ROLES)

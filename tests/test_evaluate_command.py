@@ -1,0 +1,48 @@
+"""The command line of evaluations."""
+
+from __future__ import annotations
+
+import json
+
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from lmemtest.cli import app
+
+ROLES = ["--model", "model", "--task", "task", "--item", "item"]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    rows = [
+        (m, t, i, int((3 * i + j) % 5 > k)) for k, m in enumerate("AB") for j, t in enumerate("xyz") for i in range(20)
+    ]
+    table = pd.DataFrame(rows, columns=["model", "task", "item", "right"])
+    table.to_csv(tmp_path / "answers.csv", index=False)
+    wide = table.pivot(index=["task", "item"], columns="model", values="right").reset_index()
+    wide.to_csv(tmp_path / "wide.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_long_and_wide_files_are_evaluated_and_written(folder):
+    run = CliRunner().invoke(app, ["evaluate", "answers.csv", *ROLES, "--score", "right", "--json", "-o", "out.html"])
+    assert run.exit_code == 0, run.output
+    text = run.stdout[: run.stdout.rindex("}") + 1]
+    row = json.loads(text)["pairs"][0]
+    assert (row["left"], row["right"], row["n_differ"]) == ("A", "B", 12)
+    assert "For tasks like these" in (folder / "out.html").read_text(encoding="utf-8")
+    wide = ["evaluate", "wide.csv", "--model", "A", "--model", "B", "--task", "task", "--item", "item"]
+    assert CliRunner().invoke(app, wide).exit_code == 0
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_is_missing_is_said_in_options():
+    run = CliRunner().invoke(app, ["evaluate", "answers.csv", *ROLES])
+    assert run.exit_code == 2
+    assert "error: --score must be given. Columns of answers.csv: model, task, item, right." in run.output
+    doubled = pd.concat([pd.read_csv("answers.csv")] * 2)
+    doubled.to_csv("twice.csv", index=False)
+    run = CliRunner().invoke(app, ["evaluate", "twice.csv", *ROLES, "--score", "right"])
+    assert "name their column: --epoch COLUMN" in run.output
