@@ -85,6 +85,10 @@ def report(
     formula: Annotated[
         str | None, typer.Option("--formula", help="A model of your own instead of the recommended one.")
     ] = None,
+    population: Annotated[
+        str | None,
+        typer.Option("--population", metavar="ROLE", help="Claims about new ones of this role: family or benchmark."),
+    ] = None,
     dispersion: Dispersion = None,
     alpha: Annotated[
         float,
@@ -127,7 +131,14 @@ def report(
             from lmemtest.report.analysis import analyze
 
             analysis = analyze(
-                runs, formula=formula, dispersion=dispersion, alpha=alpha, adjust=adjust, ddf=ddf, progress=step
+                runs,
+                formula=formula,
+                population=population,
+                dispersion=dispersion,
+                alpha=alpha,
+                adjust=adjust,
+                ddf=ddf,
+                progress=step,
             )
             write_report(analysis, target, step, json=json)
 

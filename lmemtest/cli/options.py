@@ -232,7 +232,19 @@ OPTIONS = {
         name: f"--{name}"
         for name in (
             *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
-            *("family", "ddf", "dispersion", "formula", "statistic", "level", "band", "bounds", "cost", "unit"),
+            *(
+                "family",
+                "ddf",
+                "dispersion",
+                "formula",
+                "population",
+                "statistic",
+                "level",
+                "band",
+                "bounds",
+                "cost",
+                "unit",
+            ),
             *("method", "test", "control", "rope", "gamma", "failed"),
         )
     },

@@ -37,6 +37,8 @@ from lmemtest.studies.checks.check import check_rules
 from lmemtest.studies.checks.findings import CheckOutcome
 from lmemtest.studies.checks.rules import refuse_unnamed
 from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.studies.modelling.population import POPULATIONS
+from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.studies.scores.scale_agreement import decisions_compared, raw_runs
 from lmemtest.studies.variation.model_components import variance_components
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.studies.checks.findings import RunsCheck
     from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
+    from lmemtest.studies.modelling.populations import Populations
     from lmemtest.studies.modelling.recommend import Recommendation
     from lmemtest.studies.scores.scale_agreement import ScaleAgreement
     from lmemtest.studies.variation.variance_sources import Source
@@ -107,6 +110,8 @@ class Analysis:
         By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
     agreement : ScaleAgreement or None
         Of normalised runs: which pairs the raw score decides otherwise. None for scores as measured.
+    populations : Populations or None
+        Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     """
 
     runs: Runs
@@ -124,6 +129,7 @@ class Analysis:
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
+    populations: Populations | None = None
 
     # ------------------------------------------------------------------ what follows from the fields
 
@@ -161,6 +167,12 @@ class Analysis:
     def budgets(self) -> BudgetUse:
         """At which budgets algorithms were scored, and what the model makes of it."""
         return budget_use(self.fit, self.runs)
+
+    @property
+    def claim(self) -> str:
+        """What the decisions are about, where benchmarks have families: "new search spaces"; empty elsewhere."""
+        known = self.runs.study.families and not self.own_formula and self.n_benchmarks > 1
+        return self.recommendation.claim if known else ""
 
     @property
     def incomparable(self) -> bool:
@@ -337,6 +349,7 @@ def analyze(
     seed_shared: bool | None = None,
     failed: str | None = None,
     formula: str | None = None,
+    population: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
     adjust: str | None = None,
@@ -354,6 +367,9 @@ def analyze(
         As in `Runs`; for a dataframe only.
     formula : str, optional
         A model of one's own; by default the one of `recommend`. The algorithm must be in its fixed part.
+    population : {"family", "benchmark"}, optional
+        What the claims are about, new families of benchmarks or new benchmarks of these; see `recommend`. The report
+        shows where the two decide otherwise. Not together with a formula, which says so itself.
     dispersion : str, optional
         Column whose levels have residual variances of their own, for instance the benchmark; see `fit_lmm`.
     alpha : float in (0, 1), default 0.05
@@ -410,6 +426,11 @@ def analyze(
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
     own = parse_formula(formula) if formula is not None else None
+    if own is not None and population is not None:
+        raise ArgumentError(
+            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
+            "effect of families and algorithms makes families the sample."
+        )
     clock = _Clock(progress or _quiet)
     given = with_named_algorithms(runs)
     own_conditions = tuple(name for name in given.metafeatures if name not in given.study.properties)
@@ -418,7 +439,7 @@ def analyze(
         check = check_rules(runs, _modelled(own))
         _refuse_unnamed(runs, check, own, dispersion)
     with clock("choosing the model"):
-        recommendation = recommend(given)
+        recommendation = recommend(given, population=population)
         if own is not None:
             _check_formula(own, runs)
     with clock("fitting the model"):
@@ -426,10 +447,13 @@ def analyze(
     with clock("comparing the algorithms"):
         differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
         decisions = differences.separation(alpha=alpha, direction=runs.direction)
-        raw, agreement = _fitted_to_raw(runs, own, dispersion), None
+        raw, agreement = _fitted_to_raw(runs, own, dispersion, recommendation.population), None
         if raw is not None:
             of_raw = emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
             agreement = decisions_compared(runs, differences, of_raw, alpha)
+        populations = None
+        if own is None and dispersion is None:
+            populations = populations_compared(runs, recommendation, differences, alpha=alpha, adjust=adjust, ddf=ddf)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
         seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
@@ -453,7 +477,14 @@ def analyze(
     if trials is not None:
         with clock("estimating the tuning curves"):
             curves = curves_of(trials, runs)
-    options = {"formula": formula, "dispersion": dispersion, "alpha": alpha, "adjust": adjust, "ddf": ddf}
+    options = {
+        "formula": formula,
+        "population": population,
+        "dispersion": dispersion,
+        "alpha": alpha,
+        "adjust": adjust,
+        "ddf": ddf,
+    }
     return Analysis(
         runs=runs,
         check=check,
@@ -470,6 +501,7 @@ def analyze(
         trials=curves,
         interactions=dependence,
         agreement=agreement,
+        populations=populations,
     )
 
 
@@ -510,13 +542,15 @@ def _refuse_unnamed(runs: Runs, check: RunsCheck, own: ParsedFormula | None, dis
         refuse_unnamed(runs, known=sorted(used))
 
 
-def _fitted_to_raw(runs: Runs, own: ParsedFormula | None, dispersion: str | None) -> LmmFit | None:
+def _fitted_to_raw(runs: Runs, own: ParsedFormula | None, dispersion: str | None, population: str) -> LmmFit | None:
     """The same model of the score from which a normalised one was made; None where there is none to compare with."""
     raw = raw_runs(runs)
     if raw is None or (own is not None and own.response_function is not None):
         return None
     try:
-        formula = recommend(raw).formula if own is None else f"{quote_name(raw.score)} ~{own.text.split('~', 1)[1]}"
+        same = population if runs.study.families and population in POPULATIONS else None
+        recommended = recommend(raw, population=same).formula
+        formula = recommended if own is None else f"{quote_name(raw.score)} ~{own.text.split('~', 1)[1]}"
         return fitted_quietly(formula, raw, dispersion)
     except LmemtestError:  # a report on the normalised score is not lost because the raw one has no model
         return None

@@ -70,7 +70,7 @@ def model_section(analysis: Analysis) -> Section:
     else:
         parts = ["algorithms are compared"]
         if analysis.n_benchmarks > 1:
-            parts.append(f"{analysis.sample.noun}s are a sample of those that could have been used")
+            parts.append(f"{analysis.sample.nouns} are a sample of those that could have been used")
         if any(component.kind == "run" for component in analysis.components):
             parts.append("scores of one run are correlated")
         text = f"The model follows from the design: {joined(parts)}."
@@ -190,14 +190,15 @@ def methods_section(analysis: Analysis) -> Section:
     averaged = f", averaged over {joined(over, most=99)}" if over else ""
     null, _ = wording.tested(analysis)
     hypothesis = f" The null hypothesis of a pair is that {null}." if null else ""
+    about = f" Claims are about {analysis.claim}." if analysis.claim else ""
     text = paragraph(
         f"We compared {len(runs.algorithms)} algorithms by {em.score} ({wording.better(analysis)} is better) on "
         f"{_size(analysis)}. We fitted the linear mixed model ",
         Code(analysis.formula),
         f" by restricted maximum likelihood (Bates et al. 2015) to n = {fit.nobs:,} scores{random}. Algorithms were "
         f"compared by their estimated marginal means (Searle et al. 1980){averaged}. {_procedure(analysis)}"
-        f"{hypothesis} Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. Computations used lmemtest "
-        f"{analysis.versions['lmemtest']} under Python {analysis.versions['Python']}.",
+        f"{hypothesis}{about} Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. Computations used "
+        f"lmemtest {analysis.versions['lmemtest']} under Python {analysis.versions['Python']}.",
     )
     cited = ["bates", "searle", _DDF[ddf][1]]
     cited += [_ADJUSTED.get(adjust, ("", ""))[1], "piepho"] if several else []
@@ -312,7 +313,7 @@ def limitations_section(analysis: Analysis) -> Section:
 
 
 def _scope(analysis: Analysis) -> Text:
-    noun, size = analysis.sample.noun, analysis.sample.size
+    nouns, size = analysis.sample.nouns, analysis.sample.size
     if analysis.n_benchmarks < 2:
         where = "one benchmark" if analysis.runs.benchmark else "runs without a benchmark column"
         return (
@@ -324,14 +325,21 @@ def _scope(analysis: Analysis) -> Text:
         return (
             Strong("No generalisation over benchmarks."),
             " The fitted model has no term for advantages that change from benchmark to benchmark, so its p-values "
-            f"concern these {size} {noun}s only and are far too small for a claim about new ones.",
+            f"concern these {size} {nouns} only and are far too small for a claim about new ones.",
         )
     return (
         Strong("What the average is over."),
-        f" The comparison is about {noun}s like these {size:,}. It generalises to others only to the extent that "
-        "these are like a random sample of them; benchmarks that share data sets or models count for less than their "
-        "number.",
+        f" The comparison is about {nouns} like these {size:,}{_within(analysis)}. It generalises to "
+        "others only to the extent that these are like a random sample of them; benchmarks that share data sets or "
+        "models count for less than their number.",
     )
+
+
+def _within(analysis: Analysis) -> str:
+    """What a claim does not reach, where benchmarks have families."""
+    if not analysis.claim:
+        return ""
+    return f", that is about {analysis.claim}"
 
 
 def _scale(analysis: Analysis) -> Text | None:
@@ -444,14 +452,16 @@ def _level(analysis: Analysis) -> Text:
     """All that the level of the decisions assumes."""
     alpha, moderate, n = f"{100 * analysis.alpha:.3g} %", analysis.means.moderate, analysis.n_benchmarks
     if moderate is not None:
+        families = analysis.sample.families
+        over, n = (analysis.sample.nouns, analysis.sample.size) if families else ("benchmarks", n)
         how = (
-            "The difference is judged by the larger of its scatter over the benchmarks and the model's variance"
+            f"The difference is judged by the larger of its scatter over the {over} and the model's variance"
             if len(analysis.separation.levels) == 2
-            else "Every difference is judged by its own scatter over the benchmarks and by what the variances of its "
+            else f"Every difference is judged by its own scatter over the {over} and by what the variances of its "
             "two algorithms predict, so algorithms may vary to different degrees"
         )
         size = (
-            f"with the {n} benchmarks here it is less reliable than with 6 or more"
+            f"with the {n} {over} here it is less reliable than with 6 or more"
             if n < wording.FEW_BENCHMARKS
             else "in simulations from 6 benchmarks on, erratic algorithms and variants of one method among them, a "
             "nominal 5 % was at most about 5 to 7 % (docs/validation.md)"

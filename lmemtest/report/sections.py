@@ -33,7 +33,7 @@ from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
 from lmemtest.studies.variation.model_components import components_frame
-from lmemtest.words import MISSING, counted, format_level, format_number, joined, sentence
+from lmemtest.words import MISSING, counted, format_level, format_number, format_p, joined, plural, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -247,6 +247,7 @@ def _pairs(analysis: Analysis) -> Section:
         words = " ".join(filter(None, (first, *others[:count][:MOST_NAMES], more, *others[count:])))
         table = TableBlock(analysis.agreement.to_table())
         found += [paragraph(words), Fold("Both scores, pair by pair", (table,))]
+    found += _both_populations(analysis)
     table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {'simultaneous ' * (k > 2)}{100 * pairs.level:.4g} % intervals."
@@ -262,6 +263,34 @@ def _pairs(analysis: Analysis) -> Section:
         title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.separation.levels)} best"
     blocks = (*_no_verdict(analysis), text, drawn, Fold(title, (table,)), *found)
     return Section("pairs", "Pairwise differences", blocks)
+
+
+def _both_populations(analysis: Analysis) -> list[Block]:
+    """The decisions for new families and for new benchmarks of these, and the pairs on which they differ."""
+    found = analysis.populations
+    if found is None or analysis.incomparable:
+        return []
+    changed = found.disagreements()
+    if changed.empty:
+        return [paragraph(found.overview())]
+    first, second = (found.claims[name].about for name in ("family", "benchmark"))
+    frame = changed[["left", "right", "family_p_value", "benchmark_p_value", "decision"]].copy()
+    words = {"family only": first, "benchmark only": second, "opposite": "both, in opposite directions"}
+    frame["decision"] = frame["decision"].replace(words)
+    columns = ("first", "second", f"p, {first}", f"p, {second}", "significant for")
+    table = ResultTable(
+        "Pairs that are decided otherwise for the other population",
+        frame.set_axis(list(columns), axis=1),
+        tuple(f"{claims.about[:1].upper()}{claims.about[1:]}: {claims.formula}" for claims in found.claims.values()),
+        {columns[2]: format_p, columns[3]: format_p},
+    )
+    families = plural(analysis.runs.study.families[-1][-1])
+    text = (
+        f"{found.overview()} Claims about {first} are as sure as the number of {families} allows; claims about "
+        f"{second} are surer, and say nothing about other {families}."
+    )
+    block = TableBlock(table)
+    return [paragraph(text), block if len(frame) <= MOST_PAIRS else Fold(table.title, (block,))]
 
 
 def _no_verdict(analysis: Analysis) -> list[Block]:

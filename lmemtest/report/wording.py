@@ -51,7 +51,7 @@ def writer(se: float) -> Callable[[float], str]:
 
 def rests_on_rows(analysis: Analysis) -> bool:
     """Whether the variation of advantages was estimated as zero from so few benchmarks that this is no evidence."""
-    return analysis.sample.zero and analysis.n_benchmarks < FEW_FOR_ZERO
+    return analysis.sample.zero and not analysis.sample.families and analysis.n_benchmarks < FEW_FOR_ZERO
 
 
 def better(analysis: Analysis) -> str:
@@ -70,7 +70,7 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     else:
         found += [_by_how_much(analysis), _over_what(analysis), _how_sure(analysis), _never_met(analysis)]
         found += [*_left_out(analysis), _uneven_budgets(analysis), _on_rows(analysis), *_reversal(analysis)]
-        found += [_other_scale(analysis)]
+        found += [_other_population(analysis), _other_scale(analysis)]
     return tuple(text for text in (*found, _of_the_table(analysis)) if text)
 
 
@@ -206,8 +206,9 @@ def _how_sure(analysis: Analysis) -> Text:
             f"to do better on some benchmarks than on others, so it says nothing about new ones; {sure}.",
         )
     caution = f" With only {n} benchmarks, generalising to others is risky." if n < FEW_BENCHMARKS else ""
+    about = f"{analysis.claim}, on average over" if analysis.claim else "the average over"
     return (
-        f"This is about the average over {sample.noun}s like the {sample.size:,} studied here, not about each of them; "
+        f"This is about {about} {sample.nouns} like the {sample.size:,} studied here, not about each of them; "
         f"{sure}.{caution}",
     )
 
@@ -330,6 +331,8 @@ def cautious(analysis: Analysis) -> CautiousCheck | None:
     """The t-tests over benchmark means, where the model rests on rows although benchmarks are few, or claims more."""
     if analysis.effects is None or len(analysis.comparable) < 2 or analysis.incomparable:
         return None
+    if analysis.runs.study.families:  # means of benchmarks are no independent numbers there
+        return None
     check = cautious_check(analysis.effects, analysis.comparable[0])
     return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
 
@@ -359,6 +362,14 @@ def _reversal(analysis: Analysis) -> list[Text]:
             known = f": the best observed mean belongs most often to {joined(parts, most=MOST_LEVELS)}"
         texts.append((Strong(f"The comparison depends on {column}"), f" ({test.result}){known}."))
     return texts
+
+
+def _other_population(analysis: Analysis) -> Text | None:
+    """Say so where a claim about the other population is decided otherwise."""
+    found = analysis.populations
+    if found is None or found.disagreements().empty:
+        return None
+    return (Strong("Mind the population"), f": {found.overview()[:1].lower()}{found.overview()[1:]}")
 
 
 def _other_scale(analysis: Analysis) -> Text | None:
@@ -464,6 +475,8 @@ def order_sentence(analysis: Analysis) -> str:
     """How reliably the best beats the runner-up on a single new benchmark; empty where that cannot be said."""
     if len(analysis.comparable) < 2 or analysis.check.scales_differ or analysis.incomparable:
         return ""  # one normal distribution does not describe differences on such different scales
+    if set(analysis.runs.family) & set(analysis.fit.design.factors):
+        return ""  # nor differences that have a mean of their own in every family
     best, second = analysis.comparable[0], runner_up(analysis)
     raw = dict(zip(analysis.means.labels(), analysis.means.frame[analysis.runs.algorithm], strict=True))
     sd = own_difference_sd(analysis.fit, analysis.runs, raw[best], raw[second])

@@ -12,6 +12,9 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.modelling.adequacy import sample_of
+from lmemtest.studies.modelling.populations import populations_compared
+from lmemtest.studies.variation.model_components import variance_components
 
 
 def table(sizes: tuple[int, ...] = (2, 3, 4, 2, 5, 3), algorithms: str = "ABC", seeds: int = 1, **more: Any) -> Any:
@@ -141,3 +144,35 @@ def test_benchmarks_are_the_clusters_where_families_are_fixed() -> None:
     runs = runs_of(table())
     means = lt.recommend(runs, population="benchmark").spec.fit(runs).emmeans("tool")
     assert means.moderate.robust.cluster == ("task",)
+
+
+def test_the_sample_of_a_fit_is_that_of_its_coarsest_advantages() -> None:
+    runs = runs_of(table(seeds=2))
+    families, benchmarks = (
+        sample_of(lt.recommend(runs, population=name).spec.fit(runs), runs) for name in ("family", "benchmark")
+    )
+    assert (families.nouns, families.size, families.families) == ("spaces", 6, ("space",))
+    assert (benchmarks.nouns, benchmarks.size, benchmarks.families) == ("benchmarks", 19, ())
+
+
+def test_the_components_name_what_families_share() -> None:
+    runs = runs_of(table(seeds=2))
+    found = variance_components(lt.recommend(runs).spec.fit(runs), runs)
+    assert [source.kind for source in found[:4]] == ["family", "family_interaction", "benchmark", "interaction"]
+    assert found[1].meaning == "advantages of algorithms that change between spaces"
+
+
+def test_both_populations_are_decided_by_their_own_models() -> None:
+    runs = runs_of(table())
+    models = {name: lt.recommend(runs, population=name) for name in ("family", "benchmark")}
+    pairs = {name: model.spec.fit(runs).emmeans("tool").pairs() for name, model in models.items()}
+    found = populations_compared(runs, models["family"], pairs["family"], alpha=0.05, adjust=None, ddf="satterthwaite")
+    assert found is not None
+    for name, of_role in pairs.items():
+        assert found.table[f"{name}_p_value"].tolist() == approx(of_role.to_frame()["p_value"].tolist())
+        assert found.count(name) == (of_role.to_frame()["p_value"] < 0.05).sum()
+    assert found.table["decision"].tolist() == ["benchmark only", "benchmark only", "neither"]
+    assert found.sentences() == (
+        "For new spaces 0 of 3 pairs differ significantly, for new tasks of these 6 spaces 2.",
+        "For new tasks of these 6 spaces only: A – B and A – C.",
+    )

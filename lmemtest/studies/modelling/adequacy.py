@@ -12,7 +12,7 @@ from lmemtest._caller import in_words_of
 from lmemtest.formula import Bar
 from lmemtest.studies.checks.findings import Finding
 from lmemtest.studies.variation.model_components import pair_variance
-from lmemtest.words import format_level, format_number, listed
+from lmemtest.words import format_level, format_number, listed, plural, spoken
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -25,12 +25,18 @@ ZERO = 1e-6  # of the residual variance: a variance below it was estimated as ze
 class Sample:
     """What the error of the comparisons takes as independent."""
 
-    noun: str  # "benchmark", or "instance" where advantages vary in the model between instances only
+    noun: str  # "benchmark", "instance" where advantages vary in the model between instances only, or a family
     size: int  # how many there are
     varies: bool  # whether the model lets advantages of algorithms change between them
     # of the difference of two algorithms between them; NaN where the residual has that role, or nothing has
     variance: float = float("nan")
     zero: bool = False  # whether this variance was estimated as zero
+    families: tuple[str, ...] = ()  # columns of the families, where they are the sample
+
+    @property
+    def nouns(self) -> str:
+        """Several of them."""
+        return plural(self.noun)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,12 +79,18 @@ def sample_of(fit: LmmFit, runs: Runs) -> Sample:
     if runs.benchmark is None:
         return Sample(noun="benchmark", size=1, varies=False)
     benchmarks = runs.study.count(runs.benchmark)
-    for noun, columns in (("benchmark", (runs.benchmark,)), ("instance", tuple(runs.instance))):
+    families = [(spoken(level[-1]), level) for level in runs.study.families]
+    for noun, columns in (*families, ("benchmark", (runs.benchmark,)), ("instance", tuple(runs.instance))):
         size = runs.study.count(*columns)
         variance = _variance_between(fit, runs, columns) if benchmarks > 1 else None
         if variance is not None:
             return Sample(
-                noun=noun, size=size, varies=True, variance=variance, zero=variance < ZERO * fit.mean_residual_variance
+                noun=noun,
+                size=size,
+                varies=True,
+                variance=variance,
+                zero=variance < ZERO * fit.mean_residual_variance,
+                families=columns if columns in runs.study.families else (),
             )
     return Sample(noun="benchmark", size=benchmarks, varies=False)
 

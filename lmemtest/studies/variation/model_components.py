@@ -97,10 +97,11 @@ def _left(kinds: set[tuple[str, str]], fit: LmmFit, runs: Runs) -> str:
 
 def difference_sd(fit: LmmFit, runs: Runs, left: Any, right: Any) -> float:
     """Standard deviation over benchmarks of the true difference of two algorithms; NaN if none can change."""
+    places = (*runs.instance, *runs.family)
     parts = [
         pair_variance(fit, runs, index, left, right)
         for index, bar in enumerate(fit.design.parsed.bars)
-        if set(bar.groups) <= {runs.algorithm, *runs.instance} and set(bar.groups) & set(runs.instance)
+        if set(bar.groups) <= {runs.algorithm, *places} and set(bar.groups) & set(places)
     ]
     known = [part for part in parts if part is not None]
     return float(np.sqrt(sum(known))) if known else float("nan")
