@@ -24,6 +24,7 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.modelling.builder": ["ModelBuilder"],
         "studies.checks.audit": ["audit"],
         "studies.evaluation.evaluation": ["evaluate"],
+        "studies.gate.gate": ["gate"],
         "studies.benchmark.benchmark_clusters": ["benchmark_clusters"],
         "studies.scores.score_distributions": ["score_distributions"],
         "studies.budget.horizons": ["horizons"],

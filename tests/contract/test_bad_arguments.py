@@ -135,6 +135,10 @@ def answers() -> pd.DataFrame:
     return rows.to_frame(index=False).assign(right=np.arange(36) % 7 % 2)
 
 
+def wide() -> pd.DataFrame:
+    return pd.DataFrame({"task": list("abcd"), "fold": [0, 1, 0, 1], "accuracy": [0.71, 0.82, 0.64, 0.90]})
+
+
 Call = tuple[Callable[..., Any], dict[str, Any]]
 
 
@@ -171,6 +175,17 @@ def calls() -> dict[str, Call]:
         "budget_effect": (lt.budget_effect, {"runs": runs()}),
         "fit_lmm": (lt.fit_lmm, {"formula": "loss ~ tool + (1 | task)", "data": table()}),
         "tuning.fit": (lt.tuning.fit, {"scores": a, "direction": "minimize"}),
+        "gate": (
+            lt.gate,
+            {
+                "new": wide().assign(accuracy=[0.72, 0.81, 0.64, 0.91]),
+                "old": wide(),
+                "margin": 0.05,
+                "score": "accuracy",
+                "benchmark": "task",
+                "seed": "fold",
+            },
+        ),
         "glrt": (
             lt.glrt,
             {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},

@@ -1,0 +1,195 @@
+"""The decision over one metric or several, in words.
+
+With the gain d of the new version in the good direction of a metric and the margin m > 0, d = -m is the border, and
+both claims are about it:
+
+    not worse:   reject d <= -m at level alpha; the lower bound of d is above -m,
+    worse:       reject d >= -m at level alpha; the upper bound of d is below -m;
+
+otherwise nothing is said. So a loss within the margin is called worse with probability alpha at most, however large the
+study, and more runs settle every case but d = -m itself. A difference that is significantly below 0 with bounds on
+either side of -m is a loss of unknown importance; it is reported as such and decides nothing (Piaggio et al. 2012).
+
+Over metrics: the version passes if it is not worse on *all* of them, an intersection-union test, in which each metric
+is tested at the full alpha (Berger 1982). It fails if it is worse on *any* of them, a union-intersection test, for
+which the p-values are adjusted by Holm's method.
+
+References
+----------
+Piaggio, Elbourne, Pocock, Evans & Altman (2012). Reporting of noninferiority and equivalence randomized trials. JAMA
+308(24), doi:10.1001/jama.2012.87802; Berger (1982). Multiparameter hypothesis testing and acceptance sampling.
+Technometrics 24(4), doi:10.1080/00401706.1982.10487790; Holm (1979), Scand. J. Stat. 6, 65-70
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pandas as pd
+
+from lmemtest._caller import in_words_of
+from lmemtest._result import Result, result
+from lmemtest._rounding import below
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.gate.difference import THESE
+from lmemtest.words import counted, format_number, joined, p_text, percent
+
+NOT_WORSE, WORSE, CANNOT_SAY = "not worse", "worse", "cannot say"
+EXIT_CODES = {NOT_WORSE: 0, WORSE: 1, CANNOT_SAY: 2}
+ALLOWED = ("missing", "identical")
+_HIDDEN = ("direction", "se", "df", "p_any_loss", "reason", "n", "n_needed")
+
+
+def decided(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
+    """The table with adjusted p-values and a decision for each metric."""
+    out = table.copy()
+    for name in ("p_worse", "p_any_loss"):
+        out[name] = adjust_raw(out[name].to_numpy(dtype=float), "holm", len(out))
+    passed = below(out["p_not_worse"], alpha) | (out["difference"].eq(0.0) & out["se"].isna()).to_numpy()
+    failed = below(out["p_worse"], alpha)
+    out["decision"] = np.select([passed, failed], [NOT_WORSE, WORSE], CANNOT_SAY)
+    return out
+
+
+@result
+class Gate(Result):
+    """Whether a new version is worse than an old one.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per metric: ``metric``, ``direction``, ``old`` and ``new`` (means over common tasks, each task counting
+        once), ``difference`` (how much better the new version is; negative where it is worse), ``margin``, ``se``,
+        ``df``, ``ci_low`` and ``ci_high`` (one-sided bounds of the difference, each at 1 - alpha), ``p_not_worse`` (of
+        "worse by the margin or more"), ``p_worse`` (of "not worse by more than the margin") and ``p_any_loss`` (of "not
+        worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there is no number), ``n`` (tasks, or runs
+        of a version on a task), ``n_needed`` (with which equal versions would pass) and ``decision``.
+    tasks : pandas.DataFrame
+        What was observed, one row per metric and task: ``metric``, ``task``, ``old``, ``new``, ``difference``,
+        ``n_old``, ``n_new``.
+    decision : {"not worse", "worse", "cannot say"}
+        Over all metrics.
+    new, old : str
+        Names of the versions.
+    population : {"like these", "these"}
+        Which tasks the claim is about.
+    missing : tuple of str
+        Tasks and runs of the old version that the new one does not have.
+    n_tasks : int
+        Tasks that both versions have.
+    alpha, power : float
+    notes : tuple of str
+    """
+
+    formats: ClassVar = {"p_not_worse": "p", "p_worse": "p"}
+    parts: ClassVar = {"metrics": "table", "decision": "_decided", "tasks": "tasks"}
+
+    table: pd.DataFrame
+    tasks: pd.DataFrame
+    decision: str
+    new: str
+    old: str
+    population: str
+    missing: tuple[str, ...]
+    n_tasks: int
+    alpha: float
+    power: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def exit_code(self) -> int:
+        """Of ``lmemtest gate``: 0 not worse, 1 worse, 2 cannot say."""
+        return EXIT_CODES[self.decision]
+
+    @property
+    def title(self) -> str:
+        """The decision."""
+        return f"Gate: {self.decision}, {self._where}"
+
+    @property
+    def _where(self) -> str:
+        if self.n_tasks == 0:
+            return "on no common task"
+        if self.n_tasks == 1:
+            return "on this task" if self.population == THESE else "for tasks like this one"
+        these = f"these {self.n_tasks:,}"
+        return f"on {these} tasks" if self.population == THESE else f"for tasks like {these}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The tests."""
+        level, side = percent(self.alpha), percent(1.0 - self.alpha)
+        adjusted = ", adjusted by Holm's method over the metrics" if len(self.table) > 1 else ""
+        return (
+            f"difference: how much better {self.new} is; ci_low, ci_high: one-sided {side} bounds.",
+            f"Not worse: above -margin on every metric, each tested at {level}. Worse: below -margin on some metric, "
+            f"tested at {level}{adjusted}.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """The numbers and the decisions."""
+        return self.table.drop(columns=list(_HIDDEN))
+
+    def _decided(self) -> pd.DataFrame:
+        """The decision over all metrics, in one row."""
+        row = {"decision": self.decision, "exit_code": self.exit_code, "new": self.new, "old": self.old}
+        row |= {"population": self.population, "n_tasks": self.n_tasks, "alpha": self.alpha, "power": self.power}
+        return pd.DataFrame([row | {"missing": ", ".join(self.missing)}])
+
+    def sentences(self) -> tuple[str, ...]:
+        """The decision, then each metric, then what would settle it."""
+        rows = self.table.to_dict("records")
+        first = self._headline(rows)
+        metrics = map(self._on_metric, rows)
+        return (f"{first[:1].upper()}{first[1:]}", *metrics, *self._on_missing(), *self._to_settle(rows))
+
+    def _headline(self, rows: list[dict[Any, Any]]) -> str:
+        found = {kind: [row["metric"] for row in rows if row["decision"] == kind] for kind in EXIT_CODES}
+        where = self._where
+        if self.decision == NOT_WORSE:
+            return f"{self.new} is not worse than {self.old} by the margin or more {where}: {joined(found[NOT_WORSE])}."
+        if self.decision == WORSE:
+            return f"{self.new} is worse than {self.old} by more than the margin {where}: {joined(found[WORSE])}."
+        why = joined(found[CANNOT_SAY]) if found[CANNOT_SAY] else "scores are missing"
+        return f"Cannot say whether {self.new} is worse than {self.old} {where}: {why}."
+
+    def _on_metric(self, row: Mapping[Any, Any]) -> str:
+        if row["reason"]:
+            return f"{row['metric']}: {row['decision']}; {row['reason']}."
+        gain, low, high, margin = (format_number(row[key]) for key in ("difference", "ci_low", "ci_high", "margin"))
+        text = f"{row['metric']}: difference {gain} (bounds {low} and {high}), margin {margin}:"
+        loss = p_text(row["p_any_loss"]) if below(row["p_any_loss"], self.alpha) else ""
+        if row["decision"] == NOT_WORSE:
+            less = f", though significantly worse by less than that ({loss})" if loss else ""
+            return f"{text} not worse by the margin or more ({p_text(row['p_not_worse'])}){less}."
+        if row["decision"] == WORSE:
+            return f"{text} worse by more than the margin ({p_text(row['p_worse'])})."
+        if loss:
+            return f"{text} significantly worse ({loss}), and whether by more than the margin is open."
+        return f"{text} a loss of more than the margin is neither shown nor excluded."
+
+    def _on_missing(self) -> tuple[str, ...]:
+        if not self.missing:
+            return ()
+        allowed = in_words_of(python="allow='missing'", command_line="--allow missing")
+        step = f" Run them, or decide without them: {allowed}." if self.decision == CANNOT_SAY else ""
+        return (f"No scores of {self.new} where {self.old} has some: {joined(self.missing)}.{step}",)
+
+    def _to_settle(self, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
+        """How many further tasks or runs, if the versions are equal."""
+        unsettled = [row for row in rows if row["decision"] == CANNOT_SAY and not row["reason"]]
+        if self.decision != CANNOT_SAY or not unsettled:
+            return ()
+        unit = "runs" if self.population == THESE else "tasks"
+        hopeless = [row["metric"] for row in unsettled if np.isnan(row["n_needed"])]
+        if hopeless:
+            return (f"Further {unit} alone would not settle it with this margin: {joined(hopeless)}.",)
+        more = max(int(row["n_needed"] - row["n"]) for row in unsettled)
+        power = f"power {percent(self.power)}"
+        if more <= 0:
+            return (f"So many {unit} let equal versions pass with {power}: there may be a loss, and more would tell.",)
+        further = counted(more, f"further {unit[:-1]}")
+        each = " of each version on each task" if self.population == THESE else ""
+        return (f"To settle it: {further}{each}, if the versions are equal and scores vary as here ({power}).",)

@@ -1,0 +1,107 @@
+"""``lmemtest gate``: its exit codes are answers, and whatever goes wrong is none of them."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lmemtest.cli import app
+
+ROLES = ["--score", "accuracy", "--benchmark", "task", "--margin", "0.02"]
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with versions that are as good as old.csv, worse, and unclear; it is the current one."""
+    rng = np.random.default_rng(5)
+    level = rng.uniform(0.5, 0.9, 9)
+    for name, loss, noise in (("old", 0.0, 0.0), ("good", 0.0, 0.01), ("bad", 0.06, 0.01), ("unclear", 0.02, 0.02)):
+        rows = {"task": [f"t{i}" for i in range(9)], "accuracy": level - loss + rng.normal(0.0, 0.005 + noise, 9)}
+        pd.DataFrame(rows).to_csv(tmp_path / f"{name}.csv", index=False)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Run:
+    def call(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["lmemtest", "gate", *arguments])
+        with pytest.raises(SystemExit) as stop:
+            app(["gate", *arguments], prog_name="lmemtest")
+        captured = capsys.readouterr()
+        return int(stop.value.code or 0), captured.out, captured.err
+
+    return call
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("new", "code", "title"), [("good", 0, "not worse"), ("bad", 1, "worse"), ("unclear", 2, "cannot say")]
+)
+def test_the_exit_code_is_the_answer(run: Run, new: str, code: int, title: str) -> None:
+    got, out, err = run(f"{new}.csv", "old.csv", *ROLES)
+    assert (got, err) == (code, "")
+    assert out.startswith(f"Gate: {title}, for tasks like these 9\n")
+
+
+def test_it_writes_a_summary_for_people_and_all_digits_for_programs(run: Run, folder: Path) -> None:
+    code, out, _ = run("good.csv", "old.csv", *ROLES, "-o", "gate.md", "-o", "gate.json")
+    assert code == 0
+    assert out.splitlines()[-2:] == [str(folder / "gate.md"), str(folder / "gate.json")]
+    page = (folder / "gate.md").read_text(encoding="utf-8")
+    assert page.startswith("# Gate: not worse, for tasks like these 9\n")
+    assert "| accuracy |" in page
+    found = json.loads((folder / "gate.json").read_text(encoding="utf-8"))
+    assert {name: found["decision"][0][name] for name in ("decision", "exit_code")} == {
+        "decision": "not worse",
+        "exit_code": 0,
+    }
+    assert (found["metrics"][0]["metric"], len(found["tasks"])) == ("accuracy", 9)
+    printed = run("good.csv", "old.csv", *ROLES, "--json", "-o", "gate.md")[1]
+    assert json.loads(printed) == found
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["good.csv", "gone.csv", *ROLES], "error: There is no file 'gone.csv'"),
+        (["good.csv", "old.csv", *ROLES[:-1], "x"], "error: --margin must be a positive number"),
+        (["good.csv", "old.csv", *ROLES, "--margin", "f1=1%"], "error: --margin names 'f1', which is no metric"),
+        (["good.csv", "old.csv", *ROLES, "--margin", "0.1"], "all metrics have two values."),
+        (["good.csv", "old.csv", *ROLES, "--alfa", "0.1"], "No such option: --alfa"),
+        (["good.csv", "old.csv", *ROLES, "--tasks", "all"], "'all' is not one of"),
+        (["good.csv", "old.csv", *ROLES, "--allow", "copies"], "error: --allow must be 'missing' or 'identical'"),
+        (["good.csv"], "Missing argument 'OLD'"),
+        (["good.csv", "old.csv", *ROLES, "-o", "gate.pdf"], "error: -o must end in one of"),
+    ],
+)
+def test_a_wrong_command_is_no_answer(run: Run, arguments: list[str], message: str) -> None:
+    code, out, err = run(*arguments)
+    assert (code, out) == (3, "")
+    assert message in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_failure_of_the_program_is_no_answer(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("a defect")
+
+    monkeypatch.setattr("lmemtest.studies.gate.gate.gate", broken)
+    code, out, err = run("good.csv", "old.csv", *ROLES)
+    assert (code, out) == (3, "")
+    assert "ZeroDivisionError: a defect" in err
+
+
+@pytest.mark.usefixtures("folder")
+def test_advice_is_in_options(run: Run) -> None:
+    assert "--allow identical." in run("old.csv", "old.csv", *ROLES)[1]
+    pd.read_csv("good.csv").iloc[1:].to_csv("part.csv", index=False)
+    assert "--allow missing." in run("part.csv", "old.csv", *ROLES)[1]
