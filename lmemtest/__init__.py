@@ -41,6 +41,8 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "studies.variation.ranking_reliability": ["ranking_reliability"],
         "studies.checks.check": ["check"],
         "studies.scores.normalization_stability": ["normalization_stability"],
+        "studies.failures.rates": ["failure_rates"],
+        "studies.failures.sensitivity": ["failure_sensitivity"],
         "studies.scores.scale_agreement": ["scale_agreement"],
         "studies.checks.seed_effect": ["seed_effect"],
         "studies.modelling.forward": ["select_terms"],

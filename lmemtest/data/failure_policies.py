@@ -91,11 +91,8 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
             if reference is None
             else f"reference={reference!r} is for policy='baseline', got policy={policy!r}. Leave it out."
         )
-    if reference is not None and reference not in runs.algorithms:
-        raise ArgumentError(
-            f"reference={reference!r} is not an algorithm of the table. Algorithms: "
-            f"{listed(map(repr, runs.algorithms))}.{suggest(str(reference), map(str, runs.algorithms))}"
-        )
+    if reference is not None:
+        check_reference(runs, reference)
 
 
 def _without(runs: Runs) -> Any:
@@ -108,6 +105,15 @@ def _without(runs: Runs) -> Any:
             "algorithms that are to be compared, or choose a policy that scores failed runs, such as 'worst'."
         )
     return runs.frame.filter(~failed_rows(runs))
+
+
+def check_reference(runs: Runs, reference: Any) -> None:
+    """Refuse what is no algorithm of the table."""
+    if np.ndim(reference) or reference not in runs.algorithms:
+        raise ArgumentError(
+            f"reference={reference!r} is not an algorithm of the table. Algorithms: "
+            f"{listed(map(repr, runs.algorithms))}.{suggest(str(reference), map(str, runs.algorithms))}"
+        )
 
 
 def _replacement(runs: Runs, policy: Any, reference: Any) -> tuple[nw.Expr, str]:

@@ -160,3 +160,12 @@ def refuse_failures(runs: Runs) -> None:
 def rows_or_runs(runs: Runs) -> str:
     """What failed: a run has several rows where it was scored at several budgets."""
     return "runs" if runs.budget is None or runs.study.count(runs.budget) == 1 else "scores"
+
+
+def refuse_without_failures(runs: Runs) -> None:
+    """Refuse runs that do not say which of them failed."""
+    if runs.failed is None and runs.failures is None:
+        raise ArgumentError(
+            "runs do not say which of them failed: Runs(..., failed='missing') for scores that are missing, "
+            "'nonfinite' for infinite ones too, or a column of true and false."
+        )

@@ -36,6 +36,7 @@ from lmemtest.studies.benchmark.observed_advantages import observed_advantages, 
 from lmemtest.studies.checks.check import check_rules
 from lmemtest.studies.checks.findings import CheckOutcome
 from lmemtest.studies.checks.rules import refuse_unnamed
+from lmemtest.studies.failures.sensitivity import sensitivity_if_any
 from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
@@ -59,6 +60,7 @@ if TYPE_CHECKING:
     from lmemtest.studies.benchmark.metafeature_interactions import Interaction
     from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.studies.checks.findings import RunsCheck
+    from lmemtest.studies.failures.sensitivity import FailureSensitivity
     from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
     from lmemtest.studies.modelling.populations import Populations
     from lmemtest.studies.modelling.recommend import Recommendation
@@ -112,6 +114,8 @@ class Analysis:
         Of normalised runs: which pairs the raw score decides otherwise. None for scores as measured.
     populations : Populations or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
+    sensitivity : FailureSensitivity or None
+        Of runs some of which failed: the decisions under several policies. None where none failed.
     """
 
     runs: Runs
@@ -130,6 +134,7 @@ class Analysis:
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
     populations: Populations | None = None
+    sensitivity: FailureSensitivity | None = None
 
     # ------------------------------------------------------------------ what follows from the fields
 
@@ -454,6 +459,8 @@ def analyze(
         populations = None
         if own is None and dispersion is None:
             populations = populations_compared(runs, recommendation, differences, alpha=alpha, adjust=adjust, ddf=ddf)
+    with clock("comparing policies for failed runs"):
+        sensitivity = sensitivity_if_any(runs, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
         seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
@@ -502,6 +509,7 @@ def analyze(
         interactions=dependence,
         agreement=agreement,
         populations=populations,
+        sensitivity=sensitivity,
     )
 
 

@@ -191,13 +191,16 @@ def methods_section(analysis: Analysis) -> Section:
     null, _ = wording.tested(analysis)
     hypothesis = f" The null hypothesis of a pair is that {null}." if null else ""
     about = f" Claims are about {analysis.claim}." if analysis.claim else ""
+    done = runs.failures
+    failed = f" {done.note}" if done is not None and done.n_failed else ""
+    failed += f" {analysis.sensitivity.overview()}" if analysis.sensitivity is not None else ""
     text = paragraph(
         f"We compared {len(runs.algorithms)} algorithms by {em.score} ({wording.better(analysis)} is better) on "
         f"{_size(analysis)}. We fitted the linear mixed model ",
         Code(analysis.formula),
         f" by restricted maximum likelihood (Bates et al. 2015) to n = {fit.nobs:,} scores{random}. Algorithms were "
         f"compared by their estimated marginal means (Searle et al. 1980){averaged}. {_procedure(analysis)}"
-        f"{hypothesis}{about} Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. Computations used "
+        f"{hypothesis}{about}{failed} Intervals are at the {100 * (1 - analysis.alpha):.4g} % level. Computations used "
         f"lmemtest {analysis.versions['lmemtest']} under Python {analysis.versions['Python']}.",
     )
     cited = ["bates", "searle", _DDF[ddf][1]]

@@ -27,6 +27,7 @@ from lmemtest.report.document import (
     TableBlock,
     paragraph,
 )
+from lmemtest.report.failures import failures_section
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
 from lmemtest.report.outperforming import outperforming_section
@@ -70,6 +71,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("drawing the pairs", _pairs),
         ("drawing the critical-difference diagram", _ranking),
         ("ranking by classical tests", rankings_section),
+        ("comparing policies for failed runs", failures_section),
         ("comparing single runs", outperforming_section),
         ("drawing the benchmarks", _benchmarks),
         ("drawing the tuning curves", curves_section),

@@ -70,7 +70,7 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     else:
         found += [_by_how_much(analysis), _over_what(analysis), _how_sure(analysis), _never_met(analysis)]
         found += [*_left_out(analysis), _uneven_budgets(analysis), _on_rows(analysis), *_reversal(analysis)]
-        found += [_other_population(analysis), _other_scale(analysis)]
+        found += [_other_population(analysis), _other_scale(analysis), _failed_runs(analysis)]
     return tuple(text for text in (*found, _of_the_table(analysis)) if text)
 
 
@@ -378,6 +378,14 @@ def _other_scale(analysis: Analysis) -> Text | None:
     if found is None or found.disagreements().empty:
         return None
     return (Strong("Mind the score"), f": this is about mean {found.score}. {found.overview()}")
+
+
+def _failed_runs(analysis: Analysis) -> Text | None:
+    """Say so where decisions depend on what a failed run counts."""
+    found = analysis.sensitivity
+    if found is None or found.table["alike"].all():
+        return None
+    return (Strong("Mind the failed runs"), f": {found.overview()}")
 
 
 def tested(analysis: Analysis) -> tuple[str, str]:

@@ -89,6 +89,13 @@ def few() -> lt.Runs:
 
 
 @functools.cache
+def failing() -> lt.Runs:
+    """The same, some of which failed."""
+    frame = few().to_frame().assign(failed=lambda t: (t["seed"] == 1) & (t["tool"] == "A"))
+    return lt.Runs(frame, **{**few().roles(), "failed": "failed"})
+
+
+@functools.cache
 def fit() -> Any:
     return lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", few())
 
@@ -240,6 +247,8 @@ def calls() -> dict[str, Call]:
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
+        "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
+        "failure_sensitivity": (lt.failure_sensitivity, {"runs": failing()}),
         "scale_agreement": (lt.scale_agreement, {"runs": few()}),
         "normalization_stability": (lt.normalization_stability, {"runs": few()}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),

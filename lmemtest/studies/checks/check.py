@@ -18,6 +18,7 @@ from lmemtest.errors import ArgumentError, LmemtestError
 from lmemtest.studies.checks import coverage, rules
 from lmemtest.studies.checks.benchmark_information import benchmark_information
 from lmemtest.studies.checks.copies import copied_runs
+from lmemtest.studies.checks.failed import failed_findings, failures_by_algorithm
 from lmemtest.studies.checks.families import family_findings
 from lmemtest.studies.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
 from lmemtest.studies.checks.seed_effect import seed_effect
@@ -96,7 +97,13 @@ def _skipped(reason: str, result: Any = None) -> Answer:
 
 
 def _scores(subject: _Subject) -> Answer:
-    return Answer(rules.non_finite(subject.points), "Every score is a finite number.")
+    runs, points = subject.runs, subject.points
+    found = rules.non_finite(points) if runs.failed is None else []
+    if runs.failed is not None or runs.failures is not None:
+        found = [*failed_findings(points), *found]
+    if found:
+        found += failures_by_algorithm(runs, subject.alpha)
+    return Answer(found, "Every score is a finite number.")
 
 
 def _kind(subject: _Subject) -> Answer:

@@ -1,0 +1,270 @@
+"""How often each algorithm fails: on these benchmarks, and on benchmarks like these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv
+
+from lmemtest._result import Result, result
+from lmemtest._rounding import below, in_tie_order
+from lmemtest._table import Format
+from lmemtest._threads import one_blas_thread
+from lmemtest._validate import check_fraction, resolve_rng
+from lmemtest.data.runs import require_runs
+from lmemtest.inference.intervals.bounded_mean import bounded_mean_interval
+from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.studies.failures.counts import (
+    FailureCounts,
+    alike_p_value,
+    failure_counts,
+    flipped_p_value,
+    stratified_p_value,
+)
+from lmemtest.words import format_p, joined, p_text, percent
+
+if TYPE_CHECKING:
+    from lmemtest.data.runs import Runs
+
+__all__ = ["FailureRates", "failure_rates"]
+
+POPULATIONS = {
+    "run": "further runs on these benchmarks",
+    "benchmark": "further benchmarks",
+    "family": "further families",
+}
+
+
+@result
+class FailureRates(Result):
+    """How often each algorithm fails.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per algorithm and population, the least often failing algorithm first: ``algorithm``, ``population``
+        ("run": further runs on these benchmarks; "benchmark": further benchmarks; "family": further families),
+        ``n_failed``, ``n_runs``, ``n_units`` (of what is the sample), ``rate`` (mean over benchmarks, or families, of
+        the share that failed), ``ci_low``, ``ci_high``.
+    pairs : pandas.DataFrame
+        One row per pair of algorithms and population: ``left``, ``right``, ``population``, ``estimate`` (left - right,
+        on common benchmarks), ``p_raw``, ``p_value`` (adjusted by Holm within the population).
+    where : pandas.DataFrame
+        One row per benchmark and algorithm with failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``.
+    p_value : float
+        That failing has nothing to do with the algorithm on these benchmarks.
+    level, alpha : float
+        Of the intervals, and of decisions.
+    notes : tuple of str
+        What else a reader must know.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"table": "table", "pairs": "pairs", "where": "where"}
+    formats: ClassVar[Mapping[str, Format]] = dict.fromkeys(("rate", "ci_low", "ci_high"), percent) | {
+        "p_raw": format_p,
+        "p_value": format_p,
+    }
+    figure: ClassVar[str | None] = "failure_rates_plot"
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    where: pd.DataFrame
+    p_value: float
+    level: float
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return "How often each algorithm fails"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return (
+            f"Intervals ({100 * self.level:.4g} %) take nothing for granted about how failures are spread; on these "
+            "benchmarks they are Clopper and Pearson's, with one failure rate on each.",
+            "Tests on these benchmarks: exact, given how many runs failed on each. On further benchmarks: the signs of "
+            "whole benchmarks are flipped, and with fewer than six on which two algorithms differ no p-value is below "
+            "0.06.",
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How often which algorithm fails, whether that depends on the algorithm, and which pairs differ."""
+        own = self.table[self.table["population"] == "run"]
+        failed, n_runs = int(own["n_failed"].sum()), int(own["n_runs"].sum())
+        if not failed:
+            first = f"None of {n_runs:,} runs failed."
+        else:
+            named = [f"{row['algorithm']} {row['n_failed']:,} of {row['n_runs']:,}" for row in _records(own)]
+            first = f"{failed:,} of {n_runs:,} runs failed: {joined(named, most=8)}."
+        found = [first]
+        if failed:
+            p = p_text(self.p_value)
+            found.append(
+                f"How often runs fail depends on the algorithm ({p}), so failed runs are not missing by chance."
+                if below(self.p_value, self.alpha)
+                else f"It is not shown that failing depends on the algorithm ({p})."
+            )
+        found += [self._limits(name) for name in own["algorithm"]]
+        return (*found, *self._differences())
+
+    def _limits(self, algorithm: Any) -> str:
+        rows = {row["population"]: row for row in _records(self.table[self.table["algorithm"] == algorithm])}
+        level = f"{100 * self.level:.4g} %"
+        run, wide = rows["run"], [rows[name] for name in ("benchmark", "family") if name in rows]
+        if run["n_failed"] == 0:
+            limits = [f"at most {percent(row['ci_high'])} on {POPULATIONS[row['population']]}" for row in wide]
+            limits = [f"at most {percent(run['ci_high'])} on these benchmarks", *limits]
+            said = f"its failure rate is {' and '.join(limits)} ({level} limits)"
+            return f"{algorithm} never failed in {run['n_runs']:,} runs: {said}."
+        limits = [f"{percent(row['ci_low'])} to {percent(row['ci_high'])} on {POPULATIONS[row['population']]}"
+                  for row in wide]  # fmt: skip
+        limits = [f"{percent(run['ci_low'])} to {percent(run['ci_high'])} on these benchmarks", *limits]
+        return f"{algorithm} fails in {percent(run['rate'])} of its runs ({level} limits: {', '.join(limits)})."
+
+    def _differences(self) -> list[str]:
+        found = []
+        for row in _records(self.pairs):
+            if below(row["p_value"], self.alpha):
+                more, less = (row["left"], row["right"]) if row["estimate"] > 0 else (row["right"], row["left"])
+                gap, where = percent(abs(row["estimate"])), POPULATIONS[row["population"]]
+                where = "on these benchmarks" if row["population"] == "run" else f"on {where}"
+                found.append(f"{more} fails more often than {less}, by {gap} {where} ({p_text(row['p_value'])}).")
+        return found
+
+
+@one_blas_thread()
+def failure_rates(
+    runs: Runs, *, level: float = 0.95, alpha: float = 0.05, rng: int | np.random.Generator | None = None
+) -> FailureRates:
+    """Estimate how often each algorithm fails, with intervals, and compare the algorithms.
+
+    Parameters
+    ----------
+    runs : Runs
+        With the role ``failed``, or as `Runs.score_failures` returns them.
+    level : float in (0, 1)
+        Confidence level of the intervals, one by one.
+    alpha : float in (0, 1)
+        Level of the decisions, for all pairs together.
+    rng : int, numpy.random.Generator or None
+        For patterns of signs, where two algorithms differ on more than 14 benchmarks.
+
+    Returns
+    -------
+    FailureRates
+
+    Raises
+    ------
+    ArgumentError
+        If the runs do not say which of them failed.
+
+    Notes
+    -----
+    A run that was scored at several budgets failed if it failed at any. Two claims have two intervals. For further runs
+    on these benchmarks runs are independent; the interval is Clopper and Pearson's, also where benchmarks differ in
+    how often runs fail, which makes it wider than needed. For further benchmarks the rates of the benchmarks are the
+    sample, and nothing is known of them but that they are between 0 and 1 (Gaffke's interval): seeds that fail together
+    do no harm. After no failure on B benchmarks the upper limit is 1 - (a/2)^(1/B), as the rule of three has it.
+
+    References
+    ----------
+    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404; Gaffke (2005), Mathematical Methods of Statistics 14,
+    451-467; Hanley & Lippman-Hand (1983), doi:10.1001/jama.1983.03330370053031
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"tool": ["A", "B"] * 20, "task": [f"t{i // 8}" for i in range(40)]}
+    >>> table["loss"] = [0.1 * i if i % 8 else None for i in range(40)]
+    >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
+    >>> runs = lt.Runs(table, failed="missing", **roles)
+    >>> print(*lt.failure_rates(runs).sentences()[:2], sep="\\n")
+    5 of 40 runs failed: B 0 of 20, A 5 of 20.
+    It is not shown that failing depends on the algorithm (p = 0.062).
+    """
+    require_runs(runs)
+    level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")
+    generator = resolve_rng(rng)
+    counts = failure_counts(runs)
+    populations = ["run"]
+    populations += ["benchmark"] * (len(counts.benchmarks) > 1) + ["family"] * (counts.family is not None)
+    notes = (
+        *runs.notes,
+        *(["There is one benchmark, so nothing is said about further ones."] if len(populations) == 1 else []),
+    )
+    rates = counts.rates().copy()
+    mean = np.nanmean(np.where(counts.runs > 0, rates, np.nan), axis=0)
+    order = in_tie_order(range(len(counts.algorithms)), lambda i: float(mean[i]))
+    rows = [_row(counts, i, population, level) for i in order for population in populations]
+    where = [
+        (counts.benchmarks[b], counts.algorithms[i], int(counts.failed[b, i]), int(counts.runs[b, i]))
+        for b in range(len(counts.benchmarks))
+        for i in order
+        if counts.failed[b, i]
+    ]
+    return FailureRates(
+        table=pd.DataFrame(rows),
+        pairs=pd.concat([_pairs(counts, order, name, generator) for name in populations], ignore_index=True),
+        where=pd.DataFrame(where, columns=["benchmark", "algorithm", "n_failed", "n_runs"]),
+        p_value=alike_p_value(counts),
+        level=level,
+        alpha=alpha,
+        notes=notes,
+    )
+
+
+def _row(counts: FailureCounts, i: int, population: str, level: float) -> dict[str, Any]:
+    ran = counts.runs[:, i] > 0
+    failed, runs = counts.failed[ran, i], counts.runs[ran, i]
+    if population == "run":
+        rate = float(np.mean(failed / runs))
+        size = len(runs) ** 2 / float((1.0 / runs).sum())  # runs on benchmarks of equal numbers that tell as much
+        low, high = _clopper_pearson(rate * size, size, 0.5 * (1.0 - level))
+        units = int(runs.sum())
+    else:
+        own = counts.rates(family=population == "family")[:, i]
+        own = own[np.isfinite(own)]
+        rate, units = float(own.mean()), len(own)
+        low, high = bounded_mean_interval(own, level) if units > 1 else (np.nan, np.nan)
+    return {
+        "algorithm": counts.algorithms[i],
+        "population": population,
+        "n_failed": int(failed.sum()),
+        "n_runs": int(runs.sum()),
+        "n_units": units,
+        "rate": rate,
+        "ci_low": low,
+        "ci_high": high,
+    }
+
+
+def _clopper_pearson(x: float, n: float, tail: float) -> tuple[float, float]:
+    x = min(max(x, 0.0), n)
+    low = 0.0 if x < 1e-9 else float(betaincinv(x, n - x + 1.0, tail))
+    return low, 1.0 if x > n - 1e-9 else float(betaincinv(x + 1.0, n - x, 1.0 - tail))
+
+
+def _pairs(counts: FailureCounts, order: list[int], population: str, rng: np.random.Generator) -> pd.DataFrame:
+    rates = counts.rates(family=population == "family")
+    rows = []
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            gap = rates[:, i] - rates[:, j]
+            if population == "run":
+                two = [i, j]
+                p = stratified_p_value(counts.failed[:, two], counts.runs[:, two], np.array([True, False]))
+            else:
+                p = flipped_p_value(gap, rng)
+            both = bool(np.isfinite(gap).any())
+            gap_mean = float(np.nanmean(gap)) if both else np.nan
+            rows.append((counts.algorithms[i], counts.algorithms[j], population, gap_mean, p if both else np.nan))
+    table = pd.DataFrame(rows, columns=["left", "right", "population", "estimate", "p_raw"])
+    return table.assign(p_value=adjust_raw(table["p_raw"].to_numpy(dtype=float), "holm", len(table)))
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]
