@@ -45,6 +45,7 @@ _EXPLAINED = 1e-8
 class MeanSquares:
     """The criterion at one theta."""
 
+    anova: Anova
     value: float
     r2: float
     m: int
@@ -71,7 +72,7 @@ class Anova:
             raise np.linalg.LinAlgError("the residual sum of squares is not positive")
         value = float(self.df @ np.log(growth)) + self.m * float(np.log(2.0 * np.pi * r2 / self.m))
         value += self.m + self.constant
-        return MeanSquares(value=value, r2=r2, m=self.m, total=float(self.squares.sum()), growth=growth)
+        return MeanSquares(anova=self, value=value, r2=r2, m=self.m, total=float(self.squares.sum()), growth=growth)
 
     def derivatives(self, theta: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
         """Gradient in every term's ``Sigma``, in theta, and the Hessian in theta."""
@@ -91,10 +92,14 @@ class Anova:
         coefficients = np.column_stack([np.ones(len(kept)), self.sizes])[kept]
         return coefficients, self.squares[kept] / self.df[kept], self.df[kept]
 
+    def information(self, theta: Array) -> Array:
+        """``X'V^-1X``, ``(p, p)``."""
+        return np.asarray(np.tensordot(1.0 / (1.0 + self.sizes @ theta**2), self.fixed, 1))
+
     def covariance_slopes(self, theta: Array) -> Array:
         """Derivatives of ``(X'V^-1X)^-1`` in theta, ``(terms, p, p)``."""
         growth = 1.0 + self.sizes @ theta**2
-        covariance = np.linalg.inv(np.tensordot(1.0 / growth, self.fixed, 1))
+        covariance = np.linalg.inv(self.information(theta))
         moved = np.tensordot(2.0 * theta * self.sizes / growth[:, None] ** 2, self.fixed, (0, 0))
         return np.asarray(covariance @ moved @ covariance)
 

@@ -13,6 +13,7 @@ or, where the residual variance ``s2`` is held, ``m log(2 pi s2) + r2 / s2`` in 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.linalg as sla
@@ -33,9 +34,15 @@ class Criterion:
     r2: float
     m: int  # rows, of REML less the fixed effects
     RX: Array  # (p, p) lower Cholesky factor of F_XX
-    sweep: Sweep
+    factors: tuple[Array, ...]  # L per block of the system
     reml: bool
     held: float | None = None  # residual variance, where it is not estimated
+    swept: Sweep | None = None  # the elimination, where the criterion is from one
+
+    @cached_property
+    def sweep(self) -> Sweep:
+        """The elimination at this theta."""
+        return sweep(self.system, self.factors) if self.swept is None else self.swept
 
     @property
     def sigma2(self) -> float:
@@ -96,5 +103,14 @@ def evaluate(
     if reml:
         value += 2.0 * float(np.log(RX.diagonal()).sum())
     return Criterion(
-        system=system, value=float(value), b=b, r2=r2, m=m, RX=RX, sweep=done, reml=reml, held=residual_variance
+        system=system,
+        value=float(value),
+        b=b,
+        r2=r2,
+        m=m,
+        RX=RX,
+        factors=factors,
+        reml=reml,
+        held=residual_variance,
+        swept=done,
     )

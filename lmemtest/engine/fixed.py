@@ -52,20 +52,28 @@ def fixed_part(X: Array, rows: Index | None, y: Array, omega: Array) -> FixedPar
 
 def _decomposed(X: Array) -> tuple[Index, Array, Array]:
     """Columns that do not depend on earlier ones, and their QR decomposition."""
+    norms = np.linalg.norm(X, axis=0)
+    if len(X) >= X.shape[1] and norms.all():
+        Q, R = np.linalg.qr(X / norms)
+        if _all_independent(R):
+            return np.arange(X.shape[1], dtype=np.intp), Q, R * norms
     kept = independent_columns(X, np.ones(len(X)))
     Q, R = np.linalg.qr(X[:, kept])
     return kept, Q, R
+
+
+def _all_independent(R: Array) -> bool:
+    """Whether no column of length one depends on those before it, from its triangle: what each has beside them."""
+    return bool(np.abs(R.diagonal()).min(initial=1.0) > _RANK_TOLERANCE)
 
 
 def independent_columns(X: Array, omega: Array) -> Index:
     """Columns that do not depend on earlier ones; the latest dependent column is the one to go, as in lme4."""
     weighted = X * np.sqrt(omega)[:, None]
     norms = np.linalg.norm(weighted, axis=0)
-    if len(X) >= X.shape[1] and norms.all():
-        # what is left of a column after the columns before it, if all of them are kept
-        left = np.abs(np.asarray(np.linalg.qr(weighted / norms, mode="r")).diagonal())
-        if left.min(initial=1.0) > _RANK_TOLERANCE:
-            return np.arange(X.shape[1], dtype=np.intp)
+    tall = len(X) >= X.shape[1] and norms.all()
+    if tall and _all_independent(np.asarray(np.linalg.qr(weighted / norms, mode="r"))):
+        return np.arange(X.shape[1], dtype=np.intp)
     kept: list[int] = []
     basis = np.empty((len(X), min(X.shape)))
     for j in range(X.shape[1]):

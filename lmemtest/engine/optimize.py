@@ -100,8 +100,7 @@ class _Counter:
     def point(self, theta: Array, at: Criterion | MeanSquares) -> _Point:
         """Gradient and curvature where the criterion is already known."""
         if isinstance(at, MeanSquares):
-            assert self.anova is not None
-            return _Point(theta, at, *self.anova.derivatives(theta, at))
+            return _Point(theta, at, *at.anova.derivatives(theta, at))
         gradients, g = self.problem.derivatives(theta, at)
         if self.problem.absorbed:  # without the finest factor second derivatives cost little
             H = hessian(self.problem, theta, at)
@@ -343,9 +342,13 @@ def _certified(
     else:
         message = f"stopped before the gradient vanished (another step promises {written(decrement / 2, '.2g')})"
     theta = counter.problem.moved(best.theta, factors)
+    if isinstance(best.at, MeanSquares):
+        criterion = problem.by_mean_squares(theta, best.at.anova)
+    else:
+        criterion = best.at if counter.problem is problem else problem.evaluate(theta)
     return Optimum(
         theta=theta,
-        criterion=best.at if counter.problem is problem and isinstance(best.at, Criterion) else problem.evaluate(theta),
+        criterion=criterion,
         converged=converged,
         evaluations=counter.evaluations,
         restarts=restarts,

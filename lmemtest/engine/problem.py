@@ -127,6 +127,23 @@ class Problem:
         factors = th.block_factors(self.unpack(x), system.blocks)
         return evaluate(system, factors, reml=self.reml, residual_variance=self.residual_variance)
 
+    def by_mean_squares(self, x: Array, anova: Anova) -> Criterion:
+        """`evaluate` of a balanced design, without an elimination until one is asked for.
+
+        What is explained of the scores has been taken out of them, and stays out: the fixed effects are zero.
+        """
+        at, system = anova.evaluate(x), self.system
+        return Criterion(
+            system=system,
+            value=at.value,
+            b=np.zeros(system.p),
+            r2=at.r2,
+            m=at.m,
+            RX=np.asarray(np.linalg.cholesky(anova.information(x)), dtype=float),
+            factors=th.block_factors(self.unpack(x), system.blocks),
+            reml=self.reml,
+        )
+
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's whitened ``Sigma``, and in ``x``: ``2 G L`` for every term, then the strata's."""
         if self.leaf is not None and self.absorbed:

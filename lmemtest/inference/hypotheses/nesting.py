@@ -128,7 +128,9 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
     if null.dispersion is not None and null.dispersion != alternative.dispersion:
         return f"the alternative has no residual variances by {null.dispersion!r}", None
     X0, X = _fixed_rows(null, alternative, frame)
-    if not _spans(X, X0):
+    same = X.shape == X0.shape and bool(np.allclose(X, X0, rtol=1e-12, atol=0.0))
+    U = np.empty((len(X), 0)) if same else _orthonormal(X)
+    if not (same or _within(U, X0)):
         return "the fixed part of the alternative does not contain that of the null", None
     home, maps = [], []
     for i, term in enumerate(null.design.random):
@@ -139,8 +141,8 @@ def _contained(null: Any, alternative: Any) -> tuple[str, Nesting | None]:
         maps.append(found[1])
     added = [_added(j, term, null, home, maps) for j, term in enumerate(alternative.design.random)]
     return "", Nesting(
-        fixed_df=_orthonormal(X).shape[1] - _orthonormal(X0).shape[1],
-        same_fixed_columns=X.shape == X0.shape and bool(np.allclose(X, X0, rtol=1e-12, atol=0.0)),
+        fixed_df=0 if same else U.shape[1] - _orthonormal(X0).shape[1],
+        same_fixed_columns=same,
         home=tuple(home),
         maps=tuple(maps),
         grown=tuple((k, r) for k, r in added if k != r),
@@ -210,6 +212,10 @@ def _orthonormal(X: FloatArray) -> FloatArray:
 
 def _spans(X: FloatArray, inner: FloatArray) -> bool:
     """Is every column of `inner` a linear combination of the columns of X?"""
-    U = _orthonormal(X)
+    return _within(_orthonormal(X), inner)
+
+
+def _within(U: FloatArray, inner: FloatArray) -> bool:
+    """The same of the columns of an orthonormal basis."""
     residual = inner - U @ (U.T @ inner)
     return bool(np.all(np.linalg.norm(residual, axis=0) <= _SPAN_TOLERANCE * np.linalg.norm(inner, axis=0)))
