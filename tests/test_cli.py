@@ -535,6 +535,39 @@ def test_normalize_adjust_and_ddf(run, folder: Path) -> None:  # type: ignore[no
         assert wrong.err.startswith(f"error: {option} must be '")
 
 
+def test_scores_relative_to_a_baseline(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    frame = pd.read_csv(folder / "runs.csv").assign(perfect=-1.5)
+    frame["loss"] += 10
+    frame.to_csv(folder / "runs.csv", index=False)
+    r = frame[frame["tool"] == "RS"].groupby("task")["loss"].mean()[frame["task"]].to_numpy()
+    x = frame["loss"]
+    for options, scores in (
+        (["baseline", "--reference", "RS"], 1 - x / r),
+        (["baseline", "--reference", "RS", "--target", "perfect"], (x - r) / (-1.5 - r)),
+        (["baseline", "--reference", "20", "--target", "-4"], (x - 20) / -24),
+        (["gap", "--best-known", "perfect"], (x + 1.5) / 1.5),
+    ):
+        outcome = run("report", "runs.csv", *ROLES, "--ignore", "perfect", "--json", "--normalize", *options)
+        means = {row["algorithm"]: row["emmean"] for row in json.loads(outcome.out)["ranking"]}
+        assert means == pytest.approx(scores.groupby(frame["tool"]).mean().to_dict(), abs=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("--normalize baseline", "--normalize baseline needs --reference: an algorithm, a column or a number,"),
+        ("--normalize rank --target 2", "--target is not an argument of --normalize rank. Leave it out."),
+        ("--best-known 2", "--best-known is used by --normalize only. Add --normalize gap."),
+        ("--normalize baseline --reference R", "--reference must be an algorithm, a column or a number, got 'R'."),
+    ],
+)
+@pytest.mark.usefixtures("folder")
+def test_baselines_that_are_not_understood(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("check", "runs.csv", *ROLES, *options.split())
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {error}")
+
+
 def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     outcome = run("report", "runs.csv", *ROLES, "--json")
     assert (outcome.code, outcome.err) == (0, "")

@@ -125,7 +125,7 @@ def report(
         from lmemtest.report.files import check_report_path
 
         target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
-        check_options(alpha, adjust, ddf, given.normalize)
+        check_options(alpha, adjust, ddf, given)
         runs = read_runs(given, settle=True, own_model=formula is not None)
         with progress() as step:
             from lmemtest.report.analysis import analyze
@@ -177,7 +177,7 @@ def check(context: typer.Context, given: RunOptions, json: Json = False) -> None
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
     """
     with session(context):
-        check_options(None, None, None, given.normalize)
+        check_options(None, None, None, given)
         runs = read_runs(given, settle=given.yes)
         with progress() as step:
             found = runs.check(progress=step)
@@ -230,7 +230,7 @@ def rank_runs(
         from lmemtest.report.files import check_report_path
 
         target = None if output is None else check_report_path(output)
-        check_options(alpha, None, None, given.normalize)
+        check_options(alpha, None, None, given)
         runs = read_runs(given, settle=True)
         with progress() as step:
             step("ranking")
@@ -283,7 +283,7 @@ def outperform(
         from lmemtest.report.files import check_report_path
 
         target = None if output is None else check_report_path(output)
-        check_options(alpha, None, None, given.normalize)
+        check_options(alpha, None, None, given)
         from lmemtest.studies.outperforming.verdict import check_gamma
 
         check_gamma(gamma)

@@ -180,8 +180,27 @@ class RunOptions(RoleOptions):
         ),
     ] = None
     normalize: Annotated[
-        str | None, typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, ...")
+        str | None,
+        typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, baseline, ..."),
     ] = None
+    reference: Annotated[
+        str | None,
+        typer.Option(
+            "--reference", metavar="NAME", help="Baseline of --normalize: an algorithm, a number or a column."
+        ),
+    ] = None
+    target: Annotated[
+        str | None, typer.Option("--target", metavar="NAME", help="What counts as 1, if the baseline counts as 0.")
+    ] = None
+    best_known: Annotated[
+        str | None,
+        typer.Option("--best-known", metavar="NAME", help="Best value, for --normalize gap or improvability."),
+    ] = None
+
+    @property
+    def anchors(self) -> dict[str, str | None]:
+        """What scores are to be relative to."""
+        return {"reference": self.reference, "target": self.target, "best_known": self.best_known}
 
     def roles(self) -> dict[str, Any]:
         """The arguments of `Runs`."""
@@ -228,6 +247,7 @@ OPTIONS = {
     "seed_shared": "--seed-own",
     "algorithms": "--only",
     "policy": "--score-failures",
+    "best_known": "--best-known",
     **{
         name: f"--{name}"
         for name in (
@@ -245,13 +265,13 @@ OPTIONS = {
                 "cost",
                 "unit",
             ),
-            *("method", "test", "control", "rope", "gamma", "failed"),
+            *("method", "test", "control", "rope", "gamma", "failed", "reference", "target"),
         )
     },
 }
 
 
-def check_options(alpha: float | None, adjust: str | None, ddf: str | None, normalize: str | None) -> None:
+def check_options(alpha: float | None, adjust: str | None, ddf: str | None, given: RunOptions) -> None:
     """What can be wrong without a table, before anything slow is imported."""
     from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
     from lmemtest._validate import check_choice, check_fraction
@@ -262,10 +282,19 @@ def check_options(alpha: float | None, adjust: str | None, ddf: str | None, norm
         check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     if ddf is not None:
         check_choice(ddf, "ddf", DDF_METHODS)
-    if normalize is not None:
-        from lmemtest.data.normalise import METHODS
+    if given.normalize is not None:
+        from lmemtest.data.baseline import check_anchors
+        from lmemtest.data.normalise import ALL_METHODS
 
-        check_choice(normalize, "--normalize", METHODS)
+        check_choice(given.normalize, "--normalize", ALL_METHODS)
+        check_anchors(given.normalize, given.anchors)
+        return
+    lonely = [name for name, value in given.anchors.items() if value is not None]
+    if lonely:
+        from lmemtest.errors import ArgumentError
+
+        method = "gap" if lonely[0] == "best_known" else "baseline"
+        raise ArgumentError(f"{OPTIONS[lonely[0]]} is used by --normalize only. Add --normalize {method}.")
 
 
 def budgets(k_max: int | None, cost: str | None, unit: str) -> list[float] | None:

@@ -128,7 +128,19 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
     runs = runs if options.score_failures is None else _scored(options.score_failures, runs)
-    return runs if options.normalize is None else runs.normalize(options.normalize)
+    if options.normalize is None:
+        return runs
+    return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in options.anchors.items()})
+
+
+def _anchor(text: str | None, runs: Runs) -> str | float | None:
+    """A number, unless it is the name of an algorithm or a column."""
+    if text is None or text in (*map(str, runs.algorithms), *runs.columns):
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def _scored(policy: str, runs: Runs) -> Runs:

@@ -98,8 +98,8 @@ class _Anchor:
         if not isinstance(given, str) or (given not in levels and given not in runs.columns):
             options = [*levels, *runs.columns]
             raise (UnknownColumnError if isinstance(given, str) else ArgumentError)(
-                f"{named(self.argument)} must be an algorithm, a column, a number or a mapping of benchmarks to "
-                f"numbers, got {given!r}. Algorithms: {listed(levels)}. Columns: {listed(runs.columns)}."
+                f"{named(self.argument)} must be {_kinds()}, got {given!r}. Algorithms: {listed(levels)}. "
+                f"Columns: {listed(runs.columns)}."
                 f"{suggest(str(given), options)}"
             )
         if given in levels and given in runs.columns:
@@ -197,14 +197,22 @@ def check_anchors(method: str, given: Mapping[str, Any]) -> None:
     allowed = {needed, "target"} if method == "baseline" else {needed}
     for argument, value in given.items():
         if value is not None and argument not in allowed:
-            raise ArgumentError(f"{named(argument)} is not an argument of method={method!r}. Leave it out.")
+            raise ArgumentError(f"{named(argument)} is not an argument of {_called(method)}. Leave it out.")
     if needed is not None and given[needed] is None:
         example = "'RandomForest'" if needed == "reference" else "{benchmark: value}"
         how = in_words_of(python=f"{needed}={example}", command_line=f"{named(needed)} NAME")
-        raise ArgumentError(
-            f"method={method!r} needs {named(needed)}: an algorithm, a column, a number or a mapping of benchmarks to "
-            f"numbers, for instance {how}."
-        )
+        raise ArgumentError(f"{_called(method)} needs {named(needed)}: {_kinds()}, for instance {how}.")
+
+
+def _called(method: str) -> str:
+    return in_words_of(python=f"method={method!r}", command_line=f"--normalize {method}")
+
+
+def _kinds() -> str:
+    return in_words_of(
+        python="an algorithm, a column, a number or a mapping of benchmarks to numbers",
+        command_line="an algorithm, a column or a number",
+    )
 
 
 def relative(
