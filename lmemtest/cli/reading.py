@@ -133,7 +133,7 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
     return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in options.anchors.items()})
 
 
-def _anchor(text: str | None, runs: Runs) -> str | float | None:
+def _anchor(text: str | None, runs: Runs) -> Any:
     """A number, unless it is the name of an algorithm or a column."""
     if text is None or text in (*map(str, runs.algorithms), *runs.columns):
         return text
