@@ -32,6 +32,8 @@ def study_size_section(analysis: Analysis) -> Section | None:
         components = components_of(analysis.fit)
     except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model
         return None
+    if components.pilot is not None and components.pilot.n_families:  # its benchmarks share families
+        return None
     given = components.pilot.n_seeds if components.pilot else 1.0
     runs = max(1, round(given))
     planned = power(

@@ -19,7 +19,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from lmemtest._validate import as_frame, check_columns, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
-from lmemtest.words import GROUPS, joined, listed, suggest
+from lmemtest.words import GROUPS, joined, listed, plural, suggest
 
 COMPONENT_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "sources", "pilot", "notes")
 # Names that are not those of sources: other components, and what the sources leave.
@@ -54,11 +54,19 @@ _MEANING = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pilot:
-    """The study from which variances were estimated; `n_seeds` is the harmonic mean where it differs."""
+    """The study from which variances were estimated; `n_seeds` is the harmonic mean where it differs.
+
+    `n_families` is the smallest number of families whose variances are among them.
+    """
 
     n_algorithms: int
     n_benchmarks: int
     n_seeds: float
+    n_families: int | None = None
+
+    def said(self) -> str:
+        """On how many benchmarks, of how many families."""
+        return f"{self.n_benchmarks} benchmarks{f' of {self.n_families} families' if self.n_families else ''}"
 
 
 @dataclass(repr=False, frozen=True, slots=True, kw_only=True)  # equal by value: it is an argument too
@@ -172,10 +180,11 @@ class VarianceComponents(Result):
         With the pilot's mean squares of ``benchmark:algorithm``, ``A`` on ``a`` df, and of the residual, ``E`` on
         ``e`` df, and ``m`` seeds, ``v = A / m + E (1 / n_seeds - 1 / m)``, whose chi-squared approximation has
         ``2 v^2 / var(v)`` degrees of freedom (Satterthwaite 1946, doi:10.2307/3002019); exact for ``n_seeds = m``.
+        A pilot with families counts as many benchmarks as families, so the interval is wide rather than narrow.
         """
         if self.pilot is None or min(self.pilot.n_algorithms, self.pilot.n_benchmarks) < 2:
             return math.nan, math.nan
-        k, b, m = self.pilot.n_algorithms, self.pilot.n_benchmarks, self.pilot.n_seeds
+        k, b, m = self.pilot.n_algorithms, self.pilot.n_families or self.pilot.n_benchmarks, self.pilot.n_seeds
         v, tail = self.of_mean(n_seeds), 0.5 * (1.0 - level)
         variance = 2.0 * self.of_mean(m) ** 2 / ((k - 1) * (b - 1))
         if m > 1:
@@ -210,7 +219,7 @@ class VarianceComponents(Result):
             return ()
         p = self.pilot
         runs = f"{written(p.n_seeds, '.4g')} runs each"
-        return (f"Estimated from {p.n_algorithms} algorithms on {p.n_benchmarks} benchmarks, {runs}.",)
+        return (f"Estimated from {p.n_algorithms} algorithms on {p.said()}, {runs}.",)
 
 
 @one_blas_thread()
@@ -233,7 +242,8 @@ def components_of(
         ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
         ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to the
         residual, with a note: the planned study has new seeds on each benchmark. Such a model does not tell which
-        source a residual comes from, so there are no `sources`.
+        source a residual comes from, so there are no `sources`. Variances of families are added to those of
+        benchmarks, with a note: each benchmark of the planned study is of another family.
 
     Raises
     ------
@@ -268,7 +278,12 @@ def components_of(
             "say how much an algorithm's advantage differs between benchmarks. Fit recommend(runs).formula to runs "
             "with several seeds, or plan with VarianceComponents(interaction_sd=..., residual_sd=...)."
         )
-    pilot = _pilot(fit, roles)
+    families, more = _of_families(fit, roles)
+    notes += more
+    for name, variance in families.items():
+        if name in sds:
+            sds[name] = math.sqrt(sds[name] ** 2 + variance)
+    pilot = replace(_pilot(fit, roles), n_families=_fewest_families(fit) if "interaction_sd" in families else None)
     if "seed_sd" not in sds and roles["seed"] is not None:
         notes.append(f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual.")
     return VarianceComponents(**sds, pilot=pilot, notes=tuple(notes))
@@ -372,6 +387,8 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
                 "With the same seeds on all benchmarks its share would not fall with their number."
             )
             continue
+        if intercept and _is_family(fit, groups, roles):
+            continue
         target = targets.get(groups) if intercept else None
         if target is None or target in sds:
             slopes = {column for effect in bar.effects for column in effect.columns}
@@ -383,6 +400,40 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
         sds[target] = math.sqrt(float(covariance[0, 0]))
     sds["residual_sd"] = math.sqrt(fit.scale + luck)
     return sds, notes
+
+
+def _is_family(fit: Any, groups: frozenset[str | None], roles: dict[str, str | None]) -> bool:
+    """Whether groups are those of families, or of families and algorithms."""
+    own = set(fit.data.family) if isinstance(fit.data, Runs) else set()
+    return bool(groups & own) and groups <= {*own, roles["algorithm"]}
+
+
+def _of_families(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
+    """Variances that families add to components of a benchmark of a family of its own, and who the plan is for."""
+    found: dict[str, float] = {}
+    for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
+        groups = frozenset(bar.groups)
+        if tuple(term.names) == ("Intercept",) and _is_family(fit, groups, roles):
+            name = "interaction_sd" if roles["algorithm"] in groups else "benchmark_sd"
+            found[name] = found.get(name, 0.0) + float(covariance[0, 0])
+    if not isinstance(fit.data, Runs) or not fit.data.study.families:
+        return found, []
+    benchmarks, families = plural(str(roles["benchmark"])), plural(fit.data.study.families[-1][-1])
+    if "interaction_sd" not in found:
+        return found, [
+            f"The model has no advantages that change between {families}, so the planned study is one of new "
+            f"{benchmarks} of these {families} and says nothing about new {families}."
+        ]
+    return found, [
+        f"The variances between {families} are part of benchmark_sd and interaction_sd, as if no two of the planned "
+        f"{benchmarks} shared one of the {families}; {benchmarks} that do share one tell less than as many that do not."
+    ]
+
+
+def _fewest_families(fit: Any) -> int:
+    """How many there are of the families that are fewest, of those in random terms."""
+    named = {name for bar in fit.design.parsed.bars for name in bar.groups if name in fit.data.family}
+    return min(fit.data.study.count(name) for name in named)
 
 
 def _instead(fit: Any, groups: frozenset[str | None], slopes: set[str], roles: dict[str, str | None]) -> str:

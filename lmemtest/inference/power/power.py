@@ -560,7 +560,7 @@ def _uncertainty(found: PowerResult) -> list[str]:
     ]
     if parts:
         notes.append(
-            f"The variances are estimates from {plan.pilot.n_benchmarks} benchmarks. As far as these determine them "
+            f"The variances are estimates from {plan.pilot.said()}. As far as these determine them "
             f"(95 %), {percent(USUAL_POWER)} power takes between {_either(parts)}."
         )
     return notes
