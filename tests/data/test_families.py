@@ -80,3 +80,8 @@ def test_the_builder_reads_the_role() -> None:
     runs = lt.Runs(table(crossed=False), family=["suite", "space"], **ROLES)
     with pytest.raises(ArgumentError, match="these runs have several: suite, space"):
         lt.ModelBuilder(runs).random("family")
+
+
+def test_runs_of_one_data_set_in_two_families_are_no_copies() -> None:
+    runs = lt.Runs(table(crossed=True), family="space", **ROLES)
+    assert not [finding for finding in runs.check(rules_only=True).findings if finding.kind == "copied_runs"]

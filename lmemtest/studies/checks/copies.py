@@ -113,8 +113,8 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     require_runs(runs)
     points = runs.study.points
     curves, kind = curves_of(points), score_kind(points)
-    if runs.metafeatures:
-        levels = labels(runs.study.distinct(runs.instance), runs.metafeatures)
+    if conditions := _conditions(runs):
+        levels = labels(runs.study.distinct(runs.instance), conditions)
         curves["metafeature"] = levels[curves["instance"].to_numpy()]
     else:
         curves["metafeature"] = None
@@ -127,6 +127,11 @@ def copied_runs(runs: Runs) -> CopiedRuns:
         n_runs=len(curves),
         judged=_enough(curves),
     )
+
+
+def _conditions(runs: Runs) -> tuple[str, ...]:
+    """What tells the instances of a benchmark apart: families that it is in several of, and metafeatures."""
+    return tuple(name for name in runs.instance if name != runs.benchmark)
 
 
 def curves_of(points: Points) -> pd.DataFrame:
@@ -282,7 +287,7 @@ def _finding(row: dict[Any, Any], runs: Runs) -> Finding:
         place = {"benchmark": row["left"], "algorithm": algorithm}
     elif kind == "metafeature":
         message = (
-            f"{str(algorithm)!r} has the same runs at {left} and {right} of {' x '.join(runs.metafeatures)} "
+            f"{str(algorithm)!r} has the same runs at {left} and {right} of {' x '.join(_conditions(runs))} "
             f"({equal:,} of {n:,})."
         )
         advice = "Fine if it ignores that setting; its rows are then one set of runs, used twice, and add no evidence."
