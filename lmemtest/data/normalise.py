@@ -125,7 +125,7 @@ def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...]
     if method == "regret":
         return x - x.min().over(*groups) if direction == "minimize" else x.max().over(*groups) - x
     if method == "rank":
-        first = (x if direction == "minimize" else -x).rank("min").over(*groups).cast(nw.Float64)
+        first = (x if direction == "minimize" else 0.0 - x).rank("min").over(*groups).cast(nw.Float64)
         # not every engine has mean ranks of ties: they start at the lowest and are as many as the equal scores
         return first + (x.count().over(*groups, score).cast(nw.Float64) - 1.0) / 2.0
     low, high = x.min().over(*groups), x.max().over(*groups)
