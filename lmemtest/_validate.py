@@ -259,7 +259,7 @@ def check_magnitude(scores: np.ndarray, smallest: float = 0.0) -> None:
     """Refuse scores whose squares a double cannot hold to full precision, all of them below `smallest` included."""
     import numpy as np
 
-    largest = float(np.abs(scores).max(initial=0.0, where=np.isfinite(scores)))
+    largest = float(np.abs(scores[np.isfinite(scores)]).max(initial=0.0))
     if largest >= LARGEST_SCORE or 0 < largest <= smallest:
         raise DesignError(
             f"the largest score is {written(largest, '.3g')} in absolute value, and the square of such a number "

@@ -265,7 +265,9 @@ def _enough(curves: pd.DataFrame) -> bool:
 
 def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
     """Levels of the metafeatures at which an algorithm has the same runs."""
-    rows = []
+    rows: list[list[Any]] = []
+    if curves["metafeature"].isna().all():
+        return rows
     for algorithm, part in curves.groupby("algorithm", sort=False):
         wide = part.set_index(["benchmark", "seed", "metafeature"])["curve"].unstack("metafeature")
         for left, right in combinations(in_order(wide.columns), 2):

@@ -131,7 +131,7 @@ class VarianceStudy(Result):
         """Per algorithm and benchmark: the largest part, what is smaller than the unit, and whether sources add up."""
         return tuple(
             text
-            for key in self.designs[[*self.by]].to_dict("records")
+            for key in self._keys(self.designs)
             for text in (*self._of_parts(self._rows(self.table, key), where_of(key)), *self._of_sum(key))
         )
 
@@ -156,7 +156,7 @@ class VarianceStudy(Result):
         for name in both:
             notes.append(f"{name}: two sources with one number, which a plan counts with the coarser of them.")
         groups = self._chosen(self.designs, {"algorithm": algorithm, "benchmark": benchmark})
-        new = set.intersection(*(in_residual(self._rows(rows, key)) for key in groups[[*self.by]].to_dict("records")))
+        new = set.intersection(*(in_residual(self._rows(rows, key)) for key in self._keys(groups)))
         if rest := [name for name in mean.index if name in new]:
             notes.append(f"Without numbers of their own, and a part of residual_sd: {joined(rest)}.")
         seen = {*known.index, *new, *(part for name in both for part in name.split(TOGETHER))}
@@ -217,6 +217,10 @@ class VarianceStudy(Result):
             if level not in known:
                 raise ArgumentError(f"{role} must be one of {listed(known)}, got {level!r}.")
         return self._rows(table, {role: level for role, level in key.items() if level is not None})
+
+    def _keys(self, designs: pd.DataFrame) -> list[dict[Any, Any]]:
+        """Algorithm and benchmark of each design, as far as studies differ in them."""
+        return designs[[*self.by]].to_dict("records") if self.by else [{}] * len(designs)
 
     def _rows(self, table: pd.DataFrame, key: Mapping[Any, Any]) -> pd.DataFrame:
         for role, level in key.items():
