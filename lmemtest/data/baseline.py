@@ -30,7 +30,7 @@ __all__ = ["RELATIVE", "Anchors", "Noise", "check_anchors", "relative"]
 
 RELATIVE = ("baseline", "gap", "improvability")
 # The bias of a mean of shares, the squared relative error, over the standard error of that mean: at most this. In
-# simulations a comparison with the baseline at 5 % finds 5 to 6 % below, 8 to 16 % at 0.8 to 1.3.
+# simulations a comparison with the baseline at 5 % finds 5 to 7 % below, 8 to 16 % at 0.8 to 1.3.
 _BIASED = 0.7
 _SHOWN = 3
 

@@ -23,6 +23,7 @@ __all__ = ["carried"]
 E = TypeVar("E", bound="Estimates")
 
 _ZERO = 1e-8  # of the spread of the scores: an estimate that is 0 but for rounding
+_NEAR = 0.1  # of its standard error: random effects of shared seeds pull a mean off 0 where its runs are fewer
 
 
 def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
@@ -37,7 +38,7 @@ def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
     keys = list(zip(*(frame[name] for name in others), strict=True)) if others else [()] * len(frame)
     names = frame[runs.algorithm].map(format_level).to_numpy()
     at = {keys[row]: row for row in np.flatnonzero(names == format_level(baseline))}
-    zero = {key for key, row in at.items() if abs(means.estimate[row]) <= _ZERO * spread}
+    zero = {key for key, row in at.items() if abs(means.estimate[row]) <= max(_ZERO * spread, _NEAR * means.se[row])}
     if not zero:
         return means, ()
     L = means.L.copy()
