@@ -16,7 +16,7 @@ from lmemtest.words import plural, span, spoken
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["FEWEST_FAMILIES", "Sampled", "sampled"]
+__all__ = ["FEWEST_FAMILIES", "Sampled", "of_these_families", "sampled"]
 
 FEWEST_FAMILIES = 5  # with fewer, variances between families are those of three differences at most
 
@@ -79,6 +79,19 @@ def sampled(runs: Runs) -> Sampled:
         noun="family",
         notes=_notes(runs, name, names[: enough[0]]),
         weights=(_weights(runs, name),),
+    )
+
+
+def of_these_families(runs: Runs) -> tuple[str, ...]:
+    """Where runs have families: for whom a study holds that takes their benchmarks as independent."""
+    if not runs.study.families:
+        return ()
+    benchmarks, families = plural(str(runs.benchmark)), plural(runs.study.families[-1][-1])
+    rank = in_words_of(python="lmemtest.rank(runs)", command_line="lmemtest rank")
+    return (
+        f"Families are not in it: {benchmarks} count as independent, whatever they share, so what is said holds for "
+        f"new {benchmarks} of these {families}, not for new {families}. {rank} takes families as the sample where "
+        "there are enough of them.",
     )
 
 

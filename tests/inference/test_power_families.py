@@ -49,3 +49,16 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
     found = components_of(lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", runs))
     assert found.pilot.n_families is None
     assert "new tasks of these spaces and says nothing about new spaces" in found.notes[0]
+
+
+def test_studies_that_take_benchmarks_as_independent_say_of_which_families(runs: lt.Runs) -> None:
+    studies = (
+        lt.variance_sources,
+        lt.ranking_reliability,
+        lt.probability_of_outperforming,
+        lambda runs: lt.aggregate_scores(runs, "mean", resample="benchmarks", n_draws=50),
+    )
+    plain = lt.Runs(runs.frame, **{**runs.roles(), "family": None})
+    for study in studies:
+        assert any("of these spaces, not for new spaces" in note for note in study(runs).notes)
+        assert not any("Families are not in it" in note for note in study(plain).notes)

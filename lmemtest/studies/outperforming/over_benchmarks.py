@@ -12,6 +12,7 @@ from lmemtest._caller import in_words_of, named
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.data.sampled import of_these_families
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, together
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
@@ -219,7 +220,7 @@ def over_benchmarks(
         method=method,
         score=blocks.score,
         direction=blocks.direction,
-        notes=(*blocks.notes, *_notes(out, duels, blocks, paired, method, share)),
+        notes=(*blocks.notes, *of_these_families(runs), *_notes(out, duels, blocks, paired, method, share)),
     )
 
 

@@ -17,6 +17,8 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import tie_order, tolerance
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
+from lmemtest.data.runs import Runs
+from lmemtest.data.sampled import of_these_families
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.draws import METHODS
 from lmemtest.studies.ranking.measures import MEASURES, Measures, middle
@@ -321,6 +323,8 @@ def aggregate_scores(
         ignore_index=True,
     )
     notes = [*blocks.notes, *_scale_notes(resampling, measured, unitless=unitless), *_thin_notes(resampling)]
+    if resample == "benchmarks" and isinstance(runs, Runs):
+        notes += of_these_families(runs)
     if np.isnan(ends).any():
         notes.append("Where all draws lie on one side of an estimate there is no BCa interval; use 'percentile'.")
     return AggregateScores(

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.runs import Runs, require_runs
+from lmemtest.data.sampled import of_these_families
 from lmemtest.data.study import labels
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.intervals.balanced import Factors, Stratum, group_codes, strata_of
@@ -128,7 +129,7 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
         terms=(*terms, EVERYTHING),
         strata=strata,
         curve_strata=strata_of(lattice, curves) if strata is not None and len(budgets) > 1 else None,
-        notes=(*notes, *more),
+        notes=(*of_these_families(runs), *notes, *more),
     )
 
 
