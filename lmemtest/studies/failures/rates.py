@@ -183,8 +183,8 @@ def failure_rates(
     >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
     >>> runs = lt.Runs(table, failed="missing", **roles)
     >>> print(*lt.failure_rates(runs).sentences()[:2], sep="\\n")
-    5 of 40 runs failed: B 0 of 20, A 5 of 20.
-    It is not shown that failing depends on the algorithm (p = 0.062).
+    5 of 40 runs failed: B 0 of 20 and A 5 of 20.
+    It is not shown that failing depends on the algorithm (p = 0.063).
     """
     require_runs(runs)
     level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")

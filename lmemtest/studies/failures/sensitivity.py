@@ -196,7 +196,7 @@ def failure_sensitivity(
     >>> import lmemtest as lt
     >>> cells = [(b, tool) for b in range(20) for tool in "ABC"]
     >>> table = {"task": [f"t{b}" for b, _ in cells], "tool": [tool for _, tool in cells]}
-    >>> table["loss"] = [0.1 * b + (tool == "B") * 0.1 + 0.01 * (7 * b % 10) for b, tool in cells]
+    >>> table["loss"] = [0.1 * b + (tool != "A") * 0.1 + 0.01 * (7 * b * ord(tool) % 10) for b, tool in cells]
     >>> table["crashed"] = [tool == "A" and b % 4 == 0 for b, tool in cells]
     >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
     >>> runs = lt.Runs(table, failed="crashed", **roles)

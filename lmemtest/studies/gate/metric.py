@@ -147,7 +147,7 @@ def _alike(rows: pd.DataFrame, versions: Versions) -> bool:
     if len(new) != len(old):
         return False
     order = [*versions.keys, "score"]
-    a, b = (part[order].sort_values(order).reset_index(drop=True) for part in (new, old))
+    a, b = (part[order].sort_values(order, kind="stable").reset_index(drop=True) for part in (new, old))
     return bool((a == b).all(axis=None))
 
 
