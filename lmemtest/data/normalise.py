@@ -73,11 +73,12 @@ def normalised(
     given = {"reference": None, "target": None, "best_known": None, **(given or {})}
     check_anchors(method, given)
     column = new_column(runs, name, f"{runs.score}_{method}")
-    groups = () if method == "log" else _group_columns(runs, ("benchmark", "budget") if by is None else by)
+    own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
+    groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
     summary = _summary(runs, method, groups)
     alone = 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
     if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
-        groups = _group_columns(runs, "benchmark")
+        groups = _group_columns(runs, own)
         summary = _summary(runs, method, groups)
         warnings.warn(
             f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "

@@ -472,8 +472,8 @@ class Runs:
             last ones do not depend on the other algorithms.
         by : str or sequence of str, optional
             Roles ("benchmark", "budget", "algorithm", "seed") or columns that make up a group. By default benchmark
-            and budget, as far as the runs have them; where few runs share a budget (as with times) the benchmark
-            alone, with a warning.
+            (in each of its families, if they are several) and budget, as far as the runs have them; where few runs
+            share a budget (as with times) the benchmark alone, with a warning.
         reference, target, best_known : str, float or mapping of benchmark to float, optional
             An algorithm (the mean of its scores in each group), a column (one value in each group), a number, or a
             value for each benchmark. "baseline" needs `reference`, "gap" and "improvability" need `best_known`.

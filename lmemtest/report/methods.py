@@ -456,7 +456,7 @@ def _level(analysis: Analysis) -> Text:
     alpha, moderate, n = f"{100 * analysis.alpha:.3g} %", analysis.means.moderate, analysis.n_benchmarks
     if moderate is not None:
         families = analysis.sample.families
-        over, n = (analysis.sample.nouns, analysis.sample.size) if families else ("benchmarks", n)
+        over = analysis.sample.nouns if families else "benchmarks"
         how = (
             f"The difference is judged by the larger of its scatter over the {over} and the model's variance"
             if len(analysis.separation.levels) == 2
@@ -464,7 +464,10 @@ def _level(analysis: Analysis) -> Text:
             "two algorithms predict, so algorithms may vary to different degrees"
         )
         size = (
-            f"with the {n} {over} here it is less reliable than with 6 or more"
+            f"in simulations with 4 to 16 {over} of 1 to 20 benchmarks each, one erratic algorithm among them, a "
+            "nominal 5 % was at most about 5 to 7 % (docs/validation.md)"
+            if families
+            else f"with the {n} benchmarks here it is less reliable than with 6 or more"
             if n < wording.FEW_BENCHMARKS
             else "in simulations from 6 benchmarks on, erratic algorithms and variants of one method among them, a "
             "nominal 5 % was at most about 5 to 7 % (docs/validation.md)"

@@ -85,3 +85,13 @@ def test_the_builder_reads_the_role() -> None:
 def test_runs_of_one_data_set_in_two_families_are_no_copies() -> None:
     runs = lt.Runs(table(crossed=True), family="space", **ROLES)
     assert not [finding for finding in runs.check(rules_only=True).findings if finding.kind == "copied_runs"]
+
+
+def test_ranks_are_made_within_each_family_of_a_benchmark() -> None:
+    crossed = lt.Runs(table(crossed=True), family="space", **ROLES).normalize("rank")
+    assert crossed.scale is not None
+    assert crossed.scale.by == ("task", "space")
+    assert crossed.frame.to_native()["loss_rank"].max() == 4
+    nested = lt.Runs(table(crossed=False), family="space", **ROLES).normalize("rank")
+    assert nested.scale is not None
+    assert nested.scale.by == ("task",)
