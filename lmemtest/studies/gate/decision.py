@@ -34,12 +34,12 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.gate.difference import THESE
-from lmemtest.words import counted, format_number, joined, p_text, percent
+from lmemtest.words import format_number, joined, p_text, percent, plural
 
 NOT_WORSE, WORSE, CANNOT_SAY = "not worse", "worse", "cannot say"
 EXIT_CODES = {NOT_WORSE: 0, WORSE: 1, CANNOT_SAY: 2}
 ALLOWED = ("missing", "identical")
-_HIDDEN = ("direction", "se", "df", "p_any_loss", "reason", "n", "n_needed")
+_HIDDEN = ("direction", "se", "df", "p_any_loss", "reason", "claim", "unit", "n", "n_needed")
 
 
 def decided(table: pd.DataFrame, alpha: float) -> pd.DataFrame:
@@ -64,8 +64,9 @@ class Gate(Result):
         once), ``difference`` (how much better the new version is; negative where it is worse), ``margin``, ``se``,
         ``df``, ``ci_low`` and ``ci_high`` (one-sided bounds of the difference, each at 1 - alpha), ``p_not_worse`` (of
         "worse by the margin or more"), ``p_worse`` (of "not worse by more than the margin") and ``p_any_loss`` (of "not
-        worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there is no number), ``n`` (tasks, or runs
-        of a version on a task), ``n_needed`` (with which equal versions would pass) and ``decision``.
+        worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there is no number), ``claim`` (what it
+        is about, where tasks come in families), ``unit`` and ``n`` (of the sample: tasks, families of tasks, or runs of
+        a version on a task), ``n_needed`` (with which equal versions would pass) and ``decision``.
     tasks : pandas.DataFrame
         What was observed, one row per metric and task: ``metric``, ``task``, ``old``, ``new``, ``difference``,
         ``n_old``, ``n_new``.
@@ -114,6 +115,9 @@ class Gate(Result):
             return "on no common task"
         if self.n_tasks == 1:
             return "on this task" if self.population == THESE else "for tasks like this one"
+        claims = [claim for claim in self.table["claim"].unique() if claim]
+        if claims:
+            return f"for {joined(claims)}"
         these = f"these {self.n_tasks:,}"
         return f"on {these} tasks" if self.population == THESE else f"for tasks like {these}"
 
@@ -143,7 +147,8 @@ class Gate(Result):
         rows = self.table.to_dict("records")
         first = self._headline(rows)
         metrics = map(self._on_metric, rows)
-        return (f"{first[:1].upper()}{first[1:]}", *metrics, *self._on_missing(), *self._to_settle(rows))
+        first = f"T{first[1:]}" if first.startswith("the ") else first  # names of versions stay as they are
+        return (first, *metrics, *self._on_missing(), *self._to_settle(rows))
 
     def _headline(self, rows: list[dict[Any, Any]]) -> str:
         found = {kind: [row["metric"] for row in rows if row["decision"] == kind] for kind in EXIT_CODES}
@@ -182,14 +187,14 @@ class Gate(Result):
         unsettled = [row for row in rows if row["decision"] == CANNOT_SAY and not row["reason"]]
         if self.decision != CANNOT_SAY or not unsettled:
             return ()
-        unit = "runs" if self.population == THESE else "tasks"
+        units = joined(dict.fromkeys(plural(row["unit"]) for row in unsettled))
         hopeless = [row["metric"] for row in unsettled if np.isnan(row["n_needed"])]
         if hopeless:
-            return (f"Further {unit} alone would not settle it with this margin: {joined(hopeless)}.",)
+            return (f"Further {units} alone would not settle it with this margin: {joined(hopeless)}.",)
         more = max(int(row["n_needed"] - row["n"]) for row in unsettled)
         power = f"power {percent(self.power)}"
         if more <= 0:
-            return (f"So many {unit} let equal versions pass with {power}: there may be a loss, and more would tell.",)
-        further = counted(more, f"further {unit[:-1]}")
+            return (f"So many {units} let equal versions pass with {power}: there may be a loss, and more would tell.",)
+        further = f"1 further {unsettled[0]['unit']}" if more == 1 else f"{more:,} further {units}"
         each = " of each version on each task" if self.population == THESE else ""
         return (f"To settle it: {further}{each}, if the versions are equal and scores vary as here ({power}).",)

@@ -23,7 +23,9 @@ from lmemtest._rounding import tolerance
 from lmemtest.data.runs import Runs
 from lmemtest.errors import LmemtestError
 from lmemtest.studies.gate.versions import Versions, place_names
+from lmemtest.studies.modelling.population import Population
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.words import spoken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +44,11 @@ class Difference:
     ----------
     estimate, se, df : float
     n_units : int
-        Units of the sample: tasks (or families of tasks); with `THESE` the fewest runs of a version on a task.
+        Units of the sample: tasks, or families of tasks; with `THESE` the fewest runs of a version on a task.
+    unit : str
+        What one of them is called.
+    claim : str
+        What the difference is about, in the words of the recommended model; empty unless tasks come in families.
     scales : bool
         Whether the error falls with the number of these units alone.
     model : str
@@ -54,6 +60,8 @@ class Difference:
     se: float
     df: float
     n_units: int
+    unit: str = "task"
+    claim: str = ""
     scales: bool
     model: str
     notes: tuple[str, ...] = ()
@@ -94,15 +102,20 @@ def _like_these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
     row = found.iloc[0]
     if not np.isfinite([row["estimate"], row["se"], row["df"]]).all():
         return "these runs do not identify the difference or its standard error"
-    families = runs.study.families
-    units = runs.study.count(*families[0]) if families else n_tasks
-    own = set(families[0] if families else (benchmark,))
+    population = Population.of(runs)
+    families = population.families[0] if population.families else ()
+    units = runs.study.count(*families) if families else n_tasks
+    # what versions do not share is new with every unit: that of a family, and that of a task within one family
+    new = [set(families)] * bool(families) + [{benchmark}] * (not families or not runs.study.crossed)
+    own = [set(bar.groups) for bar in advised.spec.bars if version in bar.groups]
     return Difference(
         estimate=float(row["estimate"]),
         se=float(row["se"]),
         df=min(float(row["df"]), units - 1.0),  # luck with shared seeds has more, if it was found by chance
         n_units=int(units),
-        scales=all(own <= set(bar.groups) or version not in bar.groups for bar in advised.spec.bars),
+        unit=spoken(families[-1]) if families else "task",
+        claim=population.claim if runs.family else "",
+        scales=all(any(unit <= groups for unit in new) for groups in own),
         model=advised.formula,
     )
 
@@ -131,6 +144,7 @@ def _these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
         se=float(np.sqrt(total)) / len(d),
         df=df,
         n_units=int(n.min()),
+        unit="run",
         scales=True,
         model="mean over tasks of the differences between the versions, each with its own variance between runs",
         notes=notes,

@@ -16,7 +16,7 @@ from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.studies.gate.difference import LIKE_THESE, Difference, difference
 from lmemtest.studies.gate.more_runs import units_needed
 from lmemtest.studies.gate.versions import EVERY, Versions, finite, place_names
-from lmemtest.words import joined
+from lmemtest.words import joined, plural
 
 NUMBERS = ("difference", "margin", "se", "df", "ci_low", "ci_high", "p_not_worse", "p_worse", "p_any_loss")
 
@@ -61,7 +61,14 @@ def judged(
     sign = 1.0 if direction == "maximize" else -1.0
     means = [_mean(rows, versions, label) for label in (versions.old, versions.new)]
     out: dict[str, Any] = {"metric": name, "direction": direction, "old": means[0], "new": means[1]}
-    out |= {**dict.fromkeys(NUMBERS, math.nan), "reason": "", "n": math.nan, "n_needed": math.nan}
+    out |= {
+        **dict.fromkeys(NUMBERS, math.nan),
+        "reason": "",
+        "claim": "",
+        "unit": "",
+        "n": math.nan,
+        "n_needed": math.nan,
+    }
     size, relative = margin
     out["margin"] = size * abs(means[0]) if relative else size
     reason = _no_question(rows, versions, relative and means[0] == 0)
@@ -89,12 +96,16 @@ def judged(
         "p_not_worse": p_not_worse,
         "p_worse": float(upper_tail(-above / gap.se, gap.df)),
         "p_any_loss": float(upper_tail(-sign * found.estimate / found.se, found.df)),
+        "claim": gap.claim,
+        "unit": gap.unit,
         "n": gap.n_units,
     }
     needed = units_needed(gap, out["margin"], tasks=tasks, alpha=alpha, power=power)
     notes = [f"{name}: {gap.model}.", *gap.notes]
     if not gap.scales:
-        notes.append(f"{name}: runs of a version share luck over tasks, which further tasks do not make smaller.")
+        notes.append(
+            f"{name}: runs of a version share luck over {plural(gap.unit)}, which more of them do not make smaller."
+        )
     return out | {"n_needed": math.nan if needed is None else needed}, tuple(notes)
 
 

@@ -88,9 +88,32 @@ def test_runs_of_two_algorithms_and_long_tables_give_the_same() -> None:
     found = lt.gate(runs, "v1", margin=0.01)
     pd.testing.assert_frame_equal(found.table.drop(columns=["metric"]), want, rtol=1e-6)
     assert found.sentences()[0].startswith("Cannot say whether v2 is worse than v1 for tasks like these 8")
+    assert lt.gate(runs, "v1", margin=0.1).sentences()[0].startswith("v2 is not worse than v1 by the margin or more")
     long = [t.rename(columns={"accuracy": "value"}).assign(name="accuracy") for t in (new, old)]
     found = lt.gate(*long, margin=0.01, score="value", metric="name", benchmark="task", seed="seed")
     pd.testing.assert_frame_equal(found.table.drop(columns=["metric"]), want)
+
+
+@pytest.mark.parametrize("n_suites", [6, 2])
+def test_families_are_the_sample_where_there_are_enough_of_them(n_suites: int) -> None:
+    rng = np.random.default_rng(4)
+    keys = pd.MultiIndex.from_product([range(n_suites), range(12 // n_suites)], names=["suite", "task"])
+    keys = keys.to_frame(index=False).assign(task=range(12))
+    shift = [rng.normal(0.0, 0.01, n_suites)[keys["suite"]] + rng.normal(0.0, 0.002, 12) for _ in range(2)]
+    new, old = (keys.assign(accuracy=0.5 + 0.03 * keys["suite"] + 0.001 * keys["task"] + own) for own in shift)
+    found = gate(new, old, seed=None, family="suite")
+    row = found.table.iloc[0]
+    d = (new["accuracy"] - old["accuracy"]).groupby(keys["suite"]).mean()
+    if n_suites == 6:
+        assert [row["se"], row["df"]] == pytest.approx([d.std() / np.sqrt(6), 5], rel=1e-4)
+        assert (row["unit"], row["n"], found.title) == ("suite", 6, f"Gate: {found.decision}, for new suites")
+        found = gate(new, old, seed=None, family="suite", margin=0.008)
+        row = found.table.iloc[0]
+        assert row["n_needed"] > 6
+        assert found.sentences()[-1].startswith(f"To settle it: {row['n_needed'] - 6:.0f} further suites, if")
+    else:
+        assert (row["unit"], row["n"]) == ("task", 12)
+        assert found.title.endswith("for new tasks of these 2 suites")
 
 
 def test_names_of_tasks_are_the_same_as_numbers_and_as_text() -> None:
