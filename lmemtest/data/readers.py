@@ -317,7 +317,8 @@ def _read_json(source: Source, options: Options) -> pd.DataFrame:
             raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
         return pd.DataFrame(value)
     records = []
-    for number, line in enumerate(text.splitlines(), start=1):
+    # a text within a line may hold what Unicode counts as a line break, such as U+2028
+    for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             record = _parsed(source, line, number)
             if not isinstance(record, dict):

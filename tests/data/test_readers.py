@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from lmemtest.data.readers import read_runs
+from lmemtest.data.readers import read_runs, read_table
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 ROLES: dict[str, Any] = {"score": "loss", "direction": "minimize", "algorithm": "tool", "seed": "seed"}
@@ -205,3 +205,11 @@ def test_json_of_python_may_hold_nan(tmp_path: Path) -> None:
     with gzip.open(path, "wt") as file:
         file.write('{"tool": "HB", "seed": 0, "loss": NaN}\n{"tool": "RS", "seed": 0, "loss": 1.0}\n')
     assert read_runs(path, **ROLES).check(rules_only=True).findings[0].kind == "non_finite"
+
+
+def test_json_lines_end_at_line_feeds_alone(tmp_path):
+    path = tmp_path / "a.jsonl"
+    texts = ["one\u2028two", "three\u0085four", "five\x0bsix"]
+    lines = [json.dumps({"text": text, "loss": i}, ensure_ascii=False) for i, text in enumerate(texts)]
+    path.write_bytes("\r\n".join(lines).encode())
+    assert read_table(path)["text"].tolist() == texts
