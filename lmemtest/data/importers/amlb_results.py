@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import in_words_of
 from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
 from lmemtest.data.importers.sources import frame_of, has_column, parts_of
 from lmemtest.data.roles import direction_of
@@ -115,13 +114,9 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         ignore=("metric",),
         seed_shared=False,
         notes=notes,
-        repeated="If runs were tried again, keep the last attempts: " + _option("duplicates", "last"),
+        repeated="If runs were tried again, keep the last attempts: duplicates='last'.",
         alone="Give the results of several frameworks: amlb(['a/results.csv', 'b/results.csv']).",
     )
-
-
-def _option(name: str, value: str) -> str:
-    return in_words_of(python=f"{name}={value!r}.", command_line=f"--with {name}={value}.")
 
 
 def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
@@ -137,9 +132,7 @@ def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     if metric is None and len(used) > 1:
         raise ArgumentError(
             f"results has {len(used)} metrics: {listed(used)}. Say which, or keep each task in its own and normalise: "
-            + in_words_of(
-                python=f"metric={used[0]!r}, or metric='all'.", command_line=f"--score {used[0]} or --score all."
-            )
+            f"metric={used[0]!r}, or metric='all'."
         )
     odd = by_task[by_task.map(len) > 1]
     if metric == ALL and len(odd):

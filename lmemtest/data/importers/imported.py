@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._caller import in_words_of
 from lmemtest._validate import check_columns
 from lmemtest.data.runs import Runs, check_direction, with_notes
 from lmemtest.errors import ArgumentError, DataError
@@ -16,7 +15,7 @@ from lmemtest.words import counted, format_level, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "imported", "needs_columns", "numbers_in", "one_of", "option_for"]
+__all__ = ["best_of_trials", "imported", "needs_columns", "numbers_in", "one_of"]
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
@@ -37,14 +36,7 @@ def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str,
         return check_columns(given, found, argument=argument)[0]
     if len(found) == 1:
         return found[0]
-    option = in_words_of(python=f"{argument}={found[0]!r}", command_line=option_for(argument, found[0]))
-    raise ArgumentError(f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {option}.")
-
-
-def option_for(argument: str, value: str) -> str:
-    """An argument of an importer on the command line."""
-    scores = {"metric", "objective", "score"}
-    return f"--score {value}" if argument in scores else f"--with {argument}={value}"
+    raise ArgumentError(f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {argument}={found[0]!r}.")
 
 
 def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
