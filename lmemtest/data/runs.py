@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import importlib
-import numbers
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest._caller import in_words_of, named
 from lmemtest._table import ResultTable
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
-from lmemtest.data.cells import (
-    check_numeric,
-    example_value,
-    missing_values_error,
-    refuse_half_characters,
-)
 from lmemtest.data.failures import WORDS, check_failed, count_failures, masked, rows_or_runs
 from lmemtest.data.query import collected
+from lmemtest.data.requirements import (
+    NO_ROWS,
+    SINGLE_ROLES,
+    check_algorithms,
+    check_roles,
+    check_rows,
+    check_types,
+)
 from lmemtest.data.study import Study, subset
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
@@ -45,8 +45,6 @@ class _Required:
 
 DIRECTIONS = ("minimize", "maximize")  # Optuna's words
 REQUIRED: Any = _Required()
-_NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
-_SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -155,17 +153,17 @@ class Runs:
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
-        _check_roles(self)
+        check_roles(self)
         check_failed(self)
         _set(self, "frame", masked(self))
         _set(self, "study", Study(self))
         if self.is_lazy:  # its one query needs scores that are numbers
-            _check_types(self)
-        _set(self, "n_rows", _check_rows(self))
+            check_types(self)
+        _set(self, "n_rows", check_rows(self))
         if not self.is_lazy:
-            _check_types(self)
+            check_types(self)
         _set(self, "algorithms", self.study.levels(self.algorithm))
-        _check_algorithms(self)
+        check_algorithms(self)
 
     @classmethod
     def from_wide(
@@ -330,7 +328,7 @@ class Runs:
             If a value does not occur, or nothing that can be compared is left.
         """
         columns = self.columns
-        roles = {role: getattr(self, role) for role in _SINGLE_ROLES if role not in columns and getattr(self, role)}
+        roles = {role: getattr(self, role) for role in SINGLE_ROLES if role not in columns and getattr(self, role)}
         if len(self.family) == 1 and "family" not in columns:
             roles["family"] = self.family[0]
         conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
@@ -641,7 +639,7 @@ class Runs:
         import pandas as pd
 
         rows = []
-        for role in _SINGLE_ROLES[1:]:
+        for role in SINGLE_ROLES[1:]:
             column = getattr(self, role)
             if column is not None:
                 own = ", its own on each benchmark" if role == "seed" and not self.seed_shared else ""
@@ -683,9 +681,9 @@ class Runs:
         _set(runs, "study", Study(runs, seen))
         _set(runs, "n_rows", int(seen[0].n.sum()) if seen else self.n_rows)
         if not runs.n_rows:
-            raise DataError(_NO_ROWS)
+            raise DataError(NO_ROWS)
         _set(runs, "algorithms", runs.study.levels(runs.algorithm) if seen else self.algorithms)
-        _check_algorithms(runs)
+        check_algorithms(runs)
         return runs
 
 
@@ -730,152 +728,6 @@ def _protected(frame: Any) -> Any:
     if frame.implementation.is_pandas() and isinstance(frame, nw.DataFrame):
         return nw.from_native(frame.to_native().copy(deep=False))
     return frame
-
-
-def _check_algorithms(runs: Runs) -> None:
-    if len(runs.algorithms) < 2:
-        raise DataError(
-            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing "
-            f"needs two or more. Is another column the algorithm? Columns: {listed(runs.columns)}."
-        )
-
-
-def _check_roles(runs: Runs) -> None:
-    """Every role names an existing column of its own."""
-    columns = runs.frame.collect_schema().names()
-    seen: dict[str, str] = {}
-    given = [(role, getattr(runs, role)) for role in _SINGLE_ROLES]
-    several = [(role, name) for role in ("family", "metafeatures") for name in getattr(runs, role)]
-    given += [("failed", runs.failed if isinstance(runs.failed, str) and runs.failed in columns else None)]
-    for role, column in [*given, *several]:
-        if column is None and role in ("benchmark", "seed", "budget", "failed"):
-            continue
-        _refuse_index(runs.frame, column, columns, role)
-        check_columns((column,), columns, argument=role)
-        if column in seen:
-            raise ArgumentError(
-                f"{named(role)} and {named(seen[column])} both name the column {column!r}; every role needs its own "
-                "column."
-            )
-        seen[column] = role
-    if runs.family and runs.benchmark is None:
-        wanted = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
-        raise ArgumentError(
-            f"{named('family')} names {runs.family[0]!r}, which groups benchmarks, but no column of benchmarks "
-            f"is named. Name it: {wanted}. If {runs.family[0]!r} is the benchmark itself, give it that role."
-        )
-    check_columns(runs.ignore, columns, argument="ignore")
-    both = [name for name in runs.ignore if name in seen]
-    if both:
-        raise ArgumentError(
-            f"{named('ignore')} names {both[0]!r}, which {named(seen[both[0]])} names too. Leave it out of one of them."
-        )
-
-
-def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) -> None:
-    """A name that pandas holds in its index is there for the eye, but is not a column."""
-    index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
-    if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
-        raise UnknownColumnError(
-            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. "
-            + in_words_of(python="Pass df.reset_index().", command_line="Write the file without an index.")
-        )
-
-
-def _check_rows(runs: Runs) -> int:
-    """The number of rows, more than 0; and no missing values outside the score."""
-    keys = list(runs.study.columns)
-    schema = runs.frame.collect_schema()
-    try:
-        by_run = runs.study.by_run() if runs.is_lazy else None
-        if by_run is not None:  # with it all keys were seen but one
-            keys = [] if runs.budget is None else [runs.budget]
-            if not keys:
-                return int(by_run.n.sum())
-        # one sum alone: of two, Dask would keep the rows between them, and may send them to another worker
-        size = [nw.len().alias("rows")] if by_run is None else []
-        gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
-        row = collected(runs.frame.select(*size, *gaps)).rows()[0]
-    except nw.exceptions.ColumnNotFoundError:
-        raise _unquotable([runs.algorithm, *keys]) from None
-    n_rows = int(row[0] if by_run is None else by_run.n.sum())
-    counts = [int(count or 0) for count in row[-len(keys) :]]
-    if not n_rows:
-        raise DataError(_NO_ROWS)
-    for key, count in zip(keys, counts, strict=True):
-        if count:
-            raise missing_values_error(key, count)
-    return n_rows
-
-
-def _unquotable(keys: Sequence[str]) -> DataError:
-    """All names were found in the table, yet the backend cannot look one up: DuckDB before 2 misreads quotes."""
-    odd = [key for key in keys if '"' in key] or list(keys)
-    verb = "is a column" if len(odd) == 1 else "are columns"
-    return DataError(
-        f"{listed(map(repr, odd))} {verb} of the table, but this version of its backend cannot look up a name "
-        f"with quotation marks. Rename the column without them, or update the backend (duckdb 2 can)."
-    )
-
-
-def _is_missing(column: str, dtype: Any) -> nw.Expr:
-    missing = nw.col(column).is_null()
-    return missing | nw.col(column).is_nan().fill_null(False) if dtype.is_float() else missing
-
-
-def _check_types(runs: Runs) -> None:
-    check_numeric(runs.frame, runs.score, argument="score")
-    for key in runs.study.columns:
-        _check_one_type(runs.frame, key)
-    if runs.budget is not None:
-        _check_ordered(runs.frame, runs.budget)
-
-
-def _check_one_type(frame: Any, column: str) -> None:
-    """Only a pandas column of dtype object can mix types; elsewhere the type is in the schema."""
-    native = nw.to_native(frame)
-    if not frame.implementation.is_pandas() or native[column].dtype != object:
-        return
-    values = native[column]
-    try:
-        values = values.drop_duplicates()
-    except TypeError:  # lists and dicts have no hash
-        values = values.head(1)
-    kinds: dict[str, Any] = {}
-    for value in values:
-        kinds.setdefault(_kind(value), value)
-        if isinstance(value, str):
-            refuse_half_characters(column, value)
-    if len(kinds) > 1:
-        examples = " and ".join(f"{value!r} ({kind})" for kind, value in list(kinds.items())[:3])
-        raise DataError(
-            f"The column {column!r} mixes types: {examples}. Equal levels may count as different. Give all "
-            f"values one type, for example with df[{column!r}].astype(str)."
-        )
-    if kinds and next(iter(kinds)) in ("list", "dict", "set", "ndarray"):
-        raise DataError(
-            f"The column {column!r} holds a {next(iter(kinds))} in each row; a role needs single values. "
-            f"Turn them into text, for example with df[{column!r}].astype(str)."
-        )
-
-
-def _kind(value: Any) -> str:
-    """The type by name, where values of one kind can be compared with each other."""
-    for kind, name in ((bool, "bool"), (str, "str"), (numbers.Real, "number")):
-        if isinstance(value, kind):
-            return name
-    return type(value).__name__
-
-
-def _check_ordered(frame: Any, budget: str) -> None:
-    dtype = frame.collect_schema()[budget]
-    if dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, (nw.Enum, nw.Categorical)):
-        return
-    found = example_value(frame, budget)
-    raise DataError(
-        f"budget must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
-        f"(for example {found!r}), so that 10 may come before 2. Convert it, or make it a metafeature."
-    )
 
 
 def _is_listlike(value: Any) -> bool:

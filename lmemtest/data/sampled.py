@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FEWEST_FAMILIES", "Sampled", "of_these_families", "sampled"]
 
-FEWEST_FAMILIES = 5  # with fewer, variances between families are those of three differences at most
+# With fewer, variances between families are those of three differences at most: no sample unless it is asked for. The
+# sizes behind it are in docs/families.md.
+FEWEST_FAMILIES = 5
 
 
 @dataclass(frozen=True, kw_only=True)

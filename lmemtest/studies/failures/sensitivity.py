@@ -302,12 +302,10 @@ def _meaning(policy: Any, reference: Any) -> str:
 
 def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     """The runs under a policy, with what was done with them since they were scored."""
-    steps = () if runs.failures is None else runs.failures.then
     if not _is(policy, RANK):
-        scored = source.score_failures(policy, reference=reference)
-        for step in steps:
-            scored = step(scored)
-        return scored
+        own = runs.failures
+        return source.score_failures(policy, reference=reference) if own is None else own.under(policy, reference)
+    steps = () if runs.failures is None else runs.failures.then
     ends = source.study.groups(())
     span = float(ends.high[0] - ends.low[0]) + 1.0
     scored = source.score_failures(float(ends.high[0] + span if source.direction == "minimize" else ends.low[0] - span))

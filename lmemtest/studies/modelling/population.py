@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 from lmemtest._caller import in_words_of
 from lmemtest._validate import check_choice
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.words import plural, spoken
 
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
     Level = tuple[str, ...]
 
 POPULATIONS = ("family", "benchmark")
-# Families below which they are no sample by default: see `docs/families.md` for the sizes behind it.
-FEWEST_FAMILIES = 5
 # A variance between two families has one degree of freedom, which no comparison survives.
 _FEWEST_ASKED = 3
 
