@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.runs import Runs, require_runs
-from lmemtest.data.sampled import of_these_families
+from lmemtest.data.sampled import FEWEST_FAMILIES, of_these_families
 from lmemtest.data.study import labels
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.intervals.balanced import Factors, Stratum, group_codes, strata_of
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 # What a column of a layout stands for; a condition is a combination of levels of the metafeatures.
 ALGORITHM, BENCHMARK, CONDITION, SEED, RUN = "algorithm", "benchmark", "condition", "seed", "run"
-EVERYTHING: Factors = frozenset({ALGORITHM, BENCHMARK, CONDITION, SEED, RUN})
+FAMILIES = tuple(f"family{i}" for i in range(1, 10))  # from coarse to fine; nobody has ten levels of them
+EVERYTHING: Factors = frozenset({ALGORITHM, BENCHMARK, CONDITION, SEED, RUN, *FAMILIES})
 _NOTHING = 1e-20  # of the variance of all runs: rounding
 
 
@@ -30,9 +31,9 @@ _NOTHING = 1e-20  # of the variance of all runs: rounding
 class RunLayout:
     """One score per run with its roles, and the random terms that the table identifies.
 
-    ``frame`` has one row per run: algorithm, benchmark, condition, seed (labels; those that exist) and score (the mean
-    over the budgets); ``curves`` the scores at each budget minus that mean, ``(n_runs, n_budgets)``; ``columns`` those
-    of the user for each role. ``terms`` are the groups of the random terms from coarse to fine, the last one the run;
+    ``frame`` has one row per run: family1, ..., algorithm, benchmark, condition, seed (labels; those that exist) and
+    score (the mean over the budgets); ``curves`` the scores at each budget minus that mean, ``(n_runs, n_budgets)``;
+    ``columns`` those of the user for each role. ``terms`` are the groups of the random terms from coarse to fine, the last one the run;
     ``strata`` and ``curve_strata`` their mean squares, where the table is balanced.
     """
 
@@ -43,6 +44,7 @@ class RunLayout:
     strata: dict[Factors, Stratum] | None
     curve_strata: dict[Factors, Stratum] | None
     notes: tuple[str, ...]
+    crosses_families: bool = False  # whether a benchmark is in several families that are a sample
 
     @property
     def n_budgets(self) -> int:
@@ -57,7 +59,8 @@ class RunLayout:
     @property
     def n_seeds(self) -> float:
         """Runs of an algorithm at one instance; the harmonic mean."""
-        counts = self.frame.groupby([r for r in (BENCHMARK, CONDITION, ALGORITHM) if r in self.frame]).size().to_numpy()
+        cell = [role for role in (*FAMILIES, BENCHMARK, CONDITION, ALGORITHM) if role in self.frame]
+        counts = self.frame.groupby(cell, observed=True).size().to_numpy()
         if counts.min() == counts.max():  # exact, which a sum of reciprocals is not
             return float(counts[0])
         return float(len(counts) / np.sum(1.0 / counts))
@@ -69,17 +72,29 @@ class RunLayout:
         return {"n_algorithms": n_algorithms, "n_benchmarks": n_benchmarks, "n_seeds": self.n_seeds}
 
     @property
+    def families(self) -> tuple[str, ...]:
+        """The roles of families that are a sample, from coarse to fine; () where benchmarks are."""
+        return tuple(role for role in FAMILIES if role in self.columns)
+
+    @property
+    def n_families(self) -> int | None:
+        """How many there are of the coarsest families; None where benchmarks are the sample."""
+        return self.frame[FAMILIES[0]].nunique() if self.families else None
+
+    @property
     def unit(self) -> str:
         """What runs are repeated on."""
         return "instance" if CONDITION in self.columns else "benchmark"
 
     def label(self, factors: Factors) -> str:
         """The columns of a set of factors, joined by colons."""
-        return "run" if factors == EVERYTHING else _label(self.columns, factors)
+        return "run" if factors == EVERYTHING else _label(self.columns, factors, crossed=self.crosses_families)
 
 
-def layout_of(runs: Any, *, task: str) -> RunLayout:
+def layout_of(runs: Any, *, task: str, families: bool = False) -> RunLayout:
     """The layout of a table of runs; `task` says in errors what is wanted ("the variation is taken apart").
+
+    With `families` those of which there are enough to be a sample are random, with the benchmarks within them.
 
     Raises
     ------
@@ -89,10 +104,13 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
         If budgets cannot be averaged.
     """
     study = require_benchmarks(runs, task).study
-    conditions, notes = _conditions(runs)
-    columns = {ALGORITHM: [runs.algorithm], BENCHMARK: [runs.benchmark], CONDITION: conditions, SEED: [runs.seed]}
-    columns = {role: names for role, names in columns.items() if names and names[0]}
-    keys = [name for role in (BENCHMARK, CONDITION, ALGORITHM, SEED) for name in columns.get(role, [])]
+    levels = _sampled_families(runs) if families else {}
+    used = [name for names in levels.values() for name in names]
+    crossed = [name for name in study.crossed if families and name not in used]
+    conditions, notes = _conditions(runs, crossed)
+    of_runs = {ALGORITHM: [runs.algorithm], BENCHMARK: [runs.benchmark], CONDITION: conditions, SEED: [runs.seed]}
+    columns = {role: names for role, names in (levels | of_runs).items() if names and names[0]}
+    keys = [name for role in (*FAMILIES, BENCHMARK, CONDITION, ALGORITHM, SEED) for name in columns.get(role, [])]
     budgets = _linked_budgets(runs, keys)
     if len(budgets) > 1:
         cells = study.cells([*keys, runs.budget])  # sorted by the keys, the budget last
@@ -108,14 +126,18 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
     base = [frozenset[str](), frozenset({ALGORITHM})]
     if conditions:
         base += [frozenset({CONDITION}), frozenset({ALGORITHM, CONDITION})]
-    sets = [*base, *(factors | {BENCHMARK} for factors in base)]
-    sets += [frozenset({BENCHMARK, SEED, *({CONDITION} & columns.keys())})] * (SEED in columns)
+    several = bool(levels) and bool(study.crossed)  # families of a benchmark
+    places = [frozenset(list(levels)[: i + 1]) for i in range(len(levels))]
+    places += [frozenset({BENCHMARK})] * (several or not levels) + [frozenset({BENCHMARK, *levels})] * bool(levels)
+    sets = [*base, *(factors | place for place in places for factors in base)]
+    sets += [places[-1] | {SEED, *({CONDITION} & columns.keys())}] * (SEED in columns)
     codes = {factors: group_codes(frame, sorted(factors)) for factors in sets}
-    terms, more = _identified(codes, len(frame), columns)
-    lattice = {factors: code for factors, code in codes.items() if factors in terms or BENCHMARK not in factors}
+    terms, more = _identified(codes, len(frame), columns, crossed=several)
+    lattice = {factors: code for factors, code in codes.items() if factors in terms or factors in base}
     lattice[EVERYTHING] = np.arange(len(frame))
     curves = scores - scores.mean(axis=1, keepdims=True)
-    strata = strata_of(lattice, frame[["score"]].to_numpy())
+    # where benchmarks and families cross, no mean square alone is the error of the algorithms' means
+    strata = None if several else strata_of(lattice, frame[["score"]].to_numpy())
     if strata is not None and strata[EVERYTHING].mean_square <= _NOTHING * frame["score"].var():
         raise DataError(
             f"nothing is left to chance: runs of one algorithm on one benchmark have the same score, or all algorithms "
@@ -129,7 +151,8 @@ def layout_of(runs: Any, *, task: str) -> RunLayout:
         terms=(*terms, EVERYTHING),
         strata=strata,
         curve_strata=strata_of(lattice, curves) if strata is not None and len(budgets) > 1 else None,
-        notes=(*of_these_families(runs), *notes, *more),
+        notes=(*(study.sampled.notes[:1] if families else of_these_families(runs)), *notes, *more),
+        crosses_families=several,
     )
 
 
@@ -173,35 +196,48 @@ def _linked_budgets(runs: Runs, keys: list[str]) -> tuple[Any, ...]:
     return budgets
 
 
-def _conditions(runs: Runs) -> tuple[list[str], list[str]]:
-    """Metafeatures whose levels change within benchmarks, and a note on the others."""
+def _sampled_families(runs: Runs) -> dict[str, list[str]]:
+    """Columns of each level of families from coarse to fine, from the first on of which there are enough."""
+    found: dict[str, list[str]] = {}
+    for columns in runs.study.families:
+        if found or runs.study.count(columns[-1]) >= FEWEST_FAMILIES:
+            known = [name for names in found.values() for name in names]
+            found[FAMILIES[len(found)]] = [name for name in columns if name not in known]
+    return found
+
+
+def _conditions(runs: Runs, crossed: list[str]) -> tuple[list[str], list[str]]:
+    """Families and metafeatures whose levels change within benchmarks, and a note on the others."""
     count = runs.study.count
     within = [name for name in runs.metafeatures if count(runs.benchmark, name) > count(runs.benchmark)]
     constant = [name for name in runs.metafeatures if name not in within and count(name) > 1]
     if not constant:
-        return within, []
+        return [*crossed, *within], []
     never = f"{' and '.join(constant)} never changes within a benchmark"
-    return within, [f"{never}, so its variation is part of the benchmarks'."]
+    return [*crossed, *within], [f"{never}, so its variation is part of the benchmarks'."]
 
 
-def _label(columns: dict[str, list[str]], factors: Factors) -> str:
-    order = (BENCHMARK, CONDITION, ALGORITHM, SEED)
+def _label(columns: dict[str, list[str]], factors: Factors, *, crossed: bool) -> str:
+    """Names of columns; a benchmark tells its family unless it is in several."""
+    told = BENCHMARK in factors and not crossed
+    order = (*(() if told else FAMILIES), BENCHMARK, CONDITION, ALGORITHM, SEED)
     return ":".join(name for role in order if role in factors for name in columns[role])
 
 
 def _identified(
-    codes: dict[Factors, NDArray[np.intp]], n_rows: int, columns: dict[str, list[str]]
+    codes: dict[Factors, NDArray[np.intp]], n_rows: int, columns: dict[str, list[str]], *, crossed: bool
 ) -> tuple[list[Factors], list[str]]:
     """Random terms whose groups are no single rows and no copies of another term's groups."""
     counts = {factors: int(code.max()) + 1 for factors, code in codes.items()}
     kept: list[Factors] = []
     notes = []
-    for factors in sorted((f for f in codes if BENCHMARK in f), key=lambda f: (SEED in f, len(f), ALGORITHM in f)):
+    random = [factors for factors in codes if factors & {BENCHMARK, *FAMILIES}]
+    for factors in sorted(random, key=lambda f: (SEED in f, BENCHMARK in f, len(f), ALGORITHM in f)):
         if counts[factors] >= n_rows:
             what = "runs with the same seed share nothing" if SEED in factors else "there is one run in each"
             notes.append(
-                f"{_label(columns, factors)}: {what}, so it cannot be distinguished from the runs and is part of their "
-                "variation."
+                f"{_label(columns, factors, crossed=crossed)}: {what}, so it cannot be distinguished from the runs and is "
+                "part of their variation."
             )
         elif not any(inner < factors and counts[inner] == counts[factors] for inner in kept):
             kept.append(factors)

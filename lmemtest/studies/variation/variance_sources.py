@@ -1,13 +1,14 @@
-"""Where the variation of the scores comes from: algorithms, benchmarks, seeds, runs, budgets.
+"""Where the variation of the scores comes from: algorithms, families, benchmarks, seeds, runs, budgets.
 
 A score is the mean of its run over the budgets plus the run's curve about this mean. The means of the runs follow the
 recommended mixed model with one variance per source,
 
     algorithm + benchmark + benchmark:algorithm + instance + instance:algorithm + instance:seed + run,
 
-an instance being a benchmark at one level of the metafeatures; the curves follow the same model of the budget's
-effects. Algorithms, metafeatures and budgets are what the study is about and no sample, so their means are fixed and
-their variance is that of the true means, the error of the estimated ones taken off.
+an instance being a benchmark at one level of the metafeatures, with family + family:algorithm in front where families
+of benchmarks are the sample; the curves follow the same model of the budget's effects. Algorithms, metafeatures and
+budgets are what the study is about and no sample, so their means are fixed and their variance is that of the true
+means, the error of the estimated ones taken off.
 """
 
 from __future__ import annotations
@@ -35,17 +36,21 @@ from lmemtest.studies.variation.run_layout import (
     BENCHMARK,
     CONDITION,
     EVERYTHING,
+    FAMILIES,
     SEED,
     RunLayout,
     layout_of,
 )
-from lmemtest.words import GROUPS, percent
+from lmemtest.words import GROUPS, joined, percent, plural, spoken
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.model import LmmFit
 
-KINDS = ("algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual")
+KINDS = (
+    *("algorithm", "condition", "family", "family_interaction", "benchmark", "interaction"),
+    *("seed", "run", "budget", "residual"),
+)
 _ALL: Factors = frozenset()
 _FIXED: tuple[Factors, ...] = (
     frozenset({ALGORITHM}),
@@ -98,6 +103,8 @@ class VarianceSources(Result):
         Size of the study; conditions are the combinations of metafeature levels that benchmarks go through.
     n_seeds : float
         Runs of an algorithm at one instance (the harmonic mean where their number differs).
+    n_families : int or None
+        Families of benchmarks, where these are the sample.
     score : str
         The scale.
     notes : tuple of str
@@ -117,6 +124,7 @@ class VarianceSources(Result):
     n_budgets: int
     n_seeds: float
     score: str
+    n_families: int | None = None
     notes: tuple[str, ...] = ()
 
     def variance(self, kind: str) -> float:
@@ -124,7 +132,9 @@ class VarianceSources(Result):
 
         Parameters
         ----------
-        kind : {"algorithm", "condition", "benchmark", "interaction", "seed", "run", "budget", "residual"}
+        kind : str
+            One of "algorithm", "condition", "family", "family_interaction", "benchmark", "interaction", "seed", "run",
+            "budget", "residual".
         """
         check_choice(kind, "kind", KINDS)
         return float(sum(source.variance for source in self.sources if source.kind == kind))
@@ -154,9 +164,17 @@ class VarianceSources(Result):
                 "VarianceComponents(...)."
             )
         kinds = {"interaction_sd": "interaction", "residual_sd": "run", "seed_sd": "seed", "benchmark_sd": "benchmark"}
+        variances = {name: self.variance(kind) for name, kind in kinds.items()}
+        variances["interaction_sd"] += self.variance("family_interaction")
+        variances["benchmark_sd"] += self.variance("family")
         return VarianceComponents(
-            **{name: self.variance(kind) ** 0.5 for name, kind in kinds.items()},
-            pilot=Pilot(n_algorithms=self.n_algorithms, n_benchmarks=self.n_benchmarks, n_seeds=self.n_seeds),
+            **{name: variance**0.5 for name, variance in variances.items()},
+            pilot=Pilot(
+                n_algorithms=self.n_algorithms,
+                n_benchmarks=self.n_benchmarks,
+                n_seeds=self.n_seeds,
+                n_families=self.n_families,
+            ),
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -166,10 +184,16 @@ class VarianceSources(Result):
             f"The largest part of the variation of {self.score} is {first.name} ({percent(first.share)}): "
             f"{first.meaning}; then {second.name} ({percent(second.share)})."
         )
+        found = [text]
         algorithm = next(source for source in self.sources if source.kind == "algorithm")
-        if algorithm in (first, second):
-            return (text,)
-        return text, f"The means of the algorithms account for {percent(algorithm.share)}."
+        if algorithm not in (first, second):
+            found.append(f"The means of the algorithms account for {percent(algorithm.share)}.")
+        between = [source for source in self.sources if source.kind == "family_interaction"]
+        advantages = self.variance("family_interaction") + self.variance("interaction")
+        if between and self.variance("interaction") > 0.0:
+            share, names = percent(self.variance("family_interaction") / advantages), joined([s.name for s in between])
+            found.append(f"Of the variance of the advantages, an estimated {share} lies between families ({names}).")
+        return tuple(found)
 
     def _frame(self) -> pd.DataFrame:
         """One row per source: source, kind, meaning, variance, share, sd, ci_low, ci_high (of the SD)."""
@@ -183,9 +207,10 @@ class VarianceSources(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
+        sample = "families, benchmarks, seeds, runs" if self.n_families else "benchmarks, seeds, runs"
         return (
             f"REML estimates for {self.score}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
-            "sample (benchmarks, seeds, runs) from the profile of the restricted likelihood, of fixed means "
+            f"sample ({sample}) from the profile of the restricted likelihood, of fixed means "
             "(algorithms, metafeatures) from the noncentral F distribution.",
         )
 
@@ -200,7 +225,8 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     Parameters
     ----------
     runs : Runs
-        With at least two benchmarks. Several budgets need a seed column, and every run at the same budgets.
+        With at least two benchmarks. Several budgets need a seed column, and every run at the same budgets. Families
+        of benchmarks are sources of their own, with their advantages, from five of them on.
     level : float in (0, 1)
         Level of each interval.
 
@@ -249,7 +275,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     4                  run  0.0068  0.0066   0.0070
     """
     level = check_fraction(level, "level")
-    layout = layout_of(runs, task="the variation is taken apart")
+    layout = layout_of(runs, task="the variation is taken apart", families=True)
     found = run_components(layout, level=level)
     sources = [
         *(_source(layout, m.factors, max(m.signal, 0.0), m.sd_limits(level)) for m in found.fixed),
@@ -276,6 +302,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
         **layout.sizes,
         n_conditions=layout.n_conditions,
         n_budgets=layout.n_budgets,
+        n_families=layout.n_families,
         score=runs.score,
         notes=(*layout.notes, *notes),
     )
@@ -323,13 +350,14 @@ def run_components(layout: RunLayout, *, level: float | None) -> RunComponents:
 def _from_mean_squares(
     layout: RunLayout, strata: dict[Factors, Stratum], level: float | None, means: tuple[Factors, ...] = _FIXED
 ) -> RunComponents:
-    model = BalancedModel.of([s for f, s in strata.items() if BENCHMARK in f], layout.terms, strata)
+    random = [stratum for factors, stratum in strata.items() if factors & {BENCHMARK, *layout.families}]
+    model = BalancedModel.of(random, layout.terms, strata)
     values = model.estimate()
     expected = model.expected(values)
     fixed = []
     for factors in means:
         if factors in strata:
-            error = strata.get(factors | {BENCHMARK}, strata[EVERYTHING])
+            error = strata.get(factors | {(*layout.families, BENCHMARK)[0]}, strata[EVERYTHING])
             here, noise = strata[factors], expected[error.factors]
             fixed.append(
                 FixedMeans(
@@ -395,12 +423,14 @@ def _source(layout: RunLayout, factors: Factors, variance: float, limits: tuple[
 
 def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
     if factors == EVERYTHING:
-        alone = not any(ALGORITHM in term for term in layout.terms[:-1])
+        alone = not any({ALGORITHM, BENCHMARK} <= term for term in layout.terms[:-1])
         more = ", and advantages that change between benchmarks" if alone else ""
         return "run", GROUPS["run"][1].format(noun=layout.unit) + more
     if SEED in factors:
         return "seed", GROUPS["seed"][1].format(where=f" on one {layout.unit}")
     condition = layout.label(factors & {CONDITION})
+    if BENCHMARK not in factors and factors & {*layout.families}:
+        return _family_words(layout, factors)
     if BENCHMARK not in factors:
         return {
             _FIXED[0]: ("algorithm", "means of the algorithms"),
@@ -408,11 +438,30 @@ def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
             _FIXED[2]: ("condition", f"advantages of algorithms that change with {condition}"),
         }[factors]
     kind = "interaction" if ALGORITHM in factors else "benchmark"
-    if CONDITION not in factors:
-        return kind, GROUPS[kind][1].format(noun="benchmark", within="")
+    if layout.crosses_families and factors & {*layout.families}:
+        condition = layout.label(factors & {CONDITION, *layout.families}).replace(":", " and ")
+    elif CONDITION not in factors:
+        within = f" of one {spoken(_finest(layout))}" if layout.families and not layout.crosses_families else ""
+        return kind, GROUPS[kind][1].format(noun="benchmark", within=within)
     if kind == "interaction":
         return kind, f"advantages of algorithms that change with {condition} on a benchmark"
     return kind, f"levels that change with {condition} on a benchmark (the same for all algorithms)"
+
+
+def _finest(layout: RunLayout, factors: Factors | None = None) -> str:
+    """The column of the finest families, of those among some factors."""
+    roles = [role for role in layout.families if factors is None or role in factors]
+    return layout.columns[roles[-1]][-1]
+
+
+def _family_words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
+    kind, families = "family_interaction" if ALGORITHM in factors else "family", plural(_finest(layout, factors))
+    if CONDITION not in factors:
+        return kind, GROUPS[kind][1].format(noun=families)
+    condition = layout.label(factors & {CONDITION})
+    if ALGORITHM in factors:
+        return kind, f"advantages of algorithms that change with {condition} and between {families}"
+    return kind, f"levels that change with {condition} and between {families} (the same for all algorithms)"
 
 
 # ---------------------------------------------------------------------- curves over the budget
@@ -452,8 +501,13 @@ def _curve_words(layout: RunLayout, factors: Factors) -> str:
         return "curves that all runs with one seed share"
     who = "advantages of algorithms" if ALGORITHM in factors else "levels"
     where = ""
+    own = (
+        f" and between {plural(_finest(layout, factors))}" if factors & {*FAMILIES} and BENCHMARK not in factors else ""
+    )
     if CONDITION in factors:
-        where = f" and with {layout.label(factors & {CONDITION})}{' on a benchmark' if BENCHMARK in factors else ''}"
+        where = f" and with {layout.label(factors & {CONDITION})}{' on a benchmark' if BENCHMARK in factors else own}"
+    elif own:
+        where = own
     elif BENCHMARK in factors:
         where = " and between benchmarks"
     return f"{who} that change over the budget{where}"
