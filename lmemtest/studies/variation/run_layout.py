@@ -33,8 +33,8 @@ class RunLayout:
 
     ``frame`` has one row per run: family1, ..., algorithm, benchmark, condition, seed (labels; those that exist) and
     score (the mean over the budgets); ``curves`` the scores at each budget minus that mean, ``(n_runs, n_budgets)``;
-    ``columns`` those of the user for each role. ``terms`` are the groups of the random terms from coarse to fine, the last one the run;
-    ``strata`` and ``curve_strata`` their mean squares, where the table is balanced.
+    ``columns`` those of the user for each role. ``terms`` are the groups of the random terms from coarse to fine, the
+    last one the run; ``strata`` and ``curve_strata`` their mean squares, where the table is balanced.
     """
 
     frame: pd.DataFrame
@@ -236,8 +236,8 @@ def _identified(
         if counts[factors] >= n_rows:
             what = "runs with the same seed share nothing" if SEED in factors else "there is one run in each"
             notes.append(
-                f"{_label(columns, factors, crossed=crossed)}: {what}, so it cannot be distinguished from the runs and is "
-                "part of their variation."
+                f"{_label(columns, factors, crossed=crossed)}: {what}, so it cannot be distinguished from the "
+                "runs and is part of their variation."
             )
         elif not any(inner < factors and counts[inner] == counts[factors] for inner in kept):
             kept.append(factors)

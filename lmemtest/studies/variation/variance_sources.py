@@ -36,12 +36,11 @@ from lmemtest.studies.variation.run_layout import (
     BENCHMARK,
     CONDITION,
     EVERYTHING,
-    FAMILIES,
-    SEED,
     RunLayout,
     layout_of,
 )
-from lmemtest.words import GROUPS, joined, percent, plural, spoken
+from lmemtest.studies.variation.source_words import curve_words, source_words
+from lmemtest.words import joined, percent
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -416,52 +415,9 @@ def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
 
 
 def _source(layout: RunLayout, factors: Factors, variance: float, limits: tuple[float, float]) -> Source:
-    kind, meaning = _words(layout, factors)
+    kind, meaning = source_words(layout, factors)
     low, high = limits
     return Source(name=layout.label(factors), kind=kind, meaning=meaning, variance=variance, ci_low=low, ci_high=high)
-
-
-def _words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
-    if factors == EVERYTHING:
-        alone = not any({ALGORITHM, BENCHMARK} <= term for term in layout.terms[:-1])
-        more = ", and advantages that change between benchmarks" if alone else ""
-        return "run", GROUPS["run"][1].format(noun=layout.unit) + more
-    if SEED in factors:
-        return "seed", GROUPS["seed"][1].format(where=f" on one {layout.unit}")
-    condition = layout.label(factors & {CONDITION})
-    if BENCHMARK not in factors and factors & {*layout.families}:
-        return _family_words(layout, factors)
-    if BENCHMARK not in factors:
-        return {
-            _FIXED[0]: ("algorithm", "means of the algorithms"),
-            _FIXED[1]: ("condition", f"means at the levels of {condition}"),
-            _FIXED[2]: ("condition", f"advantages of algorithms that change with {condition}"),
-        }[factors]
-    kind = "interaction" if ALGORITHM in factors else "benchmark"
-    if layout.crosses_families and factors & {*layout.families}:
-        condition = layout.label(factors & {CONDITION, *layout.families}).replace(":", " and ")
-    elif CONDITION not in factors:
-        within = f" of one {spoken(_finest(layout))}" if layout.families and not layout.crosses_families else ""
-        return kind, GROUPS[kind][1].format(noun="benchmark", within=within)
-    if kind == "interaction":
-        return kind, f"advantages of algorithms that change with {condition} on a benchmark"
-    return kind, f"levels that change with {condition} on a benchmark (the same for all algorithms)"
-
-
-def _finest(layout: RunLayout, factors: Factors | None = None) -> str:
-    """The column of the finest families, of those among some factors."""
-    roles = [role for role in layout.families if factors is None or role in factors]
-    return layout.columns[roles[-1]][-1]
-
-
-def _family_words(layout: RunLayout, factors: Factors) -> tuple[str, str]:
-    kind, families = "family_interaction" if ALGORITHM in factors else "family", plural(_finest(layout, factors))
-    if CONDITION not in factors:
-        return kind, GROUPS[kind][1].format(noun=families)
-    condition = layout.label(factors & {CONDITION})
-    if ALGORITHM in factors:
-        return kind, f"advantages of algorithms that change with {condition} and between {families}"
-    return kind, f"levels that change with {condition} and between {families} (the same for all algorithms)"
 
 
 # ---------------------------------------------------------------------- curves over the budget
@@ -482,7 +438,7 @@ def _of_curves(layout: RunLayout, budget: str) -> tuple[list[Source], str]:
             Source(
                 name="residual" if rest else ":".join(filter(None, [layout.label(factors), budget])),
                 kind="residual" if rest else "budget",
-                meaning=_curve_words(layout, factors),
+                meaning=curve_words(layout, factors),
                 variance=variance * (layout.n_budgets - 1) / layout.n_budgets,
             )
         )
@@ -490,24 +446,3 @@ def _of_curves(layout: RunLayout, budget: str) -> tuple[list[Source], str]:
         f"Scores of one run at several levels of {budget} depend on each other, so the sources of its curve have no "
         "intervals."
     )
-
-
-def _curve_words(layout: RunLayout, factors: Factors) -> str:
-    if factors == _ALL:
-        return "the curve over the budget that all runs share"
-    if factors == EVERYTHING:
-        return "a run's own curve"
-    if SEED in factors:
-        return "curves that all runs with one seed share"
-    who = "advantages of algorithms" if ALGORITHM in factors else "levels"
-    where = ""
-    own = (
-        f" and between {plural(_finest(layout, factors))}" if factors & {*FAMILIES} and BENCHMARK not in factors else ""
-    )
-    if CONDITION in factors:
-        where = f" and with {layout.label(factors & {CONDITION})}{' on a benchmark' if BENCHMARK in factors else own}"
-    elif own:
-        where = own
-    elif BENCHMARK in factors:
-        where = " and between benchmarks"
-    return f"{who} that change over the budget{where}"
