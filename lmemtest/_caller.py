@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-__all__ = ["command_with", "in_words_of", "named", "on_command_line"]
+__all__ = ["command_with", "in_words_of", "named", "on_command_line", "setting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,22 @@ def named(argument: str) -> str:
     """
     line = _COMMAND_LINE.get()
     return argument if line is None else line.options.get(argument, argument)
+
+
+def setting(argument: str, value: object) -> str:
+    """An argument with a value, as the caller can type it.
+
+    Examples
+    --------
+    >>> setting("metric", "log loss")
+    "metric='log loss'"
+    >>> with on_command_line(options={"metric": "--metric"}):
+    ...     setting("metric", "log loss")
+    "--metric 'log loss'"
+    """
+    import shlex
+
+    return in_words_of(python=f"{argument}={value!r}", command_line=f"{named(argument)} {shlex.quote(str(value))}")
 
 
 def command_with(options: Sequence[str]) -> str:

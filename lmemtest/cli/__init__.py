@@ -6,7 +6,7 @@ Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the comm
 command is wrong.
 """
 
-from lmemtest.cli import evaluating, gating, planning  # add their commands
+from lmemtest.cli import converting, evaluating, gating, planning  # add their commands
 from lmemtest.cli.commands import app, main
 
-__all__ = ["app", "evaluating", "gating", "main", "planning"]
+__all__ = ["app", "converting", "evaluating", "gating", "main", "planning"]

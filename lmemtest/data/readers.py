@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-__all__ = ["STDIN", "read_runs", "read_table"]
+__all__ = ["STDIN", "not_found", "read_runs", "read_table"]
 
 STDIN = "-"
 
@@ -382,7 +382,7 @@ def _source(path: str | os.PathLike[str], options: Options) -> Source:
     path = Path(path).expanduser()
     kind = _kind_of(path)
     if not _is("file", path):
-        raise _not_found(path)
+        raise not_found(path)
     data = path.read_bytes()
     if not data:
         raise DataError(f"The file {str(path)!r} is empty.")
@@ -460,7 +460,8 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def _not_found(path: Path) -> FileNotFoundError:
+def not_found(path: Path) -> FileNotFoundError:
+    """The error of a file that is not there, with names of files that are."""
     argument = named("path")
     if _is("folder", path):
         return FileNotFoundError(f"{argument} must be a file, but {str(path)!r} is a folder.")

@@ -306,6 +306,24 @@ def call_of(roles: dict[str, Any]) -> str:
     return f"Runs(table, {', '.join(given)})"
 
 
+def command_of(roles: dict[str, Any]) -> list[str]:
+    """The roles as options of the command line.
+
+    >>> command_of({"score": "loss", "family": ("suite", "space"), "seed_shared": False})
+    ['--score', 'loss', '--family', 'suite', '--family', 'space', '--seed-own']
+    """
+    options: list[str] = []
+    for name, value in stated(roles).items():
+        if name == "seed_shared":
+            options.append("--seed-own")
+        else:
+            option = {"metafeatures": "--metafeature"}.get(name, f"--{name}")
+            options += [
+                part for column in (value if isinstance(value, tuple) else [value]) for part in (option, column)
+            ]
+    return options
+
+
 def stated(roles: dict[str, Any]) -> dict[str, Any]:
     """The roles that are not what `Runs` takes without a word."""
     return {

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
+from lmemtest._caller import named, setting
 from lmemtest._table import ResultTable
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest.data.failures import WORDS, check_failed, count_failures, masked, rows_or_runs
@@ -716,9 +717,9 @@ def check_direction(direction: Any) -> None:
     """Refuse a direction that is not given, or is none."""
     if direction is REQUIRED:
         raise ArgumentError(
-            "direction is required: direction='minimize' if a low score is good (a loss, a regret), "
-            "direction='maximize' if a high one is (an accuracy). It decides which algorithm is called better, "
-            "and the numbers do not show it."
+            f"{named('direction')} is required: {setting('direction', 'minimize')} if a low score is good (a loss, a "
+            f"regret), {setting('direction', 'maximize')} if a high one is (an accuracy). It decides which algorithm "
+            "is called better, and the numbers do not show it."
         )
     check_choice(direction, "direction", DIRECTIONS)
 

@@ -7,7 +7,7 @@ import json
 import math
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 
 
-def check_report_path(path: Any) -> Path:
-    """The absolute path of a report that can be written there.
+def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
+    """The absolute path of a report, or of a file with other suffixes, that can be written there.
 
     Examples
     --------
@@ -37,10 +37,10 @@ def check_report_path(path: Any) -> Path:
     """
     argument = in_words_of(python="path", command_line="-o")
     target = _as_path(path, argument)
-    if target.suffix.lower() not in SUFFIXES:
-        example = str(target.with_suffix(".html")) if target.name else "report.html"
+    if target.suffix.lower() not in suffixes:
+        example = str(target.with_suffix(suffixes[0])) if target.name else f"report{suffixes[0]}"
         raise ArgumentError(
-            f"{argument} must end in one of {listed(SUFFIXES)}, got {_short(path)}. Write {_short(example)}."
+            f"{argument} must end in one of {listed(suffixes)}, got {_short(path)}. Write {_short(example)}."
         )
     if _exists(target, argument) and target.is_dir():
         raise ArgumentError(f"{argument} must be a file, but {str(path)!r} is a folder. Add a file name.")

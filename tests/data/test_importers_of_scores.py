@@ -122,7 +122,8 @@ def test_rliable_arrays_are_runs_by_games() -> None:
         ({"A": [[1.0, 2.0]], "B": [[1.0, 2.0]]}, {"games": ["x"]}, "games must be 2 different names"),
         ({"A": [[1.0]], "B": [[1.0]]}, {"frames": [1]}, "frames are for arrays of runs x games x frames"),
         ({"A": [[1.0, 2.0]]}, {}, "one algorithm only, 'A'"),
-        ([[1.0]], {}, "scores must be a dict"),
+        ([[1.0]], {}, r"scores\[0\] must be a dict"),
+        (3, {}, "scores must be a dict {algorithm: array of runs x games}, got 3"),
     ],
 )
 def test_rliable_refuses_in_words(given: Any, options: dict[str, Any], words: str) -> None:

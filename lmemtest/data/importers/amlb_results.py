@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
-from lmemtest.data.importers.sources import frame_of, has_column, parts_of
+from lmemtest._caller import in_words_of, named, setting
+from lmemtest.data.importers.imported import imported, numbers_in
+from lmemtest.data.importers.sources import several_files, table_of
 from lmemtest.data.roles import direction_of
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError
@@ -57,16 +58,17 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     1 of 4 rows have no finite score (TPOT 1): failed. Say what they count: runs.score_failures(...).
     """
     if duplicates not in (None, "last"):
-        raise ArgumentError(f"duplicates must be 'last' or None, got {duplicates!r}.")
-    tables = []
-    for part in parts_of(
-        results, argument="results", keys=(), files="results*.csv", is_content=has_column("framework")
-    ):
-        table = frame_of(part, argument="results", labels=["framework", "task", "constraint"])
-        advice = "Give results.csv of the benchmark's results folder as it is."
-        needs_columns(table, COLUMNS, shown=part.shown, what="a results file of AMLB", advice=advice)
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+        raise ArgumentError(f"{named('duplicates')} must be 'last' or None, got {duplicates!r}.")
+    table = table_of(
+        results,
+        argument="results",
+        files="results*.csv",
+        mark="framework",
+        needs=COLUMNS,
+        what="a results file of AMLB",
+        advice="Give results.csv of the benchmark's results folder as it is.",
+        labels=["framework", "task", "constraint"],
+    )
     table["result"] = numbers_in(table["result"], name="result", advice="A failed run has an empty one.")
     failed = table["result"].isna()
     table = _in_metric(table, metric)
@@ -80,9 +82,9 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     elif not losses:
         notes.append("High results are good: AMLB negates losses and calls them neg_...")
     if len(used) > 1:
+        ranks = in_words_of(python="runs.normalize('rank')", command_line="--normalize rank")
         notes.append(
-            f"Tasks have {len(used)} metrics ({listed(used)}), which do not compare: normalise within tasks, "
-            "runs.normalize('rank')."
+            f"Tasks have {len(used)} metrics ({listed(used)}), which do not compare: normalise within tasks, {ranks}."
         )
     keys = ["framework", "task", "fold", *(["constraint"] if "constraint" in table else [])]
     again = table.duplicated(keys, keep="last")
@@ -114,8 +116,8 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         ignore=("metric",),
         seed_shared=False,
         notes=notes,
-        repeated="If runs were tried again, keep the last attempts: duplicates='last'.",
-        alone="Give the results of several frameworks: amlb(['a/results.csv', 'b/results.csv']).",
+        repeated=f"If runs were tried again, keep the last attempts: {setting('duplicates', 'last')}.",
+        alone=f"Give the results of several frameworks: {several_files('amlb', 'a/results.csv', 'b/results.csv')}.",
     )
 
 
@@ -127,17 +129,19 @@ def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     used = list(dict.fromkeys(name for names in by_task for name in names))
     if metric not in (None, ALL, *used):
         raise ArgumentError(
-            f"metric must be 'all' or one of {listed(map(repr, used))}, got {metric!r}.{suggest(str(metric), used)}"
+            f"{named('metric')} must be 'all' or one of {listed(map(repr, used))}, got {metric!r}."
+            f"{suggest(str(metric), used)}"
         )
     if metric is None and len(used) > 1:
         raise ArgumentError(
             f"results has {len(used)} metrics: {listed(used)}. Say which, or keep each task in its own and normalise: "
-            f"metric={used[0]!r}, or metric='all'."
+            f"{setting('metric', used[0])}, or {setting('metric', ALL)}."
         )
     odd = by_task[by_task.map(len) > 1]
     if metric == ALL and len(odd):
         raise DataError(
-            f"The task {odd.index[0]!r} has the metrics {listed(odd.iloc[0])}; a task must have one. Give metric=."
+            f"The task {odd.index[0]!r} has the metrics {listed(odd.iloc[0])}; a task must have one. "
+            f"Give {setting('metric', odd.iloc[0][0])}."
         )
     if metric in (None, ALL):
         return table

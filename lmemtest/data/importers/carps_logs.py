@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from lmemtest._validate import check_columns, check_flag
-from lmemtest.data.importers.imported import best_of_trials, imported, needs_columns, numbers_in
-from lmemtest.data.importers.sources import frame_of, has_column, parts_of
+from lmemtest.data.importers.imported import best_of_trials, imported, numbers_in
+from lmemtest.data.importers.sources import several_files, table_of
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError
 from lmemtest.words import listed
@@ -52,14 +50,18 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
     [0.5, 0.5, 0.7, 0.4]
     """
     best_so_far = check_flag(best_so_far, "best_so_far")
-    tables = []
-    for part in parts_of(logs, argument="logs", keys=(), files="*.parquet", is_content=has_column("task_id")):
-        table = frame_of(part, argument="logs", labels=COLUMNS[:3], seeds=["seed"])
-        what = "a table of CARP-S logs"
-        needs_columns(table, COLUMNS, shown=part.shown, what=what, advice=GATHER)
-        check_columns(metric, table.columns, argument="metric")
-        tables.append(table)
-    table = pd.concat(tables, ignore_index=True)
+    table = table_of(
+        logs,
+        argument="logs",
+        files="*.parquet",
+        mark="task_id",
+        needs=COLUMNS,
+        what="a table of CARP-S logs",
+        advice=GATHER,
+        labels=COLUMNS[:3],
+        seeds=["seed"],
+    )
+    check_columns(metric, table.columns, argument="metric")
     vectors = table[metric].map(lambda x: isinstance(x, (list, tuple)) or str(x).lstrip().startswith(("[", "{")))
     if vectors.any():
         tasks = table.loc[vectors, "task_id"].unique()
@@ -87,6 +89,6 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         family="benchmark_id",
         trials=True,
         notes=[*notes, "Costs are minimised, as always in CARP-S."],
-        alone="Give the logs of several optimizers: carps(['a.parquet', 'b.parquet']).",
+        alone=f"Give the logs of several optimizers: {several_files('carps', 'a.parquet', 'b.parquet')}.",
     )
     return best_of_trials(runs) if best_so_far else runs

@@ -9,8 +9,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.data.importers.imported import imported, needs_columns, numbers_in, one_of
-from lmemtest.data.importers.sources import Part, check_keys, frame_of, has_column, json_of, names_of, parts_of
+from lmemtest._caller import in_words_of, named
+from lmemtest.data.importers.imported import imported, numbers_in, one_of
+from lmemtest.data.importers.sources import (
+    Part,
+    check_keys,
+    frame_of,
+    has_column,
+    json_of,
+    names_of,
+    needs_columns,
+    parts_of,
+)
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
@@ -82,7 +92,9 @@ def inspect_ai(
     if graded:
         notes.append("Grades count as in inspect_ai: C 1, P 0.5, I and N 0.")
         if direction == "minimize":
-            raise ArgumentError("direction is 'minimize', but the grades of samples are to maximize. Leave it out.")
+            raise ArgumentError(
+                f"{named('direction')} is 'minimize', but the grades of samples are to maximize. Leave it out."
+            )
     elif direction is None:
         check_direction(REQUIRED)
     if "error" in table:
@@ -119,7 +131,8 @@ def _with_evals(table: pd.DataFrame, part: Part, evals: Any) -> pd.DataFrame:
     if evals is None:
         raise DataError(
             f"{part.shown} does not say the model and the task of a sample: it has no column "
-            f"{listed(map(repr, missing))}. Read it by {READ}, or give evals=evals_df('logs')."
+            f"{listed(map(repr, missing))}. Read it by {READ}, or give "
+            + in_words_of(python="evals=evals_df('logs').", command_line="--evals FILE, what evals_df('logs') returns.")
         )
     found = frame_of(parts_of(evals, argument="evals", keys=(), is_content=has_column("eval_id"))[0], argument="evals")
     needs_columns(
@@ -231,7 +244,7 @@ def lm_eval(
             labels = {**_of_path(part.path, results), **labels}
         missing = [role for role in ("algorithm", "benchmark") if role not in labels]
         if missing:
-            raise DataError(f"Nothing says the {missing[0]} of {part.shown}. Give {{model: {{task: samples}}}}.")
+            raise DataError(f"Nothing says the {missing[0]} of {part.shown}. {_name_them()}")
         for role, (_, origin) in labels.items():
             said.setdefault(role, {})[origin] = None
         table = _records(part)
@@ -247,6 +260,9 @@ def lm_eval(
         chosen = one_of(filters, filter, argument="filter", what="filters", shown="samples")
         table = table[table["filter"] == chosen]
         notes.append(f"Answers are filtered by {chosen}.")
+    models = in_words_of(
+        python="lm_eval({'small': 'out/small', 'large': 'out/large'})", command_line="small=out/small large=out/large"
+    )
     whole = f"What is computed from all documents, as bleu, has no score of one. Metrics: {listed(_metrics(table))}."
     values = numbers_in(table[name], name=name, advice=whole)
     if name == AS_LIKELIHOOD:
@@ -267,8 +283,12 @@ def lm_eval(
         },
         notes=notes,
         repeated="If a task was evaluated again, give the files of one evaluation only.",
-        alone="Give the samples of several models: lm_eval({'small': 'out/small', 'large': 'out/large'}).",
+        alone=f"Give the samples of several models: {models}.",
     )
+
+
+def _name_them() -> str:
+    return in_words_of(python="Give {model: {task: samples}}.", command_line="Give MODEL,TASK=FILE.")
 
 
 def _is_records(thing: Any) -> bool:
@@ -291,9 +311,7 @@ def _of_path(path: Path, results: dict[Path, dict[str, Any]]) -> dict[str, tuple
     kind, _, rest = name.partition("_")
     task, _, date = rest.rpartition("_")
     if kind != "samples" or not task:
-        raise DataError(
-            f"The file {str(path)!r} is not called samples_<task>_<date>.jsonl. Give {{model: {{task: file}}}}."
-        )
+        raise DataError(f"The file {str(path)!r} is not called samples_<task>_<date>.jsonl. {_name_them()}")
     beside = path.with_name(f"results_{date}.json")
     if beside not in results and beside.is_file():
         results[beside] = json_of(beside)
@@ -325,6 +343,6 @@ def _direction(metric: str, given: Any, results: Mapping[Path, dict[str, Any]]) 
     if found is None or given is not None:
         check_direction(REQUIRED if given is None else given)
         if found not in (None, given):
-            raise ArgumentError(f"direction is {given!r}, but {metric!r} is to {found}. Leave it out.")
+            raise ArgumentError(f"{named('direction')} is {given!r}, but {metric!r} is to {found}. Leave it out.")
         return given
     return found

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of, named, setting
 from lmemtest._validate import check_columns, check_names
 from lmemtest.data.delimited import exact_numbers
-from lmemtest.data.importers.imported import imported, needs_columns, numbers_in
-from lmemtest.data.importers.sources import by_pattern, checked_pattern, frame_of, has_column, names_of, parts_of
+from lmemtest.data.importers.imported import imported, numbers_in, one_of
+from lmemtest.data.importers.sources import (
+    KEYS,
+    by_pattern,
+    checked_pattern,
+    frame_of,
+    has_column,
+    names_of,
+    needs_columns,
+    parts_of,
+)
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import counted, listed
@@ -20,7 +30,7 @@ __all__ = ["mlflow", "wandb"]
 
 OPEN = ("running", "pending", "scheduled", "preempting")
 DONE = ("finished", "")
-REPEATED = "Name the column that tells these runs apart: seed=..., or metafeatures=[...]."
+ALL_ROLES = "{algorithm}_{benchmark}_{seed}"
 
 
 def wandb(
@@ -74,35 +84,20 @@ def wandb(
     >>> runs.to_frame()["val_acc"].tolist()
     [0.8, 0.7, 0.9, nan]
     """
-    check_direction(direction)
-    frame = _read(table, "Name", [algorithm, benchmark], [seed])
-    pattern = checked_pattern(names)
+    columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
+    asked = _Asked(score, direction, columns, metafeatures, names)
+    frame = _read(table, "Name", asked)
     lines = [name for name in names_of(frame) if " - " in name and not name.endswith(("__MIN", "__MAX"))]
-    notes = list[str]()
-    if "State" not in frame and lines and "Name" not in frame:
-        frame, score, notes = _of_chart(frame, lines, score, pattern)
-        budget, algorithm = "step", "algorithm"
-        benchmark, seed = (role if role in frame else None for role in ("benchmark", "seed"))
-        pattern = None
-    else:
-        needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
-    return _of_table(
-        frame,
-        tool="Weights & Biases export",
-        columns={"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget},
-        score=score,
-        direction=direction,
-        metafeatures=metafeatures,
-        pattern=pattern,
-        name="Name",
-        state="State",
-        notes=notes,
-    )
+    if "Name" not in frame and "State" not in frame and lines:
+        return _of_chart(frame, lines, asked)
+    needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
+    return _of_table(frame, asked, source=_WANDB, name="Name", state="State")
 
 
 _EXPORT = (
     "Export the table of runs or a line chart as csv; dictionaries of wandb.Api() go through pandas.json_normalize."
 )
+_WANDB = "Weights & Biases export"
 
 
 def mlflow(
@@ -156,56 +151,77 @@ def mlflow(
     >>> runs.score, runs.seed, runs.to_frame()["metrics.acc"].tolist()
     ('metrics.acc', 'params.seed', [0.8, 0.7, 0.9, nan])
     """
-    check_direction(direction)
     columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
-    prefixed = [f"{kind}.{name}" for name in columns.values() if isinstance(name, str) for kind in ("params", "tags")]
-    frame = _read(table, "run_id", [algorithm, benchmark, *prefixed], [seed])
+    asked = _Asked(score, direction, columns, metafeatures, names)
+    frame = _read(table, "run_id", asked)
     page = "run_id" not in frame and "Run ID" in frame
     if not page:
         advice = "Give mlflow.search_runs(...), or its csv."
         needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
-    return _of_table(
-        frame,
-        tool="MLflow runs",
-        columns={role: _prefixed(frame, name, ("params", "tags", "metrics")) for role, name in columns.items()},
-        score=_prefixed(frame, score, ("metrics",)),
-        direction=direction,
-        metafeatures=[_prefixed(frame, name, ("params", "tags")) for name in check_names(metafeatures, "metafeatures")],
-        pattern=checked_pattern(names),
-        name="Name" if page else "tags.mlflow.runName",
-        state="Status" if page else "status",
-        notes=[],
+    name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
+    return _of_table(frame, _prefixed(asked, frame), source="MLflow runs", name=name, state=state)
+
+
+# ------------------------------------------------------------------------------------------------------ what they share
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the caller says of the columns, by role, and of the names of runs."""
+
+    score: str | None
+    direction: Any
+    columns: dict[str, str | None]
+    metafeatures: Sequence[str]
+    names: str | None
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+        checked_pattern(self.names)
+        check_names(self.metafeatures, "metafeatures")
+
+
+def _prefixed(asked: _Asked, frame: pd.DataFrame) -> _Asked:
+    """The columns that MLflow gives names to: ``params.model`` for the parameter "model"."""
+
+    def column(name: Any, *prefixes: str) -> Any:
+        if name in frame or not isinstance(name, str):
+            return name
+        return next((f"{prefix}.{name}" for prefix in prefixes if f"{prefix}.{name}" in frame), name)
+
+    return replace(
+        asked,
+        score=column(asked.score, "metrics"),
+        columns={role: column(name, "params", "tags", "metrics") for role, name in asked.columns.items()},
+        metafeatures=[column(name, "params", "tags") for name in check_names(asked.metafeatures, "metafeatures")],
     )
 
 
-def _prefixed(frame: pd.DataFrame, name: Any, prefixes: Sequence[str]) -> Any:
-    """The column that MLflow gives a name to: ``params.model`` for the parameter "model"."""
-    if name in frame or not isinstance(name, str):
-        return name
-    return next((f"{prefix}.{name}" for prefix in prefixes if f"{prefix}.{name}" in frame), name)
-
-
-def _read(table: Any, mark: str, labels: Sequence[Any], seeds: Sequence[Any]) -> pd.DataFrame:
-    """One or several tables under each other."""
-    known, numbered = ([name for name in names if isinstance(name, str)] for names in (labels, seeds))
+def _read(table: Any, mark: str, asked: _Asked) -> pd.DataFrame:
+    """One or several tables under each other; labels remain texts, and seeds that are no numbers."""
+    known = {role: [name] if isinstance(name, str) else [] for role, name in asked.columns.items()}
+    plain = [*known["algorithm"], *known["benchmark"]]
+    labels = [*plain, *(f"{kind}.{name}" for name in plain for kind in ("params", "tags"))]
     parts = parts_of(table, argument="table", keys=(), files="*.csv", is_content=has_column(mark))
-    frames = [frame_of(part, argument="table", labels=known, seeds=numbered) for part in parts]
+    frames = [frame_of(part, argument="table", labels=labels, seeds=known["seed"]) for part in parts]
     return pd.concat(frames, ignore_index=True)
 
 
-def _of_chart(
-    frame: pd.DataFrame, lines: list[str], score: str | None, pattern: str | None
-) -> tuple[pd.DataFrame, str, list[str]]:
-    """The lines of a chart as rows, with what the names of the runs say."""
-    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
-    if score is None and len(metrics) > 1:
-        raise ArgumentError(f"table shows {len(metrics)} metrics: {listed(metrics)}. Say which: score={metrics[0]!r}.")
-    metric = check_columns(metrics[0] if score is None else score, metrics, argument="score")[0]
-    if pattern is None:
-        shown = lines[0].rpartition(" - ")[0]
+def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
+    """The lines of a chart, with what the names of the runs say."""
+    given = next((role for role, column in asked.columns.items() if column is not None), None)
+    if given is not None:
         raise ArgumentError(
-            f"names must say what the names of the lines are made of, such as {shown!r}: names='{{algorithm}}', or "
-            "names='{algorithm}_{benchmark}_{seed}'."
+            f"{named(given)} must be left out, because a line chart has no column for it: the names of its lines say "
+            f"it, {setting('names', ALL_ROLES)}, and the budget is the step."
+        )
+    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
+    metric = one_of(metrics, asked.score, argument="score", what="metrics", shown="table")
+    pattern = checked_pattern(asked.names)
+    if pattern is None:
+        raise ArgumentError(
+            f"{named('names')} must say what the names of the lines are made of, such as "
+            f"{lines[0].rpartition(' - ')[0]!r}: {setting('names', '{algorithm}')}, or {setting('names', ALL_ROLES)}."
         )
     step = str(frame.columns[0])
     rows, averaged = [], 0
@@ -223,77 +239,92 @@ def _of_chart(
             f"{counted(averaged, 'line')} of {len(rows):,} are means of several runs, or of several steps: their "
             "lowest and highest values differ. What varies between these runs is lost; ungroup the chart to keep them."
         )
-    return pd.concat(rows, ignore_index=True), metric, notes
+    columns = {role: role if f"{{{role}}}" in pattern else None for role in KEYS}
+    asked = replace(asked, score=metric, columns={**columns, "budget": "step"}, names=None)
+    return _of_table(
+        pd.concat(rows, ignore_index=True), asked, source=_WANDB, name="Name", state="State", notes=tuple(notes)
+    )
 
 
 def _of_table(
-    frame: pd.DataFrame,
-    *,
-    tool: str,
-    columns: dict[str, str | None],
-    score: str | None,
-    direction: Any,
-    metafeatures: Sequence[str],
-    pattern: str | None,
-    name: str,
-    state: str,
-    notes: list[str],
+    frame: pd.DataFrame, asked: _Asked, *, source: str, name: str, state: str, notes: tuple[str, ...] = ()
 ) -> Runs:
     """Runs of a table with a row per run, its state and its name."""
-    said, available = dict[str, str](), list(frame.columns)
-    if pattern is not None:
-        needs_columns(frame, [name], shown="table", what="a table with names of runs", advice="Leave out names=.")
-        parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
-        for role in parsed:
-            if columns.get(role) is None:
-                column = role if role not in frame else f"{role} in {name}"
-                columns, said[role] = {**columns, role: column}, f"in {name}"
-                frame = frame.assign(**{column: parsed[role]})
-    for role, given in {"score": score, **columns}.items():
+    available = list(frame.columns)
+    frame, columns, said = _by_names(frame, asked, name)
+    for role, given in {"score": asked.score, **columns}.items():
         if given is None and role in ("score", "algorithm"):
-            other = ", or names='{algorithm}_{seed}' if it is in the names of the runs" if role == "algorithm" else ""
-            raise ArgumentError(f"{role} must name a column{other}. Columns: {listed(available)}.")
+            pattern = setting("names", "{algorithm}_{seed}")
+            other = f", or {pattern} if it is in the names of the runs" if role == "algorithm" else ""
+            raise ArgumentError(f"{named(role)} must name a column{other}. Columns: {listed(available)}.")
         if given is not None:
             check_columns(given, frame.columns, argument=role)
-    features = check_columns(check_names(metafeatures, "metafeatures"), available, argument="metafeatures")
-    if state in frame:
-        states = frame[state].fillna("").astype(str).str.strip().str.lower()
-        open_ = states.isin(OPEN)
-        bad = ~states.isin(DONE) & ~open_
-        if open_.any():
-            notes = [*notes, f"Left out: {counted(int(open_.sum()), 'run')} that had not ended."]
-        if bad.any():
-            why = states[bad].value_counts(sort=False)
-            notes = [
-                *notes,
-                f"Runs that did not finish ({listed(f'{k} {n:,}' for k, n in why.items())}) have no score.",
-            ]
-        values = numbers_in(frame[score], name=str(score), advice="Name the column of the score: score=...")
-        frame = frame.assign(**{str(score): np.where(bad, np.nan, values)})[~open_]
-    for role in ("seed", "budget"):
-        column = columns[role]
+    features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
+    score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
+    frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
+    frame, ended = _ended(frame, score, state)
+    for column in (columns["seed"], columns["budget"]):
         if column is not None and not pd.api.types.is_numeric_dtype(frame[column].dtype):
             frame = frame.assign(**{column: exact_numbers(frame[column].astype(object))})
-    keys = [*(column for column in columns.values() if column), *features]
-    empty = [column for column in keys if frame[column].isna().any()]
-    if empty:
-        count = int(frame[empty[0]].isna().sum())
-        raise DataError(
-            f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
-            "or leave out the others before: table = table.dropna(subset=[...])."
-        )
+    _refuse_unlogged(frame, [*(column for column in columns.values() if column), *features])
+    repeated = f"{setting('seed', 'COLUMN')}, or {setting('metafeatures', 'COLUMN')}"
     return imported(
         frame,
-        source=tool,
-        score=str(score),
-        direction=direction,
+        source=source,
+        score=score,
+        direction=asked.direction,
         algorithm=str(columns["algorithm"]),
         benchmark=columns["benchmark"],
         seed=columns["seed"],
         budget=columns["budget"],
         metafeatures=features,
         said=said,
-        notes=notes,
-        repeated=REPEATED,
+        notes=[*notes, *ended],
+        repeated=f"Name the column that tells these runs apart: {repeated}.",
         alone="Is another column the algorithm?",
     )
+
+
+def _by_names(
+    frame: pd.DataFrame, asked: _Asked, name: str
+) -> tuple[pd.DataFrame, dict[str, str | None], dict[str, str]]:
+    """The columns by role with those that the names of runs fill, and where these are from."""
+    columns, said, pattern = dict(asked.columns), dict[str, str](), checked_pattern(asked.names)
+    if pattern is None:
+        return frame, columns, said
+    advice = f"Leave out {named('names')}."
+    needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
+    parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
+    for role in parsed:
+        if columns.get(role) is None:
+            column = role if role not in frame else f"{role} in {name}"
+            columns[role], said[role] = column, f"in {name}"
+            frame = frame.assign(**{column: parsed[role]})
+    return frame, columns, said
+
+
+def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, list[str]]:
+    """The runs that have ended; those that did not finish have no score."""
+    if state not in frame:
+        return frame, []
+    states = frame[state].fillna("").astype(str).str.strip().str.lower()
+    open_, notes = states.isin(OPEN), []
+    bad = ~states.isin(DONE) & ~open_
+    if open_.any():
+        notes.append(f"Left out: {counted(int(open_.sum()), 'run')} that had not ended.")
+    if bad.any():
+        why = states[bad].value_counts(sort=False)
+        notes.append(f"Runs that did not finish ({listed(f'{k} {n:,}' for k, n in why.items())}) have no score.")
+    return frame.assign(**{score: frame[score].mask(bad)})[~open_], notes
+
+
+def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:
+    """Refuse runs of which nobody knows the algorithm, or another role."""
+    empty = [column for column in keys if frame[column].isna().any()]
+    if empty:
+        count = int(frame[empty[0]].isna().sum())
+        without = in_words_of(python="table = table.dropna(subset=[...])", command_line="delete their rows")
+        raise DataError(
+            f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
+            f"or leave out the others before: {without}."
+        )

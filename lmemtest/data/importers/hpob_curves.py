@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of
 from lmemtest._validate import check_positive_int
 from lmemtest.data.importers.imported import imported
 from lmemtest.data.importers.sources import json_of, parts_of
@@ -19,7 +20,6 @@ __all__ = ["hpob"]
 
 SHAPE = "{space: {task: {seed: [scores]}}} for each algorithm, or {algorithm: {space: ...}}"
 LEVELS = ("algorithm", "search_space", "dataset", "seed")
-NAME_THEM = "Give one file per algorithm, which is called as the file: hpob(['GP.json', 'Random.json'], ...)."
 
 
 def hpob(
@@ -75,7 +75,7 @@ def hpob(
         if depth == len(LEVELS) - 1 and not outside:
             if part.path is None:
                 raise DataError(
-                    f"Nothing says the algorithm of {part.shown}: give {{'GP': {{space: ...}}, ...}}. {NAME_THEM}"
+                    f"Nothing says the algorithm of {part.shown}: give {{'GP': {{space: ...}}, ...}}. {_name_them()}"
                 )
             outside = [part.path.name.partition(".")[0]]
         if depth + len(outside) != len(LEVELS):
@@ -107,9 +107,14 @@ def hpob(
             "budget": f"the place in the curve, from {first}",
         },
         notes=_notes(table, direction, lengths),
-        repeated=f"Two files hold the same algorithm. {NAME_THEM}",
-        alone=NAME_THEM,
+        repeated=f"Two files hold the same algorithm. {_name_them()}",
+        alone=_name_them(),
     )
+
+
+def _name_them() -> str:
+    files = in_words_of(python="hpob(['GP.json', 'Random.json'], ...)", command_line="GP.json Random.json")
+    return f"Give one file per algorithm, which is called as the file: {files}."
 
 
 def _is_nested(thing: Any) -> bool:
@@ -156,7 +161,7 @@ def _notes(table: pd.DataFrame, direction: str, lengths: list[int]) -> list[str]
     if worse.any():
         notes.append(
             f"{int(worse.sum()):,} scores are worse than the one before them, so curves hold single trials and not the "
-            "best so far: runs.best_so_far()."
+            f"best so far: {in_words_of(python='runs.best_so_far()', command_line='--best-so-far')}."
         )
     spaces = table.groupby("dataset")["search_space"].nunique()
     if (spaces > 1).any():

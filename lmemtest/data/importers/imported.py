@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of, setting
 from lmemtest._validate import check_columns
 from lmemtest.data.runs import Runs, check_direction, with_notes
 from lmemtest.errors import ArgumentError, DataError
@@ -15,19 +16,9 @@ from lmemtest.words import counted, format_level, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "imported", "needs_columns", "numbers_in", "one_of"]
+__all__ = ["best_of_trials", "imported", "numbers_in", "one_of"]
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
-
-
-def needs_columns(table: pd.DataFrame, names: Sequence[str], *, shown: str, what: str, advice: str) -> None:
-    """Refuse a table without the columns that its tool writes."""
-    missing = [name for name in names if name not in table.columns]
-    if missing:
-        raise DataError(
-            f"{shown} is not {what}: it has no column {listed(map(repr, missing))}. Columns: {listed(table.columns)}. "
-            f"{advice}"
-        )
 
 
 def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str, shown: str) -> str:
@@ -36,7 +27,9 @@ def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str,
         return check_columns(given, found, argument=argument)[0]
     if len(found) == 1:
         return found[0]
-    raise ArgumentError(f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {argument}={found[0]!r}.")
+    raise ArgumentError(
+        f"{shown} holds {len(found)} {what}: {listed(found)}. Say which: {setting(argument, found[0])}."
+    )
 
 
 def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
@@ -125,9 +118,14 @@ def best_of_trials(runs: Runs) -> Runs:
         best = Runs(best.frame, **{**best.roles(), "failed": "missing"})
         notes.append(
             f"{counted(none_yet, 'row')} before the first score of a run: failed so far. Begin later, "
-            "runs.at_budgets([...]), or say what they count, runs.score_failures(...)."
+            f"{in_words_of(python='runs.at_budgets([...])', command_line='--at-budget')}, or say what they count, "
+            f"{_scored()}."
         )
     return with_notes(best, notes)
+
+
+def _scored() -> str:
+    return in_words_of(python="runs.score_failures(...)", command_line="--score-failures POLICY")
 
 
 def _groups(table: pd.DataFrame, family: str, benchmark: str | None) -> bool:
@@ -153,8 +151,4 @@ def _failures(table: pd.DataFrame, bad: np.ndarray, algorithm: str, *, trials: b
     each = listed(f"{name} {count:,}" for name, count in sorted((format_level(n), c) for n, c in by.items()))
     what = "rows" if not trials else "trials"
     lost = f"{int(bad.sum()):,} of {len(table):,} {what} have no finite score ({each})"
-    return (
-        f"{lost}: they improve nothing."
-        if trials
-        else f"{lost}: failed. Say what they count: runs.score_failures(...)."
-    )
+    return f"{lost}: they improve nothing." if trials else f"{lost}: failed. Say what they count: {_scored()}."

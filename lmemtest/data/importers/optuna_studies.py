@@ -7,10 +7,20 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from lmemtest._caller import in_words_of, named
 from lmemtest._validate import check_flag
-from lmemtest.data.importers.imported import best_of_trials, imported, needs_columns, numbers_in, one_of
+from lmemtest.data.importers.imported import best_of_trials, imported, numbers_in, one_of
 from lmemtest.data.importers.labels import NUMBERED, labelled
-from lmemtest.data.importers.sources import KEYS, Part, by_pattern, check_keys, checked_pattern, frame_of, parts_of
+from lmemtest.data.importers.sources import (
+    KEYS,
+    Part,
+    by_pattern,
+    check_keys,
+    checked_pattern,
+    frame_of,
+    needs_columns,
+    parts_of,
+)
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import counted
@@ -21,10 +31,6 @@ OPEN = ("RUNNING", "WAITING")  # trials that have not ended
 ENDED = ("PRUNED", "FAIL")  # without a result; the value of a pruned one is a report on the way
 STATES = {"RUNNING": "running", "WAITING": "waiting", "PRUNED": "pruned", "FAIL": "failed"}
 AS_THEY_COME = "Save study.trials_dataframe() as it is."
-NAME_THEM = (
-    "Give studies by name, {'TPE': study, ...} or {(algorithm, benchmark, seed): study}, or set "
-    "study.set_user_attr('algorithm', ...)."
-)
 
 
 def optuna(
@@ -86,7 +92,7 @@ def optuna(
     parts = parts_of(studies, argument="studies", keys=keys, files="*.csv")
     read = [_of_study(part, objective) if _is_study(part.content) else _of_table(part, objective) for part in parts]
     labels, said = labelled(
-        [_named(part, table, pattern) for part, (table, _) in zip(parts, read, strict=True)], parts, advice=NAME_THEM
+        [_named(part, table, pattern) for part, (table, _) in zip(parts, read, strict=True)], parts, advice=_name_them()
     )
     table = pd.concat([table.assign(**own) for (table, _), own in zip(read, labels, strict=True)], ignore_index=True)
     way = _direction([(part.shown, way) for part, (_, way) in zip(parts, read, strict=True)], direction)
@@ -111,10 +117,19 @@ def optuna(
         said={**said, "budget": "the number of the trial, from 1"},
         trials=True,
         notes=notes,
-        repeated=f"Two studies have the same names. {NAME_THEM}",
-        alone=NAME_THEM,
+        repeated=f"Two studies have the same names. {_name_them()}",
+        alone=_name_them(),
     )
     return best_of_trials(runs) if best_so_far else runs
+
+
+def _name_them() -> str:
+    return in_words_of(
+        python="Give studies by name, {'TPE': study, ...} or {(algorithm, benchmark, seed): study}, or set "
+        "study.set_user_attr('algorithm', ...).",
+        command_line="Give files by name, TPE=FILE or ALGORITHM,BENCHMARK,SEED=FILE, or say what the names of the "
+        "files are made of: --names '{algorithm}_{seed}'.",
+    )
 
 
 def _is_study(thing: Any) -> bool:
@@ -188,5 +203,5 @@ def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
         return given
     way, shown = next(iter(first.items()))
     if given not in (None, way):
-        raise ArgumentError(f"direction is {given!r}, but {shown} says {way}. Leave it out.")
+        raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")
     return way

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import named
 from lmemtest.data.importers.imported import imported
+from lmemtest.data.importers.sources import json_of, parts_of
+from lmemtest.data.readers import not_found
 from lmemtest.data.runs import Runs
 from lmemtest.data.trace import check_budgets
 from lmemtest.errors import ArgumentError, DataError
@@ -18,7 +23,7 @@ __all__ = ["rliable"]
 
 
 def rliable(
-    scores: Mapping[str, Any],
+    scores: Any,
     *,
     games: Iterable[str] | None = None,
     frames: Iterable[float] | None = None,
@@ -28,9 +33,9 @@ def rliable(
 
     Parameters
     ----------
-    scores : mapping
+    scores : mapping, path or list of paths
         ``{algorithm: array}``, arrays of shape (runs, games), or (runs, games, frames) for curves. Algorithms may
-        differ in runs, not in games.
+        differ in runs, not in games. A file is json of nested lists, or what ``numpy.savez(file, **scores)`` writes.
     games : iterable of str, optional
         The names of the games, in the order of the columns. By default they are numbered from 1.
     frames : iterable of float, optional
@@ -56,9 +61,18 @@ def rliable(
     >>> runs.filter(game="Pong").to_frame()["score"].tolist()
     [0.5, 0.4, 0.9, 0.8]
     """
-    if not isinstance(scores, Mapping) or not scores:
-        raise ArgumentError(f"scores must be a dict {{algorithm: array of runs x games}}, got {scores!r}.")
-    arrays = {name: _array(name, values) for name, values in scores.items()}
+    arrays: dict[Any, np.ndarray] = {}
+    for part in parts_of(scores, argument="scores", keys=(), files="*.json", is_content=_is_mapping):
+        content = part.content if part.path is None else _of_file(part.path)
+        if not isinstance(content, Mapping) or not content:
+            raise ArgumentError(
+                f"{part.shown} must be a dict {{algorithm: array of runs x games}}, got {content!r:.60}. Give one "
+                "array per algorithm."
+            )
+        twice = [name for name in content if name in arrays]
+        if twice:
+            raise DataError(f"{part.shown} has {twice[0]!r} once more. Join the runs of an algorithm in one array.")
+        arrays |= {name: _array(name, values, part.shown) for name, values in content.items()}
     first, shape = next((name, array.shape[1:]) for name, array in arrays.items())
     for name, array in arrays.items():
         if array.shape[1:] != shape:
@@ -69,7 +83,9 @@ def rliable(
     columns = _names(games, shape[0])
     budgets = None if len(shape) == 1 else _budgets(frames, shape[1])
     if budgets is None and frames is not None:
-        raise ArgumentError("frames are for arrays of runs x games x frames, but scores have no frames. Leave it out.")
+        raise ArgumentError(
+            f"{named('frames')} are for arrays of runs x games x frames, but scores have no frames. Leave it out."
+        )
     tables = []
     for name, array in arrays.items():
         place = np.indices(array.shape).reshape(array.ndim, -1)
@@ -93,16 +109,34 @@ def rliable(
     )
 
 
-def _array(name: Any, values: Any) -> np.ndarray:
+def _is_mapping(thing: Any) -> bool:
+    return isinstance(thing, Mapping)
+
+
+def _of_file(path: Path) -> Any:
+    """What a file holds by algorithm."""
+    if path.suffix.lower() != ".npz":
+        return json_of(path)
+    if not path.is_file():
+        raise not_found(path)
+    try:
+        with np.load(path) as archive:
+            return dict(archive)
+    except (ValueError, EOFError, BadZipFile):
+        raise DataError(f"The file {str(path)!r} is no archive of numbers. Write it with numpy.savez.") from None
+
+
+def _array(name: Any, values: Any, shown: str) -> np.ndarray:
     try:
         array = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise DataError(
-            f"scores[{name!r}] must be an array of numbers, runs x games. Its rows must have one length."
+            f"{shown}[{name!r}] must be an array of numbers, runs x games. Its rows must have one length."
         ) from None
     if array.ndim not in (2, 3) or 0 in array.shape:
         raise DataError(
-            f"scores[{name!r}] must be an array of runs x games, or runs x games x frames, got the shape {array.shape}."
+            f"{shown}[{name!r}] must be an array of runs x games, or runs x games x frames, got the shape "
+            f"{array.shape}."
         )
     return array
 
@@ -117,7 +151,8 @@ def _names(games: Any, count: int) -> list[str]:
     names = list(games) if isinstance(games, Iterable) and not isinstance(games, (str, bytes)) else []
     if len(names) != count or not all(isinstance(name, str) for name in names) or len(set(names)) < count:
         raise ArgumentError(
-            f"games must be {count} different names, one per column of scores, got {listed(names) or games!r}."
+            f"{named('games')} must be {count} different names, one per column of scores, got "
+            f"{listed(names) or games!r}."
         )
     return names
 
@@ -128,6 +163,6 @@ def _budgets(frames: Any, count: int) -> np.ndarray:
     values = check_budgets(frames, "frames")
     if len(values) != count:
         raise ArgumentError(
-            f"frames must be {count} different numbers, one per place of the third axis, got {len(values)}."
+            f"{named('frames')} must be {count} different numbers, one per place of the third axis, got {len(values)}."
         )
     return values

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
+from lmemtest._caller import in_words_of, setting
 from lmemtest._validate import as_frame, check_columns
 from lmemtest.data.importers.imported import imported, numbers_in, one_of
 from lmemtest.data.importers.labels import labelled
-from lmemtest.data.importers.sources import KEYS, Part, check_keys, frame_of, names_of, parts_of
+from lmemtest.data.importers.sources import KEYS, Part, check_keys, frame_of, json_of, names_of, parts_of
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
@@ -20,7 +22,6 @@ __all__ = ["sklearn"]
 
 SPLIT = re.compile(r"split(\d+)_test_(.+)")
 BOTH = "cv_results_ of a search (split0_test_score, ...) or a result of cross_validate (test_score, ...)"
-NAME_THEM = "Give results by name: {('SVC', 'iris'): cross_validate(...), ...}, or {'SVC': {'iris': ...}}."
 NOT_SET = "not set"
 
 
@@ -38,7 +39,8 @@ def sklearn(
     results : mapping, search, dataframe, path, list or mapping of these
         ``cross_validate(...)`` or ``cross_val_score(...)`` by algorithm and data set, such as ``{"SVC": {"iris":
         cross_validate(...)}}`` or ``{("SVC", "iris"): ...}``; or a fitted search, its ``cv_results_``, or a file of it,
-        by data set: ``{"iris": search}``. The candidates of a search are the algorithms.
+        by data set: ``{"iris": search}``. The candidates of a search are the algorithms. A json file may hold several
+        results by name.
     metric : str, optional
         Which of several scores: the name in ``scoring=``.
     parameter : str, optional
@@ -71,7 +73,7 @@ def sklearn(
     3      tree      iris      1    0.9
     """
     chosen = None if keys is None else check_keys(keys)
-    parts = parts_of(results, argument="results", keys=chosen or KEYS, files="*.csv", is_content=_is_result)
+    parts = _parts(results, chosen or KEYS)
     tables = [_table(part) for part in parts]
     searches = [any(SPLIT.fullmatch(name) for name in names_of(table)) for table in tables]
     if len(set(searches)) > 1:
@@ -91,6 +93,30 @@ def sklearn(
     return _of_searches(parts, tables, metric, parameter)
 
 
+def _name_them() -> str:
+    return in_words_of(
+        python="Give results by name: {('SVC', 'iris'): cross_validate(...), ...}, or {'SVC': {'iris': ...}}.",
+        command_line="Give files by name: SVC,iris=FILE tree,iris=FILE.",
+    )
+
+
+def _parts(results: Any, keys: Sequence[str]) -> list[Part]:
+    """The results; a json file may hold several by name."""
+    found = []
+    for part in parts_of(results, argument="results", keys=keys, files="*.csv", is_content=_is_result):
+        content = json_of(part.path) if part.path is not None and _is_json(part.path) else None
+        if not isinstance(content, Mapping):  # records are read as a table
+            found.append(part)
+            continue
+        below = parts_of(content, argument=part.shown, keys=keys[len(part.labels) :], is_content=_is_result)
+        found += [Part(inner.content, {**part.labels, **inner.labels}, inner.shown) for inner in below]
+    return found
+
+
+def _is_json(path: Path) -> bool:
+    return ".json" in [suffix.lower() for suffix in path.suffixes]
+
+
 def _is_result(thing: Any) -> bool:
     names = [name for name in thing if isinstance(name, str)] if isinstance(thing, Mapping) else []
     return any(name.startswith("test_") or SPLIT.fullmatch(name) for name in names)
@@ -99,7 +125,8 @@ def _is_result(thing: Any) -> bool:
 def _as_benchmark(part: Part) -> dict[str, Any]:
     if len(part.labels) > 1:
         raise ArgumentError(
-            f"{part.shown}: a search has the name of its data set only. Say what names are: keys=[...]."
+            f"{part.shown}: a search has the name of its data set only. "
+            + in_words_of(python="Say what names are: keys=[...].", command_line="Give iris=FILE.")
         )
     return dict(zip(["benchmark"], part.labels.values(), strict=False))
 
@@ -111,7 +138,7 @@ def _table(part: Part) -> pd.DataFrame:
         wanted = {
             k: v for k, v in content.items() if re.match(r"split\d+_test_|test_|params?|n_resources|iter", str(k))
         }
-        content = pd.DataFrame({name: list(values) for name, values in wanted.items()})
+        content = pd.DataFrame({name: _values(values, name, part.shown) for name, values in wanted.items()})
     elif hasattr(content, "ndim") and not hasattr(content, "columns"):
         if content.ndim != 1:
             raise DataError(f"{part.shown} must hold one score per split, got an array of shape {content.shape}.")
@@ -122,6 +149,15 @@ def _table(part: Part) -> pd.DataFrame:
     if not any(re.match(r"split\d+_test_|test_", str(name)) for name in table):
         raise DataError(f"{part.shown} must be {BOTH}. Its columns: {listed(table.columns)}.")
     return table
+
+
+def _values(values: Any, name: str, shown: str) -> list[Any]:
+    """A column; `DataFrame.to_json` writes one by its index."""
+    if isinstance(values, Mapping):
+        return list(values.values())
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise DataError(f"{shown}: {name} must be a list of values, got {values!r:.60}. It must be {BOTH}.")
+    return list(values)
 
 
 def _metric(names: Sequence[str], metric: str | None, shown: str) -> str:
@@ -139,7 +175,7 @@ def _notes(what: str) -> list[str]:
 def _of_validations(parts: list[Part], tables: list[pd.DataFrame], metric: str | None) -> Runs:
     found = [{role: (label, "the name that was given") for role, label in part.labels.items()} for part in parts]
     repeats = any("seed" in named for named in found)
-    labels, said = labelled(found, parts, advice=NAME_THEM)
+    labels, said = labelled(found, parts, advice=_name_them())
     rows, names = [], []
     for part, table, own in zip(parts, tables, labels, strict=True):
         name = _metric([n.removeprefix("test_") for n in names_of(table) if n.startswith("test_")], metric, part.shown)
@@ -162,15 +198,18 @@ def _of_validations(parts: list[Part], tables: list[pd.DataFrame], metric: str |
         seed_shared=False,
         said={**said, "seed": "the split" if not repeats else "the repetition and its split"},
         notes=_notes("algorithm"),
-        repeated=f"Two results have the same names. {NAME_THEM}",
-        alone=NAME_THEM,
+        repeated=f"Two results have the same names. {_name_them()}",
+        alone=_name_them(),
     )
 
 
 def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | None, parameter: str | None) -> Runs:
     named = ["benchmark" in part.labels for part in parts]
     if not all(named) and len(parts) > 1:
-        raise DataError("Several searches need the names of their data sets: {'iris': search, 'wine': search}.")
+        raise DataError(
+            "Several searches need the names of their data sets: "
+            + in_words_of(python="{'iris': search, 'wine': search}.", command_line="iris=FILE wine=FILE.")
+        )
     found = [_splits(part, table, metric) for part, table in zip(parts, tables, strict=True)]
     score = _same([name for name, _ in found])
     table = pd.concat([frame.assign(**part.labels) for part, (_, frame) in zip(parts, found, strict=True)])
@@ -201,7 +240,7 @@ def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | No
         },
         notes=_notes("candidate"),
         repeated="A randomised search may try a candidate twice: drop the copies from cv_results_.",
-        alone="Compare the values of a parameter, parameter=..., or a search with more candidates.",
+        alone=f"Compare the values of a parameter, {setting('parameter', 'NAME')}, or a search with more candidates.",
     )
 
 

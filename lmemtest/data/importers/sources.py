@@ -11,6 +11,7 @@ from glob import glob
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._caller import in_words_of, setting
 from lmemtest._validate import as_frame
 from lmemtest.data.query import collected
 from lmemtest.errors import ArgumentError, DataError
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("KEYS", "Part", "by_pattern", "check_keys", "checked_pattern", "frame_of", "has_column", "json_of", "names_of"),
-    "parts_of",
+    *("needs_columns", "parts_of", "several_files", "table_of"),
 ]
 
 KEYS = ("algorithm", "benchmark", "seed")  # what the names of a mapping may say
@@ -90,9 +91,8 @@ def _parts(
             names = key if isinstance(key, tuple) else (key,)
             if len(names) > len(keys):
                 what = f"are ({', '.join(keys)})" if keys else "are already complete"
-                raise ArgumentError(
-                    f"{shown} has the name {key!r}, but its names {what}. Say what they are: keys=[...]."
-                )
+                advice = in_words_of(python="Say what they are: keys=[...].", command_line="Leave out the others.")
+                raise ArgumentError(f"{shown} has the name {key!r}, but its names {what}. {advice}")
             said = {**labels, **dict(zip(keys, names, strict=False))}
             found += _parts(value, argument, keys[len(names) :], files, is_content, said)
         return found
@@ -138,6 +138,16 @@ def names_of(table: pd.DataFrame) -> list[str]:
     return [str(name) for name in table.columns]
 
 
+def needs_columns(table: pd.DataFrame, names: Sequence[str], *, shown: str, what: str, advice: str) -> None:
+    """Refuse a table without the columns that its tool writes."""
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        raise DataError(
+            f"{shown} is not {what}: it has no column {listed(map(repr, missing))}. Columns: {listed(table.columns)}. "
+            f"{advice}"
+        )
+
+
 def frame_of(part: Part, *, argument: str, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
     """A table, in memory or in a file, as a pandas frame; `labels` and `seeds` as in `read_table`."""
     if part.path is not None:
@@ -146,6 +156,33 @@ def frame_of(part: Part, *, argument: str, labels: Sequence[str] = (), seeds: Se
         return read_table(part.path, labels=labels, seeds=seeds)
     frame: pd.DataFrame = collected(as_frame(part.content, argument=argument)).to_pandas().reset_index(drop=True)
     return frame
+
+
+def table_of(
+    given: Any,
+    *,
+    argument: str,
+    files: str,
+    mark: str,
+    needs: Sequence[str],
+    what: str,
+    advice: str,
+    labels: Sequence[str] = (),
+    seeds: Sequence[str] = (),
+) -> pd.DataFrame:
+    """One or several tables with the columns that a tool writes, under each other; `mark` is one of these."""
+    import pandas as pd
+
+    tables = []
+    for part in parts_of(given, argument=argument, keys=(), files=files, is_content=has_column(mark)):
+        tables.append(frame_of(part, argument=argument, labels=labels, seeds=seeds))
+        needs_columns(tables[-1], needs, shown=part.shown, what=what, advice=advice)
+    return pd.concat(tables, ignore_index=True)
+
+
+def several_files(importer: str, *files: str) -> str:
+    """A call of an importer with several files, as the caller can type it."""
+    return in_words_of(python=f"{importer}({list(files)})", command_line=" ".join(files))
 
 
 def json_of(path: Path) -> Any:
@@ -188,9 +225,12 @@ def by_pattern(pattern: str, name: str) -> dict[str, Any]:
     regex = "".join(f"(?P<{piece}>.+?)" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
     match = re.fullmatch(regex, str(name))
     if match is None:
+        by_name = in_words_of(
+            python="give the objects by name: {(algorithm, benchmark, seed): object}",
+            command_line="give files by name: ALGORITHM,BENCHMARK,SEED=FILE",
+        )
         raise DataError(
-            f"names={pattern!r} does not fit the name {name!r}. Change the pattern, or give the objects by name: "
-            "{(algorithm, benchmark, seed): object}."
+            f"{setting('names', pattern)} does not fit the name {name!r}. Change the pattern, or {by_name}."
         )
     found: dict[str, Any] = match.groupdict()
     if str(found.get("seed", "")).isdecimal():

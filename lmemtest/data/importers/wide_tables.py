@@ -9,8 +9,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest._caller import in_words_of, named
 from lmemtest._validate import check_names, check_positive_int
-from lmemtest.data.importers.sources import frame_of, parts_of
+from lmemtest.data.importers.sources import frame_of, names_of, parts_of
 from lmemtest.data.runs import REQUIRED, Runs, check_direction, with_notes
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
@@ -105,14 +106,20 @@ def wide(
     check_direction(direction)
     if averaged is not None:
         averaged = check_positive_int(averaged, "averaged")
-    part = parts_of(table, argument="table", keys=(), is_content=lambda thing: hasattr(thing, "keys"))[0]
-    frame = frame_of(part, argument="table")
-    frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    names = list(frame.columns)
+    parts = parts_of(table, argument="table", keys=(), is_content=lambda thing: hasattr(thing, "keys"))
+    if len(parts) > 1:
+        raise ArgumentError(f"table must be one table, got {len(parts)}. Join them first, or give one after the other.")
+    frame = frame_of(parts[0], argument="table")
+    names = names_of(frame)
     rows = names[0] if benchmark is None else benchmark
+    if parts[0].path is not None:  # again, with the names of rows as they are written: 01 and NA
+        frame = frame_of(parts[0], argument="table", labels=[rows])
+    frame = frame.set_axis(names, axis=1)
     chosen = None if algorithms is None else check_names(algorithms, "algorithms")
     if rows not in names:
-        raise ArgumentError(f"benchmark must be a column of the table, got {benchmark!r}. Columns: {listed(names)}.")
+        raise ArgumentError(
+            f"{named('benchmark')} must be a column of the table, got {benchmark!r}. Columns: {listed(names)}."
+        )
     if chosen is None:
         chosen = tuple(name for name in names if name != rows)
     is_summary = frame[rows].map(lambda name: isinstance(name, str) and _sums_up(name))
@@ -169,6 +176,6 @@ def _cell(value: Any, column: str) -> tuple[float, float]:
     if match is None:
         raise DataError(
             f"The column {column!r} holds {text!r}, which is no number such as 0.93 or 0.93 ± 0.02. If it is no "
-            "algorithm, name those that are: algorithms=[...]."
+            f"algorithm, name those that are: {in_words_of(python='algorithms=[...]', command_line='--only COLUMN')}."
         )
     return float(match[1]), float(match[2] or match[3] or "nan")
