@@ -14,7 +14,6 @@ from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
 from lmemtest.studies.ranking.aggregates import AggregateScores
 from lmemtest.studies.ranking.improvement import Improvement
-from lmemtest.studies.ranking.measures import MEASURES
 from lmemtest.studies.ranking.profiles import PerformanceProfiles
 from lmemtest.words import counted
 
@@ -60,7 +59,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
                 labels=order,
                 series=(_rows.Series.of(rows, np.arange(len(order), dtype=np.intp)),),
                 axis_label="",
-                title=f"{MEASURES[measure][:1].upper()}{MEASURES[measure][1:]}",
+                title=f"{result.name(measure)[:1].upper()}{result.name(measure)[1:]}",
             )
         )
     which = [f"{_style.one_line(result.score)}, {_better(result.direction)}"] if set(result.measures) - {GAP} else []

@@ -12,7 +12,7 @@ from lmemtest.studies.outperforming.decision_rules import ESTIMATORS, DecisionRu
 from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
 from lmemtest.studies.outperforming.rule_curves import RuleCurves
 from lmemtest.studies.outperforming.sample_size import SampleSize
-from lmemtest.words import percent
+from lmemtest.words import percent, plural
 
 RULE_NAMES = {
     "single": "single comparison",
@@ -48,12 +48,16 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
     pairs = [f"{left} over {right}" for left, right in zip(result.table["left"], result.table["right"], strict=True)]
     alone = len(pairs) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
-    labels = [f"All {count} benchmarks"] if alone else pairs
+    families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
+    labels = [f"All {count} benchmarks{families}"] if alone else pairs
     series = [_rows.Series.of(result.table, np.arange(len(labels)), centre="estimate")]
     if alone and count > 1:
         where = np.arange(1, count + 1)
         series.append(_rows.Series.of(result.benchmarks, where, centre="estimate", colour=_style.MUTED))
-        labels = [*labels, *map(str, result.benchmarks["benchmark"])]
+        names = result.benchmarks["benchmark"].astype(str)
+        if names.duplicated().any():  # the same data set in several families
+            names = names + " in " + result.benchmarks["family"]
+        labels = [*labels, *names]
     single = "; below it score intervals of each benchmark by itself" if len(series) > 1 else ""
     of = (
         f"a run of {pairs[0].replace(' over ', ' is better than one of ')}" if alone else "a run of the first is better"

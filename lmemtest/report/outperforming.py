@@ -17,7 +17,7 @@ from lmemtest.report.document import Block, Bullets, Document, Fold, Section, Ta
 from lmemtest.report.figures import figure
 from lmemtest.studies.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.studies.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
-from lmemtest.words import MISSING, joined, percent
+from lmemtest.words import MISSING, joined, percent, plural
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -40,7 +40,7 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     head, *rest = found.sentences()
     several = len(found.benchmarks) > len(found.table)
     whole = found.to_table()  # too wide for a page
-    pairs = replace(whole, frame=whole.frame.drop(columns=["n_benchmarks", "mean"]))
+    pairs = replace(whole, frame=whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore"))
     sections = [Section("pairs", "Pairs", (TableBlock(pairs), *_figure(found, head)))]
     if several:
         single = ResultTable("Each benchmark by itself", found.to_frame("benchmarks"), (), _FORMATS)
@@ -97,12 +97,18 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     among = "each other algorithm" if all_others else f"each of the next {len(shown)} of {count} algorithms"
     text = (
         f"How often is a single run of {best}, which has the best mean, better than a run of {among} on the same "
-        f"benchmark{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
+        f"benchmark{_families(found)}{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
     )
+    if found.family is not None and analysis.recommendation.population != "family":
+        text = f"{text.rstrip()} This is about new {plural(found.family)}, and the means are about those studied here."
     drawn = _figure(found, _conclusions(best, shown))
     table = TableBlock(_table(found, best, shown))
     blocks = (paragraph(text.rstrip()), _beside_means(analysis, best, shown), table, *drawn)
     return Section("outperforming", TITLE, blocks)
+
+
+def _families(found: OutperformingOverBenchmarks) -> str:
+    return "" if found.family is None else f" of {plural(found.family)} like these"
 
 
 def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[OutperformingOverBenchmarks, str]:

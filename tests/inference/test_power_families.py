@@ -53,6 +53,7 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
 
 def test_studies_that_take_benchmarks_as_independent_say_of_which_families(runs: lt.Runs) -> None:
     studies = (
+        lt.variance_sources,
         lt.ranking_reliability,
         lt.probability_of_outperforming,
         lambda runs: lt.aggregate_scores(runs, "mean", resample="benchmarks", n_draws=50),

@@ -36,7 +36,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Duel:
-    """Two algorithms on the benchmarks that both ran on: signs of the differences, by pair or all against all."""
+    """Two algorithms on the benchmarks that both ran on: signs of the differences, by pair or all against all.
+
+    `families` are those of the benchmarks, where families are the sample; a benchmark counts once for each of its own.
+    """
 
     names: tuple[str, ...]
     signs: list[Array]
@@ -44,6 +47,7 @@ class Duel:
     left: str = "A"
     right: str = "B"
     incomplete: bool = False  # whether runs were left out that have no partner
+    families: tuple[str, ...] = ()
 
     def turned(self) -> Duel:
         """The same with the sides exchanged."""
@@ -66,9 +70,30 @@ class Duel:
         """By benchmark, of all differences."""
         return Counts.of(*zip(*([(s == value).sum() for value in (1, 0, -1)] for s in self.signs), strict=True))
 
+    @property
+    def over_families(self) -> bool:
+        """Whether families are the sample, and there are several."""
+        return len(set(self.families)) > 1
+
+    @property
+    def family(self) -> NDArray[np.intp]:
+        """Number of the family of each benchmark; without families each benchmark is one."""
+        return np.asarray(np.unique(self.families, return_inverse=True)[1] if self.families else range(len(self.names)))
+
+    @property
+    def of_families(self) -> Array:
+        """Mean of the benchmarks' probabilities by family."""
+        own = self.family
+        return np.asarray(np.bincount(own, weights=self.counts.estimate) / np.bincount(own))
+
+    @property
+    def mean(self) -> float:
+        """Mean of the benchmarks' probabilities, of those by family where families are the sample."""
+        return float(self.of_families.mean())
+
 
 def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
-    found: dict[int, list[tuple[Array, Array]]] = {}
+    found: dict[tuple[str, int], list[tuple[Array, Array]]] = {}
     sign, dropped = 1.0 if blocks.direction == "maximize" else -1.0, False
     for i, block in enumerate(blocks.block):
         left, right = (sign * blocks.runs[i, a, : blocks.n_runs[i, a]] for a in (x, y))
@@ -81,7 +106,8 @@ def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
             left, right = left[at_left], right[at_right]
             dropped = dropped or left.size < most
         if left.size and right.size:
-            found.setdefault(int(block), []).append((left, right))
+            family = "" if blocks.family is None else str(blocks.family[i])
+            found.setdefault((family, int(block)), []).append((left, right))
     names = blocks.algorithms[x], blocks.algorithms[y]
     if not found:
         what = "seed that both ran with on the same benchmark" if paired else "benchmark that both ran on"
@@ -99,7 +125,8 @@ def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
         (np.concatenate([p[0] for p in found[b]]), np.concatenate([p[1] for p in found[b]])) for b in sorted(found)
     ]
     signs = [np.concatenate([signs_of(*parts, paired) for parts in found[b]]) for b in sorted(found)]
-    return Duel(tuple(blocks.names[b] for b in sorted(found)), signs, samples, *names, dropped)
+    families = () if blocks.family is None else tuple(family for family, _ in sorted(found))
+    return Duel(tuple(blocks.names[b] for _, b in sorted(found)), signs, samples, *names, dropped, families)
 
 
 def _by_seed(gains: Array, seeds: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
@@ -123,6 +150,7 @@ def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
         p = np.array([_mann_whitney(*pair) for pair in duel.samples])
     return pd.DataFrame(
         {
+            **({"family": duel.families} if duel.families else {}),
             "benchmark": duel.names,
             **{name: c.astype(int) for name, c in zip(("wins", "ties", "losses"), counts, strict=True)},
             "estimate": counts.estimate,
@@ -150,39 +178,52 @@ def _mann_whitney(left: Array, right: Array) -> float:
 def together(
     duel: Duel, method: str, paired: bool, level: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float, float]:
-    """Estimate over the benchmarks with both ends of its interval."""
-    each = duel.counts.estimate
+    """Estimate over the benchmarks, or over families of them, with both ends of its interval."""
+    each = duel.of_families if duel.over_families else duel.counts.estimate
     if len(each) == 1:
         only = by_benchmark(duel, paired, level).iloc[0]
         return float(each[0]), float(only["ci_low"]), float(only["ci_high"])
     if duel.alike:
-        # Each benchmark is one score in [0, 1], all of them 0, 1/2 or 1: neither a model nor draws have a variance.
-        of_benchmarks = Counts.of(*(len(each) * (duel.signs[0].flat[0] == value) for value in (1, 0, -1)))
-        low, high = exact_interval(of_benchmarks, level)
+        # Each unit is one score in [0, 1], all of them 0, 1/2 or 1: neither a model nor draws have a variance.
+        of_units = Counts.of(*(len(each) * (duel.signs[0].flat[0] == value) for value in (1, 0, -1)))
+        low, high = exact_interval(of_units, level)
         return float(each.mean()), float(low), float(high)
     if method == "mixed":
         return _mixed(duel, level)
-    draws = _draw_paired(duel.counts, n_draws, rng) if paired else _draw_runs(duel.signs, n_draws, rng)
+    chosen, weight = _choose(duel, n_draws, rng)
+    found = _draw_paired(duel.counts, chosen, rng) if paired else _draw_runs(duel.signs, chosen, rng)
+    draws = (weight * found).sum(axis=1)
     low, high = interval_ends(draws[:, None], each.mean()[None], plain_shares(level, 1), "percentile")[:, 0]
     return float(each.mean()), float(low), float(high)
 
 
-def _draw_paired(counts: Counts, n_draws: int, rng: np.random.Generator) -> Array:
-    """Means over benchmarks drawn again, with pairs drawn again within each of them, ``(n_draws,)``."""
+def _choose(duel: Duel, n_draws: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
+    """Units drawn again, with the benchmarks of each: their numbers and weights, ``(n_draws, benchmarks)``."""
+    own = duel.family if duel.over_families else np.arange(len(duel.names))
+    size = np.bincount(own)
+    units = rng.integers(len(size), size=(n_draws, len(size)))
+    place = np.arange(size.max())
+    first = np.cumsum(size) - size
+    inside = place < size[units][..., None]
+    chosen = np.where(inside, first[units][..., None] + place, 0).reshape(n_draws, -1)
+    weight = np.where(inside, 1.0 / (len(size) * size[units][..., None]), 0.0).reshape(n_draws, -1)
+    return np.argsort(own, kind="stable")[chosen], weight
+
+
+def _draw_paired(counts: Counts, chosen: NDArray[np.intp], rng: np.random.Generator) -> Array:
+    """Probabilities of the benchmarks that were chosen, with pairs drawn again within each of them."""
     numbers = np.stack(counts, axis=1)
     n = counts.n.astype(int)
-    chosen = rng.integers(len(n), size=(n_draws, len(n)))
     drawn = rng.multinomial(n[chosen], (numbers / n[:, None])[chosen])
-    return np.asarray((drawn @ [1.0, 0.5, 0.0] / n[chosen]).mean(axis=1))
+    return np.asarray(drawn @ [1.0, 0.5, 0.0] / n[chosen])
 
 
-def _draw_runs(signs: list[Array], n_draws: int, rng: np.random.Generator) -> Array:
+def _draw_runs(signs: list[Array], chosen: NDArray[np.intp], rng: np.random.Generator) -> Array:
     """The same where runs are not paired: runs of either algorithm are drawn again by themselves."""
-    chosen = rng.integers(len(signs), size=(n_draws, len(signs)))
     out = np.empty(chosen.shape)
     for i, s in enumerate(signs):
         out[chosen == i] = draw_unpaired(s, int((chosen == i).sum()), rng)
-    return out.mean(axis=1)
+    return out
 
 
 def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
@@ -190,20 +231,40 @@ def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
 
     Student's interval of the intercept is symmetric, which the estimate of a probability is not unless it is one half.
     """
-    df, most = len(duel.names) - 1.0, np.inf  # benchmarks are the sample, also where their variance is zero
-    if duel.signs[0].ndim == 2:
-        middle, variance = _of_benchmarks(duel.counts.estimate, _variances_within(duel.signs))
-        most = sum(most_pairs(s) for s in duel.signs)
-    elif all(np.ptp(s) == 0.0 for s in duel.signs):
-        middle, variance = _of_benchmarks(duel.counts.estimate, np.zeros(len(duel.names)))
-    else:
-        middle, variance, own_df = _intercept(duel)
-        df = min(df, own_df)
+    most = sum(most_pairs(s) for s in duel.signs) if duel.signs[0].ndim == 2 else np.inf
+    middle, variance, df = _over_families(duel) if duel.over_families else _over_benchmarks(duel)
     own = middle * (1.0 - middle)
     if min(variance, own) <= tolerance([1.0]):
         return middle, np.nan, np.nan
     low, high = wilson(middle, min(own / variance, most), float(t_quantile(0.5 * (1.0 - level), df)))
     return middle, float(low), float(high)
+
+
+def _over_families(duel: Duel) -> tuple[float, float, float]:
+    """Mean of the families' means, its variance and degrees of freedom in ``P ~ 1 + (1 | family)``.
+
+    Every family counts the same, so with m benchmarks in a family and the variances ``b`` between families and ``w``
+    within them the variance is the mean of ``b + w / m`` over the number of families. The families' means vary by as
+    much, ``b`` is what ``w / m`` leaves of it, and no less than nothing.
+    """
+    own, each, means = duel.family, duel.counts.estimate, duel.of_families
+    size = np.bincount(own)
+    within = _ratio(float(((each - means[own]) ** 2).sum()), float((size - 1).sum()))
+    variance = max(float(means.var(ddof=1)), within * float((1.0 / size).mean())) / len(size)
+    if variance <= tolerance([1.0]):  # all benchmarks alike: what pairs vary within them
+        variance = _over_benchmarks(duel)[1]
+    return float(means.mean()), variance, len(size) - 1.0
+
+
+def _over_benchmarks(duel: Duel) -> tuple[float, float, float]:
+    """The same over benchmarks, by the mixed model of wins with random benchmarks."""
+    df = len(duel.names) - 1.0  # benchmarks are the sample, also where their variance is zero
+    if duel.signs[0].ndim == 2:
+        return *_of_benchmarks(duel.counts.estimate, _variances_within(duel.signs)), df
+    if all(np.ptp(s) == 0.0 for s in duel.signs):
+        return *_of_benchmarks(duel.counts.estimate, np.zeros(len(duel.names))), df
+    middle, variance, own_df = _intercept(duel)
+    return middle, variance, min(df, own_df)
 
 
 def _intercept(duel: Duel) -> tuple[float, float, float]:

@@ -12,14 +12,13 @@ from lmemtest._caller import in_words_of, named
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
-from lmemtest.data.sampled import of_these_families
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, together
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.studies.outperforming.sample_size import adjusted_gamma
 from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusion, meaning
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
-from lmemtest.words import counted, listed, percent, suggest
+from lmemtest.words import counted, listed, percent, plural, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
 METHODS = ("mixed", "percentile")
 FEW_BENCHMARKS = 5
 _INTERVALS = {
+    "families": "score interval with the variance of the mean of the families' means",
+    "families drawn": "percentile interval, families drawn again and runs within their benchmarks",
     "mixed": "score interval with the variance of the mixed model win ~ 1 + (1 | benchmark)",
     "percentile": "percentile interval, benchmarks drawn again and runs within them",
     "score": "score interval of the only benchmark (exact where fewer than five runs are paired)",
@@ -43,14 +44,15 @@ class OutperformingOverBenchmarks(Result):
     ----------
     table : pandas.DataFrame
         One row per pair, of which left is the one that is more often better unless `algorithms` named two or `control`
-        one: ``left``, ``right``, ``n_benchmarks``, ``n_pairs`` of runs, ``mean`` of the benchmarks'
-        probabilities that a run of left is better, ``estimate`` of the method with ``ci_low`` and ``ci_high``,
+        one: ``left``, ``right``, ``n_families`` (where they are the sample), ``n_benchmarks``, ``n_pairs`` of runs,
+        ``mean`` of the benchmarks' probabilities that a run of left is better (of the means by family, where families
+        are the sample), ``estimate`` of the method with ``ci_low`` and ``ci_high``,
         ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni, at half of alpha as
         either side of the interval). For scores of 0 and 1 ``risk_difference``, 2 estimate - 1, as well.
     benchmarks : pandas.DataFrame
-        One row per pair and benchmark: ``left``, ``right``, ``benchmark``, ``wins``, ``ties``, ``losses`` of left,
-        ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw`` (one-sided), ``p_value`` (Holm over the
-        benchmarks).
+        One row per pair and benchmark: ``left``, ``right``, ``family`` (where families are the sample), ``benchmark``,
+        ``wins``, ``ties``, ``losses`` of left, ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw``
+        (one-sided), ``p_value`` (Holm over the benchmarks).
     replicability : pandas.DataFrame
         One row per pair and number u: ``left``, ``right``, ``u``, ``p_bonferroni``, ``p_fisher`` of "left is better on
         at least u benchmarks".
@@ -61,6 +63,8 @@ class OutperformingOverBenchmarks(Result):
         For each pair: alpha over the number of pairs, and the gamma that as many runs detect at it.
     method : {"mixed", "percentile", "score"}
     score, direction : str
+    family : str or None
+        The column of the families that are the sample; None where benchmarks are.
     notes : tuple of str
     """
 
@@ -79,6 +83,7 @@ class OutperformingOverBenchmarks(Result):
     method: str
     score: str
     direction: str
+    family: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
@@ -89,7 +94,10 @@ class OutperformingOverBenchmarks(Result):
     @property
     def band(self) -> str:
         """What the intervals are."""
-        return f"{percent(1.0 - self.alpha_adjusted)} {_INTERVALS[self.method]}"
+        name = self.method
+        if self.family is not None:
+            name = {"mixed": "families", "percentile": "families drawn"}.get(name, name)
+        return f"{percent(1.0 - self.alpha_adjusted)} {_INTERVALS[name]}"
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -126,8 +134,9 @@ class OutperformingOverBenchmarks(Result):
         """The conclusion, and on how many benchmarks it holds."""
         left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
         ends = f"{percent(1.0 - self.alpha_adjusted)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+        where = "" if self.family is None else f" of {plural(self.family)} like these"
         said = [
-            f"A run of {left} is better than one of {right} on the same benchmark with probability "
+            f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
             f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
         ]
         if row["n_benchmarks"] > 1:
@@ -166,7 +175,7 @@ def over_benchmarks(
                 command_line="Name it with --seed, or compare all runs with --unpaired.",
             )
         )
-    blocks = blocks_of(runs, unit="benchmark")
+    sample, blocks = runs.study.sampled, blocks_of(runs, unit="benchmark")
     blocks = blocks.of(_check_algorithms(algorithms, blocks.algorithms))
     family = _family(control, blocks.algorithms)
     share = alpha / (comparisons or len(family))
@@ -193,9 +202,10 @@ def over_benchmarks(
         rows.append(
             {
                 **pair,
+                **({"n_families": len(set(duel.families))} if duel.families else {}),
                 "n_benchmarks": len(table),
                 "n_pairs": int(sum(s.size for s in duel.signs)),
-                "mean": float(table["estimate"].mean()),
+                "mean": duel.mean,
                 "estimate": middle,
                 "ci_low": low,
                 "ci_high": high,
@@ -220,7 +230,8 @@ def over_benchmarks(
         method=method,
         score=blocks.score,
         direction=blocks.direction,
-        notes=(*blocks.notes, *of_these_families(runs), *_notes(out, duels, blocks, paired, method, share)),
+        family=sample.column if sample.noun == "family" else None,
+        notes=(*blocks.notes, *sample.notes, *sample.weights, *_notes(out, duels, blocks, paired, method, share)),
     )
 
 
@@ -239,7 +250,7 @@ def _family(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
 
 def _facing(duel: Duel, as_named: bool) -> Duel:
     """With the one on the left that is more often better, unless the sides were named."""
-    return duel if as_named or float(duel.counts.estimate.mean()) >= 0.5 else duel.turned()
+    return duel if as_named or duel.mean >= 0.5 else duel.turned()
 
 
 def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -262,10 +273,12 @@ def _notes(
     table: pd.DataFrame, duels: list[Duel], blocks: Blocks, paired: bool, method: str, alpha: float
 ) -> tuple[str, ...]:
     notes = []
-    fewest, most = int(table["n_benchmarks"].min()), len(blocks.names)
+    unit = "benchmark" if blocks.family is None else "family"
+    fewest = int(table[f"n_{plural(unit)}"].min())
+    most = len(blocks.names) if blocks.family is None else len(set(blocks.family))
     if fewest < most:
-        alone = ", and the interval is of this benchmark by itself: it says nothing about others" * (fewest == 1)
-        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, 'benchmark')} only{alone}.")
+        alone = f", and the interval is of this {unit} by itself: it says nothing about others" * (fewest == 1)
+        notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, unit)} only{alone}.")
     if paired and any(duel.incomplete for duel in duels):
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
     alike = [duel.alike and len(duel.names) > 1 for duel in duels]
@@ -274,21 +287,22 @@ def _notes(
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
             f"sample: the probability is that on another benchmark of their kind.{shared}"
+            if blocks.family is None
+            else "The interval takes the benchmarks' own probabilities as they are, with one variance within families, "
+            "and families as a sample: the probability is that on a benchmark of another family of their kind."
         )
     if 1 < fewest < FEW_BENCHMARKS:
         notes.append(
-            f"{counted(fewest, 'benchmark')} say little about others: intervals are wide, 0.6 to 0.9 with three "
+            f"{counted(fewest, unit)} say little about others: intervals are wide, 0.6 to 0.9 with three "
             "in simulated studies, and percentile intervals are too short there."
         )
     if any(alike):
         notes.append(
             "Where all pairs ended alike there is no variance: the interval is Clopper and Pearson's of as many wins "
-            "or ties as there are benchmarks, which can be wider than that of a pair with a few losses."
+            f"or ties as there are {plural(unit)}, which can be wider than that of a pair with a few losses."
         )
         if not below(0.5, (0.5 * alpha) ** (1.0 / most)):
-            notes.append(
-                f"With {counted(most, 'benchmark')} even winning all pairs on all of them is not significant by it."
-            )
+            notes.append(f"With {counted(most, unit)} even winning all pairs on all of them is not significant by it.")
     most_pairs = max(s.size for d in duels for s in d.signs)
     if paired and not at_most(0.5**most_pairs, 0.5 * alpha):
         notes.append(

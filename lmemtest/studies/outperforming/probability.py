@@ -42,7 +42,7 @@ def probability_of_outperforming(
     ----------
     a, b : (n,) and (m,) float
         Scores of runs, finite, at least two each; in pairs by position where `paired`: the same data split, the same
-        seed. Or `a` is a `Runs` and `b` is left out.
+        seed. Or `a` is a `Runs` and `b` is left out; its families of benchmarks are the sample from five on.
     paired : bool
         Whether the i-th scores belong together; with `Runs`, those with the same seed on the same benchmark.
     gamma : float in (0.5, 1)
@@ -83,7 +83,8 @@ def probability_of_outperforming(
     Measured coverage chose the defaults (page "Outperforming"). The score interval solves the score test of P with the
     share of ties estimated under the null (Tango 1998). Of runs that are not paired, and over benchmarks, it is
     Wilson's interval of as many pairs as the estimate's variance amounts to, with Student's quantile. With 0/1 scores P
-    is (1 + risk difference) / 2, paired or not.
+    is (1 + risk difference) / 2, paired or not. Where families of benchmarks are the sample, each counts the same, with
+    the mean over its benchmarks, and the quantile has as many degrees of freedom as there are families, less one.
 
     References
     ----------

@@ -17,8 +17,6 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import tie_order, tolerance
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, resolve_rng
-from lmemtest.data.runs import Runs
-from lmemtest.data.sampled import of_these_families
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.draws import METHODS
 from lmemtest.studies.ranking.measures import MEASURES, Measures, middle
@@ -106,6 +104,14 @@ class AggregateScores(Result):
         """What the intervals mean, for the foot of a figure."""
         return band_of(self.resampling, self.method, self.level)
 
+    def name(self, measure: str) -> str:
+        """A measure in words."""
+        return MEASURES[measure].replace("benchmarks", self.resampling.blocks.units)
+
+    @property
+    def _where(self) -> str:
+        return ", for families like these" if self.resampling.blocks.unit == "family" else ""
+
     def of(self, measure: str) -> pd.DataFrame:
         """The rows of one measure."""
         check_choice(measure, "measure", self.measures)
@@ -121,8 +127,8 @@ class AggregateScores(Result):
             verb = "has" if len(first) == 1 else "have"
             best, low, high = (format_number(first[name].iloc[0]) for name in ("estimate", "ci_low", "ci_high"))
             interval = f", {percent(self.level)} interval {low} to {high}" if len(first) == 1 else ""
-            what = f"the {'lowest' if lower else 'highest'} {MEASURES[measure]}"
-            out.append(f"{joined(first['algorithm'])} {verb} {what} ({best}{interval}).")
+            what = f"the {'lowest' if lower else 'highest'} {self.name(measure)}"
+            out.append(f"{joined(first['algorithm'])} {verb} {what}{self._where} ({best}{interval}).")
         return tuple(out)
 
     def estimates(self, measure: str = "iqm") -> Estimates:
@@ -137,8 +143,8 @@ class AggregateScores(Result):
         -------
         Estimates
             Their covariance is that of the draws: of all algorithms on the same benchmarks where benchmarks were drawn;
-            where runs were, algorithms are independent. Degrees of freedom: benchmarks less one, or the runs less one
-            on each instance, of the algorithm that has fewest.
+            where runs were, algorithms are independent. Degrees of freedom: benchmarks (or families) less one, or the
+            runs less one on each instance, of the algorithm that has fewest.
         """
         from lmemtest.inference.means.estimates import Estimates
 
@@ -157,7 +163,7 @@ class AggregateScores(Result):
             V=covariance,
             df=df,
             level=self.level,
-            score=f"{MEASURES[measure]} of {self.score}",
+            score=f"{self.name(measure)} of {self.score}",
             direction="minimize" if measure == "optimality_gap" else self.direction,
             ddf="residual",
             notes=(self.band,),
@@ -171,7 +177,8 @@ class AggregateScores(Result):
         taus : sequence of float, optional
             Scores at which to count; by default 101 from the lowest to the highest.
         of : {"runs", "benchmarks"}
-            Count runs, every benchmark with the same weight, or benchmarks by their mean score.
+            Count runs, every benchmark with the same weight, or benchmarks by their mean score (where families were
+            drawn, every family with the same weight, or families by theirs).
 
         Returns
         -------
@@ -224,6 +231,8 @@ def aggregate_scores(
     resample : {"runs", "benchmarks"}
         "runs" draws runs within each benchmark: the intervals are about these benchmarks. "benchmarks" draws
         benchmarks, the same for all algorithms, and runs within them: the intervals are about benchmarks like these.
+        Where the runs have families of benchmarks, five or more, it draws families with their benchmarks: every family
+        counts the same in all measures, and the intervals are about families like these.
     drawn : {"n-1", "n"}
         Draw one unit fewer than there are, or as many. With few units as many are too regular: see the notes.
     method : {"percentile", "basic", "bca"}
@@ -294,7 +303,7 @@ def aggregate_scores(
     check_choice(method, "method", METHODS)
     n_draws, level = check_draws(n_draws, level)
     generator = resolve_rng(rng)
-    blocks, unitless = complete_blocks(runs, direction)
+    blocks, unitless = complete_blocks(runs, direction, resample)
     check_units(blocks, resample)
     measured = Measures(names, _threshold(threshold, blocks.direction), blocks.direction)
     resampling = Resampling(blocks, resample, drawn, n_draws, int(generator.integers(2**63)))
@@ -323,8 +332,6 @@ def aggregate_scores(
         ignore_index=True,
     )
     notes = [*blocks.notes, *_scale_notes(resampling, measured, unitless=unitless), *_thin_notes(resampling)]
-    if resample == "benchmarks" and isinstance(runs, Runs):
-        notes += of_these_families(runs)
     if np.isnan(ends).any():
         notes.append("Where all draws lie on one side of an estimate there is no BCa interval; use 'percentile'.")
     return AggregateScores(
@@ -361,8 +368,8 @@ def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) 
     if not unitless and width[wide] > _WIDEST * width[narrow] > 0:
         notes.append(
             f"Scores range over {format_number(width[narrow], 2)} on {blocks.names[narrow]} and over "
-            f"{format_number(width[wide], 2)} on {blocks.names[wide]}, so the benchmarks of the widest range decide. "
-            "Compare scores that mean the same everywhere: aggregate_scores(runs.normalize('minmax'))."
+            f"{format_number(width[wide], 2)} on {blocks.names[wide]}, so the {blocks.units} of the widest range "
+            "decide. Compare scores that mean the same everywhere: aggregate_scores(runs.normalize('minmax'))."
         )
     if "iqm" in measures.names:
         used = np.zeros(size, dtype=bool)
@@ -371,7 +378,7 @@ def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) 
         if not used.all():
             without = [name for name, u in zip(blocks.names, used, strict=True) if not u]
             notes.append(
-                f"The interquartile mean ignores {counted(len(without), 'benchmark')}: no run on {listed(without, 5)} "
+                f"The interquartile mean ignores {counted(len(without), blocks.unit)}: no run on {listed(without, 5)} "
                 "is in the middle half of the runs of any algorithm."
             )
     if "optimality_gap" in measures.names:

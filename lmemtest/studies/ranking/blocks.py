@@ -51,6 +51,8 @@ class Blocks:
     notes : tuple of str
     seeds : (m, k, r) int or None
         Number of the seed of each run, in ascending order, -1 behind the last; None without a column of seeds.
+    family : (m,) str or None
+        The family of each instance; None where families are not the sample.
     """
 
     algorithms: tuple[str, ...]
@@ -63,6 +65,7 @@ class Blocks:
     direction: str
     notes: tuple[str, ...] = ()
     seeds: NDArray[np.intp] | None = None
+    family: NDArray[np.object_] | None = None
 
     @cached_property
     def n_runs(self) -> NDArray[np.intp]:
@@ -101,15 +104,19 @@ class Blocks:
 
     def where(self, kept: NDArray[np.bool_]) -> Blocks:
         """Some of the blocks, ``(n,)``."""
-        inside = kept[self.block]
         names = tuple(name for name, keep in zip(self.names, kept, strict=True) if keep)
+        found = self.on(kept[self.block])
+        return replace(found, block=(np.cumsum(kept) - 1)[found.block], names=names)
+
+    def on(self, kept: NDArray[np.bool_]) -> Blocks:
+        """The blocks with some of their instances, ``(m,)``."""
         return replace(
             self,
-            runs=self.runs[inside],
-            instances=tuple(name for name, keep in zip(self.instances, inside, strict=True) if keep),
-            block=(np.cumsum(kept) - 1)[self.block[inside]],
-            names=names,
-            seeds=None if self.seeds is None else self.seeds[inside],
+            runs=self.runs[kept],
+            instances=tuple(name for name, keep in zip(self.instances, kept, strict=True) if keep),
+            block=self.block[kept],
+            seeds=None if self.seeds is None else self.seeds[kept],
+            family=None if self.family is None else self.family[kept],
         )
 
     @property
@@ -126,8 +133,9 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
     """The blocks of a table of runs, each run with one score.
 
     Scores at several budgets are averaged per run, over the budgets that all runs of an instance have. With
-    `unit` "benchmark" a single benchmark is one block, and its seeds are the runs of it. Within a family benchmarks
-    that some algorithm lacks are left out, as long as others are there.
+    `unit` "benchmark" a single benchmark is one block, and its seeds are the runs of it; what the runs are a sample of
+    is then for the caller to say. Within a family benchmarks that some algorithm lacks are left out, as long as others
+    are there.
     """
     runs.study.require_scores()
     table, notes = runs.study.one_score_per_run()
@@ -141,18 +149,22 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
             f"these runs have {'one benchmark' if runs.benchmark else 'no benchmark'} and no seed column. Name it: "
             "Runs(table, ..., benchmark=..., seed=...)."
         )
-    sample = runs.study.sampled
+    sample, asked = runs.study.sampled, unit == "benchmark"
     unit = unit or (sample.noun if several else "seed")
     own, instances = group_codes([table[name] for name in ["instance", unit]], len(table))
     name, blocks = group_codes([table[unit]], len(table))
     code, algorithms = group_codes([table["algorithm"]], len(table))
     block = np.zeros(instances.size, dtype=np.intp)
     block[own] = name
+    family = None
+    if sample.noun == "family":
+        family = np.empty(instances.size, dtype=object)
+        family[own] = labels(table, ["family"])
     named = labels(instances.frame(), ["instance", "seed"] if unit == "seed" else ["instance"])
     if not several:
         blocks_are = " its seeds are the blocks, and" if unit == "seed" else ""
         notes = (*notes, f"One benchmark only:{blocks_are} what follows says nothing about others.")
-    if unit == sample.noun:
+    if unit == sample.noun and not asked:
         notes = (*notes, *sample.notes, *sample.weights)
     seed = None if runs.seed is None else group_codes([table["seed"]], len(table))[0]
     order = np.arange(len(table)) if seed is None else np.argsort(seed, kind="stable")
@@ -168,6 +180,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         direction=runs.direction,
         notes=notes,
         seeds=None if seed is None else _padded(seed[order], cell, shape, -1),
+        family=family,
     )
     return _with_common_benchmarks(found) if unit == "family" else found
 
@@ -181,14 +194,7 @@ def _with_common_benchmarks(blocks: Blocks) -> Blocks:
     lost = int((~kept).sum())
     lacks, are = ("lacks", "is") if lost == 1 else ("lack", "are")
     note = f"{counted(lost, 'benchmark')} {lacks} an algorithm and {are} left out of the means of the families."
-    return replace(
-        blocks,
-        runs=blocks.runs[kept],
-        instances=tuple(name for name, keep in zip(blocks.instances, kept, strict=True) if keep),
-        block=blocks.block[kept],
-        seeds=None if blocks.seeds is None else blocks.seeds[kept],
-        notes=(*blocks.notes, note),
-    )
+    return replace(blocks.on(kept), notes=(*blocks.notes, note))
 
 
 def _padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:

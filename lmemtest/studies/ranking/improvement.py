@@ -31,7 +31,8 @@ class Improvement(Result):
     ----------
     table : pandas.DataFrame
         One row per pair: ``left``, ``right``, ``probability`` that a run of left is better than one of right on the
-        same benchmark, ties one half, averaged over the benchmarks; ``ci_low``, ``ci_high``.
+        same benchmark, ties one half, averaged over the benchmarks (where families were drawn, over the means by
+        family); ``ci_low``, ``ci_high``.
     algorithms : tuple of str
     resampling : Resampling
         What was drawn again.
@@ -80,13 +81,14 @@ class Improvement(Result):
     def sentences(self) -> tuple[str, ...]:
         """One sentence per pair, from the side that is more often better."""
         out = []
+        where = " of families like these" if self.resampling.blocks.unit == "family" else ""
         columns = (self.table[name].tolist() for name in ("left", "right", "probability", "ci_low", "ci_high"))
         for left, right, p, low, high in zip(*columns, strict=True):
             if p < 0.5:
                 left, right, p, low, high = right, left, 1.0 - p, 1.0 - high, 1.0 - low
             ends = f"{percent(self.level)} interval {written(low, '.2f')} to {written(high, '.2f')}"
             out.append(
-                f"A run of {left} is better than one of {right} on the same benchmark with probability "
+                f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
                 f"{written(p, '.2f')} ({ends})."
             )
         return tuple(out)

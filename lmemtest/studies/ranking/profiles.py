@@ -33,7 +33,7 @@ class PerformanceProfiles(Result):
     table : pandas.DataFrame
         One row per algorithm and score: ``algorithm``, ``tau``, ``share`` (better than tau), ``ci_low``, ``ci_high``
         (pointwise: each holds at its own tau only).
-    of : {"runs", "benchmarks"}
+    of : {"runs", "benchmarks", "families"}
         What is counted.
     algorithms : tuple of str
     taus : tuple of float
@@ -111,7 +111,7 @@ def performance_profiles(
     places = _taus(taus, blocks.runs)
 
     def profile(weighted: Weighted) -> Array:
-        count = weighted.beyond if of == "runs" else weighted.benchmarks_beyond
+        count = weighted.beyond if of == "runs" else weighted.blocks_beyond
         return count(places, blocks.direction)
 
     parts = []
@@ -123,7 +123,7 @@ def performance_profiles(
         parts.append(pd.DataFrame({"algorithm": name, "tau": places, "share": share, "ci_low": low, "ci_high": high}))
     return PerformanceProfiles(
         table=pd.concat(parts, ignore_index=True),
-        of=of,
+        of=of if of == "runs" else blocks.units,
         algorithms=blocks.algorithms,
         taus=tuple(places.tolist()),
         resampling=resampling,

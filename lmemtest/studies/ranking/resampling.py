@@ -41,7 +41,7 @@ _AT_ONCE = 100_000  # runs in memory: more do not fit the cache
 class Weighted:
     """The runs of an algorithm with the weights of some draws.
 
-    `scores` are ``(runs,)`` and ascending, `weights` ``(draws, runs)`` with sums of 1, `means` ``(draws, benchmarks)``.
+    `scores` are ``(runs,)`` and ascending, `weights` ``(draws, runs)`` with sums of 1, `means` ``(draws, blocks)``.
     """
 
     scores: Array
@@ -63,8 +63,8 @@ class Weighted:
             return np.clip(self.cumulative[:, -1:] - self.cumulative[:, place], 0.0, 1.0)
         return np.clip(self.cumulative[:, np.searchsorted(self.scores, taus - slack, side="left")], 0.0, 1.0)
 
-    def benchmarks_beyond(self, taus: Array, direction: str) -> Array:
-        """Share of the benchmarks whose mean is better than each of `taus`, ``(draws, taus)``."""
+    def blocks_beyond(self, taus: Array, direction: str) -> Array:
+        """Share of the blocks whose mean is better than each of `taus`, ``(draws, taus)``."""
         slack = tolerance(self.scores)
         if direction == "maximize":
             return np.array([(row > taus[:, None] + slack).mean(axis=1) for row in self.means])
@@ -75,9 +75,9 @@ class Weighted:
 class Resampling:
     """Draws of the runs of some blocks.
 
-    `unit` "runs" keeps the benchmarks and draws runs within each instance; "benchmarks" draws benchmarks, the same for
-    all algorithms, and runs within each of them. Of the unit one fewer is drawn than there is (`drawn` "n-1"), or as
-    many ("n"); what is alone stands for itself.
+    `unit` "runs" keeps the benchmarks and draws runs within each instance; "benchmarks" draws blocks (benchmarks, or
+    families with their benchmarks), the same for all algorithms, and runs within each of them. Of the unit one fewer is
+    drawn than there is (`drawn` "n-1"), or as many ("n"); what is alone stands for itself.
     """
 
     blocks: Blocks
@@ -192,10 +192,11 @@ class Resampling:
             yield min(step, self.n_draws - start)
 
 
-def complete_blocks(data: Any, direction: str | None) -> tuple[Blocks, bool]:
+def complete_blocks(data: Any, direction: str | None, sample: str = "runs") -> tuple[Blocks, bool]:
     """The runs of every algorithm on every instance, and whether their scores have no unit; gaps are refused.
 
-    `data` is Runs, or a wide table of scores whose `direction` is given.
+    `data` is Runs, or a wide table of scores whose `direction` is given. With benchmarks as the `sample` the blocks are
+    families, where there are enough of these.
     """
     runs = data
     if not isinstance(data, Runs) and direction is None:
@@ -214,6 +215,8 @@ def complete_blocks(data: Any, direction: str | None) -> tuple[Blocks, bool]:
             f"every algorithm must have run on every benchmark, and there is no run of {listed(named, 5)}. Filter the "
             "runs to algorithms or benchmarks without gaps; runs.check() lists them."
         )
+    if sample == "benchmarks" and runs.study.families:
+        blocks = blocks_of(runs)
     return blocks, runs.scale is not None and runs.scale.method in UNITLESS
 
 
@@ -255,4 +258,5 @@ def band_of(resampling: Resampling, method: str, level: float) -> str:
     if resampling.unit == "runs":
         those = "this benchmark" if len(blocks.names) == 1 else f"these {blocks.said()}"
         return f"{size} the runs: what other runs would give on {those}, and nothing about others."
-    return f"{size} {blocks.said()} and the runs on them: what to expect on other benchmarks of this kind."
+    within = "" if blocks.unit == "benchmark" else " with their benchmarks"
+    return f"{size} {blocks.said()}{within} and the runs on them: what to expect on other {blocks.units} of this kind."

@@ -242,7 +242,7 @@ def stochastic_order(
     if n_draws is not None:
         check_positive_int(n_draws, "n_draws")
     generator = resolve_rng(rng)
-    blocks, unitless = complete_blocks(runs, direction)
+    blocks, unitless = complete_blocks(runs, direction, sample)
     samples = _samples(blocks, sample)
     k = len(blocks.algorithms)
     family = k * (k - 1) * len(samples)
