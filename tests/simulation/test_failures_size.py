@@ -10,6 +10,7 @@ from scipy.stats import binom, rankdata
 import lmemtest as lt
 from lmemtest.inference.distributions.studentized_range import ptukey
 from lmemtest.inference.intervals.bounded_mean import bounded_mean_interval
+from lmemtest.studies.failures.counts import FailureCounts, alike_p_value
 from lmemtest.studies.failures.sensitivity import _scored, _verdict
 
 pytestmark = pytest.mark.level(3)
@@ -109,6 +110,36 @@ def test_failure_rates_that_are_alike_are_found_alike(benchmarks: int, rate: flo
     assert found["benchmark"] <= binom.ppf(0.999, tables, 0.05)
     if not own:
         assert found["run"] <= binom.ppf(0.999, tables, 0.05)
+
+
+def together(rng: np.random.Generator, shape: tuple[int, ...], rate: float, cause: str) -> np.ndarray:
+    """Failed runs of algorithms that fail alike: all that share a cause, or none."""
+    kept = {"each run": (1, 1, 1), "algorithm": (1, 1, 0), "seed of a benchmark": (1, 0, 1), "seed": (0, 0, 1)}[cause]
+    drawn = rng.random([n if own else 1 for n, own in zip(shape, kept, strict=True)])
+    return np.broadcast_to(drawn < rate, shape)
+
+
+@pytest.mark.parametrize("cause", ["each run", "algorithm", "seed of a benchmark", "seed"])
+@pytest.mark.parametrize("many", [2, 3, 6])
+@pytest.mark.parametrize("benchmarks", [5, 10, 20])
+def test_failing_depends_on_no_algorithm_whatever_fails_together(cause: str, many: int, benchmarks: int) -> None:
+    """On further benchmarks always; on these ones unless the runs of an algorithm on a benchmark fail together."""
+    rng, tables = np.random.default_rng([5, many, benchmarks]), 300
+    found = {"run": 0, "benchmark": 0}
+    for rate in (0.05, 0.3):
+        for _ in range(tables):
+            failed = together(rng, (benchmarks, many, 5), rate, cause).sum(axis=2)
+            names, places = tuple(range(many)), tuple(map(str, range(benchmarks)))
+            counts = FailureCounts(
+                algorithms=names, benchmarks=places, failed=failed, runs=np.full_like(failed, 5), family=None
+            )
+            for name in found:
+                found[name] += alike_p_value(counts, name) < 0.05
+    assert found["benchmark"] <= binom.ppf(0.999, 2 * tables, 0.05)
+    if cause == "algorithm":
+        assert found["run"] > 0.2 * 2 * tables
+    else:
+        assert found["run"] <= binom.ppf(0.999, 2 * tables, 0.05)
 
 
 @pytest.mark.parametrize("benchmarks", [5, 20])

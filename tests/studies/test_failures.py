@@ -14,7 +14,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.intervals.bounded_mean import bounded_mean_interval
-from lmemtest.studies.failures.counts import failure_counts, flipped_p_value, stratified_p_value
+from lmemtest.studies.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"
@@ -78,6 +78,52 @@ def test_several_benchmarks_are_all_tables_with_their_margins() -> None:
     assert stratified_p_value(failed, runs, np.array([True, False])) == pytest.approx(want, rel=1e-9)
 
 
+@pytest.mark.parametrize("rates", [
+    [[0.4, 0.0, 0.0], [0.2, 0.2, 0.6], [1.0, 0.8, 0.0]],
+    [[0.4, 0.0, np.nan], [0.2, 1 / 3, 0.5], [1.0, 2 / 7, 0.0], [np.nan, 0.5, 0.0], [0.1, 0.1, 0.1]],
+])  # fmt: skip
+def test_names_are_exchanged_on_whole_benchmarks(rates: list[list[float]]) -> None:
+    rates_ = np.array(rates)
+    own = rates_[np.isfinite(rates_[:, 0])]
+    choices = [x[np.isfinite(x)] for x in own]
+    sums = np.array([sum(choice) for choice in product(*choices)])
+    centre = sum(x.mean() for x in choices)
+    want = np.mean(np.abs(sums - centre) >= abs(own[:, 0].sum() - centre) - 1e-9)
+    assert exchanged_p_value(rates_, 0) == pytest.approx(want, rel=1e-9)
+
+
+def test_exchanged_names_of_two_are_flipped_signs_and_many_sums_are_normal() -> None:
+    rates = np.random.default_rng(1).integers(0, 6, size=(9, 2)) / 5
+    assert exchanged_p_value(rates, 0) == pytest.approx(flipped_p_value(rates[:, 0] - rates[:, 1], None), rel=1e-9)
+    many = np.random.default_rng(2).integers(0, [14, 13], size=(400, 2)) / 13
+    gaps = many[:, 0] - many[:, 1]
+    finer = many + np.array([[1e-5, 0.0]]) * (np.arange(400)[:, None] == 0)  # too fine for all sums to be counted
+    assert exchanged_p_value(finer, 0) == pytest.approx(exchanged_p_value(many, 0), rel=0.05)
+    assert exchanged_p_value(many, 0) == pytest.approx(
+        2 * stats.norm.sf(gaps.sum() / np.sqrt((gaps**2).sum())), rel=0.1
+    )
+
+
+def test_runs_that_fail_together_show_nothing_beyond_their_benchmark() -> None:
+    """All five runs of A failed on one benchmark of ten: one cause is enough, and the sentence leaves room for it."""
+    frame = pd.DataFrame(list(product("ABC", range(10), range(5))), columns=["tool", "task", "seed"])
+    frame["crashed"] = (frame["tool"] == "A") & (frame["task"] == 3)
+    found = lt.failure_rates(failing(frame.assign(loss=1.0 * frame.index)))
+    assert found.p_values["run"] < 0.01
+    assert found.p_values["benchmark"] == 1.0
+    assert found.dependence().startswith("If runs fail independently, how often they fail depends on the algorithm")
+    (check,) = lt.check(failing(frame.assign(loss=1.0 * frame.index)), rules_only=True).problems[-1:]
+    assert check.message.startswith("If runs fail independently, those without a score are not spread over the")
+
+
+def test_a_seed_that_failed_on_all_benchmarks_is_a_note() -> None:
+    frame = table().assign(crashed=lambda t: (t["tool"] == "A") & (t["seed"] == 2))
+    (note,) = lt.failure_rates(failing(frame), rng=1).notes
+    assert note.startswith("A failed with 2 as seed on all 8 benchmarks. If that has one cause, tests for further")
+    assert lt.failure_rates(failing(frame, seed_shared=False), rng=1).notes == ()
+    assert lt.failure_rates(failing(frame.assign(crashed=frame["tool"] == "A")), rng=1).notes == ()
+
+
 def test_many_failures_are_tested_by_the_normal_law() -> None:
     failed, runs = np.array([[2300, 2200]]), np.array([[9000, 9000]])
     want = stats.fisher_exact([[2300, 6700], [2200, 6800]]).pvalue
@@ -114,9 +160,12 @@ def test_rates_have_an_interval_for_runs_and_one_for_benchmarks() -> None:
     }  # fmt: skip
     said = found.sentences()
     assert said[0] == "7 of 96 runs failed: C 0 of 32, B 1 of 32 and A 6 of 32."
-    assert said[1].startswith("How often runs fail depends on the algorithm (p")
+    assert said[1] == (
+        "If runs fail independently, how often they fail depends on the algorithm on these benchmarks (p = 0.009); on "
+        "further benchmarks (p = 0.333) it is not shown, as runs of one algorithm may fail together."
+    )
     assert "C never failed in 32 runs: its failure rate is at most 11 % on these benchmarks and at most 37 %" in said[2]
-    assert any(text.startswith("A fails more often than C, by 19 % on these benchmarks") for text in said)
+    assert said[-1].startswith("A fails more often than C, by 19 % on these benchmarks if runs fail independently (p")
 
 
 def test_budgets_and_families_count_runs_and_families() -> None:

@@ -47,7 +47,15 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
     if runs.failed is None and runs.failures is None:  # nobody has said that missing scores are failures
         runs = runs.restricted(runs.frame, (), failed="nonfinite", ignore=runs.ignore)
     counts = failure_counts(runs)
-    p = alike_p_value(counts)
+    among = "run" if len(counts.benchmarks) == 1 else "benchmark"
+    p = alike_p_value(counts, among)
+    shown = (
+        f"Runs without a score are not spread over the algorithms by chance ({p_text(p)}, exact test over benchmarks)"
+    )
+    if among == "run" or not below(p, alpha):
+        p = alike_p_value(counts, "run")
+        shown = "If runs fail independently, those without a score are not spread over the algorithms by chance "
+        shown += f"({p_text(p)}, exact test within benchmarks)"
     if not below(p, alpha):
         return []
     failed, ran = counts.failed.sum(axis=0), counts.runs.sum(axis=0)
@@ -58,11 +66,9 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
             severity="note" if runs.failures is not None and runs.failures.policy != "drop" else "warning",
             kind="failures_depend_on_algorithm",
             count=int(failed.sum()),
-            message=f"Runs without a score are not spread over the algorithms by chance ({p_text(p)}, exact test "
-            f"within benchmarks): {joined(named)} runs.",
-            advice="They are not missing at random, so leaving them out makes the algorithms that fail look better "
-            "than they are. Report how often each fails"
-            + in_words_of(python=": lmemtest.failure_rates(runs).", command_line="."),
+            message=f"{shown}: {joined(named)} runs.",
+            advice="Leaving them out makes algorithms that fail where scores are bad look better than they are. Report "
+            "how often each fails" + in_words_of(python=": lmemtest.failure_rates(runs).", command_line="."),
         )
     ]
 

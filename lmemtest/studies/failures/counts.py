@@ -1,14 +1,18 @@
 r"""Failures by algorithm and benchmark, and tests of whether algorithms fail alike.
 
-Notation: on benchmark b, K_b of N_b runs failed. Where failing has nothing to do with the algorithm, each choice of the
-K_b runs is equally likely, so the failures of n of these runs are hypergeometric, and their sum over benchmarks is the
-convolution of these: an exact test (of Fisher's kind, stratified by benchmark). For the claim about further benchmarks
-the differences of the benchmarks' rates are the sample, with signs that are flipped.
+Notation: on benchmark b, K_b of N_b runs failed. Where failing has nothing to do with the algorithm and runs fail
+independently, each choice of the K_b runs is equally likely, so the failures of n of these runs are hypergeometric, and
+their sum over benchmarks is the convolution of these: an exact test (of Fisher's kind, stratified by benchmark). Runs
+of an algorithm on a benchmark may fail together, by one cause; then only whole columns can be exchanged: the rate of an
+algorithm on b is any of the rates there, and its sum is the convolution of these choices. Two algorithms are compared
+by the signs of the differences of their rates, which is the same.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -28,11 +32,21 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
     Counts = NDArray[np.int64]
 
-__all__ = ["FailureCounts", "alike_p_value", "failure_counts", "flipped_p_value", "stratified_p_value"]
+__all__ = [
+    "FailureCounts",
+    "alike_p_value",
+    "exchanged_p_value",
+    "failed_everywhere",
+    "failure_counts",
+    "flipped_p_value",
+    "stratified_p_value",
+]
 
 _MOST_EXACT = 3000  # failures of a pair of algorithms; of more the sum is normal to all digits that matter
 _TIE = 1.0 + 1e-7  # tables that are as likely as the observed one, but for rounding
 _MOST_PATTERNS = 8192  # all signs of 14 benchmarks
+_FINEST = 5040  # parts of a rate that are told apart: every share of up to 10 runs is so many of them
+_MOST_SUMS = 250_000  # sums of rates; of more benchmarks the sum is normal to all digits that matter
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +102,23 @@ def failure_counts(runs: Runs) -> FailureCounts:
     )
 
 
+def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
+    """Algorithm, seed and number of benchmarks, where an algorithm failed with a seed on all of three or more.
+
+    None of algorithms that failed with every seed: there the seed has nothing to do with it.
+    """
+    source = runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
+    algorithm, seed, benchmark = source.algorithm, source.seed, source.benchmark
+    if seed is None or benchmark is None or not source.seed_shared:
+        return ()
+    groups = source.study.failures.study.groups([algorithm, seed, benchmark])
+    frame = groups.keys.frame().assign(failed=groups.high)
+    found = frame.groupby([algorithm, seed], observed=True, sort=False)["failed"].agg(["min", "size"])
+    always = found["min"].groupby(level=0, observed=True).transform("min") == 1.0
+    found = found[(found["min"] == 1.0) & (found["size"] > 2) & ~always]
+    return tuple((name, own, int(size)) for (name, own), size in found["size"].items())
+
+
 def _families(runs: Runs, where: list[str], place: dict[str, int]) -> NDArray[np.intp] | None:
     """The coarsest family of each benchmark, if there are several."""
     if not runs.study.families:
@@ -137,10 +168,52 @@ def _log_choose(n: int, k: NDArray[np.int64]) -> FloatArray:
     return found
 
 
-def alike_p_value(counts: FailureCounts) -> float:
-    """Whether failing has anything to do with the algorithm: by the smallest p-value of one against the rest."""
+def exchanged_p_value(rates: FloatArray, own: int) -> float:
+    """Whether an algorithm's rates are any of those of their benchmarks; exact, two-sided, however runs fail together.
+
+    ``rates`` are ``(benchmarks, algorithms)``, NaN where an algorithm did not run.
+
+    >>> round(exchanged_p_value(np.array([[0.2, 0.0, 0.0], [1.0, 0.4, 0.4]]), 0), 4)  # it is ahead on both: 1 / 9
+    0.1111
+    """
+    rates = rates[np.isfinite(rates[:, own])]
+    rates = rates[np.nanmax(rates, axis=1, initial=0) > np.nanmin(rates, axis=1, initial=1)]
+    if not len(rates):
+        return 1.0
+    known = np.isfinite(rates)
+    centre = float(np.nanmean(rates, axis=1).sum())
+    gap = abs(float(rates[:, own].sum()) - centre)
+    grid = min(
+        math.lcm(*(Fraction(x).limit_denominator(_FINEST).denominator for x in np.unique(rates[known]))), _FINEST
+    )
+    if len(rates) * grid > _MOST_SUMS:
+        return float(2.0 * ndtr(-gap / np.sqrt(np.nanvar(rates, axis=1).sum())))
+    chances = np.zeros(len(rates) * grid + 1)
+    chances[0] = 1.0
+    for x, there in zip(rates, known, strict=True):
+        values, times = np.unique(np.rint(grid * x[there]).astype(int), return_counts=True)
+        chances = sum(share * _shifted(chances, by) for by, share in zip(values, times / there.sum(), strict=True))
+    away = np.abs(np.arange(len(chances)) - grid * centre)
+    rounding = 1e-6 if grid < _FINEST else float(len(rates))
+    return float(min(1.0, chances[away >= grid * gap - rounding].sum()))
+
+
+def _shifted(chances: FloatArray, by: int) -> FloatArray:
+    """Those of the sum with a number added; none leaves the end."""
+    return np.concatenate([np.zeros(by), chances[: len(chances) - by]])
+
+
+def alike_p_value(counts: FailureCounts, population: str) -> float:
+    """Whether failing has anything to do with the algorithm: by the smallest p-value of one against the rest.
+
+    For "run" runs fail independently; for "benchmark" and "family" those of one may fail together.
+    """
     many = len(counts.algorithms)
-    tests = [stratified_p_value(counts.failed, counts.runs, np.arange(many) == i) for i in range(many)]
+    if population == "run":
+        tests = [stratified_p_value(counts.failed, counts.runs, np.arange(many) == i) for i in range(many)]
+    else:
+        rates = counts.rates(family=population == "family")
+        tests = [exchanged_p_value(rates, i) for i in range(many)]
     return min(1.0, min(tests) * (many if many > 2 else 1))
 
 

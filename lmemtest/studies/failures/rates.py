@@ -20,11 +20,12 @@ from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.studies.failures.counts import (
     FailureCounts,
     alike_p_value,
+    failed_everywhere,
     failure_counts,
     flipped_p_value,
     stratified_p_value,
 )
-from lmemtest.words import format_p, joined, p_text, percent
+from lmemtest.words import format_level, format_p, joined, p_text, percent
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -36,6 +37,7 @@ POPULATIONS = {
     "benchmark": "further benchmarks",
     "family": "further families",
 }
+_ON = {"run": "on these benchmarks", "benchmark": "on further benchmarks", "family": "in further families"}
 
 
 @result
@@ -54,8 +56,9 @@ class FailureRates(Result):
         on common benchmarks), ``p_raw``, ``p_value`` (adjusted by Holm within the population).
     where : pandas.DataFrame
         One row per benchmark and algorithm with failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``.
-    p_value : float
-        That failing has nothing to do with the algorithm on these benchmarks.
+    p_values : dict
+        By population, that failing has nothing to do with the algorithm: "run" where runs fail independently,
+        "benchmark" and "family" also where those of an algorithm on a benchmark (in a family) fail together.
     level, alpha : float
         Of the intervals, and of decisions.
     notes : tuple of str
@@ -72,7 +75,7 @@ class FailureRates(Result):
     table: pd.DataFrame
     pairs: pd.DataFrame
     where: pd.DataFrame
-    p_value: float
+    p_values: Mapping[str, float]
     level: float
     alpha: float
     notes: tuple[str, ...] = ()
@@ -86,9 +89,10 @@ class FailureRates(Result):
         return (
             f"Intervals ({100 * self.level:.4g} %) take nothing for granted about how failures are spread; on these "
             "benchmarks they are Clopper and Pearson's, with one failure rate on each.",
-            "Tests on these benchmarks: exact, given how many runs failed on each. On further benchmarks: the signs of "
-            "whole benchmarks are flipped, and with fewer than six on which two algorithms differ no p-value is below "
-            "0.06.",
+            "Tests on these benchmarks: exact, given how many runs failed on each, if runs fail independently. On "
+            "further benchmarks: the names of the algorithms (of two, the signs of differences) are exchanged on whole "
+            "benchmarks, so that runs of one may fail together; with fewer than six on which two algorithms differ no "
+            "p-value of a pair is below 0.06.",
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -102,14 +106,13 @@ class FailureRates(Result):
             first = f"{failed:,} of {n_runs:,} runs failed: {joined(named, most=8)}."
         found = [first]
         if failed:
-            p = p_text(self.p_value)
-            found.append(
-                f"How often runs fail depends on the algorithm ({p}), so failed runs are not missing by chance."
-                if below(self.p_value, self.alpha)
-                else f"It is not shown that failing depends on the algorithm ({p})."
-            )
+            found.append(self.dependence())
         found += [self._limits(name) for name in own["algorithm"]]
         return (*found, *self._differences())
+
+    def dependence(self) -> str:
+        """Whether failing depends on the algorithm: for the widest population for which that is shown."""
+        return dependence(self.p_values, self.alpha)
 
     def _limits(self, algorithm: Any) -> str:
         rows = {row["population"]: row for row in _records(self.table[self.table["algorithm"] == algorithm])}
@@ -126,14 +129,37 @@ class FailureRates(Result):
         return f"{algorithm} fails in {percent(run['rate'])} of its runs ({level} limits: {', '.join(limits)})."
 
     def _differences(self) -> list[str]:
+        """The pairs that differ, each for the widest population for which it does."""
         found = []
-        for row in _records(self.pairs):
-            if below(row["p_value"], self.alpha):
+        for _, rows in self.pairs.groupby(["left", "right"], sort=False):
+            shown = [row for row in _records(rows) if below(row["p_value"], self.alpha)]
+            if shown:
+                row = shown[-1]
                 more, less = (row["left"], row["right"]) if row["estimate"] > 0 else (row["right"], row["left"])
-                gap, where = percent(abs(row["estimate"])), POPULATIONS[row["population"]]
-                where = "on these benchmarks" if row["population"] == "run" else f"on {where}"
+                gap, where = percent(abs(row["estimate"])), _ON[row["population"]]
+                where += " if runs fail independently" * (row["population"] == "run")
                 found.append(f"{more} fails more often than {less}, by {gap} {where} ({p_text(row['p_value'])}).")
         return found
+
+
+def dependence(p_values: Mapping[str, float], alpha: float) -> str:
+    """Whether failing depends on the algorithm, for the widest population for which that is shown; others with their p.
+
+    >>> dependence({"run": 0.001, "benchmark": 0.2}, 0.05).split(";")[0]
+    'If runs fail independently, how often they fail depends on the algorithm on these benchmarks (p = 0.001)'
+    """
+    said = {name: f"{_ON[name]} ({p_text(p)})" for name, p in p_values.items()}
+    shown = [name for name, p in p_values.items() if below(p, alpha)]
+    if not shown:
+        return f"It is not shown that failing depends on the algorithm, {' or '.join(said.values())}."
+    widest = shown[-1]
+    wider = [said[name] for name in list(p_values)[list(p_values).index(widest) + 1 :]]
+    if widest != "run":
+        not_shown = f"; {joined(wider)} it is not shown" if wider else ""
+        found = f"How often runs fail depends on the algorithm, also {said[widest]}"
+        return f"{found}, so failed runs are not missing by chance{not_shown}."
+    together = f"; {joined(wider)} it is not shown, as runs of one algorithm may fail together" if wider else ""
+    return f"If runs fail independently, how often they fail depends on the algorithm {said['run']}{together}."
 
 
 @one_blas_thread()
@@ -170,6 +196,10 @@ def failure_rates(
     sample, and nothing is known of them but that they are between 0 and 1 (Gaffke's interval): seeds that fail together
     do no harm. After no failure on B benchmarks the upper limit is 1 - (a/2)^(1/B), as the rule of three has it.
 
+    Nor do they to the tests for further benchmarks, which exchange the names of the algorithms on whole benchmarks.
+    They do count benchmarks as independent: a seed of one algorithm that fails on all of them by one cause, such as a
+    job that was killed, is not as many failures as there are benchmarks. A note names such seeds.
+
     References
     ----------
     Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404; Gaffke (2005), Mathematical Methods of Statistics 14,
@@ -182,9 +212,11 @@ def failure_rates(
     >>> table["loss"] = [0.1 * i if i % 8 else None for i in range(40)]
     >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
     >>> runs = lt.Runs(table, failed="missing", **roles)
-    >>> print(*lt.failure_rates(runs).sentences()[:2], sep="\\n")
-    5 of 40 runs failed: B 0 of 20 and A 5 of 20.
-    It is not shown that failing depends on the algorithm (p = 0.063).
+    >>> rates = lt.failure_rates(runs)
+    >>> rates.sentences()[0]
+    '5 of 40 runs failed: B 0 of 20 and A 5 of 20.'
+    >>> round(rates.p_values["benchmark"], 4)  # that failing has nothing to do with the tool
+    0.0625
     """
     require_runs(runs)
     level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")
@@ -195,6 +227,11 @@ def failure_rates(
     notes = (
         *runs.notes,
         *(["There is one benchmark, so nothing is said about further ones."] if len(populations) == 1 else []),
+        *[
+            f"{format_level(name)} failed with {format_level(seed)} as {runs.seed} on all {n:,} benchmarks. If that "
+            "has one cause, tests for further benchmarks count it as many."
+            for name, seed, n in failed_everywhere(runs)
+        ],
     )
     rates = counts.rates().copy()
     mean = np.nanmean(np.where(counts.runs > 0, rates, np.nan), axis=0)
@@ -210,7 +247,7 @@ def failure_rates(
         table=pd.DataFrame(rows),
         pairs=pd.concat([_pairs(counts, order, name, generator) for name in populations], ignore_index=True),
         where=pd.DataFrame(where, columns=["benchmark", "algorithm", "n_failed", "n_runs"]),
-        p_value=alike_p_value(counts),
+        p_values={name: alike_p_value(counts, name) for name in populations},
         level=level,
         alpha=alpha,
         notes=notes,
