@@ -29,6 +29,7 @@ kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-pr
 profile        the criterion with one parameter held, and its minimiser
 profile_path   follows that parameter to the ends of an interval
 prediction     error of predictions of fixed and random effects together
+held           what random effects make of any columns at held variances, from one elimination
 robust         sandwich covariance for independent clusters
 simulate       draws of cells from a fitted model
 =============  =================================================================================

@@ -32,10 +32,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
-from lmemtest.engine.sweep import conditional_modes
+from lmemtest.engine.held import Held
 from lmemtest.engine.triangular import solve_lower
 
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
@@ -114,36 +115,25 @@ def whitening_root(at: Criterion) -> Array:
 
 
 def cluster_products(
-    at: Criterion, X: Array, y: Array, omega: Array, *, cells: Index, cluster: Index, n_clusters: int
+    at: Criterion, held: Held, X: Array, y: Array, omega: Array, *, cells: Index, cluster: Index, n_clusters: int
 ) -> tuple[Array, Array]:
     """``K_c`` and ``z_c`` of every cluster, ``(n_clusters, p, p)`` and ``(n_clusters, p)``.
 
     ``X``, ``y`` and ``omega`` (rows times precision) are of cells on the internal scale, at least as fine as those
     of the fit, to which ``cells`` assigns them; every random effect belongs to one ``cluster``.
     """
-    R = whitening_root(at)
-    white = X @ R
-    # V^-1 D = Omega (D - Z U), U the conditional modes that D has as data
-    solved = np.empty((len(y), at.system.p + 1))
-    for j, v in enumerate([*np.vstack([R, np.zeros(len(R))]).T, np.append(-at.b, 1.0)]):
-        solved[:, j] = -_random_part(at, v, cells)
-    solved[:, :-1] += white
-    solved[:, -1] += y - X @ at.b
-    solved *= omega[:, None]
+    columns = np.column_stack([X @ whitening_root(at), y - X @ at.b])
+    mean = sp.csr_matrix((omega, (cells, np.arange(len(cells)))), shape=(len(held.omega), len(cells)))
+    of_fit = (mean @ columns) / held.omega[:, None]
+    random = of_fit - held.take(of_fit).residual
+    solved = omega[:, None] * (columns - random[cells])  # V^-1 D = Omega (D - Z U), U the modes that D has as data
     order = np.argsort(cluster, kind="stable")
     ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
     products = np.empty((n_clusters, at.system.p, at.system.p + 1))
     for c, rows in enumerate(np.split(order, ends[:-1])):
-        products[c] = white[rows].T @ solved[rows]
+        products[c] = columns[rows, :-1].T @ solved[rows]
     K = products[:, :, :-1]
     return 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
-
-
-def _random_part(at: Criterion, v: Array, cells: Index) -> Array:
-    """``Z Sigma Z'V^-1 [X y] v`` at the fit's ``cells``."""
-    modes = conditional_modes(at.system, at.sweep, v)
-    parts = [block.times(u) for block, u in zip(at.system.blocks, modes, strict=True)]
-    return np.sum(parts, axis=0)[cells] if parts else np.zeros(len(cells))
 
 
 def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:

@@ -18,6 +18,7 @@ from lmemtest.data.cells import Cells, column_codes
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.ddf import Curvature, curvature
+from lmemtest.engine.held import Held
 from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
@@ -226,6 +227,12 @@ class LmmFit(Verbs):
             return cells.weight
         level = pd.Index(self.residual_variances.index).get_indexer(pd.Index(cells.frame[self.dispersion]))
         return cells.weight * (self.scale / self.residual_variances.to_numpy())[level]
+
+    @cached_property
+    def held(self) -> Held:
+        """The random effects with their covariances held at the estimates."""
+        factors = th.unpack(self.theta, self.problem.shapes)
+        return Held(tuple(engine_terms(self.design)), tuple(factors), self.cells.n * self.row_precision())
 
     @cached_property
     def _dropped(self) -> NDArray[np.intp]:

@@ -12,7 +12,6 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_fraction
 from lmemtest.data.query import collected
 from lmemtest.engine import prediction
-from lmemtest.engine.sweep import conditional_modes
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -41,9 +40,8 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
 
 def modes(fit: LmmFit) -> tuple[Array, ...]:
     """Conditional modes per term on the user's scale, ``(levels, k)``."""
-    problem, at = fit.problem, fit.optim.criterion
-    white = at.system.by_level(conditional_modes(at.system, at.sweep, at.v), problem.n_levels)
-    return tuple(np.linalg.solve(R, u.T).T * problem.y_scale for R, u in zip(problem.R, white, strict=True))
+    left = fit.cells.mean - fit.predict(random=False)
+    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None]).modes)
 
 
 def by_level(fit: LmmFit, group: str) -> pd.DataFrame:

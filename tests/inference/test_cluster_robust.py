@@ -245,6 +245,7 @@ def test_rows_that_are_listed_one_by_one_give_the_same_as_cells(unbalanced, disp
     precision = fit.scale / np.diag(working_covariance(fit, repeated) - random_covariance(fit, repeated))
     K, z = cluster_products(
         at,
+        fit.held,
         np.linalg.solve(problem.RX.T, X.T).T,
         (repeated["score"].to_numpy() - X @ problem.offset) / problem.y_scale,
         precision,

@@ -1,9 +1,8 @@
 """Residuals and random effects of a fit, and of tables drawn from it, with the variance parameters held.
 
-At given variance parameters the fixed effects and the conditional modes are linear in the scores. Scores of many
-simulated tables are therefore appended to ``X`` as further columns: one elimination of the random effects gives
-the cross-products of them all, and the modes of each follow from the same factors. A table costs about a
-hundredth of a fit.
+At given variance parameters the fixed effects and the conditional modes are linear in the scores, so one elimination
+of the random effects serves all simulated tables (`lmemtest.engine.held`): the modes of a table are those of its
+scores less those of its fixed effects. A table costs about a hundredth of a fit.
 
 Conditional residuals are smaller than errors and correlated, and modes are shrunk, so neither would be normal draws
 with one variance under the true model. The tables drawn from the fit show what they look like then.
@@ -12,8 +11,8 @@ with one variance under the true model. The tables drawn from the fit show what 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,13 +22,10 @@ from lmemtest._executors import Executor
 from lmemtest._replicates import Failure, replicate
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.runs import Runs
-from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import RandomTerm
-from lmemtest.engine.products import build_system
-from lmemtest.engine.sweep import conditional_modes, sweep
+from lmemtest.engine.held import Held, Taken
 from lmemtest.errors import EstimationError
 from lmemtest.inference.diagnostics.scores import Rows, sum_by
-from lmemtest.model.fit import engine_terms, strata
+from lmemtest.model.fit import strata
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,17 +54,16 @@ class Parts:
     modes: tuple[Array, ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class HeldFit:
     """A fit whose variance parameters are held, on the user's scale.
 
-    ``factors`` are the Cholesky factors of the terms' covariances over the residual variance, ``Q`` the fixed part,
+    ``random`` are the random effects with their covariances over the residual variance, ``Q`` the fixed part,
     orthonormal in the metric of the residuals, ``fixed`` its predictions, ``variance`` the residual variance of a row
     of each cell and ``sigma2`` that of a row of weight one, ``n`` the rows per cell.
     """
 
-    terms: tuple[RandomTerm, ...]
-    factors: tuple[Array, ...]
+    random: Held
     Q: Array
     fixed: Array
     variance: Array
@@ -83,8 +78,7 @@ class HeldFit:
         root = np.sqrt(fit.cells.n * fit.scale / variance)[:, None]
         Q, _ = np.linalg.qr(fit.design.X[:, fit.problem.kept] * root)
         return cls(
-            terms=tuple(engine_terms(fit.design)),
-            factors=tuple(th.unpack(fit.theta, fit.problem.shapes)),
+            random=fit.held,
             Q=Q / root,
             fixed=fit.predict(random=False),
             variance=variance,
@@ -112,36 +106,27 @@ class HeldFit:
         for j, (deviation, ss) in enumerate(within):
             yield self._parts(y[j], residuals[:, j], tuple(u[:, :, j] for u in modes), deviation, ss)
 
+    @cached_property
+    def _of_fixed(self) -> tuple[Taken, Array]:
+        """The random effects' part of the fixed part, and ``Q'V^-1``, ``(p, n_cells)``."""
+        taken = self.random.take(self.Q)
+        return taken, (self.random.omega[:, None] * taken.residual).T
+
     def split(self, Y: Array) -> tuple[Array, list[Array]]:
         """Residuals ``(n_cells, k)`` and modes ``(levels, columns, k)`` of tables of cell means, one per column."""
-        p, k = self.Q.shape[1], Y.shape[1]
         with one_blas_thread():
-            system = build_system(
-                self.terms,
-                np.hstack([self.Q, Y[:, :-1]]),
-                Y[:, -1],
-                self.n * self.sigma2 / self.variance,
-                n_rows=len(Y),
-                ss_within=0.0,
-                sum_log_w=0.0,
-            )
-            done = sweep(system, th.block_factors(self.factors, system.blocks))
-            b = sla.solve(done.F[:p, :p], done.F[:p, p:], assume_a="pos") if p else np.empty((0, k))
-            weights = np.vstack([-b, np.eye(k)])
-            by_table = [conditional_modes(system, done, v) for v in np.ascontiguousarray(weights.T)]
-        stacked = [np.stack(block, axis=2) for block in zip(*by_table, strict=True)]
-        modes = system.by_level(stacked, [term.n_levels for term in self.terms])
-        residuals = np.empty((k, len(Y)))
-        for j in range(k):
-            residuals[j] = Y[:, j] - self.Q @ b[:, j]
-            for term, u in zip(self.terms, modes, strict=True):
-                residuals[j] -= np.einsum("ck,ck->c", term.basis, u[term.codes, :, j])
-        return residuals.T, modes
+            taken = self.random.take(Y)
+            if not self.Q.shape[1]:
+                return taken.residual, taken.modes
+            fixed, through = self._of_fixed
+            b = sla.solve(through @ self.Q, through @ Y, assume_a="pos")
+            modes = [u - v @ b for u, v in zip(taken.modes, fixed.modes, strict=True)]
+            return taken.residual - fixed.residual @ b, modes
 
     def _scores(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Cell means without the fixed part, deviations of the rows, and sums of squares of one simulated table."""
         y = np.zeros(len(self.n))
-        for term, L in zip(self.terms, self.factors, strict=True):
+        for term, L in zip(self.random.terms, self.random.factors, strict=True):
             u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
             y += np.einsum("ck,ck->c", term.basis, u[term.codes])
         rows, sd = self.rows, np.sqrt(self.variance)
@@ -182,10 +167,9 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     kept, names = fit.problem.kept, fit.design.x_names
     X = fit.design.X[:, kept]
     if not X.shape[1]:
-        return tuple(np.ones(term.k) for term in held.terms)
+        return tuple(np.ones(term.k) for term in held.random.terms)
     X = X / np.sqrt((X * X).mean(axis=0))
-    without_fixed = replace(held, Q=np.empty((len(X), 0)))
-    weighted = (held.n * held.sigma2 / held.variance)[:, None] * without_fixed.split(X)[0]  # s2 V^-1 X
+    weighted = held.random.omega[:, None] * held.random.take(X).residual  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
     own: set[int] = set()
@@ -196,7 +180,7 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
     seen = [c for c in seen if kept[c] in own] or seen or list(range(len(kept)))
     shares = []
-    for term, L in zip(held.terms, held.factors, strict=True):
+    for term, L in zip(held.random.terms, held.random.factors, strict=True):
         variances = (L * L).sum(axis=1)
         values = np.zeros(term.k)
         for k in range(term.k):

@@ -296,6 +296,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     with one_blas_thread():
         K, z = cluster_products(
             at,
+            fit.held,
             X[to_fit],
             y,
             cells.n * fit.row_precision()[to_fit],
