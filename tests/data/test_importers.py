@@ -249,6 +249,13 @@ def carps_logs() -> pd.DataFrame:
     )
 
 
+def test_carps_logs_have_the_incumbents_of_carps() -> None:
+    runs = lt.importers.carps(FILES / "carps")  # logs.parquet, beside which CARP-S writes logs_cfg.parquet
+    table = pd.read_parquet(FILES / "carps" / "logs.parquet")
+    assert runs.levels("task_id") == ("Pymoo/SO/unconstraint/ackley", "Pymoo/SO/unconstraint/sphere")
+    assert scores(runs) == table["trial_value__cost_inc"].tolist()
+
+
 def test_carps_logs_are_the_best_cost_so_far(tmp_path: Path) -> None:
     carps_logs().to_parquet(tmp_path / "logs.parquet")
     runs = lt.importers.carps(tmp_path / "logs.parquet")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+from types import SimpleNamespace as Thing
 from typing import Any
 
 import numpy as np
@@ -113,6 +115,17 @@ def test_rliable_arrays_are_runs_by_games() -> None:
     assert scores(curves, algorithm="A", game="game 2", run=2) == [8, 9]
 
 
+def test_rliable_files_have_the_medians_of_rliable(tmp_path: Path) -> None:
+    runs = lt.importers.rliable(FILES / "rliable_scores.json")
+    by_game = runs.to_frame().groupby(["algorithm", "game"])["score"].mean()
+    assert by_game.groupby("algorithm").median().to_dict() == pytest.approx({"C51": 0.74825, "DQN": 0.58}, rel=1e-12)
+    np.savez(tmp_path / "scores.npz", **json.loads((FILES / "rliable_scores.json").read_text()))
+    assert lt.importers.rliable(tmp_path / "scores.npz").to_frame().equals(runs.to_frame())
+    (tmp_path / "scores.npz").write_bytes(b"PK broken")
+    with pytest.raises(DataError, match=r"is no archive of numbers\. Write it with numpy\.savez"):
+        lt.importers.rliable(tmp_path / "scores.npz")
+
+
 @pytest.mark.parametrize(
     ("given", "options", "words"),
     [
@@ -149,6 +162,45 @@ def test_wandb_runs_that_crashed_have_failed() -> None:
         FILES / "wandb_runs.csv", score="val_acc", direction="maximize", names="{algorithm}-{benchmark}-{seed}"
     )
     assert scores(named, algorithm="RF") == scores(runs, model="RF")
+
+
+class Summary:
+    """What the summary of a run of wandb.Api() has: items, some of them summaries, but it is no dict."""
+
+    def __init__(self, values: dict[str, Any]) -> None:
+        self.values = values
+
+    def items(self) -> Any:
+        return {k: Summary(v) if isinstance(v, dict) else v for k, v in self.values.items()}.items()
+
+    def __getattr__(self, name: str) -> Any:
+        raise KeyError(name)
+
+
+def test_wandb_runs_of_the_api_show_settings_and_metrics() -> None:
+    found = [
+        Thing(
+            name=f"{model}-{seed}",
+            state="crashed" if (model, seed) == ("SVC", 1) else "finished",
+            config={"model": model, "optimizer": {"lr": 0.1 * (seed + 1)}, "seed": seed, "loss": "hinge"},
+            summary=Summary({"loss": 0.5, "val": {"acc": 0.25 * (seed + 1)}}),
+        )
+        for model in ("RF", "SVC")
+        for seed in (0, 1)
+    ]
+    options: Any = {"score": "val.acc", "direction": "maximize", "algorithm": "model", "seed": "seed"}
+    runs = lt.importers.wandb(iter(found), **options, metafeatures=["optimizer.lr"])
+    assert np.array_equal(scores(runs), [0.25, 0.5, 0.25, np.nan], equal_nan=True)
+    assert levels(runs)["optimizer.lr"] == (0.1, 0.2)
+    assert lt.importers.wandb(found, **{**options, "score": "summary.loss"}).score == "summary.loss"
+    frame = pd.DataFrame([{"summary": run.summary.values, "config": run.config, "name": run.name} for run in found])
+    assert scores(lt.importers.wandb(frame, score="val.acc", direction="maximize", names="{algorithm}-{seed}")) == [
+        *(0.25, 0.5, 0.25, 0.5)
+    ]
+    with pytest.raises(
+        DataError, match=r"must hold dictionaries, and a csv file of them holds texts\. Give wandb\.Api"
+    ):
+        lt.importers.wandb(frame.astype(str), **options)
 
 
 def test_wandb_charts_are_runs_over_steps() -> None:

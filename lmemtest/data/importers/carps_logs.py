@@ -23,7 +23,7 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
     Parameters
     ----------
     logs : dataframe, path or list
-        The gathered logs (``logs.parquet``), in memory or in one or several files.
+        The gathered logs (``logs.parquet``), in memory or in one or several files or folders.
     metric : str, default "trial_value__cost"
         The column of the cost.
     best_so_far : bool, default True
@@ -53,7 +53,7 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
     table = table_of(
         logs,
         argument="logs",
-        files="*.parquet",
+        files="logs.parquet",
         mark="task_id",
         needs=COLUMNS,
         what="a table of CARP-S logs",

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import Any, Literal
 
 import pandas as pd
@@ -45,13 +46,14 @@ def wandb(
     metafeatures: Sequence[str] = (),
     names: str | None = None,
 ) -> Runs:
-    """Runs of a csv export of Weights & Biases: the table of runs, or the lines of a chart.
+    """Runs of Weights & Biases: of its Api, of the exported table of runs, or of the lines of a chart.
 
     Parameters
     ----------
-    table : dataframe, path or list
-        The export of the table of runs (columns ``Name``, ``State``, configuration, summary), or of a line chart
-        (``Step``, then ``<run> - <metric>`` with ``__MIN`` and ``__MAX``).
+    table : runs, dataframe, path or list
+        ``wandb.Api().runs("team/project")``, or dataframes of its ``name``, ``config`` and ``summary``; the export of
+        the table of runs (columns ``Name``, ``State``, configuration, summary), or of a line chart (``Step``, then
+        ``<run> - <metric>`` with ``__MIN`` and ``__MAX``). Nested settings are columns as ``optimizer.lr``.
     score : str, optional
         The column of the score; of a chart the metric, if it shows several.
     direction : {"minimize", "maximize"}
@@ -94,10 +96,9 @@ def wandb(
     return _of_table(frame, asked, source=_WANDB, name="Name", state="State")
 
 
-_EXPORT = (
-    "Export the table of runs or a line chart as csv; dictionaries of wandb.Api() go through pandas.json_normalize."
-)
+_EXPORT = "Give wandb.Api().runs('team/project'), or export the table of runs or a line chart as csv."
 _WANDB = "Weights & Biases export"
+_SHOWN = ("name", "config", "summary")  # of a run of the Api, or the columns of a dataframe of them
 
 
 def mlflow(
@@ -202,9 +203,54 @@ def _read(table: Any, mark: str, asked: _Asked) -> pd.DataFrame:
     known = {role: [name] if isinstance(name, str) else [] for role, name in asked.columns.items()}
     plain = [*known["algorithm"], *known["benchmark"]]
     labels = [*plain, *(f"{kind}.{name}" for name in plain for kind in ("params", "tags"))]
-    parts = parts_of(table, argument="table", keys=(), files="*.csv", is_content=has_column(mark))
-    frames = [frame_of(part, argument="table", labels=labels, seeds=known["seed"]) for part in parts]
+    given = list(table) if _is_lazy_list(table) else table
+    parts = parts_of(given, argument="table", keys=(), files="*.csv", is_content=has_column(mark))
+    frames = [
+        pd.DataFrame([_row({name: getattr(part.content, name) for name in (*_SHOWN, "state")})])
+        if _is_run(part.content)
+        else _unfolded(frame_of(part, argument="table", labels=labels, seeds=known["seed"]))
+        for part in parts
+    ]
     return pd.concat(frames, ignore_index=True)
+
+
+def _is_lazy_list(thing: Any) -> bool:
+    """Whether this is a list that is fetched as it is read, such as the runs of an Api."""
+    is_table = any(hasattr(thing, name) for name in ("columns", "__arrow_c_stream__", "__array__"))
+    return isinstance(thing, Iterable) and not is_table and not isinstance(thing, (str, bytes, PathLike, Mapping))
+
+
+def _is_run(thing: Any) -> bool:
+    """Whether this shows the name, the settings and the metrics of a run of Weights & Biases."""
+    return not hasattr(thing, "columns") and all(hasattr(thing, name) for name in _SHOWN)
+
+
+def _unfolded(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose cells are the dictionaries of runs, as a table of their values."""
+    if not set(_SHOWN) <= set(frame.columns):
+        return frame
+    if not all(isinstance(value, Mapping) for name in _SHOWN[1:] for value in frame[name]):
+        raise DataError(
+            f"The columns {listed(_SHOWN[1:])} of table must hold dictionaries, and a csv file of them holds texts. "
+            f"{_EXPORT}"
+        )
+    return pd.DataFrame([_row(row) for row in frame.to_dict("records")])
+
+
+def _row(shown: Mapping[Any, Any]) -> dict[str, Any]:
+    """The settings and metrics of a run; a metric that is called as a setting is ``summary.<name>``."""
+    settings, metrics = _flat(shown["config"]), _flat(shown["summary"])
+    found = {"Name": shown["name"], **({"State": shown["state"]} if "state" in shown else {}), **settings}
+    return found | {f"summary.{name}" if name in found else name: value for name, value in metrics.items()}
+
+
+def _flat(nested: Any, above: str = "") -> dict[str, Any]:
+    """Nested settings with the names of all levels: ``optimizer.lr``."""
+    found: dict[str, Any] = {}
+    for name, value in nested.items():
+        inner = hasattr(type(value), "items")
+        found |= _flat(value, f"{above}{name}.") if inner else {f"{above}{name}": value}
+    return found
 
 
 def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
