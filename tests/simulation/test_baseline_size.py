@@ -15,6 +15,7 @@ from lmemtest.errors import DataWarning
 
 pytestmark = pytest.mark.slow
 
+ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
 SEEDS = 10  # runs of the algorithms on each benchmark; the baseline has its own number
 
 
@@ -79,8 +80,29 @@ def table(rng, benchmarks, runs, tau, sigma=0.1):
         x = losses(rng, 1, benchmarks, own, sigma, tau, 1.0)[0]
         names = pd.MultiIndex.from_product([range(benchmarks), [tool], range(own)], names=["task", "tool", "rep"])
         parts.append(names.to_frame(index=False).assign(loss=x.ravel()))
-    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
-    return lt.Runs(pd.concat(parts, ignore_index=True), **roles, seed_shared=False)
+    return lt.Runs(pd.concat(parts, ignore_index=True), **ROLES, seed_shared=False)
+
+
+@pytest.mark.parametrize("seed_shared", [False, True])
+def test_the_noise_is_counted_where_the_baseline_has_two_seeds_of_ten(seed_shared):
+    """What seeds add, on each benchmark or on all, is in the scores of all; random effects of seeds move all means."""
+    rng, n = np.random.default_rng(1), 100
+    missed = 0
+    for _ in range(n):
+        seeds = rng.normal(0, 0.1, (1 if seed_shared else 8, SEEDS)) * np.ones((8, 1))
+        parts = []
+        for tool, own in (("R", 2), ("X", SEEDS), ("Y", SEEDS)):
+            x = np.exp(0.05 * rng.normal(size=(8, 1)) + seeds[:, :own] + 0.1 * rng.normal(size=(8, own)))
+            names = pd.MultiIndex.from_product([range(8), [tool], range(own)], names=["task", "tool", "rep"])
+            parts.append(names.to_frame(index=False).assign(loss=x.ravel()))
+        runs = lt.Runs(pd.concat(parts, ignore_index=True), **ROLES, seed_shared=seed_shared)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            scaled = runs.normalize("baseline", reference="R")
+        x = lt.fit_lmm(lt.recommend(scaled).formula, scaled).emmeans("tool").to_frame().set_index("tool").loc["X"]
+        missed += not x["ci_low"] <= 0 <= x["ci_high"]
+    print(seed_shared, "missed", missed / n)
+    assert binomtest(missed, n, 0.07, alternative="greater").pvalue > 0.001
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])

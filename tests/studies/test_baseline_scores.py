@@ -39,6 +39,47 @@ def test_a_mean_improvement_has_the_standard_error_of_the_difference_from_the_ba
                 assert table.loc[tool, "ci_low"] == approx(-gap["ci_high"], rel=1e-6)
 
 
+def unequal(runs_of_baseline=2, seed_sd=0.0, **roles):
+    """Eight tasks, X and Y with five seeds each, R with fewer of them."""
+    rng = np.random.default_rng(5)
+    names = [[f"t{i}" for i in range(8)], list("RXY"), range(5)]
+    frame = pd.MultiIndex.from_product(names, names=["task", "tool", "rep"]).to_frame(index=False)
+    own = np.repeat(rng.normal(0, 0.1, 24), 5) + rng.normal(0, seed_sd, 5)[frame["rep"]]
+    frame["loss"] = np.exp(own + rng.normal(0, 0.1, len(frame)))
+    kept = (frame["tool"] != "R") | (frame["rep"] < runs_of_baseline)
+    return lt.Runs(frame[kept], seed="rep", **ROLES | roles).normalize("baseline", reference="R")
+
+
+def test_the_noise_of_a_mean_improvement_has_a_closed_form():
+    r"""(2 tau^2 + sigma^2 (1/r + 1/m)) / B; with equal runs 2 MS / B, seeds that benchmarks share or not."""
+    scaled = unequal(2)
+    fit = lt.fit_lmm("loss_baseline ~ tool + C(task) + (1 | task:tool)", scaled)
+    tau2, sigma2 = fit.varcorr["variance"]
+    table = fit.emmeans("tool", vcov="model").to_frame().set_index("tool")
+    assert table.loc["X", "se"] == approx(np.sqrt((2 * tau2 + sigma2 * (1 / 2 + 1 / 5)) / 8), rel=1e-6)
+    for seed_shared, seeds in ((True, " + (1 | rep)"), (False, " + (1 | task:rep)")):
+        scaled = unequal(5, 0.05, seed_shared=seed_shared)
+        y = scaled.to_frame().groupby(["task", "tool"])["loss_baseline"].mean().unstack().to_numpy()
+        rest = y - y.mean(axis=1, keepdims=True) - y.mean(axis=0) + y.mean()
+        fit = lt.fit_lmm(f"loss_baseline ~ tool + C(task) + (1 | task:tool){seeds}", scaled)
+        row = fit.emmeans("tool", vcov="model").to_frame().set_index("tool").loc["X"]
+        assert row["se"] == approx(np.sqrt(2 * (rest**2).sum() / 14 / 8), rel=1e-5)
+        assert row["df"] == approx(14, rel=1e-3)
+
+
+def test_the_noise_is_carried_where_random_effects_of_seeds_pull_the_baseline_off_zero():
+    scaled = unequal(2, 0.1, seed_shared=True)
+    fit = lt.fit_lmm("loss_baseline ~ tool + C(task) + (1 | task:tool) + (1 | rep)", scaled)
+    means = fit.emmeans("tool")
+    table, gaps = means.to_frame().set_index("tool"), means.pairs(adjust="none").to_frame().set_index("left").loc["R"]
+    raw = fit.params.iloc[0] + fit.params.iloc[3:].sum() / 8  # of R over the tasks
+    assert abs(raw) > 0.01
+    for tool in "XY":
+        gap = gaps[gaps["right"] == tool].iloc[0]
+        assert (table.loc[tool, "emmean"], table.loc[tool, "se"]) == approx((-gap["estimate"], gap["se"]), rel=1e-6)
+    assert table.loc["R", "se"] == 0.0
+
+
 def test_two_algorithms_are_compared_by_the_paired_t_test_of_means_of_benchmarks():
     from scipy import stats
 

@@ -1,8 +1,9 @@
 """Means of scores relative to a baseline, with the baseline's own noise in their standard errors.
 
 The baseline's mean is 0 on every benchmark because it was subtracted there, not because it is known: what chance did to
-it is in all other scores. Its estimate is 0, so that subtracting it changes no mean, and gives each the standard error
-of its difference from the baseline, in which that chance is counted. Differences of two others stay as they are.
+it is in all other scores. Subtracting its estimate gives each mean the standard error of its difference from the
+baseline, in which that chance is counted. That estimate is 0, so that no mean changes, unless the baseline has other
+seeds than the others and random effects of seeds pull it off 0. Differences of two others stay as they are.
 """
 
 from __future__ import annotations
@@ -16,14 +17,15 @@ from lmemtest.data.runs import Runs
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lmemtest.inference.means.estimates import Estimates
 
 __all__ = ["carried"]
 
 E = TypeVar("E", bound="Estimates")
 
-_ZERO = 1e-8  # of the spread of the scores: an estimate that is 0 but for rounding
-_NEAR = 0.1  # of its standard error: random effects of shared seeds pull a mean off 0 where its runs are fewer
+_ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
 def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
@@ -34,23 +36,41 @@ def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
     baseline, frame = runs.scale.baseline, means.frame
     if parsed.response != runs.score or parsed.response_function or runs.algorithm not in frame:
         return means, ()
-    others = [name for name in frame.columns if name != runs.algorithm]
-    keys = list(zip(*(frame[name] for name in others), strict=True)) if others else [()] * len(frame)
-    names = frame[runs.algorithm].map(format_level).to_numpy()
-    at = {keys[row]: row for row in np.flatnonzero(names == format_level(baseline))}
-    zero = {key for key, row in at.items() if abs(means.estimate[row]) <= max(_ZERO * spread, _NEAR * means.se[row])}
-    if not zero:
+    columns = [name for name in frame.columns if name != runs.algorithm]
+    factors = [name for name in columns if name not in fit.design.numeric]
+    keys, cells = _tuples(frame, columns), _tuples(frame, factors)
+    known = _zero(runs, factors, list(fit.design.numeric), spread)
+    own = np.flatnonzero(frame[runs.algorithm].map(format_level).to_numpy() == format_level(baseline))
+    at = {keys[row]: row for row in own if cells[row] in known}
+    if not at:
         return means, ()
     L = means.L.copy()
     for row, key in enumerate(keys):
-        if key in zero:
+        if key in at:
             L[row] = means.L[row] - means.L[at[key]]
     found = replace(means, L=L).with_errors()
-    own = np.isin(np.arange(len(L)), [at[key] for key in zero])
+    zero = np.isin(np.arange(len(L)), list(at.values()))
     certain: dict[str, Any] = {
-        name: np.where(own, 0.0, getattr(found, name)) for name in ("estimate", "se", "ci_low", "ci_high")
+        name: np.where(zero, 0.0, getattr(found, name)) for name in ("estimate", "se", "ci_low", "ci_high")
     }
-    return replace(found, df=np.where(own, np.inf, found.df), **certain), (
+    return replace(found, df=np.where(zero, np.inf, found.df), **certain), (
         f"Means are improvements on {format_level(baseline)}, whose own mean is 0 by definition: their standard errors "
         f"are those of the differences from it, with its noise.",
     )
+
+
+def _zero(runs: Runs, factors: list[str], numeric: list[str], spread: float) -> set[tuple[Any, ...]]:
+    """Cells of factors in which the baseline's mean is 0 on each benchmark, and at each value of numeric columns."""
+    scale: Any = runs.scale
+    columns = [*scale.by, *factors, *numeric]
+    if not all(name in runs.columns for name in columns):
+        return set()
+    groups = runs.study.groups([*columns, runs.algorithm])
+    found = groups.keys.frame()
+    own = (found[runs.algorithm] == scale.baseline).to_numpy()
+    cells, zero = _tuples(found[own], factors), np.abs(groups.mean[own]) <= _ZERO * spread
+    return set(cells) - {cell for cell, is_zero in zip(cells, zero, strict=True) if not is_zero}
+
+
+def _tuples(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:
+    return list(zip(*(frame[name] for name in columns), strict=True)) if columns else [()] * len(frame)
