@@ -10,11 +10,16 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import in_words_of, named
-from lmemtest._rounding import written
+from lmemtest._caller import named
 from lmemtest._validate import as_frame, check_column, check_columns
 from lmemtest.data.cells import Groups, aggregate, check_numeric, combine_codes
 from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.studies.evaluation.refusals import (
+    refuse_copies,
+    refuse_marks,
+    refuse_partial_judging,
+    refuse_scores,
+)
 from lmemtest.words import counted, format_level, joined, listed
 
 if TYPE_CHECKING:
@@ -49,6 +54,8 @@ class Answers:
     n_rows : int
     repeated_ids : bool
         Whether an item's name occurs in several tasks.
+    graded : bool
+        Whether some score is neither 0 nor 1.
     """
 
     models: tuple[str, ...]
@@ -62,6 +69,12 @@ class Answers:
     disagreement: float
     n_rows: int
     repeated_ids: bool
+    graded: bool
+
+    @property
+    def here(self) -> str:
+        """The tasks in a sentence."""
+        return "this task" if len(self.tasks) == 1 else "these tasks"
 
     @property
     def n_items(self) -> NDArray[np.intp]:
@@ -133,9 +146,9 @@ def read_answers(
         )
     if schema[score] == nw.Boolean():
         frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
+    refuse_marks(frame, score)
     check_numeric(frame, score, argument="score")
     groups = aggregate(frame, list(used.values()), score)
-    _refuse_scores(groups, score)
     of_role = dict(zip(groups.keys.names, zip(groups.keys.codes, groups.keys.levels, strict=True), strict=True))
     codes = {role: np.asarray(of_role[name][0], dtype=np.intp) for role, name in used.items()}
     levels = {role: tuple(map(format_level, of_role[name][1])) for role, name in used.items()}
@@ -146,7 +159,8 @@ def read_answers(
             f"evaluate compares models, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
             "model to the same items."
         )
-    _refuse_copies(groups, used)
+    refuse_scores(groups, score, codes["model"], levels["model"])
+    refuse_copies(groups, used)
     return _averaged(codes, levels, groups), score
 
 
@@ -186,7 +200,7 @@ def _averaged(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], group
     if judges:
         own = codes["judge"] * size + place
         by_judge = _means(own, y, len(judges) * size).reshape(by_judge.shape)
-        _refuse_partial_judging(by_judge, judges)
+        refuse_partial_judging(by_judge, judges, levels["model"])
         place, y, disagreement = _over_judges(place, codes.get("epoch"), y, len(judges))
     epochs = np.bincount(place, minlength=size).astype(float)
     scores = _means(place, y, size)
@@ -205,6 +219,7 @@ def _averaged(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], group
         disagreement=disagreement,
         n_rows=int(groups.n.sum()),
         repeated_ids=len(order) > len(levels["item"]),
+        graded=bool(((groups.mean > 0.0) & (groups.mean < 1.0)).any()),
     )
 
 
@@ -232,74 +247,6 @@ def _over_judges(place: Codes, epoch: Codes | None, y: Array, n_judges: int) -> 
     where = np.zeros(len(kept), dtype=np.intp)
     where[of_answer] = place
     return where, np.bincount(of_answer, weights=y) / count, float((high > low).mean())
-
-
-# ---------------------------------------------------------------------- refusals
-
-
-def _refuse_scores(groups: Groups, score: str) -> None:
-    """Scores that are missing, or no shares of 1."""
-    if groups.n_bad.any():
-        missing, rows = int(groups.n_bad.sum()), int(groups.n.sum())
-        raise DataError(
-            f"Column {score!r} has no finite score in {missing:,} of {rows:,} rows. An answer that failed is not one "
-            "that was never asked for: score it 0 if the model is to blame, and drop such rows only if it is not."
-        )
-    y = groups.mean
-    low, high = float(groups.low.min()), float(groups.high.max())
-    if low >= 0.0 and high <= 1.0:
-        return
-    if low < 0.0:
-        raise DataError(
-            f"Column {score!r} must hold scores from 0 to 1, got {written(low, '.6g')} "
-            f"({int((y < 0.0).sum()):,} below 0). For scores on another scale use Runs and analyze."
-        )
-    beyond = int((y > 1.0).sum())
-    if high <= 100.0 and ((y == 0.0) | (y > 1.0)).all():
-        raise DataError(
-            f"Column {score!r} must hold scores from 0 to 1, and looks like percentages: {beyond:,} of {len(y):,} are "
-            f"above 1, up to {written(high, '.6g')}. Divide the column by 100."
-        )
-    raise DataError(
-        f"Column {score!r} must hold scores from 0 to 1; {beyond:,} of {len(y):,} are above 1, up to "
-        f"{written(high, '.6g')}. If shares and percentages are mixed, as where models come from different tools, "
-        "divide the percentages by 100 and leave the shares as they are; else divide by the most points of the item."
-    )
-
-
-def _refuse_copies(groups: Groups, used: dict[str, str]) -> None:
-    """Several rows of one answer."""
-    several = groups.n > 1
-    if not several.any():
-        return
-    at = int(np.flatnonzero(several)[0])
-    frame = groups.keys.frame()
-    example = ", ".join(f"{name}={format_level(frame[name].iloc[at])}" for name in used.values())
-    what = f"{counted(int(several.sum()), 'answer')} of {len(several):,} have several rows, for instance {example}"
-    if "epoch" in used:
-        raise DataError(
-            f"{what}. Rows must be unique: drop the copies, or name what else tells them apart (judge=...)."
-        )
-    raise DataError(
-        f"{what}. If they are repeated attempts, "
-        + in_words_of(python="name their column: epoch=...", command_line="name their column: --epoch COLUMN")
-        + " (add one that numbers them if there is none); if they are scores of several judges, "
-        + in_words_of(python="judge=...", command_line="--judge COLUMN")
-        + "; else drop the copies."
-    )
-
-
-def _refuse_partial_judging(by_judge: Array, judges: Sequence[str]) -> None:
-    """Every judge must have scored what any judge has scored."""
-    seen = ~np.isnan(by_judge)
-    lacking = (seen.any(axis=0) & ~seen).sum(axis=(1, 2))
-    if lacking.any():
-        worst = int(lacking.argmax())
-        raise DesignError(
-            f"Judge {judges[worst]} has not scored {int(lacking[worst]):,} of {int(seen.any(axis=0).sum()):,} pairs of "
-            "model and item that others have, so judges and items cannot be told apart. Keep what all judges scored, "
-            "or one judge."
-        )
 
 
 def item_rows(answers: Answers) -> pd.DataFrame:

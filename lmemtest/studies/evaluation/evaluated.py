@@ -41,8 +41,8 @@ class Evaluation(Result):
     table : pandas.DataFrame
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
         either question, ending in ``_these`` and ``_like``: ``estimate`` (left - right, a risk difference for 0/1
-        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (simultaneous) and ``differ``, the decision
-        (missing where there is no test).
+        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (simultaneous, cut at -1 and 1) and ``differ``,
+        the decision (missing where there is no test).
     models : pandas.DataFrame
         One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for either question ``accuracy``,
         ``ci_low``, ``ci_high`` (each by itself) and ``letters``: models that share a letter cannot be distinguished.
@@ -191,7 +191,7 @@ class Evaluation(Result):
     @property
     def noun(self) -> str:
         """What the mean scores are called."""
-        return "accuracy" if self.direction == "maximize" else "mean score"
+        return "accuracy" if self.direction == "maximize" and not self.answers.graded else "mean score"
 
     @property
     def title(self) -> str:
@@ -206,10 +206,10 @@ class Evaluation(Result):
     def facts(self) -> tuple[str, ...]:
         """What either question takes for the sample, and how the tests were adjusted."""
         judges = " and judges" if self.answers.judges_are_sample else ""
-        how = ADJUSTMENT_NAMES[self.these.adjust]
+        how, one = ADJUSTMENT_NAMES[self.these.adjust], len(self.answers.tasks) == 1
         said = [
-            f"_these: {self.noun} as the mean over these tasks; items{judges} are the sample. Standard errors of each "
-            "pair by itself, Satterthwaite degrees of freedom."
+            f"_these: {self.noun} {'on this task' if one else 'as the mean over these tasks'}; items{judges} are the "
+            "sample. Standard errors of each pair by itself, Satterthwaite degrees of freedom."
         ]
         if self.fit is not None:
             said.append(
@@ -250,20 +250,23 @@ class Evaluation(Result):
         for suffix, where, found in self._questions():
             rows = self.models.set_index("model")
             means = rows[f"accuracy_{suffix}"]
-            name = found.levels[0]
+            order = list(found.levels if suffix == "like" else rows.index)
+            name = order[0]
             if math.isnan(means[name]):
                 continue
             row = rows.loc[name]
-            first = [other for other in found.levels if abs(means[other] - means[name]) <= 1e-9]
+            first = [other for other in order if abs(means[other] - means[name]) <= 1e-9]
             ends = f"{written(row[f'ci_low_{suffix}'], '.3f')} to {written(row[f'ci_high_{suffix}'], '.3f')}"
             known = "" if math.isnan(row[f"ci_low_{suffix}"]) else f" ({percent(1.0 - self.alpha)} interval {ends})"
             lead = f"the {most} {self.noun}, {written(row[f'accuracy_{suffix}'], '.3f')}"
             if len(first) > 1:
                 yield f"{where} {joined(first)} have {lead}{known}."
                 continue
-            better = [other for other in found.levels[1:] if found.significant.loc[name, other]]
-            others = [other for other in found.levels[1:] if other not in better]
-            if not better:
+            better = [other for other in order[1:] if found.significant.loc[name, other]]
+            others = [other for other in order[1:] if other not in better]
+            if self.table[f"p_value_{suffix}"].isna().all():
+                than = "nothing is tested"
+            elif not better:
                 than = "it is not shown to be better than any other model"
             elif others:
                 rest = f"not shown to be better than {joined(others)}"
@@ -278,9 +281,9 @@ class Evaluation(Result):
         if self.like is None:
             return
         here, there = (self.table[f"differ_{suffix}"] for suffix in SUFFIX.values())
-        if here.notna().any():
+        if here.notna().any() and len(here) > 1:
             yield (
-                f"Of {counted(len(here), 'pair')} of models {int(here.sum())} differ on these tasks, and "
+                f"Of {len(here):,} pairs of models {int(here.sum())} differ on these tasks, and "
                 f"{int(there.sum())} for tasks like these."
             )
         names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
@@ -301,7 +304,7 @@ class Evaluation(Result):
             yield f"{where} no difference is shown among {said}{more}{untested}."
 
     def _of_judges(self) -> Iterator[str]:
-        if not self.answers.judges:
+        if len(self.answers.judges) < 2:
             return
         best = {}
         for judge, part in self.judges.groupby("judge", sort=False):
@@ -330,14 +333,18 @@ class Evaluation(Result):
         )
 
     def _smallest(self) -> Iterator[str]:
-        found = self.detectable.set_index("question")["smallest"]
-        said = [
-            f"{points(found[question])} {words}"
-            for question, words in ((THESE, "on these tasks"), (LIKE, "for tasks like these"))
-            if question in found.index and not math.isnan(found[question])
-        ]
-        if said:
+        found = self.detectable.set_index("question")["smallest"].dropna()
+        words = {THESE: f"on {self.answers.here}", LIKE: "for tasks like these"}
+        within = [f"{points(found[question])} {words[question]}" for question in found.index if found[question] <= 1.0]
+        beyond = [words[question] for question in found.index if found[question] > 1.0]
+        if within:
+            also = f"; {joined(beyond)} not even one of 1" if beyond else ""
             yield (
-                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(said)} "
-                "(the middle pair, adjusted for all pairs)."
+                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(within)} "
+                f"(the middle pair, adjusted for all pairs){also}."
+            )
+        elif beyond:
+            yield (
+                f"With {percent(self.power)} power such an evaluation finds no difference {joined(beyond)}, not even "
+                "one of 1 (the middle pair, adjusted for all pairs)."
             )

@@ -15,7 +15,8 @@ from lmemtest.studies.evaluation.answers import read_answers
 from lmemtest.studies.evaluation.evaluated import Evaluation
 from lmemtest.studies.evaluation.noise import detectable_of, noise_floor
 from lmemtest.studies.evaluation.questions import LIKE, THESE, fit_of, on_tasks_like_these, on_these_tasks
-from lmemtest.studies.evaluation.reservations import notes_on, refuse_nothing
+from lmemtest.studies.evaluation.refusals import refuse_nothing
+from lmemtest.studies.evaluation.reservations import notes_on
 from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs_table, sources_table
 
 

@@ -1,4 +1,4 @@
-"""What an evaluation cannot answer, and what its reader must know."""
+"""What the reader of an evaluation must know."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest.errors import DesignError
 from lmemtest.studies.evaluation.answers import FEWEST_JUDGES, Answers
 from lmemtest.studies.evaluation.noise import variances_of
 from lmemtest.words import counted, joined, percent
@@ -20,18 +19,6 @@ if TYPE_CHECKING:
 FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0/1 scores are rough
 
 
-def refuse_nothing(answers: Answers) -> None:
-    y = answers.scores[~np.isnan(answers.scores)]
-    if np.ptp(y) == 0.0:
-        raise DesignError(
-            f"All scores are {y[0]:g}, so nothing tells models apart. Add items that some model gets wrong."
-            if y[0] > 0.0
-            else "All scores are 0, so nothing tells models apart. Add items that some model gets right."
-        )
-    if len(answers.tasks) == 1 and not (answers.n_items > 1).any():
-        raise DesignError("There is one item, which says nothing about others. Add items.")
-
-
 def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple[str, ...]:
     counts, notes = answers.n_items, []
     lacking = [name for name, row in zip(answers.models, counts, strict=True) if (row == 0).any()]
@@ -41,13 +28,26 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
             "together have no number there. Leave out the model or those tasks."
         )
     single = [name for name, column in zip(answers.tasks, counts.T, strict=True) if (column == 1).any()]
-    if single:
+    if len(single) == len(answers.tasks):
+        leave = in_words_of(python="leave out task=", command_line="leave out --task")
+        notes.append(
+            "Every task has one item, so there is no test on these tasks: tasks and items are the same sample, and "
+            f"only tasks like these can be asked about. To take the items for a sample of one task, {leave}."
+        )
+    elif single:
         notes.append(
             f"{counted(len(single), 'task')} ({joined(single)}) with one item: nothing says how accuracies vary there, "
             "so there is no test on these tasks. Leave such tasks out, or ask about tasks like these."
         )
+    alone = _without_partner(answers)
     if not answers.paired:
         notes.append("No item was answered by two models: they are compared by their means, not item by item.")
+    elif alone:
+        notes.append(
+            f"{joined(alone)} {'shares' if len(alone) == 1 else 'share'} no item with another model, and "
+            f"{'is' if len(alone) == 1 else 'are'} compared by means, not item by item. If the items are the same, "
+            "give them the same names: the comparison would be sharper."
+        )
     elif answers.shared < 1.0:
         notes.append(
             f"{percent(1.0 - answers.shared)} of the items lack the answer of a model that has others of their task. "
@@ -61,14 +61,16 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
     if alike:
         notes.append(
             f"{'; '.join(alike[:5])}{'; ...' * (len(alike) > 5)}: the same score on every item, so there is nothing "
-            "to test on these tasks."
+            f"to test on {answers.here}."
         )
     if answers.judges and not answers.judges_are_sample:
+        one = len(answers.judges) == 1
         notes.append(
-            f"{counted(len(answers.judges), 'judge')}: scores are means over them, and results hold for these judges "
-            f"({FEWEST_JUDGES} or more would be taken as a sample)."
-        )
-    if fit is not None and variances_of(fit, answers)["task:model"] == 0.0:
+            ("1 judge: results hold for this judge " if one else
+             f"{len(answers.judges)} judges: scores are means over them, and results hold for these judges ")
+            + f"({FEWEST_JUDGES} or more would be taken as a sample)."
+        )  # fmt: skip
+    if fit is not None and (counts > 1).any() and variances_of(fit, answers)["task:model"] == 0.0:
         notes.append(
             "The variation of advantages between tasks is estimated as zero, beyond what items explain. With few tasks "
             "that is no proof that there is none."
@@ -81,7 +83,15 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
     if few:
         notes.append(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
-            "items: there the test on these tasks is rough. "
+            f"items: there the test on {answers.here} is rough. "
             + in_words_of(python="n_differ counts them.", command_line="n_differ, in the json, counts them.")
         )
     return tuple(notes)
+
+
+def _without_partner(answers: Answers) -> list[str]:
+    """Models that have answered no item of another one."""
+    has = ~np.isnan(answers.scores)
+    common = has.astype(float) @ has.T.astype(float)
+    np.fill_diagonal(common, 0.0)
+    return [name for name, row in zip(answers.models, common, strict=True) if not row.any()]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, tie_order
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.studies.evaluation.answers import Answers
 from lmemtest.studies.evaluation.noise import variances_of
@@ -40,7 +40,8 @@ def pairs_table(answers: Answers, pairs: Mapping[str, Comparisons], alpha: float
     for question, found in pairs.items():
         suffix = SUFFIX[question]
         for column in ("estimate", "se", "df", "p_value", "ci_low", "ci_high"):
-            out[f"{column}_{suffix}"] = found.table[column].to_numpy(dtype=float)
+            values = found.table[column].to_numpy(dtype=float)
+            out[f"{column}_{suffix}"] = values.clip(-1.0, 1.0) if column.startswith("ci") else values
         p = out[f"p_value_{suffix}"]
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
         out.loc[p.isna(), f"differ_{suffix}"] = pd.NA
@@ -73,8 +74,11 @@ def models_table(
         out[f"accuracy_{suffix}"] = answers.task_means().mean(axis=1) if question == THESE else means.estimate
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         out[f"letters_{suffix}"] = [found.letters[name] for name in answers.models]
-    order = pairs[THESE].separation(alpha, direction=direction).levels
-    return out.set_index("model").loc[list(order)].reset_index()
+    found = pairs[THESE].separation(alpha, direction=direction)
+    if all(np.isfinite(found.means)):
+        return out.set_index("model").loc[list(found.levels)].reset_index()
+    best_first = tie_order(answers.task_means().mean(axis=1), descending=direction == "maximize")
+    return out.iloc[best_first].reset_index(drop=True)
 
 
 def _accuracy_interval(means: Estimates, fewest: Any, alpha: float) -> tuple[Any, Any]:

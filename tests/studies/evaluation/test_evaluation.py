@@ -91,7 +91,6 @@ def test_a_difference_of_these_tasks_that_says_nothing_of_others_is_named():
     found = lt.evaluate(table, **ROLES)
     assert found.to_frame()[["differ_these", "differ_like"]].iloc[0].tolist() == [True, False]
     said = found.sentences()
-    assert "Of 1 pair of models 1 differ on these tasks, and 0 for tasks like these." in said
     assert "A difference is shown on these tasks but not for tasks like these: A and B." in said
     assert said[0].startswith("On these 4 tasks A has the highest accuracy, 0.600 (95 % interval ")
     assert not any(word in " ".join(said) for word in ("algorithm", "benchmark", "seed", "budget", "run of"))
@@ -170,6 +169,8 @@ def test_judges_are_averaged_or_a_sample():
     assert "(1 | judge:model)" in sample.fit.formula
     averaged = lt.evaluate(five.groupby(["model", "task", "item"], as_index=False)["right"].mean(), **ROLES)
     assert (sample.to_frame()["se_these"] > averaged.to_frame()["se_these"]).all()
+    with pytest.raises(DesignError, match="Judge j1 has scored answers of A alone, so differences between models"):
+        lt.evaluate(few[(few["judge"] == "j0") | (few["model"] == "A")], judge="judge", **ROLES)
     with pytest.raises(DesignError, match="Judge j1 has not scored 1 of 99 pairs of model and item that others have"):
         lt.evaluate(few.iloc[:-1], judge="judge", **ROLES)
 
@@ -181,6 +182,40 @@ def test_wide_tables_and_true_false_scores_give_the_same():
     shuffled = table.assign(right=table["right"] == 1).sample(frac=1.0, random_state=1)
     for other in (found, lt.evaluate(shuffled, adjust="none", **ROLES)):
         pd.testing.assert_frame_equal(other.to_frame(), evaluated().to_frame(), rtol=1e-6)
+
+
+def test_one_item_of_each_task_is_no_sample_of_items():
+    table = answers(3, sizes=(1,) * 12)
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()["p_value_these"].isna().all()
+    best = table.groupby("model")["right"].mean().sort_values(ascending=False)
+    assert found.models["accuracy_these"].tolist() == pytest.approx(best.tolist())
+    assert found.sentences()[0].endswith("; nothing is tested.")
+    said = " ".join(found.notes)
+    assert "Every task has one item, so there is no test on these tasks" in said
+    assert "advantages between tasks is estimated as zero" not in said  # no part of this model
+
+
+def test_a_model_with_items_of_its_own_is_named():
+    table = answers(3, sizes=(12, 12))
+    found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
+    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
+    assert found.table["n_differ"].isna().tolist() == [True, False, True]
+
+
+def test_differences_beyond_one_are_neither_shown_nor_promised():
+    found = lt.evaluate(answers(2, sizes=(2, 2)), **ROLES)
+    assert found.table[["ci_low_these", "ci_high_these"]].abs().max(axis=None) <= 1.0
+    assert "finds no difference on these tasks and for tasks like these, not even one of 1" in found.sentences()[-1]
+
+
+def test_graded_answers_have_mean_scores_and_one_task_is_spoken_of_as_one():
+    table = answers(2, sizes=(20,))
+    found = lt.evaluate(table.assign(right=0.2 + 0.5 * table["right"]), **ROLES)
+    text = found.summary()
+    assert "accuracy" not in text
+    assert "mean score on this task; items are the sample" in text
+    assert "these tasks" not in text
 
 
 def test_one_task_refuses_the_second_question_in_words():
@@ -217,9 +252,17 @@ def _changed(**columns):
     [
         (_changed(right=lambda t: 100 * t["right"]), DataError, "looks like percentages: .* Divide the column by 100"),
         (_changed(right=lambda t: np.where(t["model"] == "A", 85.0, t["right"])), DataError,
-         "46 of 92 are above 1, up to 85. If shares and percentages are mixed.*divide the percentages by 100"),
+         "46 of 92 are above 1, up to 85, all of A. If shares and percentages are mixed.*divide the percentages"),
         (_changed(right=lambda t: t["right"] - 0.5), DataError, r"from 0 to 1, got -0.5 \(\d+ below 0\)"),
-        (_changed(right=lambda t: t["right"].where(t["item"] > 0)), DataError, "no finite score in 8 of 92 rows"),
+        (_changed(right=lambda t: t["right"].where(t["item"] > 0)), DataError,
+         r"no finite score in 8 of 92 rows \(of A and B\)"),
+        (_changed(right=lambda t: np.where(t["right"] == 1, "correct", "wrong")), DataError,
+         "right' holds words: 'correct', 'wrong'. Write 1 for 'correct' and 0 for 'wrong', for pandas with"),
+        (_changed(right=lambda t: np.where(t["right"] == 1, "C", np.where(t["item"] > 5, "I", "P"))), DataError,
+         "Write 1 for 'C' and what they are worth for the others"),
+        (_changed(right=lambda t: t["item"] % 2), DesignError, "All models have the same score on every item"),
+        (_changed(right=lambda t: (t["model"] == "A") * 1), DesignError,
+         r"one and the same score on all its items \(A 1, B 0\)"),
         (pd.concat([answers(), answers()]), DataError, r"92 answers of 92 have several rows, .*epoch=\.\.\. .*judge="),
         (answers(1), DataError, "evaluate compares models, and column 'model' has one: A"),
         (_changed(right=1), DesignError, "All scores are 1, so nothing tells models apart"),
