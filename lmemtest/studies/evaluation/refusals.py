@@ -112,7 +112,7 @@ def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str],
     lacking = (seen.any(axis=0) & ~seen).sum(axis=(1, 2))
     if not lacking.any():
         return
-    rated = seen.any(axis=2)  # (judges, models)
+    rated: NDArray[np.bool_] = np.any(seen, axis=2)  # (judges, models)
     of_some = np.flatnonzero(~rated.all(axis=1))
     if len(of_some):
         at = int(of_some[rated[of_some].sum(axis=1).argmin()])

@@ -136,7 +136,7 @@ def gate(
         _check_named(given, versions.metrics, argument)
     ways = {name: direction_for(name, direction) for name in versions.metrics}
     margins = {name: margin_of(name, margin) for name in versions.metrics}
-    rows, places, missing, notes = [], [], list[str](), list[str]()
+    rows, places, missing, notes = [], [], list[str](), list(versions.notes)
     for name in versions.metrics:
         common, lacking, said = common_rows(versions, name)
         row, remarks = judged(

@@ -145,10 +145,12 @@ def _no_question(rows: pd.DataFrame, versions: Versions, no_unit: bool) -> str:
             for version in (versions.new, versions.old)
             if (own[versions.version] == version).any()
         )
-        return (
-            f"missing or infinite scores, {of}{where}. A failed run needs a score, such as the worst that is possible: "
-            "write it into the table"
+        step = (
+            "which a policy gives it: runs.score_failures('worst'), for instance"
+            if versions.failed
+            else "such as the worst that is possible: write it into the table"
         )
+        return f"missing or infinite scores, {of}{where}. A failed run needs a score, {step}"
     return "the mean of the old version is 0, of which no margin can be a share" if no_unit else ""
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 from lmemtest._caller import in_words_of, named
 from lmemtest._levels import in_order
 from lmemtest._validate import as_frame, check_column, check_columns, check_names
+from lmemtest.data.failures import masked
 from lmemtest.data.query import collected
 from lmemtest.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.data.runs import Runs
@@ -43,6 +44,10 @@ class Versions:
         Column with the name of the metric.
     metrics : tuple of str
         Their names.
+    failed : bool
+        Whether runs say of themselves that they failed.
+    notes : tuple of str
+        What was done to the runs before.
     """
 
     table: pd.DataFrame
@@ -52,6 +57,8 @@ class Versions:
     score: tuple[str, ...]
     metric: str | None
     metrics: tuple[str, ...]
+    failed: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def version(self) -> str:
@@ -98,13 +105,15 @@ def of_runs(runs: Runs, old: Any, given: Mapping[str, Any]) -> Versions:
     after = next(label for label in labels if label != before)
     roles = {name: value for name, value in runs.roles().items() if name not in ("score", "direction")}
     return Versions(
-        table=runs.to_frame(),
+        table=collected(masked(runs)).to_pandas().copy(),
         new=labels[after],
         old=labels[before],
-        roles=roles | {"ignore": ()},
+        roles=roles | {"ignore": (), "failed": None},
         score=(runs.score,),
         metric=None,
         metrics=(runs.score,),
+        failed=runs.failed is not None,
+        notes=runs.notes,
     )
 
 

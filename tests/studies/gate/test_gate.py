@@ -195,6 +195,24 @@ def test_one_task_is_no_sample_and_single_runs_show_no_scatter() -> None:
     assert "a version has a single run, which shows no scatter: t0, t1, t2, t3 and 4 others" in single.sentences()[1]
 
 
+def test_failed_runs_count_what_a_policy_says_and_never_what_stands_in_the_table() -> None:
+    new, old = versions(n_seeds=2)
+    both = pd.concat([new.assign(tool="v2"), old.assign(tool="v1")], ignore_index=True).assign(crashed=False)
+    both.loc[3, ["accuracy", "crashed"]] = 0.99, True
+    roles = {"direction": "maximize", "algorithm": "tool", **ROLES, "benchmark": "task", "failed": "crashed"}
+    runs = lt.Runs(both, **roles)
+    for tasks in ("like these", "these"):
+        found = lt.gate(runs, "v1", margin=0.01, tasks=tasks)
+        assert found.decision == "cannot say"
+        assert (
+            "1 of v2 (t1). A failed run needs a score, which a policy gives it: runs.score_failures('worst')"
+            in (found.table["reason"].iloc[0])
+        )
+    found = lt.gate(runs.score_failures(0.2), "v1", margin=0.01)
+    assert found.tasks.set_index("task").loc["t1", "new"] == pytest.approx((both["accuracy"][2] + 0.2) / 2)
+    assert found.notes[0] == "1 failed run of 1 algorithm was given the score 0.2."
+
+
 def test_a_copy_passes_where_that_is_allowed() -> None:
     _, old = versions(n_seeds=2)
     found = gate(old, old, allow="identical")
