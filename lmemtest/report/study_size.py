@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 from lmemtest._rounding import at_most
 from lmemtest._table import ResultTable
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power.components import components_of
+from lmemtest.inference.power.components import VarianceComponents, components_of
+from lmemtest.inference.power.draw import StudyDesign
 from lmemtest.inference.power.power import power
 from lmemtest.report.document import Code, Section, TableBlock, paragraph
 from lmemtest.words import MISSING, counted, format_number, percent
@@ -32,56 +34,92 @@ def study_size_section(analysis: Analysis) -> Section | None:
         components = components_of(analysis.fit)
     except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model
         return None
-    if components.pilot is not None and components.pilot.n_families:  # its benchmarks share families
-        return None
-    given = components.pilot.n_seeds if components.pilot else 1.0
-    runs = max(1, round(given))
+    families = components.pilot.n_families if components.pilot else None
+    given = {"n_seeds": components.pilot.n_seeds if components.pilot else 1.0}
+    if families:
+        given = {"n_benchmarks": n_benchmarks / families, **given}
+    size: dict[str, Any] = {"n_families": families} if families else {"n_benchmarks": n_benchmarks}
+    size |= {name: max(1, round(number)) for name, number in given.items()}
+    both: dict[str, Any] = {name: (number, 2 * number) for name, number in size.items()}
     planned = power(
         components,
         effect=0.0,
-        n_benchmarks=(n_benchmarks, 2 * n_benchmarks),
-        n_seeds=(runs, 2 * runs),
+        **both,
         n_algorithms=k,
         alpha=analysis.alpha,
         method="closed_form",
     ).detectable(POWER)
-    smallest = planned.table.set_index(["n_benchmarks", "n_seeds"])
-    sizes = [(n_benchmarks, runs), (2 * n_benchmarks, runs), (n_benchmarks, 2 * runs)]
-    now, wider, deeper = (format_number(float(smallest.loc[size, "effect"])) for size in sizes)
-    about = "" if abs(given - runs) < 1e-6 else "about "
-    size = f"{counted(n_benchmarks, 'benchmark')} with {about}{counted(runs, 'run')} of each algorithm"
+    smallest = planned.table.set_index(list(size))
+    sizes = [size, *({**size, name: 2 * number} for name, number in size.items())]
+    effects = [float(smallest.loc[tuple(of.values()), "effect"]) for of in sizes]
+    now, *larger = map(format_number, effects)
     what = f"{n_open} of the {k * (k - 1) // 2} differences between algorithms {'is' if n_open == 1 else 'are'}"
     what = "The difference between the algorithms is" if k == 2 else what
+    twice = [f"with twice as many {noun}" for noun in _nouns(size)]
+    wider = f"{twice[0].capitalize()} that would be {larger[0]}"
+    deeper = [f"{words} {effect}" for words, effect in zip(twice[1:], larger[1:], strict=True)]
     text = (
         f"{what} not significant. If the variances are as estimated, a study of this size "
-        f"({size}) finds a true difference of {now} in {percent(POWER)} of the cases, and smaller ones less often. "
-        f"With twice as many benchmarks that would be {wider}, with twice as many runs {deeper}. What was observed is "
-        "not the true difference: decide which difference matters, and plan for that. "
+        f"({_said(size, given)}) finds a true difference of {now} in {percent(POWER)} of the cases, and smaller ones "
+        f"less often. {wider}, {', '.join(deeper)}. {_more_families(components, size, effects[0], k, analysis.alpha)}"
+        "What was observed is not the true difference: decide which difference matters, and plan for that. "
     )
     how = (Code("lmemtest.power"), " has the power of any other study, ", Code("lmemtest.plan"), " the cheapest one.")
     return Section("size", TITLE, (paragraph(text, *how), TableBlock(_table(sizes, components, smallest))))
 
 
-def _table(sizes: list[tuple[int, int]], components: Any, smallest: pd.DataFrame) -> ResultTable:
+def _nouns(size: Iterable[str]) -> list[str]:
+    """The words for numbers of a design."""
+    of_each = "benchmarks of each" if "n_families" in size else "benchmarks"
+    return [{"n_families": "families", "n_benchmarks": of_each, "n_seeds": "runs"}[name] for name in size]
+
+
+def _said(size: dict[str, int], given: dict[str, float]) -> str:
+    """The size of a study; numbers that differ are rounded."""
+    about = {name: "" if abs(number - size[name]) < 1e-6 else "about " for name, number in given.items()}
+    runs = f"{about['n_seeds']}{counted(size['n_seeds'], 'run')} of each algorithm"
+    if "n_families" not in size:
+        return f"{counted(size['n_benchmarks'], 'benchmark')} with {runs}"
+    benchmarks = f"{about['n_benchmarks']}{counted(size['n_benchmarks'], 'benchmark')}"
+    return f"{counted(size['n_families'], 'family')} of {benchmarks} with {runs}"
+
+
+def _more_families(components: VarianceComponents, size: dict[str, Any], effect: float, k: int, alpha: float) -> str:
+    """How many families half of a difference takes."""
+    if "n_families" not in size:
+        return ""
+    half = power(components, effect=0.5 * effect, **size, n_algorithms=k, alpha=alpha, method="closed_form")
+    needed = half.needed(POWER).table["n_families"].iloc[0]
+    return f"Half of {format_number(effect)} takes {needed:,} families like these. "
+
+
+def _table(sizes: list[dict[str, int]], components: VarianceComponents, smallest: pd.DataFrame) -> ResultTable:
     rows, ends = [], smallest[["effect", "ci_low", "ci_high"]]
-    for what, size in zip(("this study", "twice the benchmarks", "twice the runs"), sizes, strict=True):
-        effect, low, high = ends.loc[[size]].to_numpy(dtype=float)[0]
+    studies = ["this study", *(f"twice the {noun}" for noun in _nouns(sizes[0]))]
+    for what, size in zip(studies, sizes, strict=True):
+        effect, low, high = ends.loc[[tuple(size.values())]].to_numpy(dtype=float)[0]
         interval = MISSING if np.isnan(low) else f"{format_number(low)} to {format_number(high)}"
-        rows.append((what, *size, (components.of_difference(size[1]) / size[0]) ** 0.5, effect, interval))
-    names = ["study", "benchmarks", "runs", "SE of a difference", "smallest difference", "95 % CI"]
+        design = StudyDesign(n_algorithms=2, **size)
+        rows.append((what, *size.values(), design.se(components), effect, interval))
+    counts = _nouns(sizes[0])
+    measures = ["SE of a difference", "smallest difference"]
+    of_each = ", a family as many benchmarks as families have on average" if "n_families" in sizes[0] else ""
     notes = [
         f"Smallest difference: what is found with {percent(POWER)} power by Tukey's test for all pairs, each algorithm "
-        "on each benchmark with the same seeds; its interval is due to the variances, which are estimates."
+        f"on each benchmark with the same seeds{of_each}; its interval is due to the variances, which are estimates."
     ]
-    if at_most(components.advantage_sd, 0.0):
+    of_families = "n_families" in sizes[0]
+    top = components.family_interaction_sd or 0.0 if of_families else components.advantage_sd
+    if at_most(top, 0.0):
+        units = "families" if of_families else "benchmarks"
         notes.append(
-            "Advantages are estimated not to change between benchmarks, as they often are with few benchmarks where "
-            "they do: then all differences here are too small, and more runs help less than more benchmarks."
+            f"Advantages are estimated not to change between {units}, as they often are with few {units} where "
+            f"they do: then all differences here are too small, and more runs help less than more {units}."
         )
     notes += components.notes
     return ResultTable(
         "Differences of two means",
-        pd.DataFrame(rows, columns=names),
+        pd.DataFrame(rows, columns=["study", *counts, *measures, "95 % CI"]),
         tuple(notes),
-        dict.fromkeys(names[3:5], format_number),
+        dict.fromkeys(measures, format_number),
     )

@@ -656,7 +656,7 @@ def test_bad_arguments_are_named(options, message):
         (
             {"interaction": 1, "residual_sd": 1},
             "components has no entry 'interaction'. Entries: interaction_sd, residual_sd, seed_sd, benchmark_sd, "
-            "sources. Did you mean 'interaction_sd'?",
+            "family_interaction_sd, family_sd, sources. Did you mean 'interaction_sd'?",
         ),
         (
             {"residual_sd": 1},

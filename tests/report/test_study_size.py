@@ -74,3 +74,36 @@ def test_a_variance_of_zero_is_said_to_make_the_numbers_too_small():
     frame["acc"] += frame["task"].map(level) - 0.9 * cells.transform("mean")  # means vary less than by chance
     section = study_size_section(lt.analyze(lt.Runs(frame, **ROLES)))
     assert "all differences here are too small" in " ".join(section.blocks[1].table.notes)
+
+
+def test_where_families_are_the_sample_more_of_them_are_planned() -> None:
+    rng = np.random.default_rng(5)
+    own, within = rng.normal(0.0, 0.7, size=(6, 3)), rng.normal(0.0, 0.3, size=(6, 3, 3))
+    level = 2.0 * rng.normal(size=6)[:, None] + rng.normal(size=(6, 3))
+    rows = [
+        (f"s{f}", f"s{f}-{t}", tool, f"{f}{t}{s}", level[f, t] + own[f, i] + within[f, t, i] + 0.2 * rng.normal())
+        for f in range(6)
+        for t in range(3)
+        for i, tool in enumerate("ABC")
+        for s in range(2)
+    ]
+    frame = pd.DataFrame(rows, columns=["space", "task", "tool", "seed", "acc"])
+    found = lt.analyze(lt.Runs(frame, **ROLES, family="space"))
+    section = study_size_section(found)
+    table = section.blocks[1].table.frame
+    sizes = [[6, 3, 2], [12, 3, 2], [6, 6, 2], [6, 3, 4]]
+    assert table[["families", "benchmarks of each", "runs"]].to_numpy().tolist() == sizes
+    se = table["SE of a difference"]
+    assert se[0] == pytest.approx(np.sqrt(found.fit.cov(np.array([[0.0, 1.0, 0.0]]))[0, 0]), rel=1e-5)
+    assert se[1] == pytest.approx(se[0] / np.sqrt(2.0))
+    assert min(se[2:]) > se[1]
+    assert max(se[2:]) < se[0]
+    smallest = float(table["smallest difference"].iat[0])
+    plan = {"n_families": [6, 12], "n_benchmarks": 3, "n_seeds": 2, "alpha": found.alpha, "method": "closed_form"}
+    half = lt.power(found.fit, effect=0.5 * smallest, **plan)
+    needed = half.needed().to_frame()["n_families"].item()
+    text = plain(section.blocks[0].parts)
+    assert "(6 families of 3 benchmarks with 2 runs of each algorithm)" in text
+    assert "With twice as many families that would be" in text
+    assert f"takes {needed} families like these." in text
+    assert lt.power(found.fit, effect=smallest, **plan).table["power"].iat[0] == pytest.approx(0.8, abs=1e-6)

@@ -9,7 +9,12 @@ with independent normal effects. The difference of two algorithms is estimated b
 
     2 v,   v = interaction_sd^2 + residual_sd^2 / n_seeds,
 
-so more seeds shrink the second part only, and more benchmarks both. Where it is known which sources a run draws anew
+so more seeds shrink the second part only, and more benchmarks both. Where benchmarks come in families there are
+``family`` and ``family:algorithm`` as well, and with m benchmarks of each family what is left per family is
+
+    2 v,   v = family_interaction_sd^2 + (interaction_sd^2 + residual_sd^2 / n_seeds) / m.
+
+Where it is known which sources a run draws anew
 (tuning, data, init, ...), their parts of the residual have standard deviations of their own, `sources`, and
 ``residual_sd`` is what is left; all of them together are `run_sd`, which takes its place in the formula above.
 """
@@ -35,7 +40,9 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.reference_grid import check_fit
 from lmemtest.words import GROUPS, joined, listed, plural, suggest
 
-COMPONENT_NAMES = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "sources", "pilot", "notes")
+_SDS = ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd", "family_interaction_sd", "family_sd")
+COMPONENT_NAMES = (*_SDS, "sources", "pilot", "notes")
+_MAY_BE_UNKNOWN = ("interaction_sd", "benchmark_sd", "family_interaction_sd", "family_sd")
 # Names that are not those of sources: other components, and what the sources leave.
 _NOT_SOURCES = ("benchmark", "interaction", "algorithm", "residual")
 
@@ -49,6 +56,10 @@ _MEANING = {
         "seed_sd": f"{GROUPS['seed'][1]} (benchmark:seed); cancels from differences",
         "benchmark_sd": f"{GROUPS['benchmark'][1]}; cancels from differences",
     }.items()
+}
+_OF_FAMILIES = {
+    "family_interaction_sd": f"{GROUPS['family_interaction'][1].format(noun='families')} (family:algorithm)",
+    "family_sd": f"{GROUPS['family'][1].format(noun='families')}; cancels from differences",
 }
 
 
@@ -87,6 +98,9 @@ class VarianceComponents(Result):
     benchmark_sd : float >= 0 or None
         Of ``benchmark``: difficulty. It cancels as well; None stands for ten times all else together, where an
         analysis never takes it for zero.
+    family_interaction_sd, family_sd : float >= 0 or None
+        The same of families of benchmarks: ``family:algorithm`` and ``family``; then the two above are of benchmarks
+        within a family. None: no families.
     sources : mapping of str to float >= 0
         Of the named sources that a run draws anew, each on its own: ``{"tuning": 0.4, "data": 0.9, "init": 0.3}``.
         ``"data:init"`` is the interaction of two. None by default: all is in `residual_sd`.
@@ -108,14 +122,16 @@ class VarianceComponents(Result):
     residual_sd: float
     seed_sd: float = 0.0
     benchmark_sd: float | None = None
+    family_interaction_sd: float | None = None
+    family_sd: float | None = None
     sources: Mapping[str, float] = field(default_factory=dict, hash=False)
     pilot: Pilot | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("interaction_sd", "seed_sd", "residual_sd", "benchmark_sd"):
+        for name in _SDS:
             value = getattr(self, name)
-            if not (value is None and name in ("interaction_sd", "benchmark_sd")):
+            if not (value is None and name in _MAY_BE_UNKNOWN):
                 check_sd(value, name)
         object.__setattr__(self, "sources", _checked_sources(self.sources))
         if not (self.pilot is None or isinstance(self.pilot, Pilot)):
@@ -135,6 +151,11 @@ class VarianceComponents(Result):
 
     @property
     def advantage_sd(self) -> float:
+        """Of the advantages on a benchmark of a family of its own; comparisons over benchmarks cannot do without."""
+        return math.hypot(self.own_advantage_sd, self.family_interaction_sd or 0.0)
+
+    @property
+    def own_advantage_sd(self) -> float:
         """`interaction_sd`, which comparisons over benchmarks cannot do without."""
         if self.interaction_sd is None:
             raise ArgumentError(
@@ -145,10 +166,16 @@ class VarianceComponents(Result):
 
     @property
     def difficulty_sd(self) -> float:
+        """Of the levels of benchmarks of families of their own."""
+        return math.hypot(self.own_difficulty_sd, self.family_sd or 0.0)
+
+    @property
+    def own_difficulty_sd(self) -> float:
         """`benchmark_sd`, or what stands for it."""
         if self.benchmark_sd is not None:
             return float(self.benchmark_sd)
-        return 10.0 * math.hypot(self.interaction_sd or 0.0, self.seed_sd, self.run_sd)
+        advantages = self.interaction_sd or 0.0, self.family_interaction_sd or 0.0
+        return 10.0 * math.hypot(*advantages, self.seed_sd, self.run_sd)
 
     def run_variances(self) -> dict[str, float]:
         """Variances of one score of one algorithm on one benchmark: of each source, and ``"residual"``.
@@ -158,21 +185,25 @@ class VarianceComponents(Result):
         named = {name: sd**2 for name, sd in self.sources.items()}
         return {**named, "residual": self.residual_sd**2 + self.seed_sd**2}
 
-    def of_mean(self, n_seeds: float) -> float:
-        """``v`` of the module's formula."""
-        return self.advantage_sd**2 + self.run_sd**2 / n_seeds
+    def of_mean(self, n_seeds: float, n_benchmarks: float = 1.0) -> float:
+        """``v`` of the module's formulas: of one algorithm on so many benchmarks of one family."""
+        own = self.own_advantage_sd**2 + self.run_sd**2 / n_seeds
+        return (self.family_interaction_sd or 0.0) ** 2 + own / n_benchmarks
 
-    def of_difference(self, n_seeds: float) -> float:
+    def of_difference(self, n_seeds: float, n_benchmarks: float = 1.0) -> float:
         """Variance of the difference of two algorithms on one benchmark, by means over `n_seeds` seeds.
+
+        With `n_benchmarks` that of the mean over so many benchmarks of one family.
 
         Returns
         -------
         float
-            ``2 (interaction_sd^2 + run_sd^2 / n_seeds)``; ``n_seeds=inf`` gives what no number of seeds removes.
+            ``2 (family_interaction_sd^2 + (interaction_sd^2 + run_sd^2 / n_seeds) / n_benchmarks)``; ``n_seeds=inf``
+            gives what no number of seeds removes.
         """
-        return 2.0 * self.of_mean(n_seeds)
+        return 2.0 * self.of_mean(n_seeds, n_benchmarks)
 
-    def limits(self, n_seeds: float, level: float = 0.95) -> tuple[float, float]:
+    def limits(self, n_seeds: float, level: float = 0.95, n_benchmarks: float = 1.0) -> tuple[float, float]:
         """Interval of `of_mean` as far as the pilot determines it; NaN without a pilot.
 
         Notes
@@ -180,24 +211,31 @@ class VarianceComponents(Result):
         With the pilot's mean squares of ``benchmark:algorithm``, ``A`` on ``a`` df, and of the residual, ``E`` on
         ``e`` df, and ``m`` seeds, ``v = A / m + E (1 / n_seeds - 1 / m)``, whose chi-squared approximation has
         ``2 v^2 / var(v)`` degrees of freedom (Satterthwaite 1946, doi:10.2307/3002019); exact for ``n_seeds = m``.
-        A pilot with families counts as many benchmarks as families, so the interval is wide rather than narrow.
+        With that of ``family:algorithm``, ``C``, of families of ``c`` benchmarks each, ``v = C / (c m) + A (1 /
+        n_benchmarks - 1 / c) / m + E (1 / n_seeds - 1 / m) / n_benchmarks``.
         """
         if self.pilot is None or min(self.pilot.n_algorithms, self.pilot.n_benchmarks) < 2:
             return math.nan, math.nan
-        k, b, m = self.pilot.n_algorithms, self.pilot.n_families or self.pilot.n_benchmarks, self.pilot.n_seeds
-        v, tail = self.of_mean(n_seeds), 0.5 * (1.0 - level)
-        variance = 2.0 * self.of_mean(m) ** 2 / ((k - 1) * (b - 1))
+        k, b, m = self.pilot.n_algorithms, self.pilot.n_benchmarks, self.pilot.n_seeds
+        families = self.pilot.n_families if self.family_interaction_sd is not None else None
+        f, each = (b, 1.0) if families is None else (families, b / families)
+        on_one = self.own_advantage_sd**2 + self.run_sd**2 / m  # the mean square of benchmark:algorithm over m
+        parts = [(self.of_mean(m, each), (k - 1.0) * (f - 1.0))]
+        if b > f:
+            parts.append((on_one * (1.0 / n_benchmarks - 1.0 / each), (k - 1) * (b - f)))
         if m > 1:
-            rest = b * (m - 1) * (k - 1)
-            variance += 2.0 * (self.run_sd**2 * (1.0 / n_seeds - 1.0 / m)) ** 2 / rest
-        df = 2.0 * v**2 / variance
+            parts.append((self.run_sd**2 * (1.0 / n_seeds - 1.0 / m) / n_benchmarks, b * (m - 1) * (k - 1)))
+        v, tail = self.of_mean(n_seeds, n_benchmarks), 0.5 * (1.0 - level)
+        df = v**2 / sum(part**2 / own for part, own in parts)
         upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
         return float(df * v / upper), float(df * v / lower)
 
     def table(self) -> pd.DataFrame:
         """One row per part: ``name``, ``sd`` (NaN if not given), ``meaning``; sources come last."""
-        sd = np.array([getattr(self, name) for name in _MEANING], dtype=float)
         meaning = dict(_MEANING)
+        if self.family_interaction_sd is not None or self.family_sd is not None:
+            meaning |= _OF_FAMILIES
+        sd = np.array([getattr(self, name) for name in meaning], dtype=float)
         if self.sources:
             meaning["residual_sd"] = f"{meaning['residual_sd']}, beyond {joined(self.sources)}"
         rest = {name: f"one run against another by {' and '.join(name.split(':'))} alone" for name in self.sources}
@@ -242,8 +280,8 @@ def components_of(
         ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
         ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to the
         residual, with a note: the planned study has new seeds on each benchmark. Such a model does not tell which
-        source a residual comes from, so there are no `sources`. Variances of families are added to those of
-        benchmarks, with a note: each benchmark of the planned study is of another family.
+        source a residual comes from, so there are no `sources`. Of several levels of families the variances are
+        added, with a note.
 
     Raises
     ------
@@ -280,10 +318,9 @@ def components_of(
         )
     families, more = _of_families(fit, roles)
     notes += more
-    for name, variance in families.items():
-        if name in sds:
-            sds[name] = math.sqrt(sds[name] ** 2 + variance)
-    pilot = replace(_pilot(fit, roles), n_families=_fewest_families(fit) if "interaction_sd" in families else None)
+    sds |= {name: math.sqrt(variance) for name, variance in families.items()}
+    n_families = _fewest_families(fit) if "family_interaction_sd" in families else None
+    pilot = replace(_pilot(fit, roles), n_families=n_families)
     if "seed_sd" not in sds and roles["seed"] is not None:
         notes.append(f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual.")
     return VarianceComponents(**sds, pilot=pilot, notes=tuple(notes))
@@ -299,7 +336,7 @@ def as_components(plan: Any) -> VarianceComponents:
         unknown = [name for name in plan if name not in COMPONENT_NAMES]
         if unknown:
             raise ArgumentError(
-                f"components has no entry {unknown[0]!r}. Entries: {listed(COMPONENT_NAMES[:5])}."
+                f"components has no entry {unknown[0]!r}. Entries: {listed(COMPONENT_NAMES[:-2])}."
                 f"{suggest(unknown[0], COMPONENT_NAMES)}"
             )
         missing = [name for name in ("interaction_sd", "residual_sd") if name not in plan]
@@ -409,25 +446,29 @@ def _is_family(fit: Any, groups: frozenset[str | None], roles: dict[str, str | N
 
 
 def _of_families(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
-    """Variances that families add to components of a benchmark of a family of its own, and who the plan is for."""
+    """Variances of families, and who the plan is for."""
     found: dict[str, float] = {}
+    levels = set()
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups = frozenset(bar.groups)
         if tuple(term.names) == ("Intercept",) and _is_family(fit, groups, roles):
-            name = "interaction_sd" if roles["algorithm"] in groups else "benchmark_sd"
+            name = "family_interaction_sd" if roles["algorithm"] in groups else "family_sd"
             found[name] = found.get(name, 0.0) + float(covariance[0, 0])
+            levels.add(groups - {roles["algorithm"]})
     if not isinstance(fit.data, Runs) or not fit.data.study.families:
         return found, []
     benchmarks, families = plural(str(roles["benchmark"])), plural(fit.data.study.families[-1][-1])
-    if "interaction_sd" not in found:
+    if "family_interaction_sd" not in found:
         return found, [
             f"The model has no advantages that change between {families}, so the planned study is one of new "
             f"{benchmarks} of these {families} and says nothing about new {families}."
         ]
-    return found, [
-        f"The variances between {families} are part of benchmark_sd and interaction_sd, as if no two of the planned "
-        f"{benchmarks} shared one of the {families}; {benchmarks} that do share one tell less than as many that do not."
-    ]
+    if len(levels) > 1:
+        return found, [
+            "The variances of several levels of families are added, as if each family of the planned study were of "
+            "another one at every level."
+        ]
+    return found, []
 
 
 def _fewest_families(fit: Any) -> int:

@@ -24,6 +24,7 @@ from lmemtest.inference.power.planned import BEST, CURRENT, IDEAL, SAME_COST, Pl
 from lmemtest.inference.power.power import LEVEL, POWER_ADJUSTMENTS, USUAL_POWER
 from lmemtest.inference.power.stages import (
     BENCHMARK,
+    FAMILY,
     MOST_UNITS,
     TASK,
     TUNING,
@@ -80,15 +81,15 @@ def plan(
         The standard error to be reached, in place of a budget.
     effect : float > 0, optional
         A difference of two algorithms that is to be found with probability `power` by the test that `power` plans for,
-        in place of a target; for plans whose first stage is "benchmark" (or "task").
+        in place of a target; for plans whose first stage is "family" or "benchmark" (or "task").
     n_algorithms : int >= 1, optional
         1: the mean score of one algorithm is estimated. More: the difference of two of them; everything is paid for
         every algorithm. By default those of the pilot, or 1.
     stages : iterable of str, optional
-        Names from coarse to fine, each unit having its own units of the next one. By default "benchmark" (for
-        differences, where the interaction is known), "tuning" and "data" as far as the components name them, and
-        "seed", with which everything else is new; names that are none of these are stages in the order given. Without
-        "benchmark" the mean on one benchmark is estimated.
+        Names from coarse to fine, each unit having its own units of the next one. By default "family" (where
+        components know families) and "benchmark" (for differences, where the interaction is known), "tuning" and "data"
+        as far as the components name them, and "seed", with which everything else is new; names that are none of these
+        are stages in the order given. Without "benchmark" the mean on one benchmark is estimated.
     shared : iterable of str or mapping of str to float in [0, 1], optional
         Sources of which two algorithms get the same draw, such as the same splits, with the correlation of its effects
         on the two scores (1 if only names are given: the source cancels).
@@ -246,13 +247,16 @@ def _interval_of(
     components = parts.components
     if components is None or components.pilot is None or parts.n_algorithms == 1:
         return None
-    if names[0] != BENCHMARK or any(shared.values()):
+    of_families = names[:2] == (FAMILY, BENCHMARK)
+    if not (of_families or names[0] == BENCHMARK) or any(shared.values()):
         return None
 
     def interval(n: Array) -> tuple[float, float]:
         # as many seeds as give this part below benchmarks, in what each unit of a benchmark contributes
-        on_one = float(stages.parts_of(n)[1:].sum()) * n[0]
-        low, high = components.limits(2.0 * components.run_sd**2 / on_one if on_one > 0.0 else math.inf, LEVEL)
+        each = float(n[1]) if of_families else 1.0
+        on_one = float(stages.parts_of(n)[1 + of_families :].sum()) * n[0] * each
+        n_seeds = 2.0 * components.run_sd**2 / on_one if on_one > 0.0 else math.inf
+        low, high = components.limits(n_seeds, LEVEL, each)
         return math.sqrt(2.0 * low / n[0]), math.sqrt(2.0 * high / n[0])
 
     return interval
@@ -280,11 +284,11 @@ def _for_effect(stages: Stages, names: tuple[str, ...], test: _Test, effect: flo
     Each number of benchmarks has its own critical value. With that of very many benchmarks a plan costs less, and its
     cost is convex in their number: so numbers beyond one at which even that is too much need no look.
     """
-    if test.n_algorithms == 1 or names[0] not in (BENCHMARK, TASK):
+    if test.n_algorithms == 1 or names[0] not in (FAMILY, BENCHMARK, TASK):
         raise ArgumentError(
             f"{named('effect')} is of a test over benchmarks: give {named('n_algorithms')}=2 and components with an "
-            f"interaction_sd, so that 'benchmark' is the first stage, or give {named('target')}, a standard error. "
-            f"Stages: {joined(names)}."
+            f"interaction_sd, so that 'benchmark' is the first stage (or 'family'), or give {named('target')}, a "
+            f"standard error. Stages: {joined(names)}."
         )
     if not below(test.alpha, power):
         raise ArgumentError(f"power must be above alpha = {test.alpha:g}, got {power:g}.")

@@ -19,6 +19,7 @@ from lmemtest.inference.power.power import LEVEL
 from lmemtest.inference.power.stages import (
     BENCHMARK,
     DATA,
+    FAMILY,
     SEED,
     TUNING,
     allows,
@@ -172,6 +173,7 @@ class Plan(Result):
     def title(self) -> str:
         where = " on one benchmark" if {TUNING, DATA, SEED} & {*self.names} else ""
         where = " over benchmarks" if BENCHMARK in self.names else where
+        where = " over families of benchmarks" if {FAMILY, BENCHMARK} <= {*self.names} else where
         if self.n_algorithms == 1:
             return f"Plan: the mean score of one pipeline{where}"
         of = "two algorithms" if self.n_algorithms == 2 else f"two of {self.n_algorithms} algorithms"
@@ -237,7 +239,7 @@ class Plan(Result):
         """What no number of units below the first free stage makes up for."""
         i = free_stage(self.names, self.stages)
         s = self.stages
-        if i is None or i == len(self.names) - 1 or s.variance[i] == 0.0 or self.names[i] == BENCHMARK:
+        if i is None or i == len(self.names) - 1 or s.variance[i] == 0.0 or self.names[i] in (FAMILY, BENCHMARK):
             return
         if np.any(s.low[:i] < s.high[:i]) or not allows(s, i, 1):
             return

@@ -1,10 +1,11 @@
-"""How many benchmarks and seeds a comparison of algorithms needs, and what its significant results are worth."""
+"""How many families, benchmarks and seeds a comparison needs, and what its significant results are worth."""
 
 from __future__ import annotations
 
+import itertools
 import math
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -67,7 +68,8 @@ class PowerResult(Result):
     ----------
     table : pandas.DataFrame
         One row per design:
-        n_benchmarks, n_seeds, effect, power (share of significant results, of either sign), ci_low, ci_high
+        n_families (where families are planned; n_benchmarks are then those of each), n_benchmarks, n_seeds,
+        effect, power (share of significant results, of either sign), ci_low, ci_high
         (95 %, Clopper-Pearson, the simulation's own error; NaN for the closed form), type_s (share of them with
         the wrong sign), type_m (their mean absolute estimate over the effect), exact, exact_type_s, exact_type_m
         (closed form), no_interaction (share of the studies whose interaction is estimated as zero), n_failed
@@ -107,8 +109,19 @@ class PowerResult(Result):
     n_draws: int
     notes: tuple[str, ...] = ()
 
+    @property
+    def of_families(self) -> bool:
+        """Whether families of benchmarks are planned."""
+        return "n_families" in self.table.columns
+
+    def _sample(self) -> tuple[str, str, list[str]]:
+        """What the study is a sample of: its column and its noun, and the columns of what each unit of it has."""
+        if self.of_families:
+            return "n_families", "families", ["n_benchmarks", "n_seeds"]
+        return "n_benchmarks", "benchmarks", ["n_seeds"]
+
     def needed(self, power: float = USUAL_POWER) -> PlanTable:
-        """The fewest benchmarks with which a difference of `effect` is found with a given power.
+        """The fewest benchmarks, or families, with which a difference of `effect` is found with a given power.
 
         Parameters
         ----------
@@ -120,7 +133,8 @@ class PowerResult(Result):
             One row per number of seeds: n_seeds, n_benchmarks (closed form, also beyond the designs of this result;
             missing if a million are too few), exact (the power there), reached_at (the fewest among the designs of
             this result by its `power`; missing if none reaches it), ci_low and ci_high (n_benchmarks at the ends of the
-            95 % interval of the variance; missing unless the components come from a pilot study).
+            95 % interval of the variance; missing unless the components come from a pilot study). Where families are
+            planned, one row per number of benchmarks of each and of seeds, and what is counted is n_families.
 
         Raises
         ------
@@ -128,26 +142,36 @@ class PowerResult(Result):
             If the effect is zero, or the power is not above alpha.
         """
         power = self._checked_power(power)
-        rows = [self._needed_row(int(n), power) for n in dict.fromkeys(self.table["n_seeds"])]
+        unit, noun, given = self._sample()
+        designs = self.table[given].drop_duplicates().to_dict("records")
+        rows = [self._needed_row({str(name): int(n) for name, n in design.items()}, power) for design in designs]
         table = pd.DataFrame(rows)
-        whole = ["n_benchmarks", "reached_at", "ci_low", "ci_high"]
+        whole = [unit, "reached_at", "ci_low", "ci_high"]
         table[whole] = table[whole].astype("Int64")
-        fewest = self._benchmarks_at(self.components.advantage_sd**2, 1, power)
+        least = self.components.advantage_sd if not self.of_families else self.components.family_interaction_sd or 0.0
+        fewest = self._units_at(least**2, power)
+        deeper = "number of benchmarks and seeds" if self.of_families else "number of seeds"
         notes = [f"{self._test_in_words()}; {percent(power)} power."]
         notes.append(
-            f"No number of seeds makes fewer than {fewest:,} benchmarks enough."
+            f"No {deeper} makes fewer than {fewest:,} {noun} enough."
             if fewest is not None
-            else f"Not even {MOST_BENCHMARKS:,} benchmarks are enough."
+            else f"Not even {MOST_BENCHMARKS:,} {noun} are enough."
         )
-        unreached = [str(row["n_seeds"]) for row in rows if row["reached_at"] is None]
-        if unreached:
+        unreached = [row for row in rows if row["reached_at"] is None]
+        if unreached and self.of_families:
+            where = _either([_each(row) for row in unreached])
             notes.append(
-                f"With {listed(unreached)} seeds no design of this result reaches {percent(power)}; n_benchmarks is "
-                "from the closed form."
+                f"Families of {where} reach {percent(power)} in no design of this result; n_families is from the "
+                "closed form."
+            )
+        elif unreached:
+            notes.append(
+                f"With {listed([str(row['n_seeds']) for row in unreached])} seeds no design of this result reaches "
+                f"{percent(power)}; n_benchmarks is from the closed form."
             )
         if self.components.pilot is not None:
             notes.append("ci_low and ci_high: what the variance could be, by the size of the pilot study (95 %).")
-        title = f"Benchmarks needed to find a difference of {self.effect:g}"
+        title = f"{noun.capitalize()} needed to find a difference of {self.effect:g}"
         return PlanTable(heading=title, table=table, notes=tuple(notes))
 
     def detectable(self, power: float = USUAL_POWER) -> PlanTable:
@@ -160,21 +184,21 @@ class PowerResult(Result):
         Returns
         -------
         PlanTable
-            n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of the variance;
-            NaN unless the components come from a pilot study).
+            n_families (if planned), n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of
+            the variance; NaN unless the components come from a pilot study).
         """
         power = self._checked_power(power, effect_matters=False)
+        sizes = [name for name in ("n_families", "n_benchmarks", "n_seeds") if name in self.table]
         rows = []
-        for b, n in zip(self.table["n_benchmarks"], self.table["n_seeds"], strict=True):
-            design = self._design(int(b), int(n))
-            critical = design.critical(self.alpha, self.adjust)
-            unit = smallest_effect(power, 1.0, design.df, critical)
-            v, (low, high) = self.components.of_mean(int(n)), self.components.limits(int(n), LEVEL)
-            found = [unit * math.sqrt(2.0 * value / int(b)) for value in (v, low, high)]
-            rows.append((int(b), int(n), *found))
-        table = pd.DataFrame(rows, columns=["n_benchmarks", "n_seeds", "effect", "ci_low", "ci_high"])
+        for size in self.table[sizes].to_dict("records"):
+            design = self._design({str(name): int(n) for name, n in size.items()})
+            units, each = design.sampled
+            unit = smallest_effect(power, 1.0, design.df, design.critical(self.alpha, self.adjust))
+            v, (low, high) = self._variances(design.n_seeds, each)
+            now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, low, high))
+            rows.append({**size, "effect": now, "ci_low": at_low, "ci_high": at_high})
         notes = (f"{self._test_in_words()}; {percent(power)} power.",)
-        return PlanTable(heading="Smallest difference that is found", table=table, notes=notes)
+        return PlanTable(heading="Smallest difference that is found", table=pd.DataFrame(rows), notes=notes)
 
     def sentences(self) -> tuple[str, ...]:
         """The answer in words, for 80 % power."""
@@ -184,14 +208,14 @@ class PowerResult(Result):
                 f"Without a difference, two algorithms differ significantly in {percent(float(first['power']))} of "
                 f"the studies with {_size(first)}.",
             )
-        needed = self.needed().to_frame()
-        known = needed.dropna(subset="n_benchmarks")
-        if known.empty:
-            answer = f"cannot be reached with {MOST_BENCHMARKS:,} benchmarks"
+        unit, noun, _ = self._sample()
+        known = self.needed().to_frame().dropna(subset=unit).to_dict("records")
+        if not known:
+            answer = f"cannot be reached with {MOST_BENCHMARKS:,} {noun}"
         else:
+            link = "of" if self.of_families else "with"
             parts = [
-                f"{row.n_benchmarks:,} benchmarks with {counted(int(row.n_seeds), 'seed')} each"
-                for row in known.itertuples()
+                f"{int(row[unit]):,} {noun} {link} {_each(row)}{'' if self.of_families else ' each'}" for row in known
             ]
             answer = f"takes {_either(parts)}"
         weakest = self.table.iloc[int(self.table["power"].argmin())]
@@ -217,20 +241,22 @@ class PowerResult(Result):
                 f"{self.n_draws:,} simulated studies per design, 95 % intervals for the simulation's own error; exact: "
                 "closed form of the test on means."
             )
-        names = ("interaction_sd", "residual_sd", "seed_sd")
+        families = ("family_interaction_sd",) if self.components.family_interaction_sd is not None else ()
+        names = (*families, "interaction_sd", "residual_sd", "seed_sd")
         parts = {**{name: getattr(self.components, name) for name in names}, **self.components.sources}
         sds = ", ".join(f"{name} {written(float(sd), '.4g')}" for name, sd in parts.items())
         return f"{self._test_in_words()}.", how, f"Planned with {sds}."
 
     def shown(self) -> pd.DataFrame:
         if self.method == "closed_form":
-            return self.table[["n_benchmarks", "n_seeds", "effect", "power", "type_s", "type_m"]]
+            sizes = [self._sample()[0], *self._sample()[2]]
+            return self.table[[*sizes, "effect", "power", "type_s", "type_m"]]
         return self.table.drop(columns="no_interaction") if self.test == "means" else self.table
 
     # -- parts ----------------------------------------------------------------------------------------------------
 
     def _test_in_words(self) -> str:
-        analysis = "analysis of variance of means on benchmarks"
+        analysis = f"analysis of variance of means on {self._sample()[1]}"
         if self.test == "mixed":
             analysis = f"mixed model (REML, {DDF_NAMES[self.ddf]} df)"
         level = f"two-sided alpha = {self.alpha:g}"
@@ -239,17 +265,19 @@ class PowerResult(Result):
         adjustment = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for all pairs"
         return f"Two of {self.n_algorithms} algorithms, {analysis}, {level} with {adjustment}"
 
-    def _exact(self, v: float, n_benchmarks: int, n_seeds: int) -> Operating:
-        """The closed form where a mean of one algorithm on one benchmark varies by ``v``."""
+    def _exact(self, v: float, n_units: int) -> Operating:
+        """The closed form where a mean of one algorithm on one benchmark (or family) of so many varies by ``v``."""
         if v == 0.0:
             return Operating(power=1.0, type_s=0.0, type_m=1.0)
-        design = self._design(n_benchmarks, n_seeds)
-        return operating(
-            self.effect, math.sqrt(2.0 * v / n_benchmarks), design.df, design.critical(self.alpha, self.adjust)
-        )
+        design = StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=n_units, n_seeds=1)
+        return operating(self.effect, math.sqrt(2.0 * v / n_units), design.df, design.critical(self.alpha, self.adjust))
 
-    def _design(self, n_benchmarks: int, n_seeds: int) -> StudyDesign:
-        return StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=n_benchmarks, n_seeds=n_seeds)
+    def _design(self, size: Mapping[str, int]) -> StudyDesign:
+        return StudyDesign(n_algorithms=self.n_algorithms, **size)
+
+    def _variances(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
+        """Of the mean of one algorithm on so many benchmarks of one family, and its interval."""
+        return self.components.of_mean(n_seeds, each), self.components.limits(n_seeds, LEVEL, each)
 
     def _checked_power(self, power: Any, *, effect_matters: bool = True) -> float:
         power = check_fraction(power, "power")
@@ -264,28 +292,31 @@ class PowerResult(Result):
             )
         return power
 
-    def _needed_row(self, n_seeds: int, power: float) -> dict[str, Any]:
-        v, (low, high) = self.components.of_mean(n_seeds), self.components.limits(n_seeds, LEVEL)
-        count, at_low, at_high = (self._benchmarks_at(value, n_seeds, power) for value in (v, low, high))
-        reached = self.table[(self.table["n_seeds"] == n_seeds) & (self.table["power"] >= power)]["n_benchmarks"]
+    def _needed_row(self, given: dict[str, int], power: float) -> dict[str, Any]:
+        unit = self._sample()[0]
+        v, (low, high) = self._variances(given["n_seeds"], given.get("n_benchmarks", 1))
+        count, at_low, at_high = (self._units_at(value, power) for value in (v, low, high))
+        these = (self.table[list(given)] == pd.Series(given)).all(axis=1) & (self.table["power"] >= power)
+        reached = self.table.loc[these, unit]
         return {
-            "n_seeds": n_seeds,
-            "n_benchmarks": count,
-            "exact": math.nan if count is None else self._exact(v, count, n_seeds).power,
+            **given,
+            unit: count,
+            "exact": math.nan if count is None else self._exact(v, count).power,
             "reached_at": int(reached.min()) if len(reached) else None,
             "ci_low": at_low,
             "ci_high": at_high,
         }
 
-    def _benchmarks_at(self, v: float, n_seeds: int, power: float) -> int | None:
-        """Fewest benchmarks where a mean of one algorithm on one benchmark varies by ``v``."""
+    def _units_at(self, v: float, power: float) -> int | None:
+        """Fewest benchmarks (or families) where a mean of one algorithm on one of them varies by ``v``."""
         if math.isnan(v):
             return None
         # by the normal distribution, with the usual correction for an estimated variance: off by one or two
-        critical = self._design(2, 1).critical(self.alpha, self.adjust, math.inf)
+        two = StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=2, n_seeds=1)
+        critical = two.critical(self.alpha, self.adjust, math.inf)
         known = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
         guess = math.ceil(min(known, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
-        return smallest_count(lambda b: self._exact(v, b, n_seeds).power >= power, first=2, guess=guess)
+        return smallest_count(lambda b: self._exact(v, b).power >= power, first=2, guess=guess)
 
 
 @one_blas_thread()
@@ -295,6 +326,7 @@ def power(
     effect: float,
     n_benchmarks: int | Iterable[int],
     n_seeds: int | Iterable[int],
+    n_families: int | Iterable[int] | None = None,
     n_algorithms: int | None = None,
     alpha: float = 0.05,
     adjust: str = "tukey",
@@ -318,10 +350,13 @@ def power(
         True difference of the two algorithms on the score's scale (of a fit: the scale of its response). The smallest
         difference that would matter, not one that was observed. 0 gives the size of the test.
     n_benchmarks : int or iterable of int, each >= 2
-        Numbers of benchmarks.
+        Numbers of benchmarks; with `n_families` those of each family (each >= 1).
     n_seeds : int or iterable of int, each >= 1
         Numbers of runs of each algorithm on each benchmark, with the same seeds for all algorithms. All combinations
         are planned.
+    n_families : int or iterable of int, each >= 2, optional
+        Numbers of families of benchmarks, which are then the sample: claims are for new families. The components need
+        a `family_interaction_sd`. By default each benchmark is one of a family of its own.
     n_algorithms : int >= 2, optional
         Algorithms in the study; by default those of the fit, or two.
     alpha : float in (0, 1)
@@ -346,8 +381,8 @@ def power(
     Returns
     -------
     PowerResult
-        ``to_frame()`` has n_benchmarks, n_seeds, effect, power, ci_low, ci_high, type_s, type_m, exact, exact_type_s,
-        exact_type_m, no_interaction, n_failed.
+        ``to_frame()`` has n_families (if planned), n_benchmarks, n_seeds, effect, power, ci_low, ci_high, type_s,
+        type_m, exact, exact_type_s, exact_type_m, no_interaction, n_failed.
 
     Raises
     ------
@@ -360,8 +395,10 @@ def power(
     -----
     With b benchmarks, n seeds and k algorithms a difference has the variance ``2 (interaction_sd^2 + run_sd^2 / n) /
     b`` and the t-test on means ``(b - 1)(k - 1)`` degrees of freedom, so power, type_s and type_m are integrals of the
-    noncentral t distribution: the columns ``exact``. ``run_sd`` is the residual_sd together with named `sources`, all
-    of which each seed draws anew; where tuning is repeated less often, see `plan`. The mixed model gives the same t,
+    noncentral t distribution: the columns ``exact``. With f families of b benchmarks each the variance is ``2
+    (family_interaction_sd^2 + (interaction_sd^2 + run_sd^2 / n) / b) / f``, on ``(f - 1)(k - 1)`` degrees of freedom.
+    ``run_sd`` is the residual_sd together with named `sources`, all of which each seed draws anew; where tuning is
+    repeated less often, see `plan`. The mixed model gives the same t,
     unless it estimates the interaction as zero. Then it replaces the variance of the means, which came out too small,
     by a larger one, pooled with the residual's, on more degrees of freedom. Where there is little interaction this
     happens in up to half of the studies and costs power: with two algorithms, 12 benchmarks, 5 seeds and no interaction
@@ -388,7 +425,16 @@ def power(
     plan = as_components(components)
     _ = plan.advantage_sd  # known, or refused before the work
     effect = _checked_effect(effect)
-    benchmarks, seeds = check_counts(n_benchmarks, "n_benchmarks", 2), check_counts(n_seeds, "n_seeds")
+    families = (None,) if n_families is None else check_counts(n_families, "n_families", 2)
+    if n_families is not None and plan.family_interaction_sd is None:
+        raise ArgumentError(
+            "components lacks 'family_interaction_sd': how much an algorithm's advantage differs between families, as "
+            "a standard deviation in the score's unit. Give it, or fit a pilot study whose runs name families: "
+            "Runs(..., family=...) with recommend(runs).formula. Without n_families each benchmark counts as a family "
+            "of its own."
+        )
+    benchmarks = check_counts(n_benchmarks, "n_benchmarks", 2 if n_families is None else 1)
+    seeds = check_counts(n_seeds, "n_seeds")
     if n_algorithms is None:
         n_algorithms = plan.pilot.n_algorithms if plan.pilot is not None else 2
     k = check_positive_int(n_algorithms, "n_algorithms", minimum=2)
@@ -399,9 +445,13 @@ def power(
     check_choice(method, "method", METHODS)
     n_draws = check_positive_int(n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
-    designs = [StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n) for n in seeds for b in benchmarks]
+    designs = [
+        StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n, n_families=f)
+        for n, b, f in itertools.product(seeds, benchmarks, families)
+    ]
     exact = pd.DataFrame([operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs])
-    table = pd.DataFrame([(d.n_benchmarks, d.n_seeds) for d in designs], columns=["n_benchmarks", "n_seeds"]).assign(
+    sizes = ["n_families"] * (n_families is not None) + ["n_benchmarks", "n_seeds"]
+    table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes).assign(
         effect=effect,
         power=exact["power"],
         ci_low=np.nan,
@@ -414,12 +464,13 @@ def power(
         no_interaction=np.nan,
         n_failed=0,
     )
-    notes = list(_plan_notes(components, plan, effect))
+    notes = list(_plan_notes(components, plan, effect, families=n_families is not None))
     if method == "simulation":
         largest = max(designs, key=lambda d: d.n_runs)
         if largest.n_runs > _MOST_RUNS:
+            many = math.prod(largest.sampled)
             raise ArgumentError(
-                f"a study of {k} algorithms x {largest.n_benchmarks:,} benchmarks x {largest.n_seeds:,} seeds has "
+                f"a study of {k} algorithms x {many:,} benchmarks x {largest.n_seeds:,} seeds has "
                 f"{largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). Use method='closed_form'."
             )
         task = partial(_studies, [StudyDraw.of(d, plan, effect) for d in designs], alpha, adjust, test, ddf)
@@ -485,8 +536,15 @@ def _simulated(studies: list[Any], effect: float) -> dict[str, Any]:
 # ---------------------------------------------------------------------- notes
 
 
-def _plan_notes(source: Any, plan: VarianceComponents, effect: float) -> list[str]:
+def _plan_notes(source: Any, plan: VarianceComponents, effect: float, *, families: bool) -> list[str]:
     notes = list(plan.notes)
+    if families:
+        notes.append("Families are the sample: what is planned is a claim for new families like these.")
+    elif plan.family_interaction_sd is not None:
+        notes.append(
+            "Each benchmark of the planned study is one of a family of its own; benchmarks that share a family tell "
+            "less than as many that do not. n_families= plans families of several benchmarks."
+        )
     if effect == 0:
         notes.append(
             "The effect is 0: power is the share of false positives of one pair, and half of them have either sign."
@@ -527,9 +585,10 @@ def _copied_difference(fit: Any, effect: float) -> str | None:
 def _simulation_notes(table: pd.DataFrame, results: list[Any], test: str) -> list[str]:
     notes = []
     share = float(table["no_interaction"].max())
+    of = " of families and algorithms" if "n_families" in table else ""
     if test == "mixed" and share > _OFTEN:
         notes.append(
-            f"In up to {percent(share)} of the studies of a design the interaction is estimated as zero. The mixed "
+            f"In up to {percent(share)} of the studies of a design the interaction{of} is estimated as zero. The mixed "
             "model then takes a larger variance, pooled with the residual, on more degrees of freedom: mostly it "
             "rejects less often than alpha and finds less than exact says. test='means' keeps alpha exactly."
         )
@@ -546,17 +605,22 @@ def _uncertainty(found: PowerResult) -> list[str]:
     if plan.pilot is None:
         return ["The standard deviations are taken as known; the plan is as good as they are."]
     notes = []
-    if plan.interaction_sd == 0:
+    top = plan.family_interaction_sd if found.of_families else plan.advantage_sd
+    if top == 0:
+        name = "family_interaction_sd" if found.of_families else "interaction_sd"
+        of = " of families and algorithms" if found.of_families else ""
         notes.append(
-            "The pilot estimates the interaction as zero, which is never quite true: its estimate may just as well be "
-            "too low. Plan with an interaction_sd that you would not be surprised by as well."
+            f"The pilot estimates the interaction{of} as zero, which is never quite true: its estimate may just as "
+            f"well be too low. Plan with {'a' if found.of_families else 'an'} {name} that you would not be surprised "
+            "by as well."
         )
     if found.effect == 0:
         return notes
-    rows = found.needed().to_frame().dropna(subset="n_benchmarks")
+    unit, noun, _ = found._sample()
+    rows = found.needed().to_frame().dropna(subset=unit)
+    link = f"{noun} of" if found.of_families else "with"
     parts = [
-        f"{_count(row['ci_low'])} and {_count(row['ci_high'])} with {counted(row['n_seeds'], 'seed')}"
-        for row in rows.to_dict("records")
+        f"{_count(row['ci_low'])} and {_count(row['ci_high'])} {link} {_each(row)}" for row in rows.to_dict("records")
     ]
     if parts:
         notes.append(
@@ -594,7 +658,17 @@ def check_counts(given: Any, name: str, minimum: int = 1) -> tuple[int, ...]:
 
 def _size(row: Any) -> str:
     """The size of a design."""
+    if "n_families" in row:
+        return f"{int(row['n_families']):,} families of {_each(row)}"
     return f"{int(row['n_benchmarks']):,} benchmarks and {counted(int(row['n_seeds']), 'seed')}"
+
+
+def _each(row: Mapping[Any, Any]) -> str:
+    """What each benchmark has, or each family: its benchmarks and seeds."""
+    seeds = counted(int(row["n_seeds"]), "seed")
+    if "n_families" not in row:
+        return seeds
+    return f"{counted(int(row['n_benchmarks']), 'benchmark')} with {seeds}"
 
 
 def _count(n: Any) -> str:

@@ -17,9 +17,9 @@ from lmemtest.inference.power.allocation import Stages
 from lmemtest.inference.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
 from lmemtest.words import counted, joined, listed, suggest
 
-BENCHMARK, TUNING, DATA, SEED = "benchmark", "tuning", "data", "seed"
+FAMILY, BENCHMARK, TUNING, DATA, SEED = "family", "benchmark", "tuning", "data", "seed"
 TASK = "task"  # what benchmarks are called in evaluations
-KNOWN = (BENCHMARK, TUNING, DATA)  # from coarse to fine; all other sources are new with every seed
+KNOWN = (FAMILY, BENCHMARK, TUNING, DATA)  # from coarse to fine; all other sources are new with every seed
 REST = "residual"
 TRAINING = "training"
 _NOUNS = {TUNING: "tuning run", DATA: "split"}
@@ -43,15 +43,18 @@ def parts_of(components: Any, n_algorithms: Any) -> Parts:
     sds = _stage_sds(components)
     if sds is not None:
         named = {name: sd**2 for name, sd in sds.items()}
-        return Parts(n_algorithms or 1, named, are_stages=not set(sds) & {*KNOWN, SEED})
+        return Parts(n_algorithms or 1, named, are_stages=not set(sds) & {*KNOWN[1:], SEED})
     found = as_components(components)
     if n_algorithms is None:
         n_algorithms = 1 if found.pilot is None else found.pilot.n_algorithms
     named = {name: sd**2 for name, sd in found.sources.items()}
     if n_algorithms > 1 and found.interaction_sd is not None:
-        named = {BENCHMARK: found.advantage_sd**2, **named}
+        named = {BENCHMARK: found.own_advantage_sd**2, **named}
     elif n_algorithms == 1 and found.benchmark_sd is not None:
         named = {BENCHMARK: found.benchmark_sd**2 + (found.interaction_sd or 0.0) ** 2, **named}
+    if found.family_interaction_sd is not None and BENCHMARK in named:
+        level = (found.family_sd or 0.0) ** 2 if n_algorithms == 1 else 0.0
+        named = {FAMILY: found.family_interaction_sd**2 + level, **named}
     rest = found.residual_sd**2 + (found.seed_sd**2 if n_algorithms == 1 else 0.0)
     return Parts(n_algorithms, named, rest, components=found)
 
@@ -74,7 +77,7 @@ def stage_names(parts: Parts, stages: Any) -> tuple[str, ...]:
     if parts.are_stages:
         return tuple(name for name in parts.named if ":" not in name)
     # The level of a benchmark is no part of what one pipeline does on it, unless stages= asks for it.
-    wanted = KNOWN if parts.n_algorithms > 1 or parts.components is None else KNOWN[1:]
+    wanted = KNOWN if parts.n_algorithms > 1 or parts.components is None else (TUNING, DATA)
     known = {source for name in parts.named for source in name.split(TOGETHER)}
     return (*(name for name in wanted if name in known), SEED)
 
@@ -92,9 +95,9 @@ def stage_variances(parts: Parts, names: tuple[str, ...], shared: Mapping[str, f
     for name, variance in parts.named.items():
         factors = [factor.split(TOGETHER) for factor in name.split(":")]
         parts_of_it = [part for factor in factors for part in factor]
-        if name == BENCHMARK and BENCHMARK not in names and parts.components is not None:
+        if name in (FAMILY, BENCHMARK) and BENCHMARK not in names and parts.components is not None:
             continue  # the mean on given benchmarks
-        lost = [part for part in parts_of_it if part in (BENCHMARK, TUNING) and part not in names]
+        lost = [part for part in parts_of_it if part in (FAMILY, BENCHMARK, TUNING) and part not in names]
         if lost and variance > 0.0:
             raise ArgumentError(
                 f"stages lacks {lost[0]!r}, but the components have such a source, and one that is new with every "
@@ -115,11 +118,12 @@ def _asked_for(name: str, parts: Parts) -> str:
             f"components lacks {name!r}, which is a stage: what its units differ by, as a standard deviation in the "
             f"score's unit. Write {{..., {name!r}: ...}}.{suggest(name, parts.named)}"
         )
-    if name == BENCHMARK:
+    if name in (FAMILY, BENCHMARK):
         which = "benchmark_sd" if parts.components.benchmark_sd is None else "interaction_sd"
+        which = "family_interaction_sd" if name == FAMILY else which
         return (
-            f"components lacks {which!r}, which the stage 'benchmark' needs. Give it as a standard deviation in the "
-            "score's unit, dataclasses.replace(components, ...), or leave 'benchmark' out of stages."
+            f"components lacks {which!r}, which the stage {name!r} needs. Give it as a standard deviation in the "
+            f"score's unit, dataclasses.replace(components, ...), or leave {name!r} out of stages."
         )
     return (
         f"components lacks the source {name!r}, which is a stage. Give its standard deviation in the score's unit: "

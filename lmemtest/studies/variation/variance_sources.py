@@ -163,11 +163,10 @@ class VarianceSources(Result):
                 "VarianceComponents(...)."
             )
         kinds = {"interaction_sd": "interaction", "residual_sd": "run", "seed_sd": "seed", "benchmark_sd": "benchmark"}
-        variances = {name: self.variance(kind) for name, kind in kinds.items()}
-        variances["interaction_sd"] += self.variance("family_interaction")
-        variances["benchmark_sd"] += self.variance("family")
+        if any(source.kind == "family_interaction" for source in self.sources):
+            kinds |= {"family_interaction_sd": "family_interaction", "family_sd": "family"}
         return VarianceComponents(
-            **{name: variance**0.5 for name, variance in variances.items()},
+            **{name: self.variance(kind) ** 0.5 for name, kind in kinds.items()},
             pilot=Pilot(
                 n_algorithms=self.n_algorithms,
                 n_benchmarks=self.n_benchmarks,
