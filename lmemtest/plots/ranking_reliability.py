@@ -1,4 +1,4 @@
-"""Reliability of a ranking over the number of benchmarks, one line per number of seeds."""
+"""Reliability of a ranking over the number of benchmarks, or families, one line per number of seeds."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
     -------
     Axes
         It holds the panel, ``ax.child_axes[0]``: a line for each number of seeds of the table, named at its right end;
-        the study itself as a dot with its interval; dashed lines at 0.8 and 0.9.
+        the study itself as a dot with its interval; dashed lines at 0.8 and 0.9. Where families are the sample, they
+        are counted instead of benchmarks, with a line for each number of benchmarks of a family, too.
 
     Examples
     --------
@@ -37,28 +38,32 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
     >>> [text.get_text() for text in found.plot().child_axes[0].texts]
     ['0.8', '0.9', '1 seed', '25 seeds']
     """
-    seeds = [float(n) for n in dict.fromkeys(result.table["n_seeds"])]
-    most = float(max(result.table["n_benchmarks"].max(), result.n_benchmarks))
+    here = float(result.n_families or result.n_benchmarks)
+    counted_by = "n_families" if result.family else "n_benchmarks"
+    most = float(max(result.table[counted_by].max(), here))
     x = np.linspace(1.0, most, _POINTS)
-    every = dict(zip(seeds, looks(len(seeds)), strict=True))
+    each = result.table["n_benchmarks"].astype(float) if result.family else result.table["n_seeds"] * 0.0  # of a family
+    sizes = list(dict.fromkeys(zip(each, result.table["n_seeds"].astype(float), strict=True)))
+    every = dict(zip(sizes, looks(len(sizes)), strict=True))
+    several, m = each.nunique() > 1, float(each.iloc[0])
     curves = [
         Curve(
-            name=f"{written(n, '.4g')} seed{'s' * (n != 1)}",
+            name=", ".join([_number(m, "benchmark")] * several + [_number(n, "seed")]),
             x=x,
-            y=np.array([result.at(b, n) for b in x]),
+            y=np.array([result.at(m, n, f) if result.family else result.at(f, n) for f in x]),
             look=look,
             width=0.14,
         )
-        for n, look in every.items()
+        for (m, n), look in every.items()
     ]
     study = Curve(
-        x=np.array([float(result.n_benchmarks)]),
+        x=np.array([here]),
         y=np.array([result.reliability]),
         low=np.array([result.ci_low]),
         high=np.array([result.ci_high]),
         bars=True,
         opacity=1.0,
-        look=every.get(result.n_seeds, Look(_style.INK)),
+        look=every.get((result.n_benchmarks_each if result.family else 0.0, result.n_seeds), Look(_style.INK)),
         marker="o",
         size=0.6,
         width=0.0,
@@ -76,8 +81,13 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
         what=f"a plot of {counted(len(curves), 'line')}",
         panels=(panel,),
         beside=True,
-        x_label="Benchmarks",
+        x_label="Families" if result.family else "Benchmarks",
         y_label=("Reliability of the ranking", "Reliability"),
-        foot=f"Dot: this study with its {_style.nobreak(f'{100 * result.level:g} %')} interval.",
+        foot=f"Dot: this study with its {_style.nobreak(f'{100 * result.level:g} %')} interval."
+        + f" {_number(m, 'benchmark')} in each family{' (harmonic mean)' * bool(m % 1)}." * bool(m and not several),
     )
     return draw_lines(lines, ax)
+
+
+def _number(n: float, noun: str) -> str:
+    return f"{written(n, '.4g')} {noun}{'s' * (n != 1)}"

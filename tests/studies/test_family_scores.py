@@ -14,6 +14,8 @@ import lmemtest as lt
 from lmemtest.studies.outperforming.duels import Duel, _choose, _over_families
 from lmemtest.studies.ranking.aggregates import aggregate_scores
 from lmemtest.studies.ranking.stochastic_order import stochastic_order
+from lmemtest.studies.variation.run_layout import layout_of
+from lmemtest.studies.variation.variance_sources import run_components
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
@@ -108,7 +110,7 @@ def test_families_are_drawn_with_all_of_their_benchmarks():
 
 def test_percentiles_are_those_of_means_of_families():
     frame = table((2, 1, 3, 1, 2, 4, 1, 2, 3, 1, 2, 1), seeds=6, rng=2)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), method="percentile", rng=2)
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), method="percentile", n_draws=4000, rng=2)
     p = probabilities(frame, *found.table.loc[0, ["left", "right"]])
     means = p.groupby("space").mean()
     of_runs = (p * (1 - p) / 6).groupby("space").agg(lambda v: v.sum() / len(v) ** 2)
@@ -219,3 +221,75 @@ def test_distributions_over_families_are_ordered():
     wide = stochastic_order(means, sample="benchmarks", direction="minimize", n_draws=500, rng=1)
     pd.testing.assert_frame_equal(found.to_frame(), wide.to_frame())
     assert found.notes[0].startswith(NEW_SPACES)
+
+
+# ---------------------------------------------------------------------- reliability of the ranking
+
+NESTED = "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool) + (1 | task:seed)"
+
+
+def advantages(sizes: tuple[int, ...] = (3,) * 6, seeds: int = 2, rng: int = 1) -> pd.DataFrame:
+    """Four tools of different means, whose advantages differ by space and by task."""
+    frame, draw = table(sizes, "ABCD", seeds=seeds, rng=rng), np.random.default_rng(rng)
+    codes = [pd.factorize(frame["space"])[0], pd.factorize(frame["task"])[0]]
+    tool = pd.factorize(frame["tool"])[0]
+    own = sum(draw.normal(size=(code.max() + 1, 4))[code, tool] for code in codes)
+    levels = sum(2.0 * draw.normal(size=code.max() + 1)[code] for code in codes)  # of all tools
+    return frame.assign(loss=frame["loss"] + own + levels + 1.5 * tool)
+
+
+def test_the_reliability_is_that_of_the_means_of_families():
+    frame = advantages()
+    found = lt.ranking_reliability(lt.Runs(frame, **ROLES))
+    means = of_spaces(frame).stack().rename("loss").reset_index()
+    witness = lt.ranking_reliability(lt.Runs(means, **{**WITHOUT, "benchmark": "space", "seed": None}))
+    for name in ("reliability", "ci_low", "ci_high", "algorithm_variance"):
+        assert getattr(found, name) == pytest.approx(getattr(witness, name), rel=1e-6)
+    assert found.at(3, 2) == pytest.approx(found.reliability, rel=1e-6)
+    assert found.needed(0.9).table["n_families"].iloc[-1] == witness.needed(0.9).table["n_benchmarks"].iloc[0]
+    assert "their means on 6 other spaces like these, with other seeds" in found.sentences()[0]
+    assert found.notes[0].startswith(NEW_SPACES)
+
+
+def test_the_error_is_that_of_the_nested_model():
+    found = lt.ranking_reliability(lt.Runs(advantages(), **ROLES), n_families=[4, 30], n_benchmarks=[1, 9], n_seeds=7)
+    sd = lt.fit_lmm(NESTED, lt.Runs(advantages(), **ROLES)).varcorr.set_index("group")["sd"]
+    table = found.table
+    error = sd["task:tool"] ** 2 + sd["Residual"] ** 2 / table["n_seeds"]
+    error = (sd["space:tool"] ** 2 + error / table["n_benchmarks"]) / table["n_families"]
+    want = found.algorithm_variance / (found.algorithm_variance + error)
+    assert table["reliability"].tolist() == pytest.approx(want.tolist(), rel=1e-4)
+    assert table["n_families"].tolist() == [4, 30, 4, 30]
+    assert (table["dependability"] < table["reliability"]).all()
+
+
+def test_families_of_unequal_size_are_fitted():
+    frame = advantages((1, 2, 3, 2, 4, 1), rng=3)
+    found = lt.ranking_reliability(lt.Runs(frame, **ROLES))
+    means = lt.fit_lmm(NESTED, lt.Runs(frame, **ROLES)).emmeans("tool", vcov="model")
+    centred = np.eye(4) - 0.25
+    noise = np.trace(centred @ means.L @ means.V @ means.L.T) / 3
+    assert found.reliability == pytest.approx(1.0 - noise / np.var(means.estimate, ddof=1), rel=1e-4)
+    assert found.n_benchmarks_each == pytest.approx(6 / (1 + 1 / 2 + 1 / 3 + 1 / 2 + 1 / 4 + 1))
+    assert found.family_variance > 0.0
+
+
+def test_finer_families_are_part_of_the_coarser_ones():
+    frame = advantages((2,) * 10)
+    frame["suite"] = "u" + (frame["space"].str[1:].astype(int) // 2).astype(str)
+    found = lt.ranking_reliability(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}))
+    layout = layout_of(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
+    variance = {layout.label(term): v for term, v in run_components(layout, level=None).variances.items()}
+    assert found.family_variance == pytest.approx(variance["suite:tool"] + variance["suite:space:tool"] / 2)
+    assert (found.n_families, found.n_benchmarks_each) == (5, 4.0)
+    assert "Planned suites hold as many spaces as those of this study." in found.notes
+
+
+def test_too_few_families_are_no_sample_of_the_reliability():
+    few, without = (lt.ranking_reliability(lt.Runs(THREE_SPACES, **roles)) for roles in (ROLES, WITHOUT))
+    pd.testing.assert_frame_equal(few.table, without.table)
+    assert few.notes[0].startswith("There are too few spaces to be a sample (3;")
+    with pytest.raises(lt.errors.ArgumentError, match="n_families needs runs with 5 families of benchmarks or more"):
+        lt.ranking_reliability(lt.Runs(THREE_SPACES, **ROLES), n_families=10)
+    once = lt.Runs(advantages(seeds=1), **ROLES)  # the finest advantages and runs are one term
+    assert "Runs are not repeated" in lt.ranking_reliability(once).notes[-1]

@@ -4,6 +4,10 @@ The mean of an algorithm over b benchmarks with n runs on each is its true mean 
 
     e(b, n) = (interaction + run / n) / b,
 
+and over f families with b benchmarks each, where families of benchmarks are the sample,
+
+    e(f, b, n) = (family interaction + (interaction + run / n) / b) / f,
+
 the same that `lmemtest.power` plans with: what benchmarks and seeds do to all algorithms alike cancels from their
 order. With the variance ``a`` of the true means the reliability is ``a / (a + e)``, the part of the variance of the
 observed means that is not error.
@@ -14,25 +18,19 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.power.power import check_counts
-from lmemtest.studies.variation.run_layout import (
-    ALGORITHM,
-    BENCHMARK,
-    CONDITION,
-    EVERYTHING,
-    SEED,
-    RunLayout,
-    layout_of,
-)
-from lmemtest.studies.variation.variance_sources import RunComponents, run_components
-from lmemtest.words import format_number
+from lmemtest.studies.variation.mean_errors import each_holds, errors_of_a_mean
+from lmemtest.studies.variation.run_layout import ALGORITHM, BENCHMARK, RunLayout, layout_of
+from lmemtest.studies.variation.variance_sources import run_components
+from lmemtest.words import format_number, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -45,19 +43,24 @@ _ROUNDING = 1e-9  # of a number of benchmarks
 
 @result
 class NeededBenchmarks(Result):
-    """Benchmarks that a reliability takes, one row per target and number of seeds.
+    """Benchmarks (or families) that a reliability takes, one row per target and number of seeds.
 
-    ``n_benchmarks`` is infinite where the algorithms' means are not seen to differ.
+    ``n_benchmarks``, or ``n_families`` of ``n_benchmarks`` each, is infinite where the algorithms' means are not seen
+    to differ.
     """
 
-    formats = {"reliability": "g", "n_benchmarks": lambda n: "∞" if math.isinf(n) else f"{int(n):,}"}
+    formats = {"reliability": "g"} | dict.fromkeys(["n_benchmarks", "n_families"], lambda n: _count(n))
 
     table: pd.DataFrame
     notes: tuple[str, ...] = ()
 
     @property
     def title(self) -> str:
-        return "Benchmarks needed"
+        return "Families needed" if "n_families" in self.table else "Benchmarks needed"
+
+
+def _count(n: float) -> str:
+    return "∞" if math.isinf(n) else f"{n:,.4g}" if n % 1 else f"{int(n):,}"
 
 
 @result
@@ -68,7 +71,7 @@ class RankingReliability(Result):
     ----------
     table : pandas.DataFrame
         One row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``,
-        ``dependability``.
+        ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks`` of each.
     reliability, ci_low, ci_high : float
         Of the study as it is, with its interval.
     algorithm_variance : float
@@ -77,7 +80,15 @@ class RankingReliability(Result):
         Of an algorithm's mean: what one benchmark adds to its error, and what one run on a benchmark adds.
     shared_benchmark_variance, shared_seed_variance : float
         The same for what all algorithms share, which only `dependability` counts.
+    family_variance, shared_family_variance : float
+        The same of one family, beyond its benchmarks; 0 where families are not the sample.
     n_algorithms, n_benchmarks : int
+    n_families : int or None
+        Where families are the sample.
+    n_benchmarks_each : float
+        Benchmarks of a family (the harmonic mean); all of them where families are not the sample.
+    family : str or None
+        The column of the families.
     n_seeds : float
         Runs of an algorithm at one instance (the harmonic mean where their number differs).
     level : float
@@ -100,45 +111,56 @@ class RankingReliability(Result):
     n_algorithms: int
     n_benchmarks: int
     n_seeds: float
+    n_benchmarks_each: float
     level: float
     score: str
+    family_variance: float = 0.0
+    shared_family_variance: float = 0.0
+    n_families: int | None = None
+    family: str | None = None
     notes: tuple[str, ...] = ()
 
     @property
     def single_run(self) -> float:
         """Reliability of one run on one benchmark."""
-        return self.at(1, 1)
+        return self.at(1, 1, 1)
 
     @property
     def dependability(self) -> float:
         """The reliability if every algorithm had benchmarks and seeds of its own, whose differences are error then."""
-        return self.dependability_at(self.n_benchmarks, self.n_seeds)
+        return self.dependability_at(self.n_benchmarks_each, self.n_seeds)
 
-    def error_variance(self, n_benchmarks: float, n_seeds: float) -> float:
-        """Variance of the error of an algorithm's mean, as far as it can change the order."""
-        return (self.benchmark_variance + self.run_variance / n_seeds) / n_benchmarks
+    def error_variance(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
+        """Variance of the error of an algorithm's mean, as far as it can change the order; sizes as in `at`."""
+        within = (self.benchmark_variance + self.run_variance / n_seeds) / n_benchmarks
+        return (self.family_variance + within) / (n_families or self.n_families or 1)
 
-    def at(self, n_benchmarks: float, n_seeds: float) -> float:
+    def at(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
         """Reliability of a study of this size.
 
         Parameters
         ----------
         n_benchmarks, n_seeds : float > 0
-            ``n_seeds=inf`` gives what no number of seeds can exceed.
+            Where families are the sample, benchmarks of each. ``n_seeds=inf`` gives what no number of seeds can exceed.
+        n_families : float > 0, optional
+            As many as in the study by default.
         """
         if self.algorithm_variance == 0:
             return 0.0
-        return self.algorithm_variance / (self.algorithm_variance + self.error_variance(n_benchmarks, n_seeds))
+        error = self.error_variance(n_benchmarks, n_seeds, n_families)
+        return self.algorithm_variance / (self.algorithm_variance + error)
 
-    def dependability_at(self, n_benchmarks: float, n_seeds: float) -> float:
+    def dependability_at(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
         """Dependability of a study of this size."""
         if self.algorithm_variance == 0:
             return 0.0
-        shared = (self.shared_benchmark_variance + self.shared_seed_variance / n_seeds) / n_benchmarks
-        return self.algorithm_variance / (self.algorithm_variance + self.error_variance(n_benchmarks, n_seeds) + shared)
+        within = (self.shared_benchmark_variance + self.shared_seed_variance / n_seeds) / n_benchmarks
+        shared = (self.shared_family_variance + within) / (n_families or self.n_families or 1)
+        error = self.error_variance(n_benchmarks, n_seeds, n_families)
+        return self.algorithm_variance / (self.algorithm_variance + error + shared)
 
     def needed(self, reliability: float | Iterable[float] = TARGETS) -> NeededBenchmarks:
-        """How many benchmarks a reliability takes, for each number of seeds of the table.
+        """How many benchmarks, or families, a reliability takes, for each number of seeds of the table.
 
         Parameters
         ----------
@@ -147,40 +169,55 @@ class RankingReliability(Result):
         Returns
         -------
         NeededBenchmarks
-            ``to_frame()`` has reliability, n_seeds, n_benchmarks.
+            ``to_frame()`` has reliability, n_seeds, n_benchmarks; where families are the sample, n_families, and
+            n_benchmarks of each as in the table.
         """
         import pandas as pd
 
         targets = [reliability] if isinstance(reliability, (int, float)) else list(reliability)
         targets = [check_fraction(target, "reliability") for target in targets]
-        rows = [(t, n, self._needed(t, n)) for t in targets for n in dict.fromkeys(self.table["n_seeds"])]
-        most = self.at(self.n_benchmarks, math.inf)
+        each = [*(["n_benchmarks"] if self.family else []), "n_seeds"]
+        sizes = self.table[each].drop_duplicates().itertuples(index=False, name=None)
+        rows = [(t, *size, self._needed(t, *size)) for size in sizes for t in targets]
+        rows.sort(key=lambda row: targets.index(row[0]))
+        most = self.at(self.n_benchmarks_each, math.inf)
         notes = (
             (
-                f"With {self.n_benchmarks} benchmarks no number of seeds gives more than {written(most, '.2f')}.",
+                f"With {self._sample} no number of seeds gives more than {written(most, '.2f')}.",
                 "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
             )
             if self.algorithm_variance > 0
             else ("The means of the algorithms are not seen to differ, so no number of benchmarks can be named.",)
         )
-        return NeededBenchmarks(
-            table=pd.DataFrame(rows, columns=["reliability", "n_seeds", "n_benchmarks"]), notes=notes
-        )
+        unit = "n_families" if self.family else "n_benchmarks"
+        return NeededBenchmarks(table=pd.DataFrame(rows, columns=["reliability", *each, unit]), notes=notes)
 
-    def _needed(self, target: float, n_seeds: float) -> float:
+    def _needed(self, target: float, *size: float) -> float:
+        """Units for this reliability: families with (benchmarks, seeds) each, or benchmarks with (seeds,)."""
         if self.algorithm_variance == 0:
             return math.inf
-        exact = target / (1.0 - target) * self.error_variance(1.0, n_seeds) / self.algorithm_variance
+        n_benchmarks, n_seeds = size if self.family else (1.0, *size)
+        error = self.error_variance(n_benchmarks, n_seeds, 1)
+        exact = target / (1.0 - target) * error / self.algorithm_variance
         return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
+
+    @property
+    def _sample(self) -> str:
+        """What the study has of its sample."""
+        if self.family is None:
+            return f"{self.n_benchmarks} benchmarks"
+        return f"{self.n_families} {plural(self.family)}, and as many benchmarks in each,"
 
     def sentences(self) -> tuple[str, ...]:
         """The reliability of the study."""
         interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
+        others = f"{self.n_benchmarks} other benchmarks"
+        if self.family is not None:
+            others = f"{self.n_families} other {plural(self.family)} like these"
         return (
             f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
             f"({interval}): "
-            f"their means on {self.n_benchmarks} other benchmarks, with other seeds, would correlate with these by "
-            "about that much.",
+            f"their means on {others}, with other seeds, would correlate with these by about that much.",
         )
 
     @property
@@ -189,12 +226,17 @@ class RankingReliability(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance]
+        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance, self.family_variance]
         sd = [format_number(math.sqrt(part), 3) for part in parts]
+        error, between = "(i + r / seeds) / benchmarks", ""
+        if self.family is not None:
+            families = plural(self.family)
+            error = f"(f + {error}) / families"
+            between = f"{families} (f), {sd[1]} between benchmarks of one (i)"
         return (
-            f"reliability = a / (a + (i + r / seeds) / benchmarks) with the standard deviations {sd[0]} of the "
-            f"algorithms (a), {sd[1]} of their advantages between benchmarks (i), {sd[2]} between runs (r), on the "
-            f"scale of {self.score}; dependability also counts what all algorithms share as error.",
+            f"reliability = a / (a + {error}) with the standard deviations {sd[0]} of the algorithms (a), "
+            f"{sd[3] if between else sd[1]} of their advantages between {between or 'benchmarks (i)'}, {sd[2]} between "
+            f"runs (r), on the scale of {self.score}; dependability also counts what all algorithms share as error.",
         )
 
 
@@ -204,6 +246,7 @@ def ranking_reliability(
     *,
     n_benchmarks: int | Iterable[int] | None = None,
     n_seeds: int | Iterable[int] | None = None,
+    n_families: int | Iterable[int] | None = None,
     level: float = 0.95,
 ) -> RankingReliability:
     """Reliability of the order of the algorithms, and how it grows with benchmarks and seeds.
@@ -211,29 +254,36 @@ def ranking_reliability(
     Parameters
     ----------
     runs : Runs
-        With at least two benchmarks. With several budgets, runs are compared by their mean over the budgets.
+        With at least two benchmarks. With several budgets, runs are compared by their mean over the budgets. Families
+        of benchmarks are the sample from five on, and the reliability is that over new families.
     n_benchmarks, n_seeds : int or iterable of int, optional
-        Planned studies; by default around the size of this one. Seeds are runs of an algorithm at one instance.
+        Planned studies; by default around the size of this one. Seeds are runs of an algorithm at one instance. Where
+        families are the sample, benchmarks of each family; by default as many as here (the harmonic mean).
+    n_families : int or iterable of int, optional
+        Of planned studies, where families are the sample.
     level : float in (0, 1)
         Confidence level.
 
     Returns
     -------
     RankingReliability
-        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability; ``needed()`` says how
-        many benchmarks 0.8 and 0.9 take; ``sentences()`` what the study is worth.
+        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability, and n_families where they
+        are the sample; ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``sentences()`` what the
+        study is worth.
 
     Raises
     ------
     ArgumentError
-        If `runs` is not Runs, has fewer than two benchmarks, or other numbers of seeds are asked for where runs are
-        not repeated.
+        If `runs` is not Runs, has fewer than two benchmarks, other numbers of seeds are asked for where runs are not
+        repeated, or numbers of families where these are not the sample.
     DataError
         If budgets cannot be averaged, or scores do not vary beyond the means.
 
     Notes
     -----
-    ``reliability = a / (a + e)``, ``e = (interaction + run / n_seeds) / n_benchmarks``: the generalizability
+    ``reliability = a / (a + e)``, ``e = (interaction + run / n_seeds) / n_benchmarks``, and with benchmarks nested in
+    random families ``e = (family interaction + (interaction + run / n_seeds) / n_benchmarks) / n_families``: the
+    generalizability
     coefficient for relative decisions with benchmarks and seeds as random facets. With one facet it is Cronbach's
     alpha and the intraclass correlation ICC(3, k) of Shrout and Fleiss; for one run on one benchmark (``single_run``)
     ICC(3, 1). ``dependability`` is the coefficient for absolute decisions: benchmarks, and seeds on a benchmark,
@@ -266,13 +316,11 @@ def ranking_reliability(
     """
     import pandas as pd
 
-    layout = layout_of(runs, task="reliability is judged")
+    layout = layout_of(runs, task="reliability is judged", families=True)
     level = check_fraction(level, "level")
-    repeated = any(ALGORITHM in term for term in layout.terms[:-1])
-    n = layout.frame[BENCHMARK].nunique()
-    benchmarks = (
-        sorted({5, 10, 20, 50, n, 2 * n}) if n_benchmarks is None else check_counts(n_benchmarks, "n_benchmarks")
-    )
+    repeated = any({ALGORITHM, BENCHMARK, *layout.families} <= term for term in layout.terms[:-1])
+    n_each = each_holds(layout, [*layout.families, BENCHMARK]) if layout.families else layout.frame[BENCHMARK].nunique()
+    planned = _planned(n_benchmarks, n_families, n_each, layout)
     seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
     found = run_components(layout, level=None)
     means = found.fixed[0]
@@ -289,35 +337,41 @@ def ranking_reliability(
         ci_low=low / (1.0 + low),
         ci_high=high / (1.0 + high),
         algorithm_variance=signal,
-        **_errors(found, layout),
-        **layout.sizes,
+        **(errors_of_a_mean(found.variances, layout) | layout.sizes),
+        n_benchmarks_each=n_each,
+        n_families=layout.n_families,
+        family=layout.columns[layout.families[0]][-1] if layout.families else None,
         level=level,
         score=runs.score,
         notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
     )
     rows = []
-    for size in [(b, n) for n in seeds for b in benchmarks]:
+    for f, b, n in [(*sizes, n) for n in seeds for sizes in planned]:
+        size = (b, n, f)
         gain = means.noise / result.error_variance(*size)  # of signal over noise
         limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
-        rows.append((*size, result.at(*size), *limits, result.dependability_at(*size)))
-    names = ["n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
-    return replace(result, table=pd.DataFrame(rows, columns=names))
+        rows.append((f, b, n, result.at(*size), *limits, result.dependability_at(*size)))
+    names = ["n_families", "n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
+    table = pd.DataFrame(rows, columns=names)
+    return replace(result, table=table if layout.families else table.drop(columns="n_families"))
 
 
-def _errors(found: RunComponents, layout: RunLayout) -> dict[str, Any]:
-    """Variances of the error of an algorithm's mean over the conditions, which stay as they are."""
-    totals = dict.fromkeys(
-        ("benchmark_variance", "run_variance", "shared_benchmark_variance", "shared_seed_variance"), 0.0
-    )
-    for factors, variance in found.variances.items():
-        if factors == EVERYTHING:
-            name = "run_variance"
-        elif SEED in factors:
-            name = "shared_seed_variance"
-        else:
-            name = "benchmark_variance" if ALGORITHM in factors else "shared_benchmark_variance"
-        totals[name] += variance / (layout.n_conditions if CONDITION in factors else 1)
-    return totals
+def _planned(
+    n_benchmarks: int | Iterable[int] | None, n_families: int | Iterable[int] | None, each: float, layout: RunLayout
+) -> list[tuple[int | None, float]]:
+    """Numbers of families and of benchmarks of each; without families None, and benchmarks in all."""
+    asked = {"n_benchmarks": n_benchmarks, "n_families": n_families}
+    given = {name: check_counts(value, name) for name, value in asked.items() if value is not None}
+    n = layout.n_families or layout.frame[BENCHMARK].nunique()
+    usual = sorted({5, 10, 20, 50, n, 2 * n})
+    if layout.families:
+        return [(f, float(b)) for b in given.get("n_benchmarks", [each]) for f in given.get("n_families", usual)]
+    if n_families is not None:
+        raise ArgumentError(
+            f"n_families needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...), got "
+            f"n_families={n_families!r:.60}. Plan numbers of benchmarks: n_benchmarks=..."
+        )
+    return [(None, b) for b in given.get("n_benchmarks", usual)]
 
 
 def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
@@ -344,6 +398,11 @@ def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> 
         notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")
     if layout.strata is None:
         notes.append("The table is not balanced: the interval is approximate, and plans are for balanced studies.")
+    if len(layout.families) > 1:
+        coarse, finer = (plural(layout.columns[role][-1]) for role in layout.families[:2])
+        notes.append(f"Planned {coarse} hold as many {finer} as those of this study.")
+    if layout.crosses_families:
+        notes.append("No benchmark is in two of the planned families, as some are here.")
     if not repeated:
         notes.append("Runs are not repeated, so the table says nothing about other numbers of seeds.")
     return notes
