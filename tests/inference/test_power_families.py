@@ -16,6 +16,7 @@ import lmemtest as lt
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.components import VarianceComponents, components_of
 from lmemtest.inference.power.draw import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.studies.variation.run_layout import layout_of
 
 NESTED = "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool)"
 
@@ -173,7 +174,7 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
     assert "new tasks of these spaces and says nothing about new spaces" in found.notes[0]
 
 
-def test_studies_that_take_benchmarks_as_independent_say_of_which_families(runs: lt.Runs) -> None:
+def test_layouts_without_families_say_of_which_families(runs: lt.Runs) -> None:
     plain = lt.Runs(runs.frame, **{**runs.roles(), "family": None})
-    assert any("of these spaces, not for new spaces" in note for note in lt.ranking_reliability(runs).notes)
-    assert not any("Families are not in it" in note for note in lt.ranking_reliability(plain).notes)
+    assert any("of these spaces, not for new spaces" in note for note in layout_of(runs, task="").notes)
+    assert not any("Families are not in it" in note for note in layout_of(plain, task="").notes)
