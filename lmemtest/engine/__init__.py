@@ -9,7 +9,7 @@ structure      which blocks in which order: independent parts of the table, chos
 products       terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a block and the dense remainder (dense or sparse)
 alike          parts that differ in their scores only, factored once
-leaf           intercepts of cells that weigh the same, absorbed into the residual variance
+leaf           intercepts of cells, absorbed into the residual variance
 anova          balanced designs: the criterion from mean squares, and where these solve it
 strata         cross-products kept per stratum, for a residual variance of each
 triangular     solves with triangular factors

@@ -18,6 +18,7 @@ import numpy as np
 from lmemtest.engine.cross import Array
 from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
 from lmemtest.engine.hessian import hessian
+from lmemtest.engine.leaf import Leaf, slopes_of_r2
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 
@@ -95,6 +96,9 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     if problem.anova is not None:
         slopes, d_log_scale = problem.anova.covariance_slopes(x), problem.anova.log_scale_slopes(x)
         H = problem.anova.derivatives(x, problem.anova.evaluate(x))[2]
+    elif problem.leaf is not None:
+        slopes, d_log_scale = _absorbed_slopes(problem.leaf, x)
+        H = hessian(problem, x, at)
     else:
         left = missed(problem, x, at, np.eye(p), [np.zeros((b.q, b.K, p)) for b in at.system.blocks])
         slopes, d_log_scale = covariance_slopes(problem, x, at, left), log_scale_slopes(problem, x, at)
@@ -106,4 +110,21 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
         cov=cov,
         d_log_scale=d_log_scale,
         residual_df=problem.system.n_rows - (p if problem.reml else 0),
+    )
+
+
+def _absorbed_slopes(leaf: Leaf, x: Array) -> tuple[Array, Array]:
+    """Derivatives of ``(X'V^-1X)^-1`` and of the log residual variance, without the intercepts of the cells."""
+    problem, point = leaf.inside(x, reduced=False)
+    at, c, n, p = problem.evaluate(point), float(leaf.precision(x[leaf.place])[0]), leaf.inner.n_theta, problem.system.p
+    left = missed(problem, point, at, np.eye(p), [np.zeros((b.q, b.K, p)) for b in at.system.blocks])
+    of_point, of_scale = covariance_slopes(problem, point, at, left), slopes_of_r2(problem, point, at) / at.r2
+    _, tangent, d_ss = leaf.tangent(x)
+    d_log_c = -2.0 * x[leaf.place] * leaf.weights[0] * c
+    across = np.tensordot(tangent, of_point, 1) - d_log_c * left.covariance
+    log_scale = d_log_c + float(of_scale @ tangent) + d_ss / at.r2
+    root = np.sqrt(c)
+    return (
+        np.insert(root * of_point[:n], leaf.place, across, axis=0) / c,
+        np.insert(root * of_scale[:n], leaf.place, log_scale),
     )

@@ -1,14 +1,16 @@
-"""A random intercept of every cell, where all cells weigh the same: absorbed into the residual variance.
+"""A random intercept of every cell, absorbed into the residual variance.
 
-In a balanced design with several rows per run, the cells are the runs. With ``a`` the weight of a cell and ``l^2`` the
-relative variance of its intercept, the cell means have independent errors of relative variance
-``(1 + a l^2) / a = 1 / (a c)``, so that what is left of the model has the cross-products it would have without the
-intercepts, times one number ``c``. With ``N`` rows in ``n`` cells and the sum of squares ``ss`` within the cells,
+With several rows per run, the cells are the runs. With ``a`` the weight of a cell and ``l^2`` the relative variance of
+its intercept, the cell means have independent errors of relative variance ``(1 + a l^2) / a = 1 / (a c)``: what is left
+of the model has the cross-products it would have without the intercepts, those of all cells that weigh the same times
+one number ``c``. Classes of cells by weight are strata of residual variances (see `lmemtest.engine.strata`) whose log
+precision ratios ``delta_g = log c_g - log c_1`` are known functions of ``l``. With ``N`` rows in ``n`` cells and the
+sum of squares ``ss`` within the cells,
 
-    f(theta, l) = phi(sqrt(c) theta, ss / c) + (N - n) log c,   c = 1 / (1 + a l^2),
+    f(theta, l) = phi(sqrt(c_1) theta, delta, ss / c_1) + (N - n) log c_1,   c_g = 1 / (1 + a_g l^2),
 
-where ``phi(theta, ss)`` is the criterion of the model without the intercepts. Its derivatives follow by the chain
-rule, and a search costs what it costs without the finest factor.
+where ``phi(theta, delta, ss)`` is the criterion of the model without the intercepts. Its derivatives follow by the
+chain rule, and a search costs what it costs without the finest factor.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ import numpy as np
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.criterion import Criterion
-from lmemtest.engine.cross import Array
+from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.sweep import gradient
 
 if TYPE_CHECKING:
@@ -31,15 +33,25 @@ if TYPE_CHECKING:
 
 # Differences of weights that are rounding, relative to the largest.
 _ALIKE = 1e-12
+# Classes of weights, and cells from which several classes are cheaper than an elimination of all intercepts.
+MOST_CLASSES, MANY_CELLS = 32, 6_000
 
 
-def leaf_term(terms: Sequence[RandomTerm], omega: Array) -> int | None:
-    """The term with a column for every cell, all of the same weight; None where there is none, or nothing else."""
+def leaf_term(terms: Sequence[RandomTerm], omega: Array) -> tuple[int, Index, Array] | None:
+    """The term with a column for every cell, the class of each cell, and the weight of each class.
+
+    None where there is no such term, or nothing else, or too many weights.
+    """
     for i, term in enumerate(terms):
         if len(terms) > 1 and term.k == 1 and term.n_levels == len(omega) == len(np.unique(term.codes)):
             weight = omega * term.basis[:, 0] ** 2
-            if np.ptp(weight) <= _ALIKE * weight.max() and np.ptp(omega) <= _ALIKE * omega.max():
-                return i
+            order = np.argsort(weight, kind="stable")
+            jumps = np.append(False, np.diff(weight[order]) > _ALIKE * weight.max())
+            n_classes = 1 + int(jumps.sum())
+            if n_classes == 1 or (n_classes <= MOST_CLASSES and len(omega) >= MANY_CELLS):
+                classes = np.empty(len(omega), dtype=np.intp)
+                classes[order] = np.cumsum(jumps)
+                return i, classes, np.bincount(classes, weight) / np.bincount(classes)
     return None
 
 
@@ -47,9 +59,9 @@ def leaf_term(terms: Sequence[RandomTerm], omega: Array) -> int | None:
 class Leaf:
     """The intercepts of the cells, and the model without them."""
 
-    inner: Problem
+    inner: Problem  # with strata where cells differ in weight
     term: int  # which of the terms they are
-    weight: float  # a
+    weights: Array  # (classes,) a
     n_cells: int
 
     @cached_property
@@ -61,55 +73,87 @@ class Leaf:
     def _more_rows(self) -> int:
         return self.inner.system.n_rows - self.n_cells
 
-    def _root(self, x: Array) -> float:
-        """``sqrt(c)``."""
-        return float(1.0 / np.sqrt(1.0 + self.weight * x[self.place] ** 2))
+    @property
+    def _ss(self) -> float:
+        return self.inner.system.ss_within
 
-    def inside(self, x: Array) -> tuple[Problem, Array]:
-        """The model without the intercepts, at the sum of squares that belongs to ``x``, and its point."""
-        root = self._root(x)
-        system = replace(self.inner.system, ss_within=self.inner.system.ss_within / root**2)
-        return replace(self.inner, system=system), root * np.delete(x, self.place)
+    def precision(self, sd: float) -> Array:
+        """``c`` of every class."""
+        return np.asarray(1.0 / (1.0 + self.weights * sd**2))
+
+    def inside(self, x: Array, *, reduced: bool = True) -> tuple[Problem, Array]:
+        """The model without the intercepts, at the sum of squares that belongs to ``x``, and its point.
+
+        ``reduced``: with groups that are alike up to the scores put into one.
+        """
+        c = self.precision(x[self.place])
+        problem = self.inner.reduced if reduced else self.inner
+        ss_within = self._ss / c[0]
+        point = np.append(np.sqrt(c[0]) * np.delete(x, self.place), np.log(c[1:] / c[0]))
+        if problem.strata is not None:
+            first, *others = problem.strata.systems
+            strata = replace(problem.strata, systems=(replace(first, ss_within=ss_within), *others))
+            return replace(problem, strata=strata), point
+        return replace(problem, system=replace(problem.system, ss_within=ss_within)), point
 
     def evaluate(self, x: Array) -> Criterion:
         """The criterion of the model without the intercepts, with the value of the whole."""
         problem, own = self.inside(x)
         at = problem.evaluate(own)
-        return replace(at, value=at.value + 2.0 * self._more_rows * float(np.log(self._root(x))))
+        return replace(at, value=at.value + self._more_rows * float(np.log(self.precision(x[self.place])[0])))
+
+    def whole(self, problem: Problem, x: Array) -> Criterion:
+        """The criterion of the whole model, without an elimination until one is asked for."""
+        at, c = self.evaluate(x), self.precision(x[self.place])[0]
+        system = problem.system
+        factors = th.block_factors(problem.unpack(x), system.blocks)
+        return replace(at, system=system, r2=c * at.r2, RX=np.sqrt(c) * at.RX, factors=factors, swept=None)
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's ``Sigma``, and in ``x``."""
         problem, own = self.inside(x)
-        a, c = self.weight, self._root(x) ** 2
+        c, n = self.precision(x[self.place]), self.inner.n_theta
+        ac = self.weights * c
         gradients, g = problem.derivatives(own, at)
-        slope = at.weight * self.inner.system.ss_within - self._more_rows * c - 0.5 * c * float(g @ own)
-        gradients = [c * G for G in gradients]
-        gradients.insert(self.term, np.array([[a * slope]]))
-        return gradients, np.insert(np.sqrt(c) * g, self.place, 2.0 * x[self.place] * a * slope)
+        slope = self.weights[0] * at.weight * self._ss - ac[0] * (self._more_rows + 0.5 * float(g[:n] @ own[:n]))
+        slope -= float(g[n:] @ (ac[1:] - ac[0]))
+        gradients = [c[0] * G for G in gradients]
+        gradients.insert(self.term, np.array([[slope]]))
+        return gradients, np.insert(np.sqrt(c[0]) * g[:n], self.place, 2.0 * x[self.place] * slope)
+
+    def tangent(self, x: Array) -> tuple[float, Array, float]:
+        """Derivatives in the intercepts' standard deviation: of ``sqrt(c_1)``, the inner point and its ``ss``."""
+        sd, rest = float(x[self.place]), np.delete(x, self.place)
+        ac = self.weights * self.precision(sd)
+        d_root = -sd * ac[0] * float(np.sqrt(self.precision(sd)[0]))
+        return d_root, np.append(d_root * rest, -2.0 * sd * (ac[1:] - ac[0])), 2.0 * self.weights[0] * sd * self._ss
 
     def curvature(self, x: Array, at: Criterion, g: Array, H: Array) -> Array:
         """Second derivatives in ``x`` from the gradient and the second derivatives of the model without intercepts."""
         problem, own = self.inside(x)
-        a, sd, root, ss = self.weight, float(x[self.place]), self._root(x), self.inner.system.ss_within
-        c = root**2
-        rest = own / root
-        d_root, d2_root = -a * sd * root**3, a * root**3 * (3.0 * a * sd**2 * c - 1.0)
-        d_ss, d2_ss = 2.0 * a * sd * ss, 2.0 * a * ss
-        mixed = at.d_weight * _slopes_of_r2(problem, own, at)  # second derivatives in the point and ss
-        Hr = H @ rest
-        across = d_root * g + root * (d_root * Hr + d_ss * mixed)
-        corner = d_root**2 * float(rest @ Hr) + 2.0 * d_root * d_ss * float(mixed @ rest) + at.d_weight * d_ss**2
-        corner += d2_root * float(g @ rest) + d2_ss * at.weight
-        corner -= 2.0 * self._more_rows * a * c * (1.0 - 2.0 * a * sd**2 * c)
-        out = np.insert(np.insert(c * H, self.place, across, axis=0), self.place, 0.0, axis=1)
+        a, sd, n = self.weights, float(x[self.place]), self.inner.n_theta
+        c = self.precision(sd)
+        root, bent = float(np.sqrt(c[0])), a * c * (1.0 - 2.0 * a * sd**2 * c)
+        d_root, tangent, d_ss = self.tangent(x)
+        d2_root = a[0] * root**3 * (3.0 * a[0] * sd**2 * c[0] - 1.0)
+        mixed = at.d_weight * slopes_of_r2(problem, own, at)  # second derivatives in the point and ss
+        across = d_root * g[:n] + root * (H @ tangent + d_ss * mixed)[:n]
+        corner = float(tangent @ H @ tangent) + 2.0 * d_ss * float(mixed @ tangent) + at.d_weight * d_ss**2
+        corner += float(g @ np.append(d2_root * np.delete(x, self.place), -2.0 * (bent[1:] - bent[0])))
+        corner += 2.0 * (a[0] * self._ss * at.weight - self._more_rows * bent[0])
+        out = np.insert(np.insert(c[0] * H[:n, :n], self.place, across, axis=0), self.place, 0.0, axis=1)
         out[:, self.place] = np.insert(across, self.place, corner)
-        out[self.place, self.place] = corner
         return out
 
 
-def _slopes_of_r2(problem: Problem, x: Array, at: Criterion) -> Array:
+def slopes_of_r2(problem: Problem, x: Array, at: Criterion) -> Array:
     """Derivative of the residual sum of squares in the point, ``(n_free,)``."""
-    squares = np.outer(at.v, at.v)
-    both = [problem.by_term(gradient(at.system, at.sweep, F_bar).sigma) for F_bar in (squares, 0.0 * squares)]
-    slopes = [2.0 * (G - G0) @ L for G, G0, L in zip(*both, problem.unpack(x), strict=True)]
-    return th.pack(slopes, problem.shapes)
+    squares, strata = np.outer(at.v, at.v), problem.strata
+    slopes = np.zeros(problem.n_free)
+    for sign, F_bar in ((1.0, squares), (-1.0, 0.0 * squares)):
+        bar = gradient(at.system, at.sweep, F_bar, inputs=strata is not None)
+        of_theta = [2.0 * G @ L for G, L in zip(problem.by_term(bar.sigma), problem.unpack(x), strict=True)]
+        slopes[: problem.n_theta] += sign * th.pack(of_theta, problem.shapes)
+        if strata is not None:
+            slopes[problem.n_theta :] += sign * strata.gradient(problem.split(x)[1], bar, 0.0)
+    return slopes

@@ -344,6 +344,8 @@ def _certified(
     theta = counter.problem.moved(best.theta, factors)
     if isinstance(best.at, MeanSquares):
         criterion = problem.by_mean_squares(theta, best.at.anova)
+    elif problem.leaf is not None:
+        criterion = problem.leaf.whole(problem, theta)
     else:
         criterion = best.at if counter.problem is problem else problem.evaluate(theta)
     return Optimum(

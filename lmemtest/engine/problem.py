@@ -56,7 +56,9 @@ class Problem:
     @cached_property
     def searched(self) -> Problem:
         """The same criterion at the lowest cost: `reduced`, without intercepts of cells that weigh the same."""
-        return self.reduced if self.leaf is None else replace(self, system=self.leaf.inner.system, absorbed=True)
+        return (
+            self.reduced if self.leaf is None else replace(self, system=self.leaf.inner.reduced.system, absorbed=True)
+        )
 
     @cached_property
     def reduced(self) -> Problem:
@@ -71,8 +73,10 @@ class Problem:
             return None
         if self.leaf is None:
             return analysed(self.reduced.system, len(self.shapes), reml=self.reml)
-        cells = self.leaf.term, self.leaf.weight, self.leaf.n_cells
-        return analysed(self.leaf.inner.system, len(self.shapes), reml=self.reml, cells=cells)
+        if self.leaf.inner.strata is not None:
+            return None
+        cells = self.leaf.term, float(self.leaf.weights[0]), self.leaf.n_cells
+        return analysed(self.leaf.inner.reduced.system, len(self.shapes), reml=self.reml, cells=cells)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -272,18 +276,28 @@ def build_problem(
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
     )
-    leaf = leaf_term([w for w, _ in white], omega)
-    if leaf is None or stratum is not None or residual_variance is not None or not ss_within > 0:
+    found = leaf_term([w for w, _ in white], omega)
+    if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
         return problem
+    leaf, classes, weights = found
+    of_classes = None
+    if len(weights) > 1:
+        structure = choose([w for i, (w, _) in enumerate(white) if i != leaf], len(fixed.kept), omega)
+        parts = [system_of((classes == g).astype(float), without=leaf) for g in range(len(weights))]
+        of_classes = Strata(
+            systems=tuple(replace(part, ss_within=0.0) for part in parts),
+            n_rows=np.bincount(classes).astype(np.float64),
+            precision=np.ones(len(weights)),
+        )
     inner = replace(
         problem,
-        system=rotated(system_of(np.ones(len(y)), without=leaf)),
+        system=system_of(np.ones(len(y)), without=leaf),
         shapes=_but(problem.shapes, leaf),
         R=_but(problem.R, leaf),
         n_levels=_but(problem.n_levels, leaf),
+        strata=of_classes,
     )
-    of_cell = float(np.mean(omega * white[leaf][0].basis[:, 0] ** 2))
-    return replace(problem, leaf=Leaf(inner, leaf, of_cell, len(y)))
+    return replace(problem, leaf=Leaf(inner, leaf, weights, len(y)))
 
 
 def _but(items: tuple[T, ...], i: int) -> tuple[T, ...]:

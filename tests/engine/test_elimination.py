@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from pytest import approx
 
+from lmemtest.engine import leaf, products, structure
 from lmemtest.engine import problem as problems
-from lmemtest.engine import products, structure
 from lmemtest.engine.alike import rotated
 from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.ddf import curvature
 from lmemtest.engine.error_slopes import log_scale_slopes
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.information import average_information
@@ -159,15 +160,34 @@ def test_a_covariate_of_the_benchmarks_leaves_one_factor_but_no_rotation():
     assert rotated(made.system) is made.system
 
 
+def with_cells(data: dict, *, equal: bool, place: int = 1) -> dict:
+    """The design with an intercept of each cell, which has two rows or (not ``equal``) one to three."""
+    size = len(data["y"])
+    cells = RandomTerm(np.full((size, 1), 3.0), np.arange(size), size)
+    n = data["n"] if equal else np.random.default_rng(5).integers(1, 4, size).astype(float)
+    return {
+        **data,
+        "n": n,
+        "ss": data["ss"] * (n > 1),
+        "terms": [*data["terms"][:place], cells, *data["terms"][place:]],
+    }
+
+
+@pytest.fixture
+def _few_cells(monkeypatch):
+    """Intercepts are absorbed in small designs too."""
+    monkeypatch.setattr(leaf, "MANY_CELLS", 0)
+
+
+@pytest.mark.usefixtures("_few_cells")
+@pytest.mark.parametrize("equal", [True, False])
 @pytest.mark.parametrize("reml", [False, True])
 @pytest.mark.parametrize("kind", ["nested", "no fixed part", "slopes", "variances", "border", "crossed"])
-def test_intercepts_of_cells_that_weigh_the_same_are_absorbed_exactly(kind, reml):
-    data = design(kind, balanced=True, reml=reml)
-    size = len(data["y"])
-    data["terms"] = [data["terms"][0], RandomTerm(np.full((size, 1), 3.0), np.arange(size), size), *data["terms"][1:]]
-    made = build_problem(**data)
+def test_intercepts_of_cells_are_absorbed_exactly(kind, reml, equal):
+    made = build_problem(**with_cells(design(kind, balanced=True, reml=reml), equal=equal))
     plain, searched = replace(made, leaf=None), made.searched
     assert made.leaf is not None
+    assert len(made.leaf.weights) == (1 if equal else 3)
     rng = np.random.default_rng(2)
     places = np.concatenate([np.full(shape.n_theta, i) for i, shape in enumerate(made.shapes)])
     points = [rng.normal(size=made.n_free) for _ in range(3)]
@@ -185,26 +205,39 @@ def test_intercepts_of_cells_that_weigh_the_same_are_absorbed_exactly(kind, reml
         np.testing.assert_allclose(hessian(made, x, made.evaluate(x)), hessian(plain, x, at), rtol=1e-9, atol=1e-9)
 
 
-def test_a_search_without_the_intercepts_of_cells_finds_the_same_estimates():
-    data = design("nested", balanced=True)
-    size = len(data["y"])
-    data["terms"] = [*data["terms"], RandomTerm(np.ones((size, 1)), np.arange(size), size)]
-    data["y"] = data["y"] + 2.0 * np.random.default_rng(3).normal(size=size)
+@pytest.mark.usefixtures("_few_cells")
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("kind", ["nested", "slopes"])
+def test_a_search_without_the_intercepts_of_cells_finds_the_same_estimates(kind, equal):
+    data = with_cells(design(kind, balanced=True), equal=equal)
+    data["y"] = data["y"] + 2.0 * np.random.default_rng(3).normal(size=len(data["y"]))
     made = build_problem(**data)
-    found, want = optimise(made), optimise(replace(made, leaf=None))
+    made.__dict__["anova"] = None
+    plain = replace(made, leaf=None)
+    found, want = optimise(made), optimise(plain)
     assert found.converged
     np.testing.assert_allclose(found.theta, want.theta, rtol=1e-6, atol=1e-6)
     assert found.criterion.value == approx(want.criterion.value, rel=1e-13)
     assert found.criterion.system is made.system
+    # what follows from the criterion, at the same point
+    want = replace(found, criterion=plain.evaluate(found.theta))
+    for name in ("r2", "b", "RX"):
+        np.testing.assert_allclose(getattr(found.criterion, name), getattr(want.criterion, name), rtol=1e-9, atol=1e-12)
+    ours, theirs = curvature(made, found), curvature(plain, want)
+    for name in ("hessian", "d_cov", "d_log_scale"):
+        got, expected = getattr(ours, name), getattr(theirs, name)
+        np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
 
 
-@pytest.mark.parametrize("change", ["weight", "held", "strata", "one row"])
-def test_intercepts_are_absorbed_only_where_all_cells_weigh_the_same(change):
-    data = design("nested", balanced=True, strata=change == "strata")
+@pytest.mark.parametrize("change", ["few cells", "many weights", "held", "strata", "one row"])
+def test_intercepts_are_absorbed_only_where_that_is_exact_and_pays(change, monkeypatch):
+    data = with_cells(design("nested", balanced=True, strata=change == "strata"), equal=True)
     size = len(data["y"])
-    data["terms"] = [*data["terms"], RandomTerm(np.ones((size, 1)), np.arange(size), size)]
-    if change == "weight":
+    if change == "few cells":
         data["weight"] = np.append(2.0, data["weight"][1:])
+    if change == "many weights":
+        monkeypatch.setattr(leaf, "MANY_CELLS", 0)
+        data["weight"] = np.linspace(1.0, 2.0, size)
     if change == "one row":
         data["ss"] = np.zeros(size)
     made = build_problem(**data, residual_variance=1.0 if change == "held" else None)
