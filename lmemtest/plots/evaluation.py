@@ -60,12 +60,12 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     letters = [" | ".join(row) for row in zip(*(table[f"letters_{suffix}"] for suffix in names), strict=True)]
     for row in shown.headers:
         letters.insert(row, "")
+    measured = found.noun.capitalize() + ", mean over tasks" * (len(found.answers.tasks) > 1)
     content = _rows.Rows(
         labels=shown.labels(found.models["model"]),
         series=series,
-        axis_label=f"{found.noun.capitalize()}, mean over tasks\n{_style.nobreak(percent(1.0 - found.alpha))} "
-        "intervals, one by one; models that share a letter cannot be distinguished"
-        + shown.sentence("models, those in the middle,"),
+        axis_label=f"{measured}\n{_style.nobreak(percent(1.0 - found.alpha))} intervals, one by one; models that share "
+        "a letter cannot be distinguished" + shown.sentence("models, those in the middle,"),
         headers=shown.headers,
         lanes=len(names),
         aside=tuple(letters),

@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.report import render
 from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
+from lmemtest.report.evaluation import evaluation_document
 from lmemtest.report.figures import in_words
 from lmemtest.report.files import check_report_path, png_of, records, write_atomically
 from lmemtest.report.outperforming import outperforming_document
 from lmemtest.report.ranking import ranking_document
+from lmemtest.studies.evaluation.evaluated import Evaluation
 from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
 from lmemtest.studies.ranking.compare import Rankings
 from lmemtest.studies.ranking.ranking import Ranking
@@ -46,11 +48,13 @@ def content_of(found: Result, suffix: str) -> str | bytes:
 
 
 def document_of(found: Result) -> Document:
-    """A ranking or a comparison of runs with everything that belongs to it; else the table and the sentences."""
+    """A ranking, evaluation or comparison of runs with all that belongs to it; else the table and the sentences."""
     if isinstance(found, (Ranking, Rankings)):
         return ranking_document(found)
     if isinstance(found, OutperformingOverBenchmarks):
         return outperforming_document(found)
+    if isinstance(found, Evaluation):
+        return evaluation_document(found)
     head, *rest = found.sentences() or (found.title,)
     return Document(
         title=found.title,

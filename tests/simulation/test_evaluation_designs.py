@@ -11,7 +11,7 @@ import sys
 import time
 import warnings
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 import numpy as np
 import pandas as pd
@@ -125,6 +125,35 @@ def apart(design: Design, k: int) -> tuple[float, ...]:
     return tuple(1.0 - (1.0 - design.accuracy) * (1.0 + 0.5 * j / (k - 1)) for j in range(k))
 
 
+def repeated(rng: np.random.Generator, accuracy: float, n_epochs: int) -> list[float]:
+    """Whether two new runs of a model differ by less than is usual, and whether they are called different models."""
+    design = Design(accuracy=accuracy)
+    centre = centre_of(accuracy, float(np.sqrt(TASK**2 + ITEM**2)))
+    level = centre + rng.normal(0, TASK, (design.n_tasks, 1))
+    p = expit(level + rng.normal(0, ITEM, (design.n_tasks, design.n_items[0])))
+    task, item = (index.ravel() for index in np.indices(p.shape))
+
+    def runs(names: tuple[str, ...], n: int) -> pd.DataFrame:
+        rows = []
+        for name, epoch in product(names, range(n)):
+            right = (rng.random(p.shape) < p).astype(int).ravel()
+            rows.append(pd.DataFrame({"model": name, "task": task, "item": item, "epoch": epoch, "score": right}))
+        return pd.concat(rows)
+
+    roles = {"model": "model", "task": "task", "item": "item", "score": "score"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        usual = evaluate(runs(("A", "B"), n_epochs), epoch="epoch", **roles).noise["largest_usual"].iloc[0]
+        new = runs(("first", "second"), 1)
+        pair = evaluate(new, **roles).table.iloc[0]
+    means = new.groupby("model")["score"].mean()
+    return [
+        float(abs(means["first"] - means["second"]) < usual),
+        float(pair["differ_these"]),
+        float(pair["differ_like"]),
+    ]
+
+
 @pytest.mark.level(3)
 @pytest.mark.parametrize("name", ["graded, mean 0.95", "5 judges, some favour models", "10 to 500 items"])
 def test_other_answers_keep_the_level_too(name):
@@ -135,9 +164,19 @@ def test_other_answers_keep_the_level_too(name):
         assert wrong * n <= binom.ppf(0.999, n, 0.07)
 
 
+@pytest.mark.level(3)
+def test_identical_runs_differ_by_less_than_is_usual_in_95_percent_and_are_seldom_called_different():
+    found = np.mean(replicate(lambda generator: repeated(generator, 0.7, 3), 200, rng=1), axis=0)
+    assert abs(found[0] - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 200) + 0.01
+    assert (found[1:] * 200 <= binom.ppf(0.999, 200, 0.07)).all()
+
+
 if __name__ == "__main__":
     count = int(sys.argv[1])
-    for label in sys.argv[2:] or DESIGNS:
+    for epochs, mean in product((2, 5), (0.7, 0.95)) if len(sys.argv) == 2 or sys.argv[2] == "repeated" else ():
+        found = np.mean(replicate(lambda g: repeated(g, mean, epochs), count, rng=1), axis=0)  # noqa: B023
+        print(f"{epochs} epochs, accuracy {mean}: {100 * found}", flush=True)
+    for label in [name for name in sys.argv[2:] if name != "repeated"] or (DESIGNS if len(sys.argv) == 2 else ()):
         own, start = DESIGNS[label], time.process_time()
         flat = [rates(count, own, 0.0, equal(own, k), rng=k) for k in (2, 4)]
         shifted = rates(count, own, 0.4, apart(own, 4), rng=5)

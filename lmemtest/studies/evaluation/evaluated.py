@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit
 
+MOST_PAIRS = 45  # of ten models: more are not read in a summary
 ONE_TASK = (
     "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
     "tasks to ask for that."
@@ -77,7 +78,7 @@ class Evaluation(Result):
     }
     formats: ClassVar = {
         f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
-        for name in ("estimate", "ci_low", "ci_high", "p_value")
+        for name in ("estimate", "accuracy", "ci_low", "ci_high", "p_value")
         for suffix in SUFFIX.values()
     }
 
@@ -216,11 +217,22 @@ class Evaluation(Result):
                 f"_like: tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
                 f"{', of means over epochs' if self.answers.has_epochs else ''}."
             )
-        pairs = counted(len(self.table), "pair")
-        return (*said, f"p-values with {how} adjustment for {pairs}, {percent(1.0 - self.alpha)} intervals for all.")
+        level = percent(1.0 - self.alpha)
+        if len(self.table) == 1:
+            return (*said, f"{level} intervals.")
+        adjusted = f"p-values with {how} adjustment for {len(self.table):,} pairs, {level} intervals for all."
+        if len(self.table) <= MOST_PAIRS:
+            return (*said, adjusted)
+        models = (
+            "The pairs are in to_frame(); here are the models with intervals one by one, and letters that those share "
+            "which cannot be distinguished."
+        )
+        return (*said, adjusted, models)
 
     def shown(self) -> pd.DataFrame:
-        """Differences, intervals and p-values of either question."""
+        """Differences, intervals and p-values of either question; of many models their accuracies."""
+        if len(self.table) > MOST_PAIRS:
+            return self.models.drop(columns=["n_tasks"])
         names = [
             f"{name}_{suffix}" for suffix in SUFFIX.values() for name in ("estimate", "ci_low", "ci_high", "p_value")
         ]
@@ -267,7 +279,7 @@ class Evaluation(Result):
             if self.table[f"p_value_{suffix}"].isna().all():
                 than = "nothing is tested"
             elif not better:
-                than = "it is not shown to be better than any other model"
+                than = f"it is not shown to be better than {'any other model' if len(others) > 1 else others[0]}"
             elif others:
                 rest = f"not shown to be better than {joined(others)}"
                 than = f"it is significantly better than {joined(better)}, and {rest}"
@@ -291,15 +303,20 @@ class Evaluation(Result):
                             (there & ~here, "for tasks like these but not on these tasks")):  # fmt: skip
             chosen = names[which.fillna(False).to_numpy(dtype=bool)]
             if len(chosen):
-                yield f"A difference is shown {text}: {'; '.join(chosen[:5])}{'; ...' * (len(chosen) > 5)}."
+                more = f"; and {len(chosen) - 5:,} more pairs" if len(chosen) > 5 else ""
+                yield f"A difference is shown {text}: {'; '.join(chosen[:5])}{more}."
 
     def _groups(self) -> Iterator[str]:
+        if len(self.answers.models) == 2:  # said of the one that leads
+            return
         for suffix, where, found in self._questions():
             groups = [group for group in found.groups if len(group) > 1]
             if not groups or self.table[f"differ_{suffix}"].isna().all():
                 continue
-            said = "; nor among ".join(joined(group, most=8) for group in groups[:3])
-            more = f"; nor within {len(groups) - 3} groups more" * (len(groups) > 3)
+            kept = groups[:3] if len(groups) <= 3 else groups[:1]
+            said = "; nor among ".join(joined(group, most=8) for group in kept)
+            left = len(groups) - len(kept)
+            more = f"; nor within {left} groups more, which letters show" if left else ""
             untested = " (pairs without a test included)" * bool(found.undecided.to_numpy().any())
             yield f"{where} no difference is shown among {said}{more}{untested}."
 
@@ -335,16 +352,17 @@ class Evaluation(Result):
     def _smallest(self) -> Iterator[str]:
         found = self.detectable.set_index("question")["smallest"].dropna()
         words = {THESE: f"on {self.answers.here}", LIKE: "for tasks like these"}
+        which = " (the middle pair, adjusted for all pairs)" * (len(self.table) > 1)
         within = [f"{points(found[question])} {words[question]}" for question in found.index if found[question] <= 1.0]
         beyond = [words[question] for question in found.index if found[question] > 1.0]
         if within:
             also = f"; {joined(beyond)} not even one of 1" if beyond else ""
             yield (
-                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(within)} "
-                f"(the middle pair, adjusted for all pairs){also}."
+                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(within)}"
+                f"{which}{also}."
             )
         elif beyond:
             yield (
                 f"With {percent(self.power)} power such an evaluation finds no difference {joined(beyond)}, not even "
-                "one of 1 (the middle pair, adjusted for all pairs)."
+                f"one of 1{which}."
             )

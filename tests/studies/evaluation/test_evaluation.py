@@ -218,6 +218,28 @@ def test_graded_answers_have_mean_scores_and_one_task_is_spoken_of_as_one():
     assert "these tasks" not in text
 
 
+def test_of_many_models_a_summary_shows_accuracies_and_all_pairs_are_at_hand():
+    rng = np.random.default_rng(5)
+    right = rng.random((11, 2, 12)) < np.linspace(0.3, 0.9, 11)[:, None, None]
+    model, task, item = (index.ravel() for index in np.indices(right.shape))
+    table = pd.DataFrame({"model": model, "task": task, "item": item, "right": right.ravel()})
+    found = lt.evaluate(table, adjust="none", **ROLES)
+    assert len(found.to_table().frame) == 11
+    assert len(found.to_frame()) == 55
+    assert "The pairs are in to_frame(); here are the models" in found.summary()
+
+
+@pytest.mark.level(2)
+def test_a_page_answers_both_questions_and_shows_the_models(tmp_path):
+    text = evaluated().save(tmp_path / "evaluation.html").read_text(encoding="utf-8")
+    for title in ("On these tasks", "For tasks like these", "Sources of variation", "What to know"):
+        assert f">{title}</h2>" in text
+    assert text.count("<figure") == 1
+    best = evaluated().models.iloc[0]
+    assert f"{best['ci_low_like']:.3f} to {best['ci_high_like']:.3f}" in text
+    assert "_like" not in text
+
+
 def test_one_task_refuses_the_second_question_in_words():
     found = lt.evaluate(answers(sizes=(20,)), **ROLES)
     assert found.like is None

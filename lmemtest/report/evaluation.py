@@ -1,0 +1,93 @@
+"""An evaluation as a document: the models with their figure, either question by itself, and the noise."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+import pandas as pd
+
+from lmemtest._rounding import written
+from lmemtest._table import ResultTable
+from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.figures import figure
+from lmemtest.studies.evaluation.evaluated import MOST_PAIRS
+from lmemtest.words import MISSING, counted, percent
+
+if TYPE_CHECKING:
+    from lmemtest.studies.evaluation.evaluated import Evaluation
+
+
+def evaluation_document(found: Evaluation) -> Document:
+    """The answers to both questions, and what they rest on."""
+    head, *rest = found.sentences()
+    sections = [
+        Section("models", "Models", (figure(found.plot, alt=f"{found.title}. {head}", caption=(f"{found.title}.",)),)),
+        *(Section(suffix, where, tuple(_question(found, suffix, fact))) for suffix, where, fact in _asked(found)),
+    ]
+    further = [
+        ("noise", "Identical runs", "Standard deviations between runs of one model"),
+        ("detectable", "Differences that are found", f"Found with {percent(found.power)} power"),
+        ("sources", "Sources of variation", "Standard deviations by source"),
+        ("judges", "Judges", "Mean scores by judge"),
+    ]
+    tables = [(part, title, ResultTable(caption, found.to_frame(part))) for part, title, caption in further]
+    sections += [Section(part, title, (TableBlock(table),)) for part, title, table in tables if len(table.frame)]
+    if found.notes:
+        sections.append(Section("notes", "What to know", (Bullets(tuple((note,) for note in found.notes)),)))
+    return Document(
+        title=found.title,
+        subtitle="",
+        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
+        sections=tuple(sections),
+        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
+    )
+
+
+def _asked(found: Evaluation) -> list[tuple[str, str, str]]:
+    """Suffix of the columns, words and sample of the questions that are answered."""
+    samples = [fact.partition(": ")[2] for fact in found.facts if fact.startswith("_")]
+    where = {"these": f"On {found.answers.here}", "like": "For tasks like these"}
+    return [(suffix, words, sample) for (suffix, words), sample in zip(where.items(), samples, strict=False)]
+
+
+def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
+    """Mean scores with their intervals, best first; then all pairs."""
+    models = pd.DataFrame(
+        {
+            "model": found.models["model"],
+            "items": found.models["n_items"],
+            found.noun: found.models[f"accuracy_{suffix}"],
+            "interval": _intervals(found.models, suffix),
+            "groups": found.models[f"letters_{suffix}"],
+        }
+    )
+    pairs = pd.DataFrame(
+        {
+            "left": found.table["left"],
+            "right": found.table["right"],
+            "difference": found.table[f"estimate_{suffix}"],
+            "interval": _intervals(found.table, suffix),
+            "p_value": found.table[f"p_value_{suffix}"],
+        }
+    )
+    level = percent(1.0 - found.alpha)
+    alone = f"{level} intervals, one by one. Models that share a letter cannot be distinguished."
+    count = counted(len(pairs), "pair")
+    table = TableBlock(
+        ResultTable(
+            f"Differences, {count}",
+            pairs,
+            (f"{sample[:1].upper()}{sample[1:]}", found.facts[len(_asked(found))]),
+            {"difference": ".3f"},
+        )
+    )
+    return [
+        TableBlock(ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"})),
+        Fold(f"All {count}", (table,)) if len(pairs) > MOST_PAIRS else table,
+    ]
+
+
+def _intervals(table: pd.DataFrame, suffix: str) -> list[str]:
+    ends = zip(table[f"ci_low_{suffix}"], table[f"ci_high_{suffix}"], strict=True)
+    return [MISSING if pd.isna(low) else f"{written(low, '.3f')} to {written(high, '.3f')}" for low, high in ends]
