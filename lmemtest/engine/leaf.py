@@ -23,10 +23,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.engine import theta as th
-from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.blocks import RandomTerm, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
-from lmemtest.engine.sweep import gradient
+from lmemtest.engine.sweep import Sweep, gradient, sweep
 
 if TYPE_CHECKING:
     from lmemtest.engine.problem import Problem
@@ -120,6 +120,39 @@ class Leaf:
         gradients = [c[0] * G for G in gradients]
         gradients.insert(self.term, np.array([[slope]]))
         return gradients, np.insert(np.sqrt(c[0]) * g[:n], self.place, 2.0 * x[self.place] * slope)
+
+    def swept(self, factors: Sequence[Array]) -> tuple[System, Sweep]:
+        """The system without the intercepts, and what its elimination gives of the whole: ``F`` and ``log|V|``.
+
+        The factors, one per term, need not be triangular.
+        """
+        problem = self.inner.reduced
+        c, delta, own = self._split(factors)
+        system = problem.system if problem.strata is None else problem.strata.combined(delta)
+        done = sweep(system, th.block_factors(own, system.blocks))
+        whole = replace(done, F=c[0] * done.F, logdet=done.logdet - self.n_cells * float(np.log(c[0])))
+        return replace(system, ss_within=self._ss), whole
+
+    def gradients(self, factors: Sequence[Array], system: System, done: Sweep, F_bar: Array) -> list[Array]:
+        """Gradient of ``log|V| + f(F)`` in each term's ``Sigma`` from `swept`, ``F_bar`` being that of ``f``."""
+        problem = self.inner.reduced
+        c, delta, own = self._split(factors)
+        ac, strata = self.weights * c, problem.strata
+        bar = gradient(system, done, c[0] * F_bar, inputs=strata is not None)
+        inner = problem.by_term(bar.sigma)
+        of_scale = sum(float(np.vdot(G, L @ L.T)) for G, L in zip(inner, own, strict=True))
+        slope = -ac[0] * (of_scale + float(np.vdot(F_bar, done.F)) - self.n_cells)
+        if strata is not None:
+            slope -= float(strata.gradient(delta, bar, 0.0) @ (ac[1:] - ac[0]))
+        out = [c[0] * G for G in inner]
+        out.insert(self.term, np.array([[slope]]))
+        return out
+
+    def _split(self, factors: Sequence[Array]) -> tuple[Array, Array, list[Array]]:
+        """``c``, ``delta``, and the factors of the model without the intercepts."""
+        c = self.precision(float(factors[self.term][0, 0]))
+        own = [np.sqrt(c[0]) * L for i, L in enumerate(factors) if i != self.term]
+        return c, np.log(c[1:] / c[0]), own
 
     def tangent(self, x: Array) -> tuple[float, Array, float]:
         """Derivatives in the intercepts' standard deviation: of ``sqrt(c_1)``, the inner point and its ``ss``."""

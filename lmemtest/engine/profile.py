@@ -258,9 +258,11 @@ class Constrained:
         factors = [lay.root @ t for lay, t in zip(self.layouts, T, strict=True)]
         if not all(np.isfinite(f).all() for f in factors):
             raise np.linalg.LinAlgError("not finite")
-        strata = problem.strata
-        system = problem.reduced.system if strata is None else strata.combined(self._delta(phi))
-        done = sweep(system, th.block_factors(factors, system.blocks))
+        if problem.leaf is not None:
+            system, done = problem.leaf.swept(factors)
+        else:
+            system = problem.reduced.system if problem.strata is None else problem.strata.combined(self._delta(phi))
+            done = sweep(system, th.block_factors(factors, system.blocks))
         p = system.p
         RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))
         b = solve_spd(RX, done.F[:p, p])
@@ -305,8 +307,12 @@ class Constrained:
         """Gradient in ``u`` and ``phi``."""
         problem, target = self.problem, self.target
         strata: Strata | None = problem.strata
-        bar = gradient(ev.system, ev.done, ev.F_bar, inputs=strata is not None)
-        by_term = problem.by_term(bar.sigma)
+        if problem.leaf is not None:
+            factors = [lay.root @ t for lay, t in zip(self.layouts, ev.T, strict=True)]
+            by_term = problem.leaf.gradients(factors, ev.system, ev.done, ev.F_bar)
+        else:
+            bar = gradient(ev.system, ev.done, ev.F_bar, inputs=strata is not None)
+            by_term = problem.by_term(bar.sigma)
         rotated = [lay.root.T @ G @ lay.root for lay, G in zip(self.layouts, by_term, strict=True)]
         g_T = [2.0 * G @ t for G, t in zip(rotated, ev.T, strict=True)]
         parts = [g[lay.free] for g, lay in zip(g_T, self.layouts, strict=True)]

@@ -19,6 +19,7 @@ from lmemtest.engine.information import average_information
 from lmemtest.engine.kenward_roger import kenward_roger
 from lmemtest.engine.optimize import optimise
 from lmemtest.engine.problem import Problem, build_problem
+from lmemtest.engine.profile import Constrained, LinearFunction, ResidualDeviation, StandardDeviation
 from lmemtest.engine.start import moment_start
 from lmemtest.engine.structure import candidates
 from lmemtest.engine.sweep import conditional_modes
@@ -227,6 +228,28 @@ def test_a_search_without_the_intercepts_of_cells_finds_the_same_estimates(kind,
     for name in ("hessian", "d_cov", "d_log_scale"):
         got, expected = getattr(ours, name), getattr(theirs, name)
         np.testing.assert_allclose(got, expected, rtol=1e-8, atol=1e-9 * np.abs(expected).max())
+
+
+@pytest.mark.usefixtures("_few_cells")
+@pytest.mark.parametrize("equal", [True, False])
+@pytest.mark.parametrize("kind", ["nested", "slopes", "border"])
+def test_a_held_parameter_has_the_same_criterion_without_the_intercepts_of_cells(kind, equal):
+    made = build_problem(**with_cells(design(kind, balanced=True), equal=equal))
+    plain, rng = replace(made, leaf=None), np.random.default_rng(7)
+    x = made.point(rng.uniform(0.2, 1.0, made.n_theta))
+    row = np.arange(1.0, ALGORITHMS + 1)
+    targets = [(StandardDeviation(1, 0), True), (StandardDeviation(0, 0), False), (ResidualDeviation(), True)]
+    for target, reml in [*targets, (LinearFunction(row), False)]:
+        ours, theirs = Constrained(made, target, reml=reml), Constrained(plain, target, reml=reml)
+        u, phi = theirs.at_fit(x, plain.evaluate(x))
+        u, phi = 1.1 * u, phi + 0.1 * rng.normal(size=len(phi))
+        got, want = ours.evaluate(u, phi), theirs.evaluate(u, phi)
+        assert got.value == approx(want.value, rel=1e-12)
+        got, want = ours.slopes(got), theirs.slopes(want)
+        assert got.u == approx(want.u, rel=1e-9, abs=1e-8)
+        np.testing.assert_allclose(got.phi, want.phi, rtol=1e-9, atol=1e-8)
+        for G, G_want in zip(got.free, want.free, strict=True):
+            np.testing.assert_allclose(G, G_want, rtol=1e-9, atol=1e-8)
 
 
 @pytest.mark.parametrize("change", ["few cells", "many weights", "held", "strata", "one row"])
