@@ -15,8 +15,9 @@ from lmemtest._validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.random_effects import intervals
-from lmemtest.studies.benchmark.benchmark_effects import MEAN, BenchmarkEffects
-from lmemtest.words import format_level
+from lmemtest.studies.benchmark.benchmark_effects import BenchmarkEffects
+from lmemtest.studies.benchmark.effect_plan import MEAN
+from lmemtest.words import format_level, plural
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")
@@ -34,7 +35,7 @@ def benchmark_effects_plot(
     max_rows: int = _rows.MOST_ROWS,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw how the algorithms differ on each benchmark.
+    """Draw how the algorithms differ on each benchmark, or in each family.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ def benchmark_effects_plot(
     size = content.table.groupby("benchmark", sort=False, observed=True)["estimate"].agg(lambda x: x.abs().max())
     shown = _rows.Shown.largest(size.loc[benchmarks].to_numpy(dtype=float), max_rows)
     kept = [benchmarks[i] for i in shown.kept]
-    left_out = shown.sentence("benchmarks, those with smaller effects,")
+    left_out = shown.sentence(f"{plural(content.noun)}, those with smaller effects,")
     if kind == "intervals":
         return _rows.draw_rows(_side_by_side(content, kept, left_out), ax)
     return _heat.draw_heat(_map(content, kept, left_out), ax)[0]
@@ -115,6 +116,7 @@ class _Effects:
     holds: str = ""
     shrunken: str = ""
     direction: str | None = None
+    noun: str = "benchmark"
 
     @property
     def better(self) -> str:
@@ -127,13 +129,16 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
     every = "are simultaneous over the rows" if effects.simultaneous else "hold one by one"
     level = _style.nobreak(f"{100 * effects.level:g} %")
     return _Effects(
-        table=effects.table.assign(comparison=[names[pair] for pair in pairs]),
+        table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
+            comparison=[names[pair] for pair in pairs]
+        ),
         comparisons=list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
         held=intervals(effects.level, simultaneous=effects.simultaneous) + "; dashed: overall",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",
         shrunken="shrunken, ",
         direction=effects.direction,
+        noun=effects.unit,
     )
 
 
@@ -233,7 +238,7 @@ def _draw_sorted(content: _Effects, comparison: str, max_rows: int, ax: Axes | N
     )
     versus = " minus the mean" if content.what.startswith("Deviation") else ""
     held = f"\n{content.held}" if content.held else ""
-    left_out = shown.sentence("benchmarks, those in the middle,")
+    left_out = shown.sentence(f"{plural(content.noun)}, those in the middle,")
     content_rows = _rows.Rows(
         labels=labels,
         headers=shown.headers,

@@ -11,6 +11,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.errors import DesignError
 from lmemtest.studies.variation.run_layout import layout_of
 from lmemtest.studies.variation.variance_sources import run_components
 
@@ -105,3 +106,75 @@ def test_too_few_families_leave_the_sources_as_they_are_without() -> None:
     pd.testing.assert_frame_equal(few.to_frame(), none.to_frame())
     assert "too few spaces to be a sample (4;" in few.notes[0]
     assert few.n_families is None
+
+
+# ---------------------------------------------------------------------- differences by family
+
+EFFECTS = lt.benchmark_effects(as_runs(FRAME, seed_shared=False), by="family", contrast="pairs", rng=1)
+
+
+def test_differences_of_families_are_shrunken_by_the_balanced_formula() -> None:
+    """As noise counts what benchmarks of one family do not share: k = v / (v + (i + w / n) / b)."""
+    table, fit = EFFECTS.to_frame(), EFFECTS.fit
+    sd = fit.varcorr.set_index("group")["variance"]
+    k = sd["space:tool"] / (sd["space:tool"] + (sd["task:tool"] + sd["Residual"] / N) / B)
+    assert table["estimate"].to_numpy() == approx(
+        (table["overall"] + k * (table["observed"] - table["overall"])).to_numpy(), abs=1e-5
+    )
+    means = FRAME.groupby(["space", "tool"])["loss"].mean().unstack()
+    assert table["observed"].to_numpy()[:F] == approx((means["A"] - means["B"]).to_numpy())
+    assert EFFECTS.between_sd["A", "B"] == approx(np.sqrt(2 * sd["space:tool"]), rel=1e-6)
+    # known variances: k times the noise, and what the overall difference is known worse
+    noise = 2 * (sd["task:tool"] + sd["Residual"] / N) / B
+    v = k * noise + (1 - k) ** 2 * (2 * sd["space:tool"] + noise) / F
+    assert table["se"].to_numpy() == approx(np.sqrt(v), rel=1e-4)
+    assert next(iter(table.columns)) == "family"
+    assert "what the model expects of further benchmarks of this family" in EFFECTS.facts[0]
+
+
+def test_heterogeneity_is_that_of_the_model_without_families() -> None:
+    test = EFFECTS.heterogeneity
+    runs = EFFECTS.fit.data
+    less = lt.fit_lmm(EFFECTS.fit.formula.replace(" + (1 | space:tool)", ""), runs)
+    want = lt.glrt(less, EFFECTS.fit)
+    assert (test.statistic, test.p_value, test.reference) == (approx(want.statistic), approx(want.p_value), "mixture")
+    assert EFFECTS.sentences()[-1].startswith("Advantages change between families, beyond what")
+    draw = np.random.default_rng(2)
+    alike = FRAME.assign(loss=draw.normal(size=len(FRAME)) + pd.factorize(FRAME["task"])[0])
+    none = lt.benchmark_effects(as_runs(alike), by="family", formula=EFFECTS.fit.formula)
+    assert none.sentences()[-1].startswith("That advantages change between families, beyond what")
+
+
+def test_a_difference_on_a_benchmark_has_its_familys_part() -> None:
+    found = lt.benchmark_effects(EFFECTS.fit.data, contrast="pairs", simultaneous=False)
+    fit, first = found.fit, found.to_frame().iloc[0]
+    modes = {term.group: dict(zip(term.levels, mode[:, 0], strict=True))
+             for term, mode in zip(fit.design.random, fit.modes, strict=True)}  # fmt: skip
+    parts = [modes["space:tool"][f"s0:{tool}"] + modes["task:tool"][f"s0-0:{tool}"] for tool in "AB"]
+    assert first["estimate"] == approx(first["overall"] + parts[0] - parts[1], abs=1e-9)
+    sd = fit.varcorr.set_index("group")["variance"]
+    assert found.between_sd["A", "B"] == approx(np.sqrt(2 * (sd["space:tool"] + sd["task:tool"])), rel=1e-6)
+
+
+def test_families_without_runs_of_an_algorithm_are_extrapolated_and_gaps_within_are_not() -> None:
+    gone = ((FRAME["space"] == "s0") & (FRAME["tool"] == "A")) | ((FRAME["task"] == "s1-0") & (FRAME["tool"] == "A"))
+    found = lt.benchmark_effects(
+        as_runs(FRAME[~gone], seed_shared=False), by="family", contrast="pairs", simultaneous=False
+    )
+    table = found.to_frame().set_index(["algorithm", "versus", "family"])
+    assert table.loc[("A", "B"), "extrapolated"].tolist() == [True, *[False] * 5]
+    assert table.loc[("A", "B"), "se"].idxmax() == "s0"
+    left = FRAME[(FRAME["space"] == "s1") & (FRAME["task"] != "s1-0")].groupby("tool")["loss"].mean()
+    assert table.loc[("A", "B", "s1"), "observed"] == approx(left["A"] - left["B"])
+    assert any("On 1 of 6 families some algorithm was not run (s0: A)" in note for note in found.notes)
+
+
+def test_too_few_families_have_no_shrunken_differences() -> None:
+    with pytest.raises(DesignError, match="needs 5 families or more"):
+        lt.benchmark_effects(as_runs(study(families=4)), by="family")
+    with pytest.raises(DesignError, match="the runs name none"):
+        lt.benchmark_effects(as_runs(FRAME, family=None), by="family")
+    fixed = lt.benchmark_effects(
+        as_runs(study(families=4)), contrast="pairs", simultaneous=False
+    )  # families have means of their own
+    assert fixed.to_frame()["overall"].round(9).nunique() == 4 * 3

@@ -5,35 +5,37 @@ of the true one keeps the part that the variances account for:
 
     shrunken = overall + k (observed - overall),   k = s2_between / (s2_between + s2_runs / n)
 
-in a balanced study; elsewhere fixed effects plus conditional modes.
+in a balanced study; elsewhere fixed effects plus conditional modes. By family the same is said of further benchmarks of
+each family: what the benchmarks of a family share, without what is their own.
 """
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import written
+from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, check_fraction, resolve_rng
-from lmemtest.data.cells import group_codes
 from lmemtest.data.compress import compress
-from lmemtest.data.study import labels
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
+from lmemtest.formula import parse_formula
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
+from lmemtest.inference.hypotheses.glrt import GlrtResult, glrt
+from lmemtest.inference.hypotheses.ranova import with_terms
 from lmemtest.inference.intervals.random_effects import effect_intervals
 from lmemtest.model import fit_lmm
 from lmemtest.model.random_effects import representatives, shapes
+from lmemtest.studies.benchmark.effect_plan import Plan, family_columns
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.studies.variation.run_layout import one_score_per_run
-from lmemtest.words import format_level, listed
+from lmemtest.words import listed, p_text, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,9 +46,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-MEAN = "mean"  # what a deviation is from
 CONTRASTS = ("mean", "pairs")
-UNITS = ("benchmark", "instance")
+UNITS = ("benchmark", "instance", "family")
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
 
@@ -58,19 +59,22 @@ class BenchmarkEffects(Result):
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per benchmark and comparison: ``benchmark`` (or instance), ``algorithm``, ``versus`` ("mean", or the
-        other algorithm), ``n_runs``, ``observed`` (difference of the means there), ``overall`` (of the fixed effects),
-        ``estimate`` (shrunken), ``se`` (of the prediction's error), ``df``, ``ci_low``, ``ci_high``, ``extrapolated``
-        (whether an algorithm of the comparison was not run there, so that the model says what to expect of it).
+        One row per benchmark and comparison: ``benchmark`` (or instance; ``family`` by family), ``algorithm``,
+        ``versus`` ("mean", or the other algorithm), ``n_runs``, ``observed`` (difference of the means there),
+        ``overall`` (of the fixed effects), ``estimate`` (shrunken), ``se`` (of the prediction's error), ``df``,
+        ``ci_low``, ``ci_high``, ``extrapolated`` (whether an algorithm of the comparison was not run there, so that the
+        model says what to expect of it).
     contrast : {"mean", "pairs"}
         Deviations from the mean of the algorithms, or differences of all pairs.
-    by : {"benchmark", "instance"}
+    by : {"benchmark", "instance", "family"}
     simultaneous : bool
         Whether the intervals of one comparison are simultaneous over the benchmarks, or each on its own.
     level : float
         Confidence level.
     between_sd : dict of (str, str) to float
-        Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks.
+        Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks (families).
+    heterogeneity : GlrtResult or None
+        By family: the likelihood-ratio test of the model in which advantages change between benchmarks alone.
     direction : {"minimize", "maximize"}
     fit : LmmFit
         The model.
@@ -86,6 +90,7 @@ class BenchmarkEffects(Result):
     between_sd: dict[tuple[str, str], float]
     direction: str
     fit: LmmFit
+    heterogeneity: GlrtResult | None = None
     notes: tuple[str, ...] = ()
 
     figure = "benchmark_effects_plot"
@@ -96,15 +101,33 @@ class BenchmarkEffects(Result):
         return tuple(self.between_sd)
 
     def sentences(self) -> tuple[str, ...]:
-        """How many of the differences are clear."""
+        """How many of the differences are clear, and whether advantages change between families."""
+        return (*self._of_intervals(), *self._of_heterogeneity())
+
+    @property
+    def unit(self) -> str:
+        """The column of the table that names what differences are of."""
+        return "family" if self.by == "family" else "benchmark"
+
+    def _of_heterogeneity(self) -> tuple[str, ...]:
+        if self.heterogeneity is None:
+            return ()
+        p = self.heterogeneity.p_value
+        test = f"likelihood-ratio test, {p_text(p)}"
+        beyond = "beyond what benchmarks of one differ by"
+        if below(p, 1.0 - self.level):
+            return (f"Advantages change between families, {beyond} ({test}).",)
+        return (f"That advantages change between families, {beyond}, is not shown ({test}).",)
+
+    def _of_intervals(self) -> tuple[str, ...]:
         known = self.table.dropna(subset="ci_low")
         if known.empty:
-            return ("No difference between algorithms is seen to change between benchmarks.",)
+            return (f"No difference between algorithms is seen to change between {plural(self.unit)}.",)
         guessed = int(known["extrapolated"].sum())
         known = known[~known["extrapolated"]]
         if known.empty:
             return (
-                f"No benchmark has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated.",
+                f"No {self.unit} has runs of all algorithms of a comparison: all {guessed} intervals are extrapolated.",
             )
         clear = (known["ci_low"] > 0) | (known["ci_high"] < 0)
         against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
@@ -116,14 +139,14 @@ class BenchmarkEffects(Result):
             row = against.iloc[0]
             text += (
                 f", {len(against)} of them against the overall difference, such as {row['algorithm']} versus "
-                f"{row['versus']} on {row['benchmark']}."
+                f"{row['versus']} on {row[self.unit]}."
             )
         if not guessed:
             return (text,)
         return text, f"{guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
 
     def drivers(self, **options: Any) -> InfluenceResult:
-        """Which benchmarks drive the conclusion: the model without each of them in turn.
+        """Which benchmarks (families) drive the conclusion: the model without each of them in turn.
 
         Parameters
         ----------
@@ -135,7 +158,8 @@ class BenchmarkEffects(Result):
         InfluenceResult
             Its sentences name the benchmarks on which a decision rests.
         """
-        return influence(self.fit, str(self.fit.data.benchmark), **options)
+        runs = self.fit.data
+        return influence(self.fit, str(runs.study.sampled.column if self.by == "family" else runs.benchmark), **options)
 
     @property
     def title(self) -> str:
@@ -145,9 +169,10 @@ class BenchmarkEffects(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model and its intervals."""
-        how = "simultaneous over the benchmarks" if self.simultaneous else "one by one"
+        how = f"simultaneous over the {plural(self.unit)}" if self.simultaneous else "one by one"
+        what = "benchmarks of this family" if self.by == "family" else f"runs on this {self.by}"
         return (
-            f"{self.fit.formula}; estimate: what the model expects of further runs on this {self.by}, with "
+            f"{self.fit.formula}; estimate: what the model expects of further {what}, with "
             f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {how}.",
         )
 
@@ -173,8 +198,9 @@ def benchmark_effects(
         the budgets, which must be the same for all.
     contrast : {"mean", "pairs"}
         Deviations from the mean of all algorithms, or differences of all pairs.
-    by : {"benchmark", "instance"}
-        Average over the levels of the metafeatures, or keep them apart.
+    by : {"benchmark", "instance", "family"}
+        Average over the levels of the metafeatures, or keep them apart; or what to expect of further benchmarks of each
+        family, where families are the sample.
     simultaneous : bool, default True
         Intervals that cover all benchmarks of a comparison at once (whoever looks for the benchmark that stands out
         needs these), or each on its own.
@@ -191,14 +217,15 @@ def benchmark_effects(
     Returns
     -------
     BenchmarkEffects
-        ``drivers()`` tells which benchmarks drive the conclusion.
+        ``drivers()`` tells which benchmarks drive the conclusion; by family ``heterogeneity`` has the test that
+        advantages change between families.
 
     Raises
     ------
     ArgumentError
         If `runs` is not Runs, has fewer than two benchmarks, an option is unknown, or the formula needs other columns.
     DesignError
-        If the model has no random effects of algorithms on benchmarks.
+        If the model has no random effects of algorithms on benchmarks, or on families that are asked for.
     DataError
         If budgets cannot be averaged.
 
@@ -216,6 +243,11 @@ def benchmark_effects(
     missing by chance; an algorithm that failed on a benchmark is probably worse there. "mean" is that of all
     algorithms, so one that is missing makes all deviations on this benchmark extrapolated; ``contrast="pairs"`` keeps
     the pairs that were run apart from the others.
+
+    By family the estimate is ``overall + k (observed - overall)`` with ``k = v / (v + (i + w / n) / b)`` in a balanced
+    study, v the variance of the difference between families, i that between the b benchmarks of one. What its own
+    benchmarks have for themselves is noise then, so it is moved further than the mean over these benchmarks would be.
+    The test compares the model with one without ``(1 | family:algorithm)``, whose variance is at its bound there.
 
     Shrinkage assumes that benchmarks come from one population: a benchmark that really is an exception is pulled
     towards the others too. Ranks of shrunken differences are closer together than those of the true ones.
@@ -248,6 +280,8 @@ def benchmark_effects(
     _check_formula(fit, means)
     plan = Plan.of(means, contrast, by)
     table, between, notes = _predicted(fit, plan, simultaneous, level, generator)
+    if by == "family":
+        table = table.rename(columns={"benchmark": "family"})
     return BenchmarkEffects(
         table=table,
         contrast=contrast,
@@ -257,6 +291,7 @@ def benchmark_effects(
         between_sd=between,
         direction=runs.direction,
         fit=fit,
+        heterogeneity=_without_families(fit) if by == "family" else None,
         notes=(*notes, *_scale_note(means, dispersion)),
     )
 
@@ -264,75 +299,12 @@ def benchmark_effects(
 # ---------------------------------------------------------------------- comparisons on each benchmark
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Plan:
-    """Cells (instance and algorithm) and the weights that make comparisons of their means.
-
-    ``weights`` is (targets, cells); targets run over the comparisons, then over the units. ``membership`` is (units,
-    instances); ``complete`` says which targets have runs in all their cells.
-    """
-
-    by: str  # what the units are: "benchmark" or "instance"
-    cells: pd.DataFrame
-    observed: Array
-    weights: Array
-    units: tuple[str, ...]
-    algorithms: tuple[str, ...]
-    membership: Array
-    comparisons: tuple[tuple[str, str], ...]
-    n_runs: Array
-    complete: NDArray[np.bool_]
-
-    @classmethod
-    def of(cls, runs: Runs, contrast: str, by: str) -> Plan:
-        seen, k = runs.study.cells([*runs.instance, runs.algorithm]), len(runs.algorithms)
-        instance, keys = group_codes([seen.frame[name] for name in runs.instance], len(seen.n))
-        instances = keys.frame()
-        cells = instances.iloc[np.repeat(np.arange(len(instances)), k)].reset_index(drop=True)
-        cells[runs.algorithm] = list(runs.algorithms) * len(instances)
-        place = instance * k + pd.Index(runs.algorithms).get_indexer(
-            pd.Index(seen.frame[runs.algorithm].astype(object))
-        )
-        observed, n = np.full(len(cells), np.nan), np.zeros(len(cells))
-        observed[place], n[place] = seen.mean, seen.n
-        names = tuple(format_level(a) for a in runs.algorithms)
-        C, comparisons = _contrasts(names, contrast)
-        unit, units = pd.factorize(labels(instances, [str(runs.benchmark)] if by == "benchmark" else runs.instance))
-        M = (unit == np.arange(len(units))[:, None]) / np.bincount(unit)[:, None]
-        weights = np.concatenate([np.kron(M, row) for row in C])
-        return cls(
-            by=by,
-            cells=cells,
-            observed=observed,
-            weights=weights,
-            units=tuple(units),
-            algorithms=names,
-            membership=M,
-            comparisons=comparisons,
-            n_runs=(weights != 0) @ n,
-            complete=~((weights != 0) & np.isnan(observed)).any(axis=1),
-        )
-
-    @property
-    def gaps(self) -> dict[str, tuple[str, ...]]:
-        """Unit -> algorithms without runs on it, or at one of its levels; units without gaps are left out."""
-        absent = np.isnan(self.observed).reshape(-1, len(self.algorithms))
-        by_unit = self.membership.astype(bool)
-        lacking = [absent[row].any(axis=0) for row in by_unit]
-        named = {
-            unit: tuple(name for name, gone in zip(self.algorithms, there, strict=True) if gone)
-            for unit, there in zip(self.units, lacking, strict=True)
-        }
-        return {unit: names for unit, names in named.items() if names}
-
-
-def _contrasts(names: tuple[str, ...], contrast: str) -> tuple[Array, tuple[tuple[str, str], ...]]:
-    k = len(names)
-    if contrast == "mean":
-        return np.eye(k) - 1.0 / k, tuple((name, MEAN) for name in names)
-    pairs = list(itertools.combinations(range(k), 2))
-    unit = np.eye(k)
-    return np.array([unit[i] - unit[j] for i, j in pairs]), tuple((names[i], names[j]) for i, j in pairs)
+def _without_families(fit: LmmFit) -> GlrtResult:
+    """The model against the one whose advantages change between benchmarks alone."""
+    own = {*family_columns(fit.data), fit.data.algorithm}
+    parsed = fit.design.parsed
+    bars = tuple(bar for bar in parsed.bars if set(bar.groups) != own)
+    return glrt(with_terms(fit, parse_formula(str(replace(parsed, bars=bars)))), fit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -417,7 +389,7 @@ def _rows_of(fit: LmmFit, cells: pd.DataFrame, index: int, k: int) -> tuple[Arra
 
 
 def _check_formula(fit: LmmFit, runs: Runs) -> None:
-    known = {runs.algorithm, *runs.instance}
+    known = {runs.algorithm, *runs.instance, *runs.family}
     others = [name for name in (*fit.design.factors, *fit.design.numeric) if name not in known]
     if others:
         raise ArgumentError(
@@ -433,10 +405,12 @@ def _predicted(
     comparisons = Differences.of(fit, plan)
     targets, variance = comparisons.targets, comparisons.between(fit)
     if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in targets.random):
+        noun, place, takes = "benchmark", runs.benchmark, "several runs of each algorithm on each benchmark"
+        if plan.by == "family":
+            noun, place, takes = "family", ":".join(family_columns(runs)), "several benchmarks in each"
         raise DesignError(
-            f"the model {fit.formula!r} lets no difference between algorithms change from benchmark to benchmark. "
-            f"Add (1 | {runs.benchmark}:{runs.algorithm}) to the formula, which takes several runs of each algorithm "
-            "on each benchmark."
+            f"the model {fit.formula!r} lets no difference between algorithms change from {noun} to {noun}. "
+            f"Add (1 | {place}:{runs.algorithm}) to the formula, which takes {takes}."
         )
     overall = targets.fixed @ fit.kept_params
     modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
@@ -448,7 +422,7 @@ def _predicted(
     table = pd.DataFrame({"benchmark": [*plan.units] * len(plan.comparisons)})
     table[["algorithm", "versus"]] = [pair for pair in plan.comparisons for _ in plan.units]
     table["n_runs"] = plan.n_runs.astype(int)
-    table["observed"] = np.where(plan.complete, plan.weights @ np.nan_to_num(plan.observed), np.nan)
+    table["observed"] = plan.observed
     table = table.assign(overall=overall, estimate=estimate, se=np.nan, df=np.nan, ci_low=np.nan, ci_high=np.nan)
     for rows in np.split(np.arange(len(table)), len(plan.comparisons)):
         use = rows[~zero[rows]]
@@ -464,17 +438,17 @@ def _predicted(
 
 
 def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
-    notes = []
+    notes, noun = [], "family" if plan.by == "family" else "benchmark"
     if zero.any():
         notes.append(
-            "The model estimates that these differences do not change between benchmarks at all: every benchmark gets "
-            "the overall difference, without an interval. This does not show that they are equal."
+            f"The model estimates that these differences do not change between {plural(noun)} at all: every {noun} "
+            "gets the overall difference, without an interval. This does not show that they are equal."
         )
     gaps = plan.gaps
     if gaps:
         shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
         notes.append(
-            f"On {len(gaps)} of {len(plan.units)} {plan.by}s some algorithm was not run ({shown}"
+            f"On {len(gaps)} of {len(plan.units)} {plural(plan.by)} some algorithm was not run ({shown}"
             f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
             "if it were missing by chance; an algorithm that failed there is probably worse."
         )
