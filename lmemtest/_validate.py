@@ -251,7 +251,7 @@ def check_column(name: Any, available: Iterable[Any], *, argument: str) -> str:
     'prior'
     """
     if not isinstance(name, str):
-        raise ArgumentError(f"{argument} must be the name of one column, got {name!r}.")
+        raise ArgumentError(f"{named(argument)} must be the name of one column, got {name!r}.")
     return check_columns(name, available, argument=argument)[0]
 
 

@@ -42,6 +42,10 @@ class WorkerError(LmemtestError, RuntimeError):
     """A process or a machine that shared the work was lost before it answered."""
 
 
+class MissingFileError(LmemtestError, FileNotFoundError):
+    """There is no such file, or it is a folder."""
+
+
 class DownloadError(LmemtestError, OSError):
     """A data set could not be fetched or is not what it should be."""
 

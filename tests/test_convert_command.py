@@ -15,8 +15,7 @@ from importing import FILES
 from typer.testing import CliRunner, Result
 
 import lmemtest as lt
-from lmemtest.cli import app
-from lmemtest.cli.converting import TOOLS
+from lmemtest.cli.converting import TOOLS, converter
 
 HPOB = {"s1": {"d1": {"a": [0.1, 0.2], "b": [0.3, 0.4]}, "d2": {"a": [0.5, 0.6], "b": [0.7, 0.8]}}}
 HPOB["s2"] = HPOB["s1"]
@@ -28,7 +27,7 @@ def _in_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def convert(*words: Any) -> Result:
-    return CliRunner().invoke(app, ["convert", *map(str, words)])
+    return CliRunner().invoke(converter, [*map(str, words)])
 
 
 def read_again(found: Result) -> lt.Runs:
@@ -72,23 +71,26 @@ CASES = {
 }
 
 
-def expected() -> dict[str, lt.Runs]:
+def in_python(name: str) -> lt.Runs:
     """The same in Python."""
     imp, export = lt.importers, {"score": "val_acc", "direction": "maximize"}
     roles: Any = {**export, "algorithm": "model", "benchmark": "dataset", "seed": "seed"}
-    return {
-        "optuna": imp.optuna(FILES / "optuna", names="{algorithm}_{seed}", direction="minimize"),
-        "sklearn": imp.sklearn(json.loads((FILES / "sklearn_cross_validate.json").read_text()), metric="accuracy"),
-        "hpob": imp.hpob({"GP": HPOB, "RS": HPOB}, direction="maximize", first=0),
-        "amlb": imp.amlb(FILES / "amlb_results.csv", metric="all"),
-        "inspect_ai": imp.inspect_ai(FILES / "inspect_samples.csv", metric="match"),
-        "lm_eval": imp.lm_eval(FILES / "lm_eval", metric="acc"),
-        "rliable": imp.rliable(arrays(), games=["Pong", "Breakout"]),
-        "wandb": imp.wandb(FILES / "wandb_runs.csv", names="{algorithm}-{benchmark}-{seed}", **export),
-        "mlflow": imp.mlflow(FILES / "mlflow_runs.csv", **roles),
-        "wide": imp.wide(paper(), direction="maximize", averaged=5, algorithms=["RF", "NN"]),
-        "carps": imp.carps(logs(), best_so_far=False),
+    calls = {
+        "optuna": lambda: imp.optuna(FILES / "optuna", names="{algorithm}_{seed}", direction="minimize"),
+        "sklearn": lambda: imp.sklearn(
+            json.loads((FILES / "sklearn_cross_validate.json").read_text()), metric="accuracy"
+        ),
+        "hpob": lambda: imp.hpob({"GP": HPOB, "RS": HPOB}, direction="maximize", first=0),
+        "amlb": lambda: imp.amlb(FILES / "amlb_results.csv", metric="all"),
+        "inspect_ai": lambda: imp.inspect_ai(FILES / "inspect_samples.csv", metric="match"),
+        "lm_eval": lambda: imp.lm_eval(FILES / "lm_eval", metric="acc"),
+        "rliable": lambda: imp.rliable(arrays(), games=["Pong", "Breakout"]),
+        "wandb": lambda: imp.wandb(FILES / "wandb_runs.csv", names="{algorithm}-{benchmark}-{seed}", **export),
+        "mlflow": lambda: imp.mlflow(FILES / "mlflow_runs.csv", **roles),
+        "wide": lambda: imp.wide(paper(), direction="maximize", averaged=5, algorithms=["RF", "NN"]),
+        "carps": lambda: imp.carps(logs(), best_so_far=False),
     }
+    return calls[name]()
 
 
 def arrays() -> dict[str, np.ndarray]:
@@ -114,7 +116,7 @@ def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     logs().to_parquet("logs.parquet")
     found = convert(name, *CASES[name], "-o", f"out.{suffix}")
     assert found.exit_code == 0, found.output
-    again, wanted = read_again(found), expected()[name]
+    again, wanted = read_again(found), in_python(name)
     assert again.roles() == wanted.roles()
     pd.testing.assert_frame_equal(again.to_frame(), wanted.to_frame(), check_dtype=False)
     said = in_options(wanted.notes)

@@ -20,7 +20,7 @@ from lmemtest.data.delimited import (
     read_delimited,
     refuse_repeated,
 )
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import ArgumentError, DataError, MissingFileError
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def read_runs(
 
     Raises
     ------
-    FileNotFoundError
+    MissingFileError
         If there is no such file; the message names files with similar names.
     ArgumentError
         If the suffix is not known.
@@ -460,18 +460,18 @@ def _kind_of(path: Path) -> str:
     )
 
 
-def not_found(path: Path) -> FileNotFoundError:
+def not_found(path: Path) -> MissingFileError:
     """The error of a file that is not there, with names of files that are."""
     argument = named("path")
     if _is("folder", path):
-        return FileNotFoundError(f"{argument} must be a file, but {str(path)!r} is a folder.")
+        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a folder.")
     folder = path.parent
     if not _is("folder", folder):
-        return FileNotFoundError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
+        return MissingFileError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
     names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
     close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
     readable = [name for name in names if name.lower().removesuffix(".gz").endswith(tuple(_KINDS))]
     hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
     if not hint and readable:
         hint = f" Files there that can be read: {listed(readable, most=5)}."
-    return FileNotFoundError(f"There is no file {path.name!r} in the folder {str(folder)!r}.{hint}")
+    return MissingFileError(f"There is no file {path.name!r} in the folder {str(folder)!r}.{hint}")

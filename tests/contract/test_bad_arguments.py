@@ -1,57 +1,22 @@
 """Every public function with sixteen kinds of bad value for each argument: an error of ours, and no accepted nonsense.
 
-The calls are generated from the signatures, so a new function or argument is in the test as soon as it is public. A
-bad value that an argument may have (True for a flag, 3 for a count) is recognised by the annotation; what else is
-legitimate stands in `FINE`, with the reason.
+The calls are generated from the signatures, so a new function or argument is in the test as soon as it is public.
 """
 
 from __future__ import annotations
 
-import contextlib
 import functools
-import inspect
-import io
-import re
-import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from bad_values import BAD, judged, outcome
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.errors import LmemtestError, LmemtestWarning
 from lmemtest.model.verbs import Verbs
-
-
-class Thing:
-    """An object that means nothing to anybody; its text does not change between runs."""
-
-    def __repr__(self) -> str:
-        return "Thing()"
-
-
-BAD: dict[str, Any] = {
-    "None": None,
-    "True": True,
-    "zero": 0,
-    "minus one": -1,
-    "three": 3,
-    "half": 0.5,
-    "huge": 10**12,
-    "nan": float("nan"),
-    "infinity": float("inf"),
-    "empty text": "",
-    "unknown text": "bogus",
-    "bytes": b"x",
-    "empty list": [],
-    "empty dict": {},
-    "array": np.array([1.0, 2.0]),
-    "object": Thing(),
-}
-
 
 # ------------------------------------------------------------------------------------------------- good arguments
 
@@ -328,60 +293,6 @@ def components() -> Any:
 @functools.cache
 def parametric() -> Any:
     return lt.tuning.fit(scores()[0], direction="minimize")
-
-
-# ----------------------------------------------------------------------------------------- what is legitimate
-
-
-# Values of these kinds that an argument takes although its annotation does not show it: (function, argument, kind).
-FINE = {
-    ("*", "n_jobs", "minus one"): "one process per processor",
-    ("*", "rng", "huge"): "a seed",
-    ("Runs", "metafeatures", "None"): "no metafeatures",
-    ("Runs.normalize", "name", "unknown text"): "a new column",
-}
-
-
-def admitted(kind: str, parameter: inspect.Parameter) -> bool:
-    """Whether a value of this kind may be right for the argument, by its annotation and default."""
-    note = str(parameter.annotation)
-    if kind == "None":
-        return "None" in note or parameter.default is None or note in ("Any", "'Any'")
-    if kind == "True":
-        return bool(re.search(r"\bbool\b", note))
-    if kind in ("zero", "three", "huge"):
-        return bool(re.search(r"\bint\b|\bfloat\b|ArrayLike|FloatArray", note))
-    if kind in ("minus one", "half", "infinity"):
-        return bool(re.search(r"\bfloat\b|ArrayLike|FloatArray", note))
-    if kind in ("empty list", "empty dict", "array"):
-        return bool(re.search(r"ArrayLike|FloatArray|Sequence|Iterable|tuple|Mapping|Any", note))
-    return False
-
-
-def judged(name: str, function: Callable[..., Any], good: dict[str, Any]) -> Iterator[str]:
-    """What is wrong with the answers to bad values, one line each."""
-    for argument, parameter in inspect.signature(function).parameters.items():
-        for kind, value in BAD.items():
-            fine = {("*", argument, kind), (name, argument, kind)} & set(FINE)
-            if value is parameter.default or (kind != "array" and value is good.get(argument)):
-                continue  # the good call has it already
-            got = outcome(functools.partial(function, **{**good, argument: value}))
-            if got != "refused" and not (got == "accepted" and (fine or admitted(kind, parameter))):
-                yield f"{name}({argument}={value!r}): {got}"
-
-
-def outcome(call: Callable[[], Any]) -> str:
-    """What comes out of a call: "refused", "accepted", or the words of an error that is not ours."""
-    with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
-        warnings.simplefilter("error")
-        warnings.simplefilter("ignore", LmemtestWarning)
-        try:
-            call()
-        except LmemtestError:
-            return "refused"
-        except Exception as error:
-            return f"{type(error).__name__}: {error}"
-    return "accepted"
 
 
 PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))

@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named, setting
-from lmemtest.data.importers.imported import imported, numbers_in
+from lmemtest._validate import check_choice
+from lmemtest.data.importers.imported import check_labels, imported, numbers_in
 from lmemtest.data.importers.sources import several_files, table_of
 from lmemtest.data.roles import direction_of
 from lmemtest.data.runs import Runs
@@ -57,8 +58,10 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     >>> print(amlb(table).notes[-1])
     1 of 4 rows have no finite score (TPOT 1): failed. Say what they count: runs.score_failures(...).
     """
-    if duplicates not in (None, "last"):
-        raise ArgumentError(f"{named('duplicates')} must be 'last' or None, got {duplicates!r}.")
+    if duplicates is not None:
+        check_choice(duplicates, "duplicates", ("last",))
+    if metric is not None and not isinstance(metric, str):
+        raise ArgumentError(f"{named('metric')} must be the name of a metric, or 'all', got {metric!r}.")
     table = table_of(
         results,
         argument="results",
@@ -70,6 +73,8 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
         labels=["framework", "task", "constraint"],
     )
     table["result"] = numbers_in(table["result"], name="result", advice="A failed run has an empty one.")
+    check_labels(table, ["task", "framework", "fold"])
+    table["metric"] = table["metric"].map(str, na_action="ignore")
     failed = table["result"].isna()
     table = _in_metric(table, metric)
     notes, score = [], "result"

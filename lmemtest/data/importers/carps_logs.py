@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lmemtest._validate import check_columns, check_flag
+from lmemtest._validate import check_column, check_flag
 from lmemtest.data.importers.imported import best_of_trials, imported, numbers_in
 from lmemtest.data.importers.sources import several_files, table_of
 from lmemtest.data.runs import Runs
@@ -61,8 +61,9 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         labels=COLUMNS[:3],
         seeds=["seed"],
     )
-    check_columns(metric, table.columns, argument="metric")
-    vectors = table[metric].map(lambda x: isinstance(x, (list, tuple)) or str(x).lstrip().startswith(("[", "{")))
+    check_column(metric, table.columns, argument="metric")
+    costs = table[metric].astype(object)
+    vectors = costs.map(lambda cost: isinstance(cost, (list, tuple)) or str(cost).lstrip().startswith(("[", "{")))
     if vectors.any():
         tasks = table.loc[vectors, "task_id"].unique()
         raise DataError(
@@ -88,6 +89,7 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         budget="n_trials",
         family="benchmark_id",
         trials=True,
+        repeated="Are logs given twice, or did a run start again with its seed? Keep one row of each trial.",
         notes=[*notes, "Costs are minimised, as always in CARP-S."],
         alone=f"Give the logs of several optimizers: {several_files('carps', 'a.parquet', 'b.parquet')}.",
     )

@@ -20,7 +20,9 @@ from lmemtest.data.importers.sources import (
     names_of,
     needs_columns,
     parts_of,
+    table_of,
 )
+from lmemtest.data.readers import not_found
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
@@ -77,6 +79,9 @@ def inspect_ai(
     >>> inspect_ai(table).to_frame()["choice"].tolist()
     [1.0, 0.0, 1.0, 1.0]
     """
+    if direction is not None:
+        check_direction(direction)
+    evals = None if evals is None else _evals(evals)
     tables = [
         _with_evals(frame_of(part, argument="samples", labels=["model", "task_name", "id"]), part, evals)
         for part in parts_of(samples, argument="samples", keys=(), files="*.parquet", is_content=has_column("id"))
@@ -122,7 +127,19 @@ def inspect_ai(
     )
 
 
-def _with_evals(table: pd.DataFrame, part: Part, evals: Any) -> pd.DataFrame:
+def _evals(given: Any) -> pd.DataFrame:
+    return table_of(
+        given,
+        argument="evals",
+        files="*.parquet",
+        mark="eval_id",
+        needs=["eval_id"],
+        what="a table of evaluations",
+        advice="Read it by evals_df.",
+    )
+
+
+def _with_evals(table: pd.DataFrame, part: Part, evals: pd.DataFrame | None) -> pd.DataFrame:
     """The samples with the model and the task of their evaluation."""
     needs_columns(table, ["id"], shown=part.shown, what="a table of samples", advice=f"Read it by {READ}.")
     missing = [name for name in ("model", "task_name") if name not in table]
@@ -134,22 +151,20 @@ def _with_evals(table: pd.DataFrame, part: Part, evals: Any) -> pd.DataFrame:
             f"{listed(map(repr, missing))}. Read it by {READ}, or give "
             + in_words_of(python="evals=evals_df('logs').", command_line="--evals FILE, what evals_df('logs') returns.")
         )
-    found = frame_of(parts_of(evals, argument="evals", keys=(), is_content=has_column("eval_id"))[0], argument="evals")
-    needs_columns(
-        found, ["eval_id", *missing], shown="evals", what="a table of evaluations", advice="Read it by evals_df."
-    )
+    needs_columns(evals, missing, shown="evals", what="a table of evaluations", advice="Read it by evals_df.")
     needs_columns(
         table, ["eval_id"], shown=part.shown, what="a table of samples with evals", advice=f"Read it by {READ}."
     )
-    unknown = set(table["eval_id"]) - set(found["eval_id"])
+    unknown = set(table["eval_id"]) - set(evals["eval_id"])
     if unknown:
         raise DataError(f"evals lacks {len(unknown):,} evaluations of the samples, such as {min(map(str, unknown))!r}.")
-    return table.merge(found.drop_duplicates("eval_id")[["eval_id", *missing]], on="eval_id", how="left")
+    return table.merge(evals.drop_duplicates("eval_id")[["eval_id", *missing]], on="eval_id", how="left")
 
 
 def _graded(column: pd.Series[Any], name: str) -> tuple[np.ndarray, bool]:
     """Scores as numbers, and whether they were grades or words, which say which end is good."""
     known = {**GRADES, **WORDS, **{word.capitalize(): value for word, value in WORDS.items()}, "": np.nan}
+    column = column.astype(object)
     texts = column.map(lambda value: str(value) if isinstance(value, (str, bool, np.bool_)) else value)
     graded = texts.map(lambda value: isinstance(value, str) and value in known)
     numbers = texts.map(lambda value: known.get(value, value) if isinstance(value, str) else value)
@@ -251,7 +266,7 @@ def lm_eval(
         tables.append(table.assign(model=labels["algorithm"][0], task=labels["benchmark"][0]))
     table = pd.concat(tables, ignore_index=True)
     name = one_of(_metrics(table), metric, argument="metric", what="metrics", shown="samples")
-    has = table["metrics"].map(lambda names: name in names) if "metrics" in table else table[name].notna()
+    has = table["metrics"].map(lambda names: name in _listed(names)) if "metrics" in table else table[name].notna()
     others = sorted(set(table["task"]) - set(table.loc[has, "task"]))
     notes = [f"Left out: tasks without the metric {name} ({listed(others)})."] if others else []
     table = table[has]
@@ -292,7 +307,10 @@ def _name_them() -> str:
 
 
 def _is_records(thing: Any) -> bool:
-    return isinstance(thing, list) and bool(thing) and isinstance(thing[0], Mapping)
+    """Whether these are samples, and not several mappings by name: a sample has numbers."""
+    if not isinstance(thing, list) or not thing or not isinstance(thing[0], Mapping):
+        return False
+    return not all(isinstance(value, (list, Mapping)) for value in thing[0].values())
 
 
 def _records(part: Part) -> pd.DataFrame:
@@ -307,6 +325,8 @@ def _records(part: Part) -> pd.DataFrame:
 
 def _of_path(path: Path, results: dict[Path, dict[str, Any]]) -> dict[str, tuple[str, str]]:
     """What the name of a file, the results file beside it and its folder say."""
+    if not path.is_file():
+        raise not_found(path)
     name = path.name.partition(".jsonl")[0]
     kind, _, rest = name.partition("_")
     task, _, date = rest.rpartition("_")
@@ -323,11 +343,16 @@ def _of_path(path: Path, results: dict[Path, dict[str, Any]]) -> dict[str, tuple
 def _metrics(table: pd.DataFrame) -> list[str]:
     """The metrics of the samples: as the samples say, or every column of their own with a number."""
     if "metrics" in table:
-        said = [name for names in table["metrics"] if isinstance(names, list) for name in names]
+        said = [name for names in table["metrics"] for name in _listed(names)]
         return list(dict.fromkeys(said))
     return [
         n for n in names_of(table) if n not in OWN | {"model", "task"} and pd.api.types.is_numeric_dtype(table[n].dtype)
     ]
+
+
+def _listed(names: Any) -> list[str]:
+    """The names of metrics in a cell, which a file may hold as an array."""
+    return [str(name) for name in names] if isinstance(names, (list, tuple, np.ndarray)) else []
 
 
 def _direction(metric: str, given: Any, results: Mapping[Path, dict[str, Any]]) -> Any:

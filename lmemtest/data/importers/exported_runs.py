@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named, setting
-from lmemtest._validate import check_columns, check_names
+from lmemtest._validate import check_column, check_columns, check_names
 from lmemtest.data.delimited import exact_numbers
 from lmemtest.data.importers.imported import imported, numbers_in, one_of
 from lmemtest.data.importers.sources import (
@@ -178,6 +178,9 @@ class _Asked:
 
     def __post_init__(self) -> None:
         check_direction(self.direction)
+        for argument, column in {"score": self.score, **self.columns}.items():
+            if column is not None and not isinstance(column, str):
+                raise ArgumentError(f"{named(argument)} must be the name of one column, got {column!r}.")
         checked_pattern(self.names)
         check_names(self.metafeatures, "metafeatures")
 
@@ -185,8 +188,8 @@ class _Asked:
 def _prefixed(asked: _Asked, frame: pd.DataFrame) -> _Asked:
     """The columns that MLflow gives names to: ``params.model`` for the parameter "model"."""
 
-    def column(name: Any, *prefixes: str) -> Any:
-        if name in frame or not isinstance(name, str):
+    def column(name: str | None, *prefixes: str) -> Any:
+        if name is None or name in frame:
             return name
         return next((f"{prefix}.{name}" for prefix in prefixes if f"{prefix}.{name}" in frame), name)
 
@@ -304,13 +307,13 @@ def _of_table(
             other = f", or {pattern} if it is in the names of the runs" if role == "algorithm" else ""
             raise ArgumentError(f"{named(role)} must name a column{other}. Columns: {listed(available)}.")
         if given is not None:
-            check_columns(given, frame.columns, argument=role)
+            check_column(given, frame.columns, argument=role)
     features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
     score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
     frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
     frame, ended = _ended(frame, score, state)
     for column in (columns["seed"], columns["budget"]):
-        if column is not None and not pd.api.types.is_numeric_dtype(frame[column].dtype):
+        if column is not None and frame[column].map(lambda value: isinstance(value, str)).all():
             frame = frame.assign(**{column: exact_numbers(frame[column].astype(object))})
     _refuse_unlogged(frame, [*(column for column in columns.values() if column), *features])
     repeated = f"{setting('seed', 'COLUMN')}, or {setting('metafeatures', 'COLUMN')}"

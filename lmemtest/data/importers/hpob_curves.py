@@ -63,7 +63,7 @@ def hpob(
     (('GP', 'Random'), ('5860/14951',), (1, 2))
     """
     check_direction(direction)
-    first = 0 if first == 0 and not isinstance(first, bool) else check_positive_int(first, "first")
+    first = check_positive_int(first, "first", minimum=0)
     found: list[tuple[tuple[str, ...], list[Any]]] = []
     said = set()
     for part in parts_of(curves, argument="curves", keys=("algorithm",), files="*.json*", is_content=_is_nested):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of, setting
-from lmemtest._validate import check_columns
+from lmemtest._validate import check_column
 from lmemtest.data.runs import Runs, check_direction, with_notes
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import counted, format_level, listed
@@ -16,7 +16,7 @@ from lmemtest.words import counted, format_level, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "imported", "numbers_in", "one_of"]
+__all__ = ["best_of_trials", "check_labels", "imported", "numbers_in", "one_of"]
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
@@ -24,7 +24,7 @@ ROLES = ("algorithm", "benchmark", "seed", "budget")
 def one_of(found: Sequence[str], given: str | None, *, argument: str, what: str, shown: str) -> str:
     """The one that is given, or the only one there is."""
     if given is not None:
-        return check_columns(given, found, argument=argument)[0]
+        return check_column(given, found, argument=argument)
     if len(found) == 1:
         return found[0]
     raise ArgumentError(
@@ -36,13 +36,29 @@ def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
     """A column as numbers, NaN where there is none; text that is no number is refused."""
     import pandas as pd
 
-    values = pd.to_numeric(column, errors="coerce")
+    try:
+        values = pd.to_numeric(column.astype(object), errors="coerce").astype(float)
+    except (TypeError, OverflowError):  # a number that no double can hold
+        raise DataError(f"The column {name!r} must hold numbers of ordinary size. {advice}") from None
     text = column[values.isna() & column.notna()]
     text = text[~text.map(lambda value: str(value).strip().lower() in ("", "nan", "none", "null", "na"))]
     if len(text):
         rows = f"{counted(len(text), 'row')} hold{'s' if len(text) == 1 else ''}"
         raise DataError(f"The column {name!r} must hold numbers, but {rows} something else: {text.iloc[0]!r}. {advice}")
-    return np.asarray(values, dtype=float)
+    return values.to_numpy()
+
+
+def check_labels(table: pd.DataFrame, columns: Sequence[str]) -> None:
+    """Refuse columns of names that hold lists or dictionaries."""
+    for name in columns:
+        values = table[name]
+        nested = values[values.map(lambda value: getattr(type(value), "__hash__", None) is None)]
+        if len(nested):
+            raise DataError(
+                f"The column {name!r} must hold names or numbers, but {counted(len(nested), 'row')} "
+                f"hold{'s' if len(nested) == 1 else ''} something else: {nested.iloc[0]!r:.60}. Make it text, or name "
+                "another column."
+            )
 
 
 def imported(
@@ -75,6 +91,13 @@ def imported(
     check_direction(direction)
     given = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
     roles = {role: name for role, name in given.items() if name is not None}
+    check_labels(table, [*roles.values(), *([family] if family else []), *metafeatures, *within])
+    finite = np.isfinite(table[score].to_numpy(dtype=float, na_value=np.nan))
+    if not finite.any():
+        raise DataError(
+            f"{source} with no finite score: there is nothing to compare. Did every run fail, or is another column "
+            f"than {score!r} the score?"
+        )
     levels = table[algorithm].dropna().unique()
     if len(levels) == 1:
         only = format_level(levels[0])
@@ -86,7 +109,6 @@ def imported(
     ignore = [*ignore, *([family] if family is not None and not groups else [])]
     kept = list(dict.fromkeys([*roles.values(), *families, *metafeatures, score, *ignore]))
     table = table[kept].reset_index(drop=True)
-    bad = ~np.isfinite(table[score].to_numpy(dtype=float, na_value=np.nan))
     runs = Runs(
         table,
         score=score,
@@ -99,13 +121,13 @@ def imported(
         metafeatures=tuple(metafeatures),
         ignore=tuple(ignore),
         seed_shared=seed_shared,
-        failed="nonfinite" if bad.any() and not trials else None,
+        failed="nonfinite" if not finite.all() and not trials else None,
     )
     several = {"family": listed(families), "metafeatures": listed(metafeatures)}
     taken = {**roles, **{role: names for role, names in several.items() if names}, "score": score}
     where = [f"{role} is {(said or {}).get(role, name)}" for role, name in taken.items()]
     first = f"{source}: {'; '.join(where)}; {direction}."
-    lost = [_failures(table, bad, algorithm, trials=trials)] if bad.any() else []
+    lost = [] if finite.all() else [_failures(table, ~finite, algorithm, trials=trials)]
     return with_notes(runs, [first, *notes, *lost])
 
 

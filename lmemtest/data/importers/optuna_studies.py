@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
+import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named
@@ -160,11 +161,19 @@ def _of_table(part: Part, objective: Any) -> tuple[pd.DataFrame, None]:
     value = values[places.index(place)]
     own = {role: table[role] for role in KEYS if role in table}
     columns = {
-        "trial": table["number"] + 1,
+        "trial": _counted(table["number"]),
         "state": table.get("state", "COMPLETE"),
         "value": numbers_in(table[value], name=value, advice=AS_THEY_COME),
     }
     return pd.DataFrame({**columns, **own}), None
+
+
+def _counted(numbers: pd.Series[Any]) -> np.ndarray:
+    """The numbers of trials from 1, where Optuna counts from 0."""
+    values = numbers_in(numbers, name="number", advice=AS_THEY_COME) + 1
+    if not np.equal(values, np.round(values)).all():
+        raise DataError(f"The column 'number' must count the trials: 0, 1, ..., but some are missing. {AS_THEY_COME}")
+    return values.astype(int)
 
 
 def _text(objective: Any) -> str | None:

@@ -71,7 +71,7 @@ def rliable(
             )
         twice = [name for name in content if name in arrays]
         if twice:
-            raise DataError(f"{part.shown} has {twice[0]!r} once more. Join the runs of an algorithm in one array.")
+            raise DataError(f"{part.shown} repeats {twice[0]!r}. Join the runs of an algorithm in one array.")
         arrays |= {name: _array(name, values, part.shown) for name, values in content.items()}
     first, shape = next((name, array.shape[1:]) for name, array in arrays.items())
     for name, array in arrays.items():

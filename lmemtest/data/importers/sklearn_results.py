@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from lmemtest._caller import in_words_of, setting
-from lmemtest._validate import as_frame, check_columns
+from lmemtest._caller import in_words_of, named, setting
+from lmemtest._validate import as_frame, check_column
 from lmemtest.data.importers.imported import imported, numbers_in, one_of
 from lmemtest.data.importers.labels import labelled
 from lmemtest.data.importers.sources import KEYS, Part, check_keys, frame_of, json_of, names_of, parts_of
@@ -81,6 +81,10 @@ def sklearn(
             f"results mixes searches and cross-validations: {parts[searches.index(True)].shown} is a search."
         )
     if not searches[0]:
+        if parameter is not None:
+            raise ArgumentError(
+                f"{named('parameter')} is for searches, but results are cross-validations. Leave it out."
+            )
         return _of_validations(parts, tables, metric)
     if chosen is None:  # names are those of data sets
         parts = [Part(part.content, _as_benchmark(part), part.shown) for part in parts]
@@ -138,7 +142,11 @@ def _table(part: Part) -> pd.DataFrame:
         wanted = {
             k: v for k, v in content.items() if re.match(r"split\d+_test_|test_|params?|n_resources|iter", str(k))
         }
-        content = pd.DataFrame({name: _values(values, name, part.shown) for name, values in wanted.items()})
+        columns = {name: _values(values, name, part.shown) for name, values in wanted.items()}
+        if len({len(values) for values in columns.values()}) > 1:
+            sizes = listed(f"{name} {len(values)}" for name, values in columns.items())
+            raise DataError(f"{part.shown} must have lists of one length, but they have {sizes} values.")
+        content = pd.DataFrame(columns)
     elif hasattr(content, "ndim") and not hasattr(content, "columns"):
         if content.ndim != 1:
             raise DataError(f"{part.shown} must hold one score per split, got an array of shape {content.shape}.")
@@ -217,7 +225,7 @@ def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | No
     algorithm, others = "candidate", list[str]()
     if parameter is not None:
         known = [name.removeprefix("param_") for name in parameters]
-        check_columns(parameter, known, argument="parameter")
+        check_column(parameter, known, argument="parameter")
         algorithm = f"param_{parameter}"
         others = [name for name in parameters if name != algorithm and table[name].nunique() > 1]
     table[parameters] = table[parameters].fillna(NOT_SET)

@@ -109,6 +109,8 @@ def _parts(
 
 
 def _files(given: str | os.PathLike[str], argument: str, files: str | None) -> list[Path]:
+    if str(given) == "":
+        raise ArgumentError(f"{argument} must be a file, a folder or a pattern, got an empty text.")
     path = Path(given).expanduser()
     text = str(path)
     try:

@@ -48,6 +48,7 @@ SUMMARY = frozenset(
 )
 MARKUP = re.compile(r"\\(?:textbf|mathbf|bf|underline|emph|textit)\b|[*_$^{}†‡%]|\\[a-zA-Z]*pm|\\,")
 NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+LARGEST = 10**300  # of whole numbers that are read as scores
 CELL = re.compile(rf"\s*({NUMBER})\s*(?:(?:±|\+/-|\+-)\s*({NUMBER})|\(\s*(?:±|\+/-)?\s*({NUMBER})\s*\))?\s*")
 
 
@@ -106,22 +107,25 @@ def wide(
     check_direction(direction)
     if averaged is not None:
         averaged = check_positive_int(averaged, "averaged")
+    if not isinstance(score, str) or not score:
+        raise ArgumentError(f"{named('score')} must be a name for the column of scores, got {score!r}.")
     parts = parts_of(table, argument="table", keys=(), is_content=lambda thing: hasattr(thing, "keys"))
     if len(parts) > 1:
         raise ArgumentError(f"table must be one table, got {len(parts)}. Join them first, or give one after the other.")
     frame = frame_of(parts[0], argument="table")
     names = names_of(frame)
+    if frame.empty:
+        raise DataError("table must have a column that names its rows, and one per algorithm, but it is empty.")
     rows = names[0] if benchmark is None else benchmark
-    if parts[0].path is not None:  # again, with the names of rows as they are written: 01 and NA
-        frame = frame_of(parts[0], argument="table", labels=[rows])
-    frame = frame.set_axis(names, axis=1)
-    chosen = None if algorithms is None else check_names(algorithms, "algorithms")
-    if rows not in names:
+    if not isinstance(rows, str) or rows not in names:
         raise ArgumentError(
             f"{named('benchmark')} must be a column of the table, got {benchmark!r}. Columns: {listed(names)}."
         )
-    if chosen is None:
-        chosen = tuple(name for name in names if name != rows)
+    if parts[0].path is not None:  # again, with the names of rows as they are written: 01 and NA
+        frame = frame_of(parts[0], argument="table", labels=[rows])
+    frame = frame.set_axis(names, axis=1)
+    others = [name for name in names if name != rows]
+    chosen = check_names(others if algorithms is None else algorithms, "algorithms")
     is_summary = frame[rows].map(lambda name: isinstance(name, str) and _sums_up(name))
     summaries = frame.loc[is_summary, rows].tolist()
     frame = frame[~is_summary].reset_index(drop=True)
@@ -135,6 +139,8 @@ def wide(
         benchmark=rows,
         algorithms=chosen,
     )
+    if not np.isfinite(means.to_numpy()).any():
+        raise DataError("table has no finite score: there is nothing to compare. Does its first column name the rows?")
     notes = [
         f"A table of results: benchmark is {rows}; algorithms are columns; score is the number in a cell; {direction}."
     ]
@@ -166,7 +172,8 @@ def _sums_up(name: str) -> bool:
 
 def _cell(value: Any, column: str) -> tuple[float, float]:
     """The number in a cell and the one behind ± or in brackets."""
-    if isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if is_number and not LARGEST < abs(value) < np.inf:
         return float(value), float("nan")
     text = "" if value is None or value is pd.NA else str(value)
     plain = MARKUP.sub("", re.sub(r"\\pm\b", "±", text)).strip()
