@@ -568,6 +568,122 @@ def test_baselines_that_are_not_understood(run, options: str, error: str) -> Non
     assert outcome.err.startswith(f"error: {error}")
 
 
+@pytest.fixture
+def failing(folder: Path) -> pd.DataFrame:
+    """The runs with a column crashed; missing.csv without their scores, wide.csv with the first runs of each tool."""
+    frame = pd.read_csv(folder / "runs.csv")
+    frame["loss"] += 10
+    frame["crashed"] = (frame["tool"] == "HB") & (frame["rep"] == 0) & frame["task"].isin(["task0", "task3"])
+    frame.to_csv(folder / "runs.csv", index=False)
+    missing = frame.assign(loss=frame["loss"].mask(frame["crashed"])).drop(columns="crashed")
+    missing.to_csv(folder / "missing.csv", index=False)
+    first = missing[missing["rep"] == 0].pivot_table("loss", "task", "tool", dropna=False)
+    first.reset_index().to_csv(folder / "wide.csv", index=False)
+    return frame
+
+
+def scored(frame: pd.DataFrame, policy: str) -> pd.Series:  # type: ignore[type-arg]
+    """The scores under a policy, by hand."""
+    kept = frame["loss"].mask(frame["crashed"])
+    if policy == "worst":
+        return kept.fillna(kept.groupby(frame["task"]).transform("max"))
+    if policy == "baseline=RS":
+        return kept.fillna(kept.where(frame["tool"] == "RS").groupby(frame["task"]).transform("mean"))
+    return kept if policy == "drop" else kept.fillna(float(policy))
+
+
+def means_of(outcome: Outcome) -> dict[str, float]:
+    assert outcome.code == 0
+    return {row["algorithm"]: row["mean"] for row in json.loads(outcome.out)["ranking"]}
+
+
+@pytest.mark.parametrize("policy", ["worst", "baseline=RS", "20"])
+def test_failed_runs_are_scored_as_asked(run, failing: pd.DataFrame, policy: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("rank", "runs.csv", *ROLES, "--failed", "crashed", "--score-failures", policy, "--json")
+    assert outcome.err.startswith("2 failed runs of 1 algorithm were given the ")
+    assert means_of(outcome) == pytest.approx(scored(failing, policy).groupby(failing["tool"]).mean().to_dict())
+
+
+def test_failed_runs_are_left_out_if_asked(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("rank", "missing.csv", *ROLES, "--failed", "missing", "--score-failures", "drop", "--json")
+    assert outcome.err.startswith("2 failed runs of 1 algorithm were left out, which is right only if")
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
+    kept = lmemtest.Runs(failing[~failing["crashed"]], ignore="crashed", **roles)
+    want = {row["algorithm"]: row["mean"] for row in lmemtest.rank(kept).to_frame().to_dict("records")}
+    assert means_of(outcome) == pytest.approx(want)
+
+
+def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFrame) -> None:  # type: ignore[no-untyped-def]
+    options = ["--wide", "--direction", "minimize", "--benchmark", "task", "--failed", "missing", "--json"]
+    first = failing[failing["rep"] == 0]
+    x = scored(first, "worst")
+    options += ["--score-failures", "worst"]
+    assert means_of(run("rank", "wide.csv", *options)) == pytest.approx(x.groupby(first["tool"]).mean().to_dict())
+    r = x.where(first["tool"] == "RS").groupby(first["task"]).transform("max")
+    want = (1 - x / r).groupby(first["tool"]).mean().to_dict()
+    found = means_of(run("rank", "wide.csv", *options, "--normalize", "baseline", "--reference", "RS"))
+    assert found == pytest.approx(want, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("", "2 of 42 runs failed (HB 2) and have no score, and what a failure counts decides the comparison. Say it: "
+         "--score-failures worst gives it the worst score"),
+        ("--score-failures wors", "--score-failures must be worst, baseline=NAME, drop, or a number, got 'wors'. Did"),
+        ("--score-failures nan", "--score-failures must be a finite number, got nan."),
+        ("--score-failures baseline", "--score-failures baseline needs a name, baseline=NAME, the algorithm whose"),
+        ("--score-failures baseline=RSS", "--score-failures baseline=RSS names no algorithm of the table. Algorithms: "
+         "'HB', 'RS'. Did you mean 'RS'?"),
+        ("--where rep=0 --where task=task0 --score-failures baseline=HB",
+         "The reference 'HB' has no score itself on task0, where runs failed. Take another reference, give failed runs "
+         "a number, or leave it out with --where."),
+    ],
+)  # fmt: skip
+@pytest.mark.usefixtures("failing")
+def test_failed_runs_that_nobody_scored(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("rank", "runs.csv", *ROLES, "--failed", "crashed", *options.split())
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("--score-failures worst", "--score-failures needs to know which runs failed: --failed missing for scores"),
+        ("--failed crashd", "--failed names 'crashd', which is neither a column nor one of 'missing', 'nonfinite'."),
+        ("--failed task", "--failed and --benchmark both name the column 'task'; every role needs its own column."),
+    ],
+)
+@pytest.mark.usefixtures("failing")
+def test_failures_that_are_not_understood(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run("check", "runs.csv", *ROLES, *options.split())
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {error}")
+
+
+@pytest.mark.parametrize(
+    ("options", "error"),
+    [
+        ("baseline --reference RS", "RS has no score in 1 of 7 groups of task: task2, so scores there have nothing to "
+         "be compared with. Keep the others only (--where 'task!=...'), or give values that are known: --reference"),
+        ("baseline --reference best", "The column 'best' has 3 missing values (first at row 12, counted from 0). Every run"),
+        ("gap --best-known 99", "--best-known must be at least as good as every score, but 7 groups of task have"),
+        ("baseline --reference 9 --target 99", "--target (99.00) must be better than --reference (9.000), but"),
+        ("gap --best-known 0", "A gap is a share of the best known value, which is 0 on task0. Use --normalize"),
+    ],
+)  # fmt: skip
+def test_a_baseline_that_some_benchmarks_lack(run, failing: pd.DataFrame, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+    lacking = failing["task"] == "task2"
+    table = failing.assign(best=np.where(lacking, np.nan, 1.0))[~lacking | (failing["tool"] != "RS")]
+    table.to_csv("runs.csv", index=False)
+    outcome = run(
+        "check", "runs.csv", *ROLES, "--ignore", "best", "--ignore", "crashed", "--normalize", *options.split()
+    )
+    assert outcome.code == 2
+    assert outcome.err.startswith(f"error: {error}")
+
+
 def test_json_goes_to_standard_output(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     outcome = run("report", "runs.csv", *ROLES, "--json")
     assert (outcome.code, outcome.err) == (0, "")

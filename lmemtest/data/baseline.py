@@ -166,12 +166,15 @@ class _Anchor:
             return
         which = f"{len(lacking):,} of {len(has):,} groups of {', '.join(self.groups)}: {listed(lacking, 5)}"
         if self.algorithm is not None:
-            drop = in_words_of(
-                python=f"runs.filter({self.runs.benchmark or self.groups[0]}=[...])", command_line="--where"
+            column = self.runs.benchmark or self.groups[0]
+            advice = in_words_of(
+                python=f"Keep the others only (runs.filter({column}=[...])), or give values that are known: "
+                f"{self.argument}={{benchmark: value}}.",
+                command_line=f"Keep the others only (--where '{column}!=...'), or give values that are known: "
+                f"{named(self.argument)} with a column that holds them.",
             )
             raise DataError(
-                f"{self.given} has no score in {which}, so scores there have nothing to be compared with. Keep the "
-                f"others only ({drop}), or give values that are known: {self.argument}={{benchmark: value}}."
+                f"{self.given} has no score in {which}, so scores there have nothing to be compared with. {advice}"
             )
         raise DataError(f"{named(self.argument)} ({self.words}) has no value in {which}. Add it, or leave these out.")
 
@@ -322,11 +325,10 @@ def _check_targets(runs: Runs, reference: _Anchor, target: _Anchor, distance: Fl
         at = worse[np.argmin(distance[worse])]
         places = [_label(reference.keys[i]) for i in worse]
         raise DataError(
-            f"target ({target.words}) must be better than reference ({reference.words}), but {runs.direction} "
-            f"{runs.score}"
-            f" and it is not on {listed(places, 5)}: {format_number(float(target.values[at]))} against "
-            f"{format_number(float(reference.values[at]))} on {_label(reference.keys[at])}. Leave these out, or "
-            "give another target."
+            f"{named('target')} ({target.words}) must be better than {named('reference')} ({reference.words}), but "
+            f"{runs.direction} {runs.score} and it is not on {listed(places, 5)}: "
+            f"{format_number(float(target.values[at]))} against {format_number(float(reference.values[at]))} on "
+            f"{_label(reference.keys[at])}. Leave these out, or give another target."
         )
 
 
@@ -341,8 +343,8 @@ def _check_best(runs: Runs, best: _Anchor, lowest: FloatArray, highest: FloatArr
             for i, found in zip(at, reached[at], strict=True)
         ]
         raise DataError(
-            f"best_known must be at least as good as every score, but {counted(int(beyond.sum()), 'group')} of "
-            f"{', '.join(best.groups)} {'has' if beyond.sum() == 1 else 'have'} better ones: {joined(parts, 9)}. "
+            f"{named('best_known')} must be at least as good as every score, but {counted(int(beyond.sum()), 'group')} "
+            f"of {', '.join(best.groups)} {'has' if beyond.sum() == 1 else 'have'} better ones: {joined(parts, 9)}. "
             "Update the best known values; a single run that beats them counts, too."
         )
 
@@ -351,8 +353,13 @@ def _refuse_zero(best: _Anchor) -> None:
     if (best.values == 0).any():
         where = _label(best.keys[int(np.flatnonzero(best.values == 0)[0])])
         raise DataError(
-            f"A gap is a share of the best known value, which is 0 on {where}. Use method='improvability' (a share of "
-            "the score itself), or 'baseline' with the best known value as target=."
+            f"A gap is a share of the best known value, which is 0 on {where}. Use "
+            + in_words_of(
+                python="method='improvability' (a share of the score itself), or 'baseline' with the best known value "
+                "as target=.",
+                command_line="--normalize improvability (a share of the score itself), or baseline with the best known "
+                "value as --target.",
+            )
         )
 
 
@@ -360,7 +367,7 @@ def _check_errors(runs: Runs, best: _Anchor, lowest: FloatArray) -> None:
     if runs.direction == "maximize":
         raise DataError(
             f"Improvability is a share of an error, which is to be minimised, but {runs.score!r} is to be maximised. "
-            "Use method='gap', or model the error (1 minus an accuracy)."
+            f"Use {_called('gap')}, or model the error (1 minus an accuracy)."
         )
     if min(lowest.min(), best.values.min()) < 0:
         low = format_number(float(min(lowest.min(), best.values.min())))

@@ -73,7 +73,7 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
     a_value = isinstance(policy, numbers.Real) and not isinstance(policy, (bool, np.bool_))
     known = isinstance(policy, str) and policy in POLICIES
     if not (known or a_value or isinstance(policy, Mapping) or callable(policy)):
-        options = ", ".join(map(repr, POLICIES))
+        options = in_words_of(python=", ".join(map(repr, POLICIES)), command_line="worst, baseline=NAME, drop")
         hint = suggest(policy, POLICIES) if isinstance(policy, str) else ""
         raise ArgumentError(
             f"{named('policy')} must be {options}, "
@@ -86,7 +86,10 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
         raise ArgumentError(f"{named('policy')} must be a finite number, got {policy!r}.")
     if (policy == "baseline" if known else False) == (reference is None):
         raise ArgumentError(
-            in_words_of(python="policy='baseline' needs reference=", command_line="--score-failures baseline=NAME")
+            in_words_of(
+                python="policy='baseline' needs reference=",
+                command_line="--score-failures baseline needs a name, baseline=NAME",
+            )
             + f", the algorithm whose mean score failed runs get. Algorithms: {listed(map(repr, runs.algorithms))}."
             if reference is None
             else f"reference={reference!r} is for policy='baseline', got policy={policy!r}. Leave it out."
@@ -101,8 +104,9 @@ def _without(runs: Runs) -> Any:
     gone = names[runs.algorithm][failed == rows].tolist()
     if gone:
         raise DataError(
-            f"Every run of {listed(gone)} failed, so 'drop' would leave the comparison without it. Filter the "
-            "algorithms that are to be compared, or choose a policy that scores failed runs, such as 'worst'."
+            f"Every run of {listed(gone)} failed, so 'drop' would leave the comparison without it. Keep the algorithms "
+            f"that are to be compared ({in_words_of(python='runs.filter(...)', command_line='--where')}), or choose a "
+            "policy that scores failed runs, such as 'worst'."
         )
     return runs.frame.filter(~failed_rows(runs))
 
@@ -110,8 +114,9 @@ def _without(runs: Runs) -> Any:
 def check_reference(runs: Runs, reference: Any) -> None:
     """Refuse what is no algorithm of the table."""
     if np.ndim(reference) or reference not in runs.algorithms:
+        given = in_words_of(python=f"reference={reference!r}", command_line=f"--score-failures baseline={reference}")
         raise ArgumentError(
-            f"reference={reference!r} is not an algorithm of the table. Algorithms: "
+            f"{given} names no algorithm of the table. Algorithms: "
             f"{listed(map(repr, runs.algorithms))}.{suggest(str(reference), map(str, runs.algorithms))}"
         )
 
@@ -156,8 +161,12 @@ def _require_scores(runs: Runs, by: tuple[str, ...]) -> None:
     _refuse_groups(
         groups.keys.frame()[groups.n_bad == groups.n],
         by,
-        "Every run failed on {}, so there is no worst score. Leave it out with runs.filter(...), or give a value per "
-        "benchmark: runs.score_failures({{benchmark: value}}).",
+        "Every run failed on {}, so there is no worst score. "
+        + in_words_of(
+            python="Leave it out with runs.filter(...), or give a value per benchmark: "
+            "runs.score_failures({{benchmark: value}}).",
+            command_line="Leave it out with --where, or give failed runs a number: --score-failures NUMBER.",
+        ),
     )
 
 
@@ -176,8 +185,11 @@ def _require_baseline(runs: Runs, by: tuple[str, ...], reference: Any) -> int:
     _refuse_groups(
         lacking,
         by,
-        f"The reference {reference!r} has no score itself on {{}}, where runs failed. Take another reference, give a "
-        "value per benchmark, or leave it out with runs.filter(...).",
+        f"The reference {reference!r} has no score itself on {{}}, where runs failed. Take another reference, "
+        + in_words_of(
+            python="give a value per benchmark, or leave it out with runs.filter(...).",
+            command_line="give failed runs a number, or leave it out with --where.",
+        ),
     )
     names, failed, _ = count_failures(runs, [runs.algorithm])
     return int(failed[(names[runs.algorithm] == reference).to_numpy()].sum())
