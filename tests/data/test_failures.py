@@ -152,7 +152,7 @@ def test_policies_without_a_score_are_refused_with_names() -> None:
         ("wort", None, "policy must be 'worst', 'baseline', 'drop', a number.*Did you mean 'worst'"),
         ("baseline", None, "policy='baseline' needs reference=.*Algorithms: 'A', 'B'"),
         ("worst", "A", "reference='A' is for policy='baseline', got policy='worst'"),
-        ("baseline", "C", "reference='C' is not an algorithm"),
+        ("baseline", "C", "reference='C' names no algorithm"),
         (float("nan"), None, "policy must be a finite number, got nan"),
         ({"t1": 1}, None, "policy has no value for 't2', where runs failed"),
         ({"t1": 1, "t2": 1, "t3": 1}, None, "policy names 't3', which is no value of 'task'"),
