@@ -667,7 +667,7 @@ def test_failures_that_are_not_understood(run, options: str, error: str) -> None
     [
         ("baseline --reference RS", "RS has no score in 1 of 7 groups of task: task2, so scores there have nothing to "
          "be compared with. Keep the others only (--where 'task!=...'), or give values that are known: --reference"),
-        ("baseline --reference best", "The column 'best' has 3 missing values (first at row 12, counted from 0). Every"),
+        ("baseline --reference best", "The column 'best' has 3 missing values (first at row 12, counted from 0)."),
         ("gap --best-known 99", "--best-known must be at least as good as every score, but 7 groups of task have"),
         ("baseline --reference 9 --target 99", "--target (99.00) must be better than --reference (9.000), but"),
         ("gap --best-known 0", "A gap is a share of the best known value, which is 0 on task0. Use --normalize"),
