@@ -241,6 +241,11 @@ class Study:
         (its label), ``benchmark``, ``family`` (where families are the sample) and ``seed`` (None without such a
         column), ``algorithm``, ``score``.
         """
+        table, notes = self._one_score_per_run
+        return table.copy(), notes
+
+    @cached_property
+    def _one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
         runs = self.runs
         family = self.sampled.column if self.sampled.noun == "family" else None
         named = (*runs.instance, family, runs.algorithm, runs.seed)

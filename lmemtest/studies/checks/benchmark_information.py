@@ -249,8 +249,8 @@ def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
 
 
 def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[str, Any], list[str]]:
-    groups = [(a, part.loc[part["algorithm"] == a, "score"].to_numpy()) for a in runs.algorithms]
-    groups = [(a, y) for a, y in groups if len(y)]
+    scores, rows = part["score"].to_numpy(), part.groupby("algorithm", observed=True).indices
+    groups = [(a, scores[rows[a]]) for a in runs.algorithms if a in rows]
     means = [float(np.mean(y)) for _, y in groups]
     pick = np.argmin if runs.direction == "minimize" else np.argmax
     row: dict[str, Any] = {
