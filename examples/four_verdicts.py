@@ -37,17 +37,37 @@ def by_signed_ranks(frame: pd.DataFrame, unit: list[str]) -> int:
     return int(multipletests(p, method="holm")[0].sum())
 
 
-def by_model(frame: pd.DataFrame, adjust: str | None, **family: str) -> int:
-    """Significant pairs by the recommended model of ranks within tasks."""
-    runs = lt.Runs(
+def runs_of(frame: pd.DataFrame, **family: str) -> lt.Runs:
+    """The table with its roles, with or without families."""
+    return lt.Runs(
         frame, score="best_accuracy", direction="maximize", algorithm="method", benchmark="task", seed="seed",
         ignore=["dataset", "search_space"][: 1 if family else 2], **family,
     )  # fmt: skip
+
+
+def by_model(frame: pd.DataFrame, adjust: str | None, **family: str) -> int:
+    """Significant pairs by the recommended model of ranks within tasks."""
+    runs = runs_of(frame, **family)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", lt.errors.DataWarning)  # on two tasks all methods reach the same accuracy
         ranks = runs.normalize("rank")
     pairs = lt.analyze(ranks, adjust=adjust).pairs.to_frame()
     return int(np.sum(pairs["p_value"] < 0.05))
+
+
+def by_single_runs(frame: pd.DataFrame, **family: str) -> int:
+    """Pairs of which one is significantly more often better with the same seed on the same task."""
+    found = lt.probability_of_outperforming(runs_of(frame, **family)).to_frame()
+    return int(((found["ci_low"] > 0.5) | (found["ci_high"] < 0.5)).sum())
+
+
+def by_interquartile_means(frame: pd.DataFrame, **family: str) -> int:
+    """Pairs whose interquartile means differ significantly, by bootstrap."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", lt.errors.DataWarning)
+        scaled = runs_of(frame, **family).normalize("minmax")
+    found = lt.aggregate_scores(scaled, "iqm", resample="benchmarks", rng=1)
+    return int((found.estimates().pairs().to_frame()["p_value"] < 0.05).sum())
 
 
 def verdicts(frame: pd.DataFrame) -> dict[str, int]:
@@ -59,6 +79,10 @@ def verdicts(frame: pd.DataFrame) -> dict[str, int]:
         "tasks, model, Tukey": by_model(frame, "tukey"),
         "search spaces, model": by_model(frame, None, family="search_space"),
         "search spaces, model, Tukey": by_model(frame, "tukey", family="search_space"),
+        "tasks, single runs": by_single_runs(frame),
+        "search spaces, single runs": by_single_runs(frame, family="search_space"),
+        "tasks, interquartile means": by_interquartile_means(frame),
+        "search spaces, interquartile means": by_interquartile_means(frame, family="search_space"),
     }
 
 

@@ -180,14 +180,14 @@ class RankingReliability(Result):
         sizes = self.table[each].drop_duplicates().itertuples(index=False, name=None)
         rows = [(t, *size, self._needed(t, *size)) for size in sizes for t in targets]
         rows.sort(key=lambda row: targets.index(row[0]))
-        most = self.at(self.n_benchmarks_each, math.inf)
+        most, units = self.at(self.n_benchmarks_each, math.inf), "families" if self.family else "benchmarks"
         notes = (
             (
                 f"With {self._sample} no number of seeds gives more than {written(most, '.2f')}.",
                 "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
             )
             if self.algorithm_variance > 0
-            else ("The means of the algorithms are not seen to differ, so no number of benchmarks can be named.",)
+            else (f"The means of the algorithms are not seen to differ, so no number of {units} can be named.",)
         )
         unit = "n_families" if self.family else "n_benchmarks"
         return NeededBenchmarks(table=pd.DataFrame(rows, columns=["reliability", *each, unit]), notes=notes)
