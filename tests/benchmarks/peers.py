@@ -24,6 +24,7 @@ import pandas as pd
 Call = Callable[[], object]
 PACKAGES = ("glmm", "mixedlm", "lme-python", "statsmodels", "autorank", "scikit-posthocs", "opda", "rliable",
             "significance-analysis", "numpy", "scipy", "pandas")  # fmt: skip
+WARM = 0.1  # seconds: as in suite.py
 NAMES = ("algorithm", "benchmark", "seed", "s", "d", "dept", "service")  # columns that are no numbers
 
 
@@ -168,9 +169,11 @@ def main() -> None:
         try:
             call = prepared(*line.rstrip("\n").split("\t"))
             with contextlib.redirect_stdout(io.StringIO()):
-                wall, work = time.perf_counter(), time.process_time()
-                call()
-                said: object = [time.perf_counter() - wall, time.process_time() - work]
+                wall, work, calls = time.perf_counter(), time.process_time(), 0
+                while time.perf_counter() - wall < WARM:
+                    call()
+                    calls += 1
+                said: object = [(time.perf_counter() - wall) / calls, (time.process_time() - work) / calls]
         except ModuleNotFoundError as error:
             said = f"{error.name} is not installed"
         except Exception as error:  # a failure is a cell of the table
