@@ -337,6 +337,8 @@ def as_frame(data: Any, *, argument: str = "data") -> nw.DataFrame[Any] | nw.Laz
     """
     import narwhals as nw
 
+    if isinstance(data, (nw.DataFrame, nw.LazyFrame)):
+        return data
     if isinstance(data, Mapping):
         data = _frame_of_mapping(data, argument)
     elif hasattr(data, "roles") and hasattr(data, "frame"):  # Runs; named by what it can do to avoid a cycle

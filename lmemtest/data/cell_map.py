@@ -59,5 +59,5 @@ def regroup(cells: Cells, names: Sequence[str]) -> Cells:
     first = np.empty(keys.size, dtype=np.intp)
     first[index] = np.arange(len(index))
     frame = cells.frame[list(names)].iloc[first].reset_index(drop=True)
-    coarse = Cells(frame=frame, n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
+    coarse = Cells(columns=frame, n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
     return CellMap(codes=index, coarse=coarse).aggregate(cells)

@@ -11,9 +11,11 @@ The group-by runs where the data lives; only cells come to pandas.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -38,39 +40,33 @@ EXAMPLES = 3  # bad rows that an error shows
 MAX_KEY = 2**62  # keys are int64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Cells:
     """The sufficient statistics of a table of scores, one entry per distinct combination of columns.
 
     Attributes
     ----------
-    frame : pandas.DataFrame
+    columns : Keys or pandas.DataFrame
         The values of the columns that define the cells, sorted by them in this order; categoricals by their categories.
     n, weight, mean, ss : (n_cells,) float64
         Rows of each cell; the prior weight of each row, 1 where none is given; the mean score; the unweighted sum of
         squares about it, exactly 0 for a cell with one distinct score.
     n_rows, n_dropped : int
         Rows of the table, and rows left out: 0, as missing scores are refused.
-    made_of : (DataFrame, Keys) or None
-        A frame and the keys that it was made of.
     """
 
-    frame: pd.DataFrame
+    columns: Keys | pd.DataFrame
     n: np.ndarray
     weight: np.ndarray
     mean: np.ndarray
     ss: np.ndarray
     n_rows: int
     n_dropped: int = 0
-    made_of: tuple[pd.DataFrame, Keys] | None = field(default=None, repr=False)
 
-    @property
-    def coded(self) -> dict[str, tuple[np.ndarray, Any]]:
-        """Codes and levels of the columns of `frame` that are known without reading it."""
-        if self.made_of is None or self.made_of[0] is not self.frame:
-            return {}
-        keys = self.made_of[1]
-        return dict(zip(keys.names, zip(keys.codes, keys.levels, strict=True), strict=True))
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The columns, in their own dtypes."""
+        return self.columns.frame() if isinstance(self.columns, Keys) else self.columns
 
     def __repr__(self) -> str:
         return f"Cells({len(self.n):,} cells of {', '.join(self.frame.columns)}; {self.n_rows:,} rows)"
@@ -84,10 +80,8 @@ class Cells:
 def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
     """Groups as cells of unit weight; scores that are missing or infinite are refused."""
     refuse_scores(groups, table, score)
-    frame = groups.keys.frame()
     return Cells(
-        frame=frame,
-        made_of=(frame, groups.keys),
+        columns=groups.keys,
         n=groups.n,
         weight=np.ones(groups.keys.size),
         mean=groups.mean,
@@ -183,6 +177,24 @@ class Keys:
     codes: tuple[np.ndarray, ...]
     levels: tuple[Any, ...]
     size: int
+
+    @classmethod
+    def product(cls, values: Mapping[str, Sequence[Any]]) -> Keys:
+        """All combinations of some values, the last name running fastest."""
+        sizes = [len(v) for v in values.values()]
+        total = inner = math.prod(sizes)
+        codes = []
+        for size in sizes:
+            inner //= size
+            codes.append(np.tile(np.repeat(np.arange(size), inner), total // (inner * size)))
+        levels = tuple(pd.Series(list(v)).array for v in values.values())
+        return cls(names=tuple(values), codes=tuple(codes), levels=levels, size=total)
+
+    def only(self, names: Sequence[str]) -> Keys:
+        """Some of the columns of every group."""
+        kept = [self.names.index(name) for name in names]
+        codes, levels = tuple(self.codes[i] for i in kept), tuple(self.levels[i] for i in kept)
+        return Keys(names=tuple(names), codes=codes, levels=levels, size=self.size)
 
     def frame(self) -> pd.DataFrame:
         """One row per group, with the values of the columns in their own dtypes."""

@@ -63,7 +63,7 @@ def compress(
         return cells
     weight = as_float(cells.frame[weights])
     refuse_weights(weight, cells.n, weights)
-    return replace(cells, frame=cells.frame[list(by)], weight=weight)
+    return replace(cells, columns=groups.keys.only(by), weight=weight)
 
 
 def _of_study(runs: Runs, keys: tuple[str, ...], score: str, transform: Transform | None) -> Groups | None:

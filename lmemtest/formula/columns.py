@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from lmemtest._levels import level_order
+from lmemtest.data.cells import Keys
 from lmemtest.errors import DataError, LmemtestError
 from lmemtest.formula.syntax import Name
 from lmemtest.formula.tokens import pointed, unknown_column
@@ -80,19 +81,24 @@ def distinct(names: Sequence[str]) -> tuple[str, ...]:
 
 
 class Columns:
-    """Columns of a frame, read on demand and kept; `coded` are codes and levels that are known already."""
+    """Columns of a frame, or of keys, whose codes and levels are known, read on demand and kept."""
 
-    def __init__(
-        self, frame: pd.DataFrame, text: str, coded: Mapping[str, tuple[NDArray[Any], Any]] | None = None
-    ) -> None:
-        self.frame = frame
+    def __init__(self, table: Keys | pd.DataFrame, text: str) -> None:
         self.text = text
-        self._coded = {} if coded is None else coded
+        self._table = table
+        self._coded: dict[str, tuple[NDArray[Any], Any]] = {}
+        if isinstance(table, Keys):
+            self._coded = dict(zip(table.names, zip(table.codes, table.levels, strict=True), strict=True))
         self._factors: dict[str, tuple[Codes, Levels]] = {}
         self._numbers: dict[str, Array] = {}
 
     def __len__(self) -> int:
-        return len(self.frame)
+        return self._table.size if isinstance(self._table, Keys) else len(self._table)
+
+    @cached_property
+    def frame(self) -> pd.DataFrame:
+        """The whole table."""
+        return self._table.frame() if isinstance(self._table, Keys) else self._table
 
     def series(self, name: Name) -> pd.Series:
         """Look the column up."""
@@ -201,7 +207,8 @@ class Columns:
 
     def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
         """Place the values among known levels."""
-        codes, values = self._factorize(name)
+        known = self._coded.get(name.value)
+        codes, values = self._factorize(name) if known is None else known
         if np.any(codes < 0) and not unknown:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))
         plain = values.tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.data.cells import Keys
 from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.formula.bars import Bar, ParsedFormula
 from lmemtest.formula.coding import Atom, Coding, Measure, code_factor, measure
@@ -109,11 +110,11 @@ class Design:
         """Fixed-effect columns of the cells, ``(n_cells, p)``, not reduced to full rank."""
         return self.distinct[self.row]
 
-    def rows(self, frame: pd.DataFrame) -> Array:
+    def rows(self, frame: Keys | pd.DataFrame) -> Array:
         """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
         return self.fixed_block.matrix(Columns(frame, self.parsed.text))
 
-    def slopes(self, frame: pd.DataFrame, name: str) -> Array:
+    def slopes(self, frame: Keys | pd.DataFrame, name: str) -> Array:
         """Exact derivatives of `rows` with respect to one of `numeric`; a `DataError` where there is none."""
         return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
 
@@ -136,13 +137,11 @@ class Design:
 
 def build_design(
     parsed: ParsedFormula,
-    cells_frame: pd.DataFrame,
+    cells: Keys | pd.DataFrame,
     counts: NDArray[Any],
-    coded: Mapping[str, tuple[NDArray[Any], Any]] | None = None,
 ) -> Design:
     """Compute the matrices of a formula on a table of cells, one row each, with the number of rows behind each cell.
 
-    `coded` are codes and levels of columns of the table, where these are known already, the levels in their order.
     Means, standard deviations, polynomials and knots are those of the rows. What the table does not support is refused
     with its place in the formula.
 
@@ -156,7 +155,8 @@ def build_design(
     >>> design.random[0].label, design.random[0].levels
     ('(1 | benchmark)', ('a', 'b'))
     """
-    columns, weights = Columns(cells_frame, parsed.text, coded), _check_counts(counts, len(cells_frame))
+    columns = Columns(cells, parsed.text)
+    weights = _check_counts(counts, len(columns))
     fit = _Fit(columns, weights)
     fixed, values = fit.block(parsed.terms)
     first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
@@ -172,7 +172,7 @@ def build_design(
         factors=factors,
         numeric=numeric,
         terms=fixed.slices,
-        offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(cells_frame))),
+        offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(columns))),
         fixed_block=fixed,
         random_blocks=tuple((block, grouping) for _, block, grouping in random),
         offset_parts=tuple(part for part, _ in offsets),

@@ -553,12 +553,10 @@ class LmmFit(Verbs):
             )
         from lmemtest.model.fitting import fit_cells
 
-        same, restarts = cells is None or cells.frame is self.cells.frame, None if cells is None else 0
+        same, restarts = cells is None or cells.columns is self.cells.columns, None if cells is None else 0
         return fit_cells(
             self.formula,
-            self.design
-            if cells is None or same
-            else build_design(self.design.parsed, cells.frame, cells.n, cells.coded),
+            self.design if cells is None or same else build_design(self.design.parsed, cells.columns, cells.n),
             self.cells if cells is None else cells,
             data=self.data,
             weights=self.weights,

@@ -136,7 +136,7 @@ def fit_lmm(
         transform=parsed.response_transform,
         weights=weights,
     )
-    design = build_design(parsed, cells.frame, cells.n, cells.coded)
+    design = build_design(parsed, cells.columns, cells.n)
     return fit_cells(
         formula,
         design,

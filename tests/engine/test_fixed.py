@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lmemtest.data.cells import Keys
 from lmemtest.engine.fixed import fixed_part, independent_columns
 from lmemtest.formula import build_design, parse_formula
 
@@ -39,13 +40,13 @@ def test_known_codes_and_distinct_rows_make_the_same_design(formula):
     table = pd.DataFrame(
         {"f": list("bbaa") * 6, "x": [1.0, 2.5, 4.0, 1.0] * 6, "h": [3, 3, 1] * 8, "g": list("uuvvww") * 4}
     )
-    coded = {}
-    for name in table:
-        values, codes = np.unique(table[name].to_numpy(), return_inverse=True)
-        coded[name] = (codes, pd.Index(values))
+    found = [np.unique(table[name].to_numpy(), return_inverse=True) for name in table]
+    codes, levels = tuple(codes for _, codes in found), tuple(pd.Index(values) for values, _ in found)
+    keys = Keys(names=tuple(table.columns), codes=codes, levels=levels, size=24)
     parsed = parse_formula(formula)
-    found, plain = build_design(parsed, table, np.ones(24), coded), build_design(parsed, table, np.ones(24))
+    found, plain = build_design(parsed, keys, np.ones(24)), build_design(parsed, table, np.ones(24))
     np.testing.assert_array_equal(found.X, plain.X)
     np.testing.assert_array_equal(found.X, found.rows(table))
+    np.testing.assert_array_equal(found.X, plain.rows(keys))
     assert len(np.unique(found.distinct, axis=0)) == len(found.distinct) < 24
     assert found.random[0].codes.tolist() == plain.random[0].codes.tolist()

@@ -57,7 +57,7 @@ def test_a_refit_to_some_of_the_cells_is_the_fit_of_that_part(fit):
     keep = (fit.cells.frame["benchmark"] != 2).to_numpy()
     cells = dataclasses.replace(
         fit.cells,
-        frame=fit.cells.frame[keep].reset_index(drop=True),
+        columns=fit.cells.frame[keep].reset_index(drop=True),
         **{name: getattr(fit.cells, name)[keep] for name in ("n", "weight", "mean", "ss")},
         n_rows=len(part),
     )

@@ -200,7 +200,7 @@ class Deletion:
         n = np.bincount(self.model_cell[rest], weights=part.n, minlength=len(fit.cells.n))
         left = n > 0
         frame = fit.cells.frame[left].reset_index(drop=True)
-        coarse = replace(fit.cells, frame=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
+        coarse = replace(fit.cells, columns=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
         cells = CellMap(codes=(np.cumsum(left) - 1)[self.model_cell[rest]], coarse=coarse).aggregate(part)
         # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
         return replace(fit, design=_sliced(fit.design, left), cells=cells).refit(cells=cells), left

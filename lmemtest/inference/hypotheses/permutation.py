@@ -335,7 +335,7 @@ class Relabelling:
             first = np.empty(len(self.label), dtype=np.intp)
             first[self.item] = np.arange(len(self.item))
             new = labels.iloc[first[taken][self.item]].reset_index(drop=True)
-            return replace(cells, frame=cells.frame.assign(**{self.algorithm: new}))
+            return replace(cells, columns=cells.frame.assign(**{self.algorithm: new}))
         position = np.empty_like(self.order)
         position[self.order] = np.arange(len(self.order))
         place = position - self.start[self.item]

@@ -187,7 +187,7 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
     cells = fit.cells
     return fit_cells(
         str(parsed),
-        build_design(parsed, cells.frame, cells.n, cells.coded),
+        build_design(parsed, cells.columns, cells.n),
         cells,
         data=fit.data,
         weights=fit.weights,

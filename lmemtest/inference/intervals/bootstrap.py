@@ -335,7 +335,7 @@ def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tup
         keep = term.codes != code
         part = replace(
             cells,
-            frame=cells.frame[keep].reset_index(drop=True),
+            columns=cells.frame[keep].reset_index(drop=True),
             n=cells.n[keep],
             weight=cells.weight[keep],
             mean=cells.mean[keep],

@@ -13,6 +13,7 @@ from lmemtest._result import result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
+from lmemtest.data.cells import Keys
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import check_vcov
@@ -30,7 +31,6 @@ from lmemtest.inference.means.reference_grid import (
     grid_values,
     listed,
     name_tuple,
-    product_frame,
 )
 from lmemtest.words import format_level
 
@@ -284,7 +284,7 @@ def evaluated_grid(
 
     grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
     L = grid.average(weights)
-    frame = grid.target_frame()[[*spec_names, *by_names]]
+    frame = grid.target_keys().only((*spec_names, *by_names)).frame()
     b, V = _coefficients(fit, ddf, robust)
     p, n_known, known_notes = len(b), 0, []
     if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
@@ -477,7 +477,7 @@ def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) 
     if along is not None:
         low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
     first = {n: v[:1] for n, v in grid.nuisance.items()}
-    return [design_rows(fit, product_frame({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
+    return [design_rows(fit, Keys.product({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
 
 
 def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:

@@ -227,7 +227,7 @@ def joint_tests(
             # differences of consecutive levels of the first factor, of those along the second, and so on
             steps = [np.diff(np.eye(len(values[name])), axis=0) for name in group]
             K = reduce(lambda left, right: np.asarray(np.kron(left, right)), steps)
-            target = grid.target_frame()
+            target = grid.target_keys().frame()
             keys = target[list(by_names)].to_dict("records") if by_names else [{}] * len(target)
             for start in range(0, len(L), K.shape[1]):
                 wanted = K @ L[start : start + K.shape[1]]

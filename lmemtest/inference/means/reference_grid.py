@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import written
+from lmemtest.data.cells import Keys
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.words import format_level, suggest
 
@@ -29,7 +30,7 @@ class ReferenceGrid:
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
     fit: Any
-    frame: pd.DataFrame  # of all combinations
+    keys: Keys  # of all combinations
 
     @classmethod
     def build(
@@ -38,8 +39,8 @@ class ReferenceGrid:
         """The grid of the predictions, or of their slopes along a numeric column."""
         target = {name: values[name] for name in target_names}
         nuisance = {name: values[name] for name in values if name not in target}
-        frame = product_frame({**target, **nuisance})
-        rows = design_rows(fit, frame, along)
+        keys = Keys.product({**target, **nuisance})
+        rows = design_rows(fit, keys, along)
         n_target = math.prod(len(v) for v in target.values())
         return cls(
             rows=rows.reshape(n_target, -1, rows.shape[1]),
@@ -47,12 +48,12 @@ class ReferenceGrid:
             nuisance=nuisance,
             nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
             fit=fit,
-            frame=frame,
+            keys=keys,
         )
 
-    def target_frame(self) -> pd.DataFrame:
+    def target_keys(self) -> Keys:
         """The combinations of the target."""
-        return product_frame(self.target) if self.nuisance else self.frame
+        return Keys.product(self.target) if self.nuisance else self.keys
 
     def average(self, weights: str) -> FloatArray:
         """Average the nuisance combinations; a row without any weight is NaN."""
@@ -67,24 +68,10 @@ class ReferenceGrid:
             return np.einsum("tn,tnp->tp", share / total, self.rows)
 
 
-def design_rows(fit: Any, frame: pd.DataFrame, along: str | None = None) -> FloatArray:
+def design_rows(fit: Any, keys: Keys, along: str | None = None) -> FloatArray:
     """Rows of the fixed part, or their derivatives along a numeric column."""
-    rows = fit.design.rows(frame) if along is None else fit.design.slopes(frame, along)
+    rows = fit.design.rows(keys) if along is None else fit.design.slopes(keys, along)
     return np.asarray(rows, dtype=float)
-
-
-def product_frame(values: Mapping[str, tuple[Any, ...]]) -> pd.DataFrame:
-    """All combinations, the last name running fastest."""
-    import pandas as pd
-
-    sizes = [len(v) for v in values.values()]
-    total = math.prod(sizes)
-    columns, inner = {}, total
-    for name, size in zip(values, sizes, strict=True):
-        inner //= size
-        index = np.tile(np.repeat(np.arange(size), inner), total // (inner * size))
-        columns[name] = pd.Series(list(values[name])).array.take(index)
-    return pd.DataFrame(columns)
 
 
 def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:

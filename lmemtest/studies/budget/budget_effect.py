@@ -14,10 +14,9 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
-from lmemtest.data.cells import group_means, group_numbers
+from lmemtest.data.cells import Keys, group_means, group_numbers
 from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.hypotheses.mean_vectors import MeanVector, fewest_directions
-from lmemtest.inference.means.reference_grid import product_frame
 from lmemtest.studies.budget.budget_model import (
     FORMS,
     LINES,
@@ -320,7 +319,7 @@ def _curves(curves: BudgetCurves, fitted: Fitted, drawn: str) -> pd.DataFrame:
         budgets = [low, *spread(low, high, _POINTS)[1:-1].tolist(), high]
     scores = fitted.at(budgets)
     found = _intervals(scores.reshape(len(scores), -1), curves.group, _LEVEL).rename(columns={"estimate": "mean"})
-    frame = product_frame({"algorithm": curves.algorithms, "budget": tuple(budgets)})
+    frame = Keys.product({"algorithm": curves.algorithms, "budget": tuple(budgets)}).frame()
     return pd.concat([frame, found[["mean", "ci_low", "ci_high"]]], axis=1)
 
 
