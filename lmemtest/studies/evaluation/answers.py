@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
 
 FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
+_MANY = 50_000  # answers that a mixed model is fitted to in half a second
+_FEWEST_BLOCKS = 10  # of a task
+_ANSWERED = 0.8  # of the items of a task, by each model
 _ONE = ("all items",)  # the task of a table without tasks
 
 
@@ -108,6 +111,28 @@ class Answers:
     def judges_are_sample(self) -> bool:
         """Whether there are enough judges to speak of others like them."""
         return len(self.judges) >= FEWEST_JUDGES
+
+    @property
+    def n_blocks(self) -> Codes:
+        """Of each task: into how many blocks of items the mixed model takes it; its items, unless they are very many.
+
+        The means of tasks are the same, and variances between thousands of items are known as well from hundreds of
+        blocks. Not where a model has answered few of the items: its blocks would be smaller than those of others.
+        """
+        sizes = np.bincount(self.task)
+        answered = self.n_items / sizes
+        most = min(-(-self.scores.size // _MANY), int(sizes.min()) // _FEWEST_BLOCKS)
+        if self.judges_are_sample or most < 2 or answered[answered > 0.0].min() < _ANSWERED:
+            return sizes
+        return np.rint(sizes / most).astype(np.intp)
+
+    @property
+    def per_block(self) -> float:
+        """Answers of a model in a block, on average."""
+        n_blocks = self.n_blocks
+        if n_blocks.sum() == len(self.task):
+            return 1.0
+        return float(self.n_items.sum() / ((self.n_items > 0).sum(axis=0) @ n_blocks))
 
     @property
     def has_epochs(self) -> bool:
@@ -250,19 +275,45 @@ def _over_judges(place: Codes, epoch: Codes | None, y: Array, n_judges: int) -> 
 
 
 def item_rows(answers: Answers) -> pd.DataFrame:
-    """One row per model and item, and per judge where these are a sample: model, task, item, judge, score."""
+    """One row per model and item, and per judge where these are a sample: model, task, item, judge, score.
+
+    Of very many answers one row per model and block of items.
+    """
+    task = answers.task
     if answers.judges_are_sample:
         judge, model, item = np.nonzero(~np.isnan(answers.by_judge))
         score = answers.by_judge[judge, model, item]
     else:
-        model, item = np.nonzero(~np.isnan(answers.scores))
-        score = answers.scores[model, item]
+        scores = answers.scores
+        if answers.per_block > 1.0:
+            scores, task = _blocks(answers)
+        model, item = np.nonzero(~np.isnan(scores))
+        score = scores[model, item]
     columns: dict[str, Any] = {
         "model": pd.Categorical.from_codes(model, categories=pd.Index(answers.models), ordered=True),
-        "task": pd.Categorical.from_codes(answers.task[item], categories=pd.Index(answers.tasks), ordered=True),
+        "task": pd.Categorical.from_codes(task[item], categories=pd.Index(answers.tasks), ordered=True),
         "item": item,
         "score": score,
     }
     if answers.judges_are_sample:
         columns["judge"] = pd.Categorical.from_codes(judge, categories=pd.Index(answers.judges), ordered=True)
     return pd.DataFrame(columns)
+
+
+def _blocks(answers: Answers) -> tuple[Array, Codes]:
+    """Means over blocks of items of a task, ``(n_models, n_blocks)``, and the task of each block.
+
+    Blocks of a task differ by one item at most, and the mean of a model over them is moved to that over its items.
+    """
+    sizes, n_blocks = np.bincount(answers.task), answers.n_blocks
+    first = np.cumsum(n_blocks) - n_blocks
+    place = np.arange(len(answers.task)) - answers.starts[answers.task]
+    of_item = first[answers.task] + place * n_blocks[answers.task] // sizes[answers.task]
+    task = np.repeat(np.arange(len(sizes)), n_blocks)
+    starts = np.searchsorted(of_item, np.arange(len(task)))
+    has = ~np.isnan(answers.scores)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.add.reduceat(np.nan_to_num(answers.scores), starts, axis=1) / np.add.reduceat(has, starts, axis=1)
+        there = np.add.reduceat(~np.isnan(means), first, axis=1)
+        moved = answers.task_means() - np.add.reduceat(np.nan_to_num(means), first, axis=1) / there
+    return means + moved[:, task], task

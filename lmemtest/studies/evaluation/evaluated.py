@@ -213,9 +213,12 @@ class Evaluation(Result):
             "sample. Standard errors of each pair by itself, Satterthwaite degrees of freedom."
         ]
         if self.fit is not None:
+            over = ["epochs"] * self.answers.has_epochs
+            per_block = self.answers.per_block
+            over += [f"blocks of {per_block:.0f} items"] * (per_block > 1.0)
             said.append(
                 f"_like: tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
-                f"{', of means over epochs' if self.answers.has_epochs else ''}."
+                f"{f', of means over {joined(over)}' if over else ''}."
             )
         level = percent(1.0 - self.alpha)
         if len(self.table) == 1:

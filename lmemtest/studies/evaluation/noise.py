@@ -86,6 +86,8 @@ def plan_components(fit: LmmFit, answers: Answers) -> VarianceComponents:
 def variances_of(fit: LmmFit, answers: Answers) -> dict[str, float]:
     """Variances by source: task, task:model, item, item:model, epoch (0 where answers were not repeated)."""
     found = {row["group"]: float(row["variance"]) for row in fit.varcorr.to_dict("records")}
+    for name in {"Residual", "task:item"} & set(found):
+        found[name] *= answers.per_block
     rest, epoch = found["Residual"], epoch_variance(answers)
     epoch = 0.0 if np.isnan(epoch) else epoch
     if answers.judges_are_sample:

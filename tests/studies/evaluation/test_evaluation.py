@@ -240,6 +240,26 @@ def test_a_page_answers_both_questions_and_shows_the_models(tmp_path):
     assert "_like" not in text
 
 
+def test_blocks_of_very_many_items_leave_the_answer_as_it_is(monkeypatch):
+    table = answers(3, sizes=(60,) * 5, spread=0.25, seed=2)
+    columns = ["estimate_like", "se_like", "df_like", "p_value_like"]
+    want = lt.evaluate(table, **ROLES)
+    monkeypatch.setattr("lmemtest.studies.evaluation.answers._MANY", 300)
+    found = lt.evaluate(table, **ROLES)
+    assert found.facts[1].endswith("of means over blocks of 3 items.")
+    assert found.answers.per_block == 3.0
+    pd.testing.assert_frame_equal(found.table[columns], want.table[columns], rtol=1e-6)  # in balanced answers
+    assert found.sources["sd"].tolist()[:2] == pytest.approx(want.sources["sd"].tolist()[:2], rel=0.1)
+    assert found.sources["sd"].tolist()[3] == pytest.approx(want.sources["sd"].tolist()[3], rel=0.2)
+    kept = np.random.default_rng(1).random(len(table)) < 0.95
+    accuracy = lt.evaluate(table[kept], **ROLES).models.set_index("model")["accuracy_like"].to_dict()
+    assert accuracy == pytest.approx(
+        table[kept].groupby(["model", "task"])["right"].mean().groupby("model").mean().to_dict()
+    )
+    few = table[(table["model"] != "A") | (table["item"] < 30)]
+    assert lt.evaluate(few, **ROLES).answers.per_block == 1.0
+
+
 def test_one_task_refuses_the_second_question_in_words():
     found = lt.evaluate(answers(sizes=(20,)), **ROLES)
     assert found.like is None
