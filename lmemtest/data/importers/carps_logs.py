@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import pandas as pd
+
 from lmemtest._validate import check_column, check_flag
-from lmemtest.data.importers.imported import best_of_trials, imported, numbers_in
+from lmemtest.data.importers.imported import best_of_trials, imported, is_nested, numbers_in
 from lmemtest.data.importers.sources import several_files, table_of
 from lmemtest.data.runs import Runs
 from lmemtest.errors import DataError
@@ -62,10 +64,10 @@ def carps(logs: Any, *, metric: str = "trial_value__cost", best_so_far: bool = T
         seeds=["seed"],
     )
     check_column(metric, table.columns, argument="metric")
-    costs = table[metric].astype(object)
-    vectors = costs.map(lambda cost: isinstance(cost, (list, tuple)) or str(cost).lstrip().startswith(("[", "{")))
+    costs = table[metric] if not pd.api.types.is_numeric_dtype(table[metric]) else table[metric][:0]
+    vectors = costs.astype(object).map(lambda cost: is_nested(cost) or str(cost).lstrip().startswith(("[", "{", "(")))
     if vectors.any():
-        tasks = table.loc[vectors, "task_id"].unique()
+        tasks = table.loc[vectors[vectors].index, "task_id"].unique()
         raise DataError(
             f"{metric!r} holds costs of several objectives on {len(tasks):,} tasks ({listed(tasks, most=3)}). Leave "
             "these tasks out, or make one number of the objectives (a hypervolume) in a column and name it: metric=..."

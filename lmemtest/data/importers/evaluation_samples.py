@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named
-from lmemtest.data.importers.imported import imported, numbers_in, one_of
+from lmemtest.data.importers.imported import imported, is_nested, numbers_in, one_of
 from lmemtest.data.importers.sources import (
     Part,
     check_keys,
@@ -164,13 +164,14 @@ def _with_evals(table: pd.DataFrame, part: Part, evals: pd.DataFrame | None) -> 
 def _graded(column: pd.Series[Any], name: str) -> tuple[np.ndarray, bool]:
     """Scores as numbers, and whether they were grades or words, which say which end is good."""
     known = {**GRADES, **WORDS, **{word.capitalize(): value for word, value in WORDS.items()}, "": np.nan}
-    column = column.astype(object)
-    texts = column.map(lambda value: str(value) if isinstance(value, (str, bool, np.bool_)) else value)
-    graded = texts.map(lambda value: isinstance(value, str) and value in known)
-    numbers = texts.map(lambda value: known.get(value, value) if isinstance(value, str) else value)
     advice = "Scores must be grades (C, I, P, N), yes or no, or numbers; of a score with several parts name one column."
-    values = numbers_in(numbers, name=name, advice=advice)
-    return values, bool((graded | column.isna()).all())
+    if column.dtype in (bool, object):
+        column = column.astype(object).map(lambda value: str(value) if isinstance(value, (bool, np.bool_)) else value)
+        if column.map(is_nested).any():
+            return numbers_in(column, name=name, advice=advice), False  # says what is wrong
+    graded = column.isin(list(known))
+    numbers = column.map(known).where(graded, column.astype(object))
+    return numbers_in(numbers, name=name, advice=advice), bool((graded | column.isna()).all())
 
 
 # ------------------------------------------------------------------------------------------- lm-evaluation-harness

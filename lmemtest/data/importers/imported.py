@@ -16,7 +16,7 @@ from lmemtest.words import counted, format_level, listed
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["best_of_trials", "check_labels", "imported", "numbers_in", "one_of"]
+__all__ = ["best_of_trials", "check_labels", "imported", "is_nested", "numbers_in", "one_of"]
 
 ROLES = ("algorithm", "benchmark", "seed", "budget")
 
@@ -36,6 +36,8 @@ def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
     """A column as numbers, NaN where there is none; text that is no number is refused."""
     import pandas as pd
 
+    if pd.api.types.is_numeric_dtype(column.dtype):
+        return column.to_numpy(dtype=float, na_value=np.nan)
     try:
         values = pd.to_numeric(column.astype(object), errors="coerce").astype(float)
     except (TypeError, OverflowError):  # a number that no double can hold
@@ -48,11 +50,16 @@ def numbers_in(column: pd.Series[Any], *, name: str, advice: str) -> np.ndarray:
     return values.to_numpy()
 
 
+def is_nested(value: Any) -> bool:
+    """Whether this is a list or a dictionary, or another thing that changes."""
+    return getattr(type(value), "__hash__", None) is None
+
+
 def check_labels(table: pd.DataFrame, columns: Sequence[str]) -> None:
     """Refuse columns of names that hold lists or dictionaries."""
     for name in columns:
-        values = table[name]
-        nested = values[values.map(lambda value: getattr(type(value), "__hash__", None) is None)]
+        values = table[name] if table[name].dtype == object else table[name][:0]
+        nested = values[values.map(is_nested)]
         if len(nested):
             raise DataError(
                 f"The column {name!r} must hold names or numbers, but {counted(len(nested), 'row')} "
