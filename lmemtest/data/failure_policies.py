@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-__all__ = ["POLICIES", "score_failures"]
+__all__ = ["POLICIES", "check_reference", "compared_within", "score_failures"]
 
 POLICIES = ("worst", "baseline", "drop")
 
@@ -130,10 +130,10 @@ def _replacement(runs: Runs, policy: Any, reference: Any) -> tuple[nw.Expr, str]
         if policy == "worst":
             _require_scores(runs, by)
             worst = there.max() if runs.direction == "minimize" else there.min()
-            return worst.over(*by) if by else worst, f"were given the worst score of {_where(runs, by)}"
+            return worst.over(*by) if by else worst, f"were given the worst score of {_their(runs)}"
         own = _require_baseline(runs, by, reference)
         mean = nw.when(nw.col(runs.algorithm) == nw.lit(reference)).then(there).mean()
-        how = f"were given the mean score of {reference} on {_where(runs, by)}"
+        how = f"were given the mean score of {reference} on {_their(runs)}"
         more = f" ({own:,} of them {'is' if own == 1 else 'are'} of {reference} itself)" if own else ""
         return mean.over(*by) if by else mean, how + more
     if isinstance(policy, numbers.Real):
@@ -150,9 +150,14 @@ def _groups(runs: Runs) -> tuple[str, ...]:
     return (*own, budget)
 
 
-def _where(runs: Runs, by: tuple[str, ...]) -> str:
-    said = "their benchmark" if runs.benchmark else "the table"
-    return f"{said} and {runs.budget}" if runs.budget in by and runs.study.count(runs.budget) > 1 else said
+def _their(runs: Runs) -> str:
+    return f"{'their' if runs.benchmark else 'the'} {compared_within(runs)}"
+
+
+def compared_within(runs: Runs) -> str:
+    """Within what scores compare, in words."""
+    said = "benchmark" if runs.benchmark else "table"
+    return f"{said} and {runs.budget}" if runs.budget in _groups(runs) and runs.study.count(runs.budget) > 1 else said
 
 
 def _require_scores(runs: Runs, by: tuple[str, ...]) -> None:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from lmemtest.data.failures import count_failures, failed_rows
 from lmemtest.data.normalise import new_column
 from lmemtest.data.query import collected, supported
 from lmemtest.errors import ArgumentError, DataError
@@ -30,7 +31,7 @@ def best_so_far(runs: Runs, name: str | None) -> Runs:
     keys = run_columns(runs)
     x = nw.col(runs.score).cast(nw.Float64)
     worst = float("inf") if runs.direction == "minimize" else float("-inf")
-    there = ~(x.is_null() | x.is_nan().fill_null(True))
+    there = ~(x.is_null() | x.is_nan().fill_null(True) | failed_rows(runs))
     frame = runs.frame.with_columns(nw.when(there).then(x).otherwise(nw.lit(worst)).alias(column))
     if frame.implementation.is_pyarrow():  # it has no running minima within groups
         frame = frame.with_columns(_running_by_pandas(frame, keys, budget, column, runs.direction))
@@ -44,7 +45,23 @@ def best_so_far(runs: Runs, name: str | None) -> Runs:
     none_yet = nw.col(column) == nw.lit(worst)
     frame = frame.with_columns(nw.when(~none_yet).then(nw.col(column)).alias(column))
     # a trial that failed does not count: a run fails where none of its trials has a score yet
-    return type(runs)(frame, **{**runs.roles(), "score": column, "failed": runs.failed and "missing"})
+    made = type(runs)(frame, **{**runs.roles(), "score": column, "failed": runs.failed and "missing"})
+    return made if runs.failed is None else _with_note_on_failures(runs, made)
+
+
+def _with_note_on_failures(runs: Runs, made: Runs) -> Runs:
+    from lmemtest.data.runs import with_notes
+
+    _, failed, rows = count_failures(runs)
+    if not failed.any():
+        return made
+    return with_notes(
+        made,
+        [
+            f"{failed.sum():,} of {rows.sum():,} scores failed and do not count in the best so far: the best score "
+            "before stands there, and only what has none before it has failed."
+        ],
+    )
 
 
 def at_budgets(runs: Runs, budgets: Iterable[float]) -> Runs:

@@ -160,3 +160,12 @@ def test_policies_without_a_score_are_refused_with_names() -> None:
     ]:
         with pytest.raises(ArgumentError, match=said):
             runs_of().score_failures(policy, reference=reference)
+
+
+def test_the_best_so_far_passes_over_failed_scores_and_says_so() -> None:
+    table = {"tool": ["A"] * 3 + ["B"] * 3, "epoch": [1, 2, 3] * 2, "loss": [-np.inf, 0.7, 0.9, 0.5, np.nan, 0.6]}
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", budget="epoch", failed="nonfinite")
+    best = runs.best_so_far()
+    np.testing.assert_allclose(best.to_frame()[best.score], [np.nan, 0.7, 0.7, 0.5, 0.5, 0.5])
+    assert best.notes[0].startswith("2 of 6 scores failed and do not count in the best so far: the best score before")
+    assert "1 of 6 scores\n" in str(best)

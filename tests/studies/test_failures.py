@@ -179,6 +179,33 @@ def test_budgets_and_families_count_runs_and_families() -> None:
     assert_allclose(rows.loc[("A", "family"), "ci_high"], bounded_mean_interval(np.array([0.75, 0, 0, 0]))[1])
 
 
+def test_runs_that_have_scores_again_are_told() -> None:
+    """Task 1 of B recovers; the runs of A fail from epoch 2 on."""
+    first, last = (table().assign(epoch=epoch) for epoch in (1, 3))
+    again = first["crashed"] & (first["tool"] == "B")
+    frame = pd.concat(
+        [first.assign(crashed=again), first.assign(epoch=2), last.assign(crashed=last["crashed"] & ~again)]
+    )
+    runs = failing(frame, budget="epoch")
+    (note,) = lt.failure_rates(runs, rng=1).notes
+    assert note.startswith(
+        "1 of 7 failed runs have a score again at a later epoch; they count as failed. If each epoch"
+    )
+    advice = lt.check(runs, rules_only=True).findings[0].advice
+    assert advice.endswith(" Of 7 failed runs 1 have a score again at a later epoch.")
+    assert lt.failure_rates(failing(frame[frame["tool"] != "B"], budget="epoch"), rng=1).notes == ()
+
+
+@pytest.mark.level(2)
+def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
+    frame = table().assign(space=lambda t: t["task"] % 5)
+    both = pd.concat([frame.assign(epoch=1, loss=lambda t: t["loss"] + np.sin(t.index)), frame.assign(epoch=2)])
+    found = lt.failure_sensitivity(failing(both, budget="epoch", family="space"), ("worst", "rank"))
+    assert found.policies["worst"] == "a failed run has the worst score of its benchmark and epoch"
+    assert found.policies["rank"].startswith("scores are ranks within the benchmark and epoch")
+    assert found.notes[0].startswith("The 5 spaces are the sample: what is said holds for new spaces.")
+
+
 def test_runs_that_do_not_say_what_failed_are_refused() -> None:
     for ask in (lt.failure_rates, lt.failure_sensitivity):
         with pytest.raises(ArgumentError, match=r"do not say which of them failed: Runs\(..., failed='missing'\)"):

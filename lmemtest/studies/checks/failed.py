@@ -12,7 +12,7 @@ from lmemtest.data.failures import rows_or_runs
 from lmemtest.data.points import Points
 from lmemtest.data.runs import Runs
 from lmemtest.studies.checks.findings import Finding, per_cell
-from lmemtest.studies.failures.counts import alike_p_value, failure_counts
+from lmemtest.studies.failures.counts import alike_p_value, failure_counts, recovered_runs
 from lmemtest.words import counted, format_level, joined, p_text
 
 __all__ = ["failed_findings", "failures_by_algorithm"]
@@ -96,4 +96,6 @@ def _where(runs: Runs) -> str:
     levels = groups.keys.frame()[runs.budget].tolist()
     order = [int(i) for i in np.argsort(-failed, kind="stable") if failed[i]]
     named = [f"{format_level(levels[i])} ({failed[i]:,})" for i in order]
-    return f" By {runs.budget}, {counted(int(failed.sum()), 'score')} failed: {joined(named)}." if named else ""
+    found = f" By {runs.budget}, {counted(int(failed.sum()), 'score')} failed: {joined(named)}." if named else ""
+    stopped, again = recovered_runs(runs)
+    return found + f" Of {stopped:,} failed runs {again:,} have a score again at a later {runs.budget}." * (again > 0)

@@ -39,6 +39,7 @@ __all__ = [
     "failed_everywhere",
     "failure_counts",
     "flipped_p_value",
+    "recovered_runs",
     "stratified_p_value",
 ]
 
@@ -117,6 +118,22 @@ def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
     always = found["min"].groupby(level=0, observed=True).transform("min") == 1.0
     found = found[(found["min"] == 1.0) & (found["size"] > 2) & ~always]
     return tuple((name, own, int(size)) for (name, own), size in found["size"].items())
+
+
+def recovered_runs(runs: Runs) -> tuple[int, int]:
+    """How many runs failed at some budget, and how many of these have a score at a later one."""
+    source = runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
+    if source.budget is None or source.study.count(source.budget) == 1:
+        return 0, 0
+    of_run = list(source.study.run)
+    groups = source.study.failures.study.groups([*of_run, source.budget])
+    frame = groups.keys.frame().assign(failed=groups.high > 0, all_failed=groups.low > 0)
+    number = frame.groupby(of_run, observed=True, sort=False).ngroup().to_numpy()
+    budget = frame[source.budget].to_numpy(dtype=float)
+    first, last = np.full(number.max() + 1, np.inf), np.full(number.max() + 1, -np.inf)
+    np.minimum.at(first, number, np.where(frame["failed"], budget, np.inf))
+    np.maximum.at(last, number, np.where(frame["all_failed"], -np.inf, budget))
+    return int(np.isfinite(first).sum()), int((np.isfinite(first) & (last > first)).sum())
 
 
 def _families(runs: Runs, where: list[str], place: dict[str, int]) -> NDArray[np.intp] | None:

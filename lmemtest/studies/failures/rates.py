@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from scipy.special import betaincinv
 
+from lmemtest._caller import in_words_of
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, in_tie_order
 from lmemtest._table import Format
@@ -23,6 +24,7 @@ from lmemtest.studies.failures.counts import (
     failed_everywhere,
     failure_counts,
     flipped_p_value,
+    recovered_runs,
     stratified_p_value,
 )
 from lmemtest.words import format_level, format_p, joined, p_text, percent
@@ -119,13 +121,12 @@ class FailureRates(Result):
         level = f"{100 * self.level:.4g} %"
         run, wide = rows["run"], [rows[name] for name in ("benchmark", "family") if name in rows]
         if run["n_failed"] == 0:
-            limits = [f"at most {percent(row['ci_high'])} on {POPULATIONS[row['population']]}" for row in wide]
-            limits = [f"at most {percent(run['ci_high'])} on these benchmarks", *limits]
-            said = f"its failure rate is {' and '.join(limits)} ({level} limits)"
+            limits = [f"at most {percent(row['ci_high'])} {_ON[row['population']]}" for row in (run, *wide)]
+            said = f"its failure rate is {joined(limits)} ({level} limits)"
             return f"{algorithm} never failed in {run['n_runs']:,} runs: {said}."
-        limits = [f"{percent(row['ci_low'])} to {percent(row['ci_high'])} on {POPULATIONS[row['population']]}"
-                  for row in wide]  # fmt: skip
-        limits = [f"{percent(run['ci_low'])} to {percent(run['ci_high'])} on these benchmarks", *limits]
+        limits = [
+            f"{percent(row['ci_low'])} to {percent(row['ci_high'])} {_ON[row['population']]}" for row in (run, *wide)
+        ]
         return f"{algorithm} fails in {percent(run['rate'])} of its runs ({level} limits: {', '.join(limits)})."
 
     def _differences(self) -> list[str]:
@@ -227,6 +228,7 @@ def failure_rates(
     notes = (
         *runs.notes,
         *(["There is one benchmark, so nothing is said about further ones."] if len(populations) == 1 else []),
+        *_on_recovered(runs),
         *[
             f"{format_level(name)} failed with {format_level(seed)} as {runs.seed} on all {n:,} benchmarks. If that "
             "has one cause, tests for further benchmarks count it as many."
@@ -252,6 +254,18 @@ def failure_rates(
         alpha=alpha,
         notes=notes,
     )
+
+
+def _on_recovered(runs: Runs) -> list[str]:
+    """A note where failed runs have scores later on."""
+    failed, again = recovered_runs(runs)
+    if not again:
+        return []
+    best = in_words_of(python="runs.best_so_far()", command_line="--best-so-far")
+    return [
+        f"{again:,} of {failed:,} failed runs have a score again at a later {runs.budget}; they count as failed. If "
+        f"each {runs.budget} is a trial of a search, a run fails only while it has no score at all: {best}."
+    ]
 
 
 def _row(counts: FailureCounts, i: int, population: str, level: float) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from lmemtest._rounding import below, written
 from lmemtest._table import Format
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
-from lmemtest.data.failure_policies import check_reference
+from lmemtest.data.failure_policies import check_reference, compared_within
 from lmemtest.data.failures import count_failures, refuse_without_failures, rows_or_runs
 from lmemtest.data.runs import require_runs, with_named_algorithms
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
@@ -32,9 +32,10 @@ __all__ = ["FailureSensitivity", "failure_sensitivity", "sensitivity_if_any"]
 RANK = "rank"
 USUAL = ("worst", RANK, "drop")
 MEANING = {
-    "worst": "a failed run has the worst score of its benchmark",
-    RANK: "scores are ranks within the benchmark, and a failed run is the last",
+    "worst": "a failed run has the worst score of its {}",
+    RANK: "scores are ranks within the {}, and a failed run is the last",
     "drop": "failed runs are left out",
+    "baseline": "a failed run has the mean score of {reference} on its {}",
 }
 NOBODY = "-"
 
@@ -64,7 +65,7 @@ class FailureSensitivity(Result):
     alpha : float
         Level of the decisions, under each policy for all pairs together.
     notes : tuple of str
-        Policies that could not be applied, and why.
+        For which population the decisions hold, with families; policies that could not be applied, and why.
     """
 
     parts: ClassVar[Mapping[str, str]] = {"table": "table", "decisions": "decisions", "means": "means"}
@@ -231,12 +232,12 @@ def failure_sensitivity(
         table=_compared(decisions),
         decisions=decisions[["policy", "left", "right", "advantage", "p_value", "better"]],
         means=means[["policy", "algorithm", "place", "mean", "se"]],
-        policies={name: _meaning(*named[name]) for name in verdicts},
+        policies={name: _meaning(*named[name], compared_within(source)) for name in verdicts},
         n_failed=failed,
         n_rows=source.n_rows,
         noun=rows_or_runs(source),
         alpha=alpha,
-        notes=tuple(notes),
+        notes=(*source.study.sampled.notes, *notes),
     )
 
 
@@ -290,11 +291,9 @@ def _name(policy: Any, reference: Any) -> str:
     return f"score {written(float(policy), '.6g')}"
 
 
-def _meaning(policy: Any, reference: Any) -> str:
-    if _is(policy, "baseline"):
-        return f"a failed run has the mean score of {reference} on its benchmark"
+def _meaning(policy: Any, reference: Any, where: str) -> str:
     if isinstance(policy, str):
-        return MEANING[policy]
+        return MEANING[policy].format(where, reference=reference)
     if isinstance(policy, Mapping) or callable(policy):
         return "a failed run has a value of its benchmark"
     return f"a failed run has the score {written(float(policy), '.6g')}"
