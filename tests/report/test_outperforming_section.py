@@ -105,3 +105,20 @@ def test_documents_hold_the_pairs_and_each_benchmark():
     assert "<B>" not in content_of(found, ".html")
     assert json.loads(content_of(found, ".json"))["table"][0]["ci_low"] == found.table["ci_low"].iat[0]
     assert content_of(found, ".png").startswith(b"\x89PNG")
+
+
+@pytest.mark.level(2)
+def test_the_section_names_the_families_it_is_about():
+    draw = np.random.default_rng(1)
+    by_family = np.repeat(draw.normal(size=(6, 2)), 2, axis=0) + draw.normal(size=(12, 2))
+    table = runs({"A": by_family[:, 0] + 1.0, "B": by_family[:, 1]}, seeds=3)
+    families = table.frame.to_native().assign(space=lambda d: "s" + (d["task"].str[1:].astype(int) // 2).astype(str))
+    new, these = (
+        lt.analyze(lt.Runs(families, **ROLES, family="space"), population=population)
+        for population in ("family", "benchmark")
+    )
+    with in_words():
+        of_new, of_these = (outperforming_section(analysis) for analysis in (new, these))
+    assert "on the same benchmark of spaces like these with the same seed?" in said(of_new, 0)
+    assert "the means are about those studied here" not in said(of_new, 0)
+    assert "This is about new spaces, and the means are about those studied here." in said(of_these, 0)

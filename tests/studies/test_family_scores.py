@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.studies.outperforming.duels import Duel, _choose, _over_families
+from lmemtest.studies.outperforming.duels import Duel, _benchmarks_of, _over_families
 from lmemtest.studies.ranking.aggregates import aggregate_scores
 from lmemtest.studies.ranking.stochastic_order import stochastic_order
 from lmemtest.studies.variation.run_layout import layout_of
@@ -101,7 +101,7 @@ def test_what_varies_within_families_is_never_less_than_all():
 
 def test_families_are_drawn_with_all_of_their_benchmarks():
     duel = Duel(tuple("abcd"), [np.ones(2)] * 4, [], families=("x", "x", "y", "x"))
-    chosen, weight = _choose(duel, 50, np.random.default_rng(1))
+    chosen, weight = _benchmarks_of(duel, np.random.default_rng(1).integers(2, size=(50, 2)))
     of_each = np.stack([np.where(chosen == i, weight, 0.0).sum(axis=1) for i in range(4)])
     np.testing.assert_allclose(of_each.sum(axis=0), 1.0)
     np.testing.assert_allclose(of_each[[0, 0]], of_each[[1, 3]])

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+_AT_ONCE = 2_000_000  # benchmarks of draws that are in memory
+
+
 @dataclass(frozen=True)
 class Duel:
     """Two algorithms on the benchmarks that both ran on: signs of the differences, by pair or all against all.
@@ -190,23 +193,34 @@ def together(
         return float(each.mean()), float(low), float(high)
     if method == "mixed":
         return _mixed(duel, level)
-    chosen, weight = _choose(duel, n_draws, rng)
-    found = _draw_paired(duel.counts, chosen, rng) if paired else _draw_runs(duel.signs, chosen, rng)
-    draws = (weight * found).sum(axis=1)
-    low, high = interval_ends(draws[:, None], each.mean()[None], plain_shares(level, 1), "percentile")[:, 0]
+    units, most = rng.integers(len(each), size=(n_draws, len(each))), int(np.bincount(_units(duel)).max())
+    draws = []
+    for part in np.array_split(units, np.ceil(units.size * most / _AT_ONCE)):
+        chosen, weight = _benchmarks_of(duel, part)
+        found, inside = np.zeros(chosen.shape), weight > 0.0
+        some = chosen[inside]
+        found[inside] = _draw_paired(duel.counts, some, rng) if paired else _draw_runs(duel.signs, some, rng)
+        draws.append((weight * found).sum(axis=1))
+    low, high = interval_ends(np.concatenate(draws)[:, None], each.mean()[None], plain_shares(level, 1), "percentile")[
+        :, 0
+    ]
     return float(each.mean()), float(low), float(high)
 
 
-def _choose(duel: Duel, n_draws: int, rng: np.random.Generator) -> tuple[NDArray[np.intp], Array]:
-    """Units drawn again, with the benchmarks of each: their numbers and weights, ``(n_draws, benchmarks)``."""
-    own = duel.family if duel.over_families else np.arange(len(duel.names))
+def _units(duel: Duel) -> NDArray[np.intp]:
+    """Number of the unit of the sample that each benchmark belongs to."""
+    return duel.family if duel.over_families else np.arange(len(duel.names))
+
+
+def _benchmarks_of(duel: Duel, units: NDArray[np.intp]) -> tuple[NDArray[np.intp], Array]:
+    """The benchmarks of units ``(draws, units)``: their numbers and weights, ``(draws, benchmarks)``; 0 for no more."""
+    own = _units(duel)
     size = np.bincount(own)
-    units = rng.integers(len(size), size=(n_draws, len(size)))
     place = np.arange(size.max())
     first = np.cumsum(size) - size
     inside = place < size[units][..., None]
-    chosen = np.where(inside, first[units][..., None] + place, 0).reshape(n_draws, -1)
-    weight = np.where(inside, 1.0 / (len(size) * size[units][..., None]), 0.0).reshape(n_draws, -1)
+    chosen = np.where(inside, first[units][..., None] + place, 0).reshape(len(units), -1)
+    weight = np.where(inside, 1.0 / (units.shape[1] * size[units][..., None]), 0.0).reshape(len(units), -1)
     return np.argsort(own, kind="stable")[chosen], weight
 
 
