@@ -38,6 +38,17 @@ def test_long_and_wide_files_are_evaluated_and_written(folder):
 
 
 @pytest.mark.usefixtures("folder")
+def test_suites_are_named_by_an_option():
+    table = pd.concat([pd.read_csv("answers.csv").assign(suite=f"s{i}") for i in range(5)])
+    table["task"] += table["suite"]
+    table.to_csv("suites.csv", index=False)
+    run = CliRunner().invoke(app, ["evaluate", "suites.csv", *ROLES, "--score", "right", "--family", "suite"])
+    assert run.exit_code == 0, run.output
+    assert "For tasks of suites like these" in run.output
+    assert "leave out --family" in " ".join(run.output.split())
+
+
+@pytest.mark.usefixtures("folder")
 def test_what_is_missing_is_said_in_options():
     run = CliRunner().invoke(app, ["evaluate", "answers.csv", *ROLES])
     assert run.exit_code == 2

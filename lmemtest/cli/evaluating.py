@@ -13,7 +13,7 @@ from lmemtest.cli.options import FILES, Direction, Json, Output, TableOptions, n
 from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
-_NAMES = {name: f"--{name}" for name in ("model", "item", "task", "epoch", "judge", "power")}
+_NAMES = {name: f"--{name}" for name in ("model", "item", "task", "epoch", "judge", "family", "power")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +42,9 @@ class EvaluationOptions(TableOptions):
         str | None, typer.Option("--epoch", metavar="COLUMN", help="Numbers of repeated attempts at an item.")
     ] = None
     judge: Annotated[str | None, typer.Option("--judge", metavar="COLUMN", help="Who scored the answer.")] = None
+    family: Annotated[
+        str | None, typer.Option("--family", metavar="COLUMN", help="Suites that the tasks belong to.")
+    ] = None
     direction: Annotated[Direction, typer.Option("--direction", help="Which scores are good.")] = Direction.maximize
 
 
@@ -83,7 +86,7 @@ def evaluate_models(
 
         target = None if output is None else check_report_path(output)
         columns = given.model or []
-        roles: dict[str, Any] = {name: getattr(given, name) for name in ("item", "task", "epoch", "judge")}
+        roles: dict[str, Any] = {name: getattr(given, name) for name in ("item", "task", "epoch", "judge", "family")}
         labels = [name for name in roles.values() if name is not None]
         table = source_of(given).read(labels=labels + columns * (len(columns) == 1))
         needed = ("model", "item") if len(columns) > 1 else ("model", "item", "score")

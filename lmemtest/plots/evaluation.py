@@ -40,7 +40,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     """
     shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
     table = found.models.iloc[shown.kept]
-    names = {"these": "these tasks", "like": "tasks like these"} if found.like is not None else {"these": ""}
+    names = {"these": "these tasks", "like": found.answers.like} if found.like is not None else {"these": ""}
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
         {"colour": _style.colour(1), "marker": "s", "hollow": True},

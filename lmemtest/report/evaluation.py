@@ -47,7 +47,7 @@ def evaluation_document(found: Evaluation) -> Document:
 def _asked(found: Evaluation) -> list[tuple[str, str, str]]:
     """Suffix of the columns, words and sample of the questions that are answered."""
     samples = [fact.partition(": ")[2] for fact in found.facts if fact.startswith("_")]
-    where = {"these": f"On {found.answers.here}", "like": "For tasks like these"}
+    where = {"these": f"On {found.answers.here}", "like": f"For {found.answers.like}"}
     return [(suffix, words, sample) for (suffix, words), sample in zip(where.items(), samples, strict=False)]
 
 

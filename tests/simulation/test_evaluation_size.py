@@ -91,6 +91,41 @@ def test_false_differences_for_tasks_like_these_are_as_rare_as_alpha_says(accura
     assert abs(none[2] - 0.95) < 0.03
 
 
+def suite_study(rng: np.random.Generator, n_suites: int, advantage: float) -> list[float]:
+    """Any false difference of four models with suites as the sample and with their tasks; intervals of accuracies."""
+    tasks, items, models, own = 3, 40, 4, 0.3
+    suite, n = np.repeat(np.arange(n_suites), tasks), n_suites * tasks
+    centre = centre_of(0.7, np.sqrt(TASK**2 + advantage**2 + own**2 + ITEM**2 + PAIR**2))
+    level = centre + rng.normal(0, TASK, n) + rng.normal(0, own, (models, n))
+    level = level + rng.normal(0, advantage, (models, n_suites))[:, suite]
+    eta = level[..., None] + rng.normal(0, ITEM, (n, items)) + rng.normal(0, PAIR, (models, n, items))
+    model, task, item = (index.ravel() for index in np.indices(eta.shape))
+    right = (rng.random(eta.shape) < expit(eta)).ravel().astype(int)
+    table = pd.DataFrame({"model": model, "task": task, "item": item, "suite": suite[task], "right": right})
+    out = []
+    for family in ("suite", None):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = evaluate(table, model="model", task="task", item="item", score="right", family=family)
+        held = (found.models["ci_low_like"] <= 0.7) & (found.models["ci_high_like"] >= 0.7)
+        out += [float(found.table["differ_like"].fillna(False).any()), float(held.mean())]
+    return out
+
+
+def suite_rates(n: int, *, rng: int, n_suites: int, advantage: float) -> np.ndarray:
+    return np.mean(replicate(lambda generator: suite_study(generator, n_suites, advantage), n, rng=rng), axis=0)
+
+
+@pytest.mark.level(3)
+@pytest.mark.parametrize("n_suites", [6, 12])
+def test_false_differences_for_suites_like_these_are_as_rare_as_alpha_says(n_suites):
+    n = 200
+    differ, held, ignored, _ = suite_rates(n, rng=3, n_suites=n_suites, advantage=0.5)
+    assert differ * n <= binom.ppf(0.999, n, 0.07)
+    assert held >= 0.9
+    assert ignored > differ  # tasks of one suite are no independent draws
+
+
 DESIGNS = (
     *((0.99, 5, 40), (0.9, 5, 40), (0.7, 10, 100), (0.99, 10, 100), (0.9, 20, 40), (0.99, 5, 500), (0.99, 20, 40)),
     *((0.5, 5, 40), (0.9, 10, 100), (0.7, 5, 500), (0.95, 10, 100), (0.5, 20, 40), (0.9, 20, 500), (0.99, 20, 500)),

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import named
+from lmemtest._caller import in_words_of, named
 from lmemtest._validate import as_frame, check_column, check_columns
 from lmemtest.data.cells import Groups, aggregate, check_numeric, combine_codes
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.studies.evaluation.refusals import (
     refuse_copies,
@@ -20,7 +21,7 @@ from lmemtest.studies.evaluation.refusals import (
     refuse_partial_judging,
     refuse_scores,
 )
-from lmemtest.words import counted, format_level, joined, listed
+from lmemtest.words import counted, format_level, joined, listed, plural
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,12 @@ class Answers:
         Whether an item's name occurs in several tasks.
     graded : bool
         Whether some score is neither 0 nor 1.
+    families : tuple of str
+        Names of the families (suites) of tasks; none without such a column.
+    family : (n_tasks,) int
+        The family of each task; of no entries without families.
+    noun : str
+        What a family is called: its column.
     """
 
     models: tuple[str, ...]
@@ -73,6 +80,19 @@ class Answers:
     n_rows: int
     repeated_ids: bool
     graded: bool
+    families: tuple[str, ...] = ()
+    family: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    noun: str = "family"
+
+    @property
+    def families_are_sample(self) -> bool:
+        """Whether there are enough families, of several tasks somewhere, to speak of others like them."""
+        return FEWEST_FAMILIES <= len(self.families) < len(self.tasks)
+
+    @property
+    def like(self) -> str:
+        """What the tasks are a sample of, in a sentence."""
+        return f"tasks of {plural(self.noun)} like these" if self.families_are_sample else "tasks like these"
 
     @property
     def here(self) -> str:
@@ -149,10 +169,17 @@ def read_answers(
     score: str | None,
     epoch: str | None,
     judge: str | None,
+    family: str | None = None,
 ) -> tuple[Answers, str]:
     """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
     frame = as_frame(table, argument="table")
-    given = {"task": task, "item": item, "epoch": epoch, "judge": judge}
+    given = {"task": task, "item": item, "epoch": epoch, "judge": judge, "family": family}
+    if family is not None and task is None:
+        raise ArgumentError(
+            f"{named('family')} names {family!r:.60}, which groups tasks, but no column of tasks is named. Name it: "
+            + in_words_of(python="task=...", command_line="--task COLUMN")
+            + "."
+        )
     if not isinstance(model, str) and model is not None:
         frame, model, score = _lengthened(frame, model, score, [name for name in given.values() if name is not None])
     schema = frame.collect_schema()
@@ -186,7 +213,24 @@ def read_answers(
         )
     refuse_scores(groups, score, codes["model"], levels["model"])
     refuse_copies(groups, used)
-    return _averaged(codes, levels, groups), score
+    answers = _averaged(codes, levels, groups)
+    if family is None:
+        return answers, score
+    return replace(answers, families=levels["family"], family=_of_tasks(codes, levels, family), noun=str(family)), score
+
+
+def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:
+    """The family of each task; refused where a task is in several."""
+    pairs = np.unique(np.column_stack([codes["task"], codes["family"]]), axis=0)
+    task, count = np.unique(pairs[:, 0], return_counts=True)
+    if (count > 1).any():
+        several = [levels["task"][i] for i in task[count > 1]]
+        raise DataError(
+            f"{counted(len(several), 'task')} ({joined(several, most=3)}) {'is' if len(several) == 1 else 'are'} in "
+            f"several {plural(column)}. If names like 1, 2, 3 merely number the tasks of each, give tasks names of "
+            "their own; a task that is the same in several cannot be evaluated once for each: keep one."
+        )
+    return pairs[:, 1]
 
 
 def _lengthened(
@@ -204,7 +248,7 @@ def _lengthened(
         raise ArgumentError(
             f"{named('score')} must be left out where each model has a column of scores, got {score!r:.60}."
         )
-    check_columns(kept, columns, argument="item, task, epoch or judge")
+    check_columns(kept, columns, argument="item, task, epoch, judge or family")
     names = [next(name for name in (base, f"{base}_", f"{base}__") if name not in kept) for base in ("model", "score")]
     for name in wanted:
         check_numeric(frame, name, argument="model")
@@ -275,7 +319,7 @@ def _over_judges(place: Codes, epoch: Codes | None, y: Array, n_judges: int) -> 
 
 
 def item_rows(answers: Answers) -> pd.DataFrame:
-    """One row per model and item, and per judge where these are a sample: model, task, item, judge, score.
+    """One row per model and item, and per judge where these are a sample: model, task, family, item, judge, score.
 
     Of very many answers one row per model and block of items.
     """
@@ -295,6 +339,9 @@ def item_rows(answers: Answers) -> pd.DataFrame:
         "item": item,
         "score": score,
     }
+    if answers.families_are_sample:
+        of_item = answers.family[task[item]]
+        columns["family"] = pd.Categorical.from_codes(of_item, categories=pd.Index(answers.families), ordered=True)
     if answers.judges_are_sample:
         columns["judge"] = pd.Categorical.from_codes(judge, categories=pd.Index(answers.judges), ordered=True)
     return pd.DataFrame(columns)

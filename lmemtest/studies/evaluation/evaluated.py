@@ -19,7 +19,7 @@ from lmemtest.studies.evaluation.answers import Answers
 from lmemtest.studies.evaluation.noise import plan_components, points, variances_of
 from lmemtest.studies.evaluation.planning import EvaluationPlan, planned
 from lmemtest.studies.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import counted, joined, percent, plural
 
 if TYPE_CHECKING:
     from lmemtest.inference.means.comparisons import Comparisons
@@ -65,7 +65,8 @@ class Evaluation(Result):
     fit : LmmFit or None
         The mixed model of `like`, of means over epochs.
     design : dict of str to int
-        Tasks, items of each (harmonic mean), epochs of each answer where they are repeated.
+        Tasks, items of each (harmonic mean), epochs of each answer where they are repeated. With families as the sample
+        their number, and the tasks of each (mean).
     alpha, power : float
     adjust, score, direction : str
     notes : tuple of str
@@ -109,6 +110,7 @@ class Evaluation(Result):
         Parameters
         ----------
         question : {"these tasks", "tasks like these"}
+            The second is about tasks of suites like these where families are the sample.
 
         Returns
         -------
@@ -164,9 +166,13 @@ class Evaluation(Result):
         check_choice(question, "question", QUESTIONS)
         self._asked(LIKE)
         variances = variances_of(self.fit, self.answers)  # type: ignore[arg-type]
+        design = dict(self.design)
+        if question == THESE and "family" in design:
+            design = {**design, "task": len(self.answers.tasks)}
+            del design["family"]
         return planned(
             variances,
-            self.design,
+            design,
             n_models=len(self.answers.models),
             fixed_tasks=question == THESE,
             effect=effect,
@@ -207,6 +213,7 @@ class Evaluation(Result):
     def facts(self) -> tuple[str, ...]:
         """What either question takes for the sample, and how the tests were adjusted."""
         judges = " and judges" if self.answers.judges_are_sample else ""
+        families = f"{plural(self.answers.noun)}, " if self.answers.families_are_sample else ""
         how, one = ADJUSTMENT_NAMES[self.these.adjust], len(self.answers.tasks) == 1
         said = [
             f"_these: {self.noun} {'on this task' if one else 'as the mean over these tasks'}; items{judges} are the "
@@ -217,7 +224,7 @@ class Evaluation(Result):
             per_block = self.answers.per_block
             over += [f"blocks of {per_block:.0f} items"] * (per_block > 1.0)
             said.append(
-                f"_like: tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
+                f"_like: {families}tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
                 f"{f', of means over {joined(over)}' if over else ''}."
             )
         level = percent(1.0 - self.alpha)
@@ -258,7 +265,7 @@ class Evaluation(Result):
         where = "On this task" if len(self.answers.tasks) == 1 else f"On these {tasks}"
         yield "these", where, self.separation(THESE)
         if self.like is not None:
-            yield "like", "For tasks like these", self.separation(LIKE)
+            yield "like", f"For {self.answers.like}", self.separation(LIKE)
 
     def _leads(self) -> Iterator[str]:
         most = "highest" if self.direction == "maximize" else "lowest"
@@ -299,11 +306,11 @@ class Evaluation(Result):
         if here.notna().any() and len(here) > 1:
             yield (
                 f"Of {len(here):,} pairs of models {int(here.sum())} differ on these tasks, and "
-                f"{int(there.sum())} for tasks like these."
+                f"{int(there.sum())} for {self.answers.like}."
             )
         names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
-        for which, text in ((here & ~there, "on these tasks but not for tasks like these"),
-                            (there & ~here, "for tasks like these but not on these tasks")):  # fmt: skip
+        for which, text in ((here & ~there, f"on these tasks but not for {self.answers.like}"),
+                            (there & ~here, f"for {self.answers.like} but not on these tasks")):  # fmt: skip
             chosen = names[which.fillna(False).to_numpy(dtype=bool)]
             if len(chosen):
                 more = f"; and {len(chosen) - 5:,} more pairs" if len(chosen) > 5 else ""
@@ -354,7 +361,7 @@ class Evaluation(Result):
 
     def _smallest(self) -> Iterator[str]:
         found = self.detectable.set_index("question")["smallest"].dropna()
-        words = {THESE: f"on {self.answers.here}", LIKE: "for tasks like these"}
+        words = {THESE: f"on {self.answers.here}", LIKE: f"for {self.answers.like}"}
         which = " (the middle pair, adjusted for all pairs)" * (len(self.table) > 1)
         within = [f"{points(found[question])} {words[question]}" for question in found.index if found[question] <= 1.0]
         beyond = [words[question] for question in found.index if found[question] > 1.0]

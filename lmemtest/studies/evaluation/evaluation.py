@@ -30,6 +30,7 @@ def evaluate(
     score: str | None = None,
     epoch: str | None = None,
     judge: str | None = None,
+    family: str | None = None,
     direction: str = "maximize",
     adjust: str = "stepdown",
     alpha: float = 0.05,
@@ -54,6 +55,9 @@ def evaluate(
     judge : str, optional
         Column of who scored. Every judge must have scored what any judge did. Fewer than five are taken as they are;
         five or more are a sample, and results hold for judges like them.
+    family : str, optional
+        Column of the families (suites) that tasks belong to, each task to one. From five on, with several tasks in
+        some, they are a sample: the second question is about tasks of suites like these.
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}
         Adjustment for the number of pairs, as in `pairs`.
@@ -81,9 +85,10 @@ def evaluate(
     On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
     that models with the same items are compared by differences. For tasks like these: the mixed model ``score ~ model +
     (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
-    pair's own scatter over tasks, as `analyze` does. Intervals of accuracies are Wilson's with as many answers as the
-    variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of tasks for the
-    second question). When the linear model is enough is measured on the page "Evaluations".
+    pair's own scatter over tasks, as `analyze` does. Where families are the sample it has ``(1 | family) + (1 |
+    family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
+    answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
+    tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
 
     References
     ----------
@@ -105,7 +110,8 @@ def evaluate(
     check_choice(direction, "direction", DIRECTIONS)
     check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
-    answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge)
+    answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge,
+                                  family=family)  # fmt: skip
     refuse_nothing(answers)
     facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
     here = on_these_tasks(answers, **facts)
@@ -118,8 +124,10 @@ def evaluate(
         if means is not None
     }
     counts = answers.n_items
+    families = len(answers.families) if answers.families_are_sample else 0
     design = {
-        "task": len(answers.tasks),
+        **({"family": families} if families else {}),
+        "task": round(len(answers.tasks) / max(families, 1)),
         "item": round(counts[counts > 0].size / float((1.0 / counts[counts > 0]).sum())),
     }
     if answers.has_epochs:

@@ -73,18 +73,29 @@ def detectable_of(pairs: Comparisons, alpha: float, power: float) -> dict[str, f
 def plan_components(fit: LmmFit, answers: Answers) -> VarianceComponents:
     """The variances of the mixed model in the words of a plan: tasks are benchmarks, items seeds."""
     parts = variances_of(fit, answers)
+    between = parts["family:model"] ** 0.5 if answers.families_are_sample else None
     items = float(answers.n_items[answers.n_items > 0].size / (1.0 / answers.n_items[answers.n_items > 0]).sum())
     return VarianceComponents(
+        family_interaction_sd=between,
+        family_sd=None if between is None else parts["family"] ** 0.5,
         interaction_sd=parts["task:model"] ** 0.5,
         residual_sd=max(parts["item:model"] + parts["epoch"], np.finfo(float).tiny) ** 0.5,
         seed_sd=parts["item"] ** 0.5,
         benchmark_sd=parts["task"] ** 0.5,
-        pilot=Pilot(n_algorithms=len(answers.models), n_benchmarks=len(answers.tasks), n_seeds=items),
+        pilot=Pilot(
+            n_algorithms=len(answers.models),
+            n_benchmarks=len(answers.tasks),
+            n_seeds=items,
+            n_families=len(answers.families) if answers.families_are_sample else None,
+        ),
     )
 
 
 def variances_of(fit: LmmFit, answers: Answers) -> dict[str, float]:
-    """Variances by source: task, task:model, item, item:model, epoch (0 where answers were not repeated)."""
+    """Variances by source: task, task:model, item, item:model, epoch (0 where answers were not repeated).
+
+    With families as the sample also family and family:model.
+    """
     found = {row["group"]: float(row["variance"]) for row in fit.varcorr.to_dict("records")}
     for name in {"Residual", "task:item"} & set(found):
         found[name] *= answers.per_block
@@ -95,7 +106,9 @@ def variances_of(fit: LmmFit, answers: Answers) -> dict[str, float]:
     else:
         counts = answers.epochs[answers.epochs > 0]
         of_pair = max(rest - epoch * float((1.0 / counts).mean()), 0.0)
+    families = ("family", "family:model") if answers.families_are_sample else ()
     return {
+        **{name: found.get(name, 0.0) for name in families},
         "task": found.get("task", 0.0),
         "task:model": found.get("task:model", 0.0),
         "item": found.get("task:item", 0.0),

@@ -1,4 +1,4 @@
-"""How many tasks, items and epochs: `lt.plan` with the variances of an evaluation, in its words."""
+"""How many families, tasks, items and epochs: `lt.plan` with the variances of an evaluation, in its words."""
 
 from __future__ import annotations
 
@@ -48,6 +48,7 @@ def planned(
     """The plan from variances by source; with fixed tasks the advantages on them are no part of the error."""
     names = tuple(design)
     of_stage = {"task": 0.0 if fixed_tasks else variances["task:model"], "item": variances["item:model"]}
+    of_stage["family"] = variances.get("family:model", 0.0)
     sds = {name: {**of_stage, "epoch": variances["epoch"]}[name] ** 0.5 for name in names}
     if fixed_tasks:
         limits["fixed"] = {"task": design["task"], **(limits["fixed"] or {})}
@@ -59,7 +60,8 @@ def planned(
     found = plan(sds, stages=names, n_algorithms=n_models, effect=effect, power=power, alpha=alpha, current=current,
                  **limits)  # fmt: skip
     facts: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
-    where = "Tasks are these and stay" if fixed_tasks else "Tasks are drawn anew"
+    anew = "Families and their tasks are" if "family" in names else "Tasks are"
+    where = "Tasks are these and stay" if fixed_tasks else f"{anew} drawn anew"
     facts["notes"] = (
         "The standard deviations are those of this evaluation, taken as known.",
         f"{where}; all models answer the same items, so what they share of tasks and items cancels.",

@@ -12,7 +12,8 @@ variances where they do not.
 
     score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)
 
-of means over epochs. Where there are enough judges, they are a sample for both questions.
+of means over epochs, with ``(1 | family) + (1 | family:model)`` where there are enough families of tasks: then they are
+the sample, and their tasks with them. Where there are enough judges, they are a sample for both questions.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def _of_judges(answers: Answers) -> Array:
 def formula_of(answers: Answers) -> str:
     """The mixed model that the answers identify."""
     several_items, paired = bool((answers.n_items > 1).any()), answers.paired
-    terms = ["score ~ model", "(1 | task)"]
+    terms = ["score ~ model", *["(1 | family)", "(1 | family:model)"] * answers.families_are_sample, "(1 | task)"]
     terms += ["(1 | task:model)"] * several_items
     terms += ["(1 | task:item)"] * (several_items and paired)
     if answers.judges_are_sample:
@@ -104,6 +105,7 @@ def formula_of(answers: Answers) -> str:
 def fit_of(answers: Answers, direction: str) -> LmmFit:
     """The mixed model with tasks as a sample, fitted to means over epochs."""
     roles: dict[str, Any] = {"metafeatures": ("judge",)} if answers.judges_are_sample else {}
+    roles |= {"family": "family"} if answers.families_are_sample else {}
     runs = Runs(
         item_rows(answers),
         score="score",

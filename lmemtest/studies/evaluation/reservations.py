@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.studies.evaluation.answers import FEWEST_JUDGES, Answers
 from lmemtest.studies.evaluation.noise import variances_of
-from lmemtest.words import counted, joined, percent
+from lmemtest.words import counted, joined, percent, plural, spoken
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -63,6 +64,7 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
             f"{'; '.join(alike[:5])}{'; ...' * (len(alike) > 5)}: the same score on every item, so there is nothing "
             f"to test on {answers.here}."
         )
+    notes += _of_families(answers)
     if answers.judges and not answers.judges_are_sample:
         one = len(answers.judges) == 1
         notes.append(
@@ -87,6 +89,27 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
             + in_words_of(python="n_differ counts them.", command_line="n_differ, in the json, counts them.")
         )
     return tuple(notes)
+
+
+def _of_families(answers: Answers) -> list[str]:
+    """For which tasks the second question is answered, where tasks belong to families."""
+    n, name, families = len(answers.families), spoken(answers.noun), plural(answers.noun)
+    if not n or len(answers.tasks) == 1:
+        return []
+    if n == len(answers.tasks):
+        return [f"Each {name} has one task, so tasks are what {families} would be, and {families} are left out."]
+    if not answers.families_are_sample:
+        few = f"{counted(n, name)}; {FEWEST_FAMILIES} or more are taken for one"
+        return [
+            f"There are too few {families} to be a sample ({few}), so what is said of tasks like these holds for new "
+            f"tasks of {'this' if n == 1 else 'these'} {name if n == 1 else families}, not for new {families}."
+        ]
+    without = in_words_of(python="leave out family=", command_line="leave out --family")
+    return [
+        f"The {n} {families} are the sample of the second question: it is about tasks of new {families}. More tasks of "
+        f"the same {families} make the answer little surer; more {families} do. To take all tasks for one sample, "
+        f"{without}."
+    ]
 
 
 def _without_partner(answers: Answers) -> list[str]:

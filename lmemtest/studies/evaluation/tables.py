@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
 _MEANING = {
+    "family": "difficulty of families of tasks; cancels from differences",
+    "family:model": "advantages of models that change from family to family",
     "task": "difficulty of tasks; cancels from differences",
     "task:model": "advantages of models that change from task to task",
     "item": "difficulty of items of one task; cancels from differences",
@@ -65,7 +67,10 @@ def models_table(
     )
     # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
     fewest = {THESE: len(answers.tasks) * np.where(counts > 0, counts, counts.max()).min(axis=1)}
-    fewest[LIKE] = (counts > 0).sum(axis=1)
+    has = counts > 0
+    if answers.families_are_sample:
+        has = np.stack([has[:, answers.family == f].any(axis=1) for f in range(len(answers.families))], axis=1)
+    fewest[LIKE] = has.sum(axis=1)
     for question, means in asked.items():
         if means is None:
             continue

@@ -82,6 +82,56 @@ def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks
     assert str(found.fit.formula) == "score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)"
 
 
+def suites(n: int = 6, each: int = 3, seed: int = 30) -> pd.DataFrame:
+    """Answers of two models to tasks of suites, of which each has a favourite."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for suite in range(n):
+        lead = rng.normal(0.1, 0.25)
+        for task in range(each):
+            easy, own = rng.uniform(0.2, 0.7, 15), lead + rng.normal(0.0, 0.15)
+            for model in range(2):
+                right = rng.random(15) < np.clip(easy + model * own, 0.02, 0.98)
+                rows += [("AB"[model], f"s{suite}", f"s{suite}-{task}", item, int(y)) for item, y in enumerate(right)]
+    return pd.DataFrame(rows, columns=["model", "suite", "task", "item", "right"])
+
+
+def test_for_suites_like_these_balanced_answers_give_the_paired_t_test_over_suites():
+    table = suites()
+    found, plain = (lt.evaluate(table, adjust="tukey", family=family, **ROLES) for family in ("suite", None))
+    means = table.groupby(["suite", "model"])["right"].mean().unstack()
+    want = stats.ttest_rel(means["A"], means["B"])
+    row = found.to_frame().iloc[0]
+    assert (found.sources["sd"] > 0.0).all()
+    assert (row["df_like"], row["p_value_like"]) == pytest.approx((5.0, want.pvalue), rel=1e-4)
+    these = [name for name in found.to_frame() if name.endswith("_these")]
+    pd.testing.assert_frame_equal(found.to_frame()[these], plain.to_frame()[these])
+    assert str(found.fit.formula).startswith("score ~ model + (1 | family) + (1 | family:model) + (1 | task)")
+    assert found.sources["source"].tolist()[:2] == ["family", "family:model"]
+    assert "For tasks of suites like these" in found.sentences()[1]
+    assert any("it is about tasks of new suites" in note for note in found.notes)
+    assert dict(found.design) == {"family": 6, "task": 3, "item": 15}
+    planned = found.plan(budget=1000.0, costs={"family": 20.0, "item": 1.0})
+    assert planned.names == ("family", "task", "item")
+    assert planned.standard_error(found.design) == pytest.approx(row["se_like"], rel=1e-4)
+    assert found.plan(question="these tasks", target=0.05).best["task"] == 18
+
+
+def test_families_that_are_no_sample_change_no_number_and_are_spoken_of():
+    for table, said in (
+        (suites(n=3), "There are too few suites to be a sample (3 suites; 5 or more are taken for one)"),
+        (suites(each=1), "Each suite has one task"),
+    ):
+        found, plain = (lt.evaluate(table, family=family, **ROLES) for family in ("suite", None))
+        pd.testing.assert_frame_equal(found.to_frame(), plain.to_frame())
+        assert any(note.startswith(said) for note in found.notes)
+    crossed = suites().assign(task=lambda t: t["task"].str[-1])
+    with pytest.raises(DataError, match="are in several suites"):
+        lt.evaluate(crossed, family="suite", **ROLES)
+    with pytest.raises(ArgumentError, match="which groups tasks, but no column of tasks is named"):
+        lt.evaluate(suites(), family="suite", model="model", item="item", score="right")
+
+
 def test_a_difference_of_these_tasks_that_says_nothing_of_others_is_named():
     table = pd.DataFrame(
         [(m, f"t{t}", i, int(i % 5 > (1 if m == "A" else 3 * (t > 0))))
