@@ -53,6 +53,21 @@ def test_runs_that_are_normalised_keep_their_method_and_name():
     assert set(found.table.loc[found.table["score"] == "loss_baseline", "left_out"]) == {"X", "Y"}
 
 
+@pytest.mark.level(2)
+def test_processes_and_lazy_tables_change_nothing():
+    import polars as pl
+
+    runs = irrelevant(0.01)
+    want = lt.normalization_stability(runs, reference="Y")
+    lazy = lt.Runs(pl.from_pandas(runs.to_frame()).lazy(), **ROLES)
+    for found in (
+        lt.normalization_stability(runs, reference="Y", n_jobs=2),
+        lt.normalization_stability(lazy, reference="Y"),
+    ):
+        pd.testing.assert_frame_equal(found.table, want.table)
+        pd.testing.assert_frame_equal(found.changes, want.changes)
+
+
 def test_refusals():
     with pytest.raises(DesignError, match=r"three algorithms or more, as one is left out and two are compared, got 2"):
         lt.normalization_stability(irrelevant().filter(tool=["X", "Y"]))

@@ -8,19 +8,21 @@ standard errors, which draw on all algorithms.
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
+from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import ALL_METHODS
 from lmemtest.data.runs import require_runs
-from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
+from lmemtest.errors import ArgumentError, DataWarning, DesignError
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.recommend import recommend
@@ -30,6 +32,7 @@ from lmemtest.words import counted, p_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from lmemtest._executors import Executor
     from lmemtest.data.runs import Runs
 
 __all__ = ["NormalizationStability", "normalization_stability"]
@@ -107,7 +110,14 @@ class NormalizationStability(Result):
 
 @one_blas_thread()
 def normalization_stability(
-    runs: Runs, method: str | None = None, *, reference: Any = None, alpha: float = 0.05
+    runs: Runs,
+    method: str | None = None,
+    *,
+    reference: Any = None,
+    alpha: float = 0.05,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
 ) -> NormalizationStability:
     """Leave out each algorithm in turn, normalise again, and see which comparisons of the others change.
 
@@ -121,6 +131,9 @@ def normalization_stability(
         A baseline: the score relative to it is looked at beside the others.
     alpha : float in (0, 1)
         Level of each decision, by itself.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
 
     Returns
     -------
@@ -154,12 +167,15 @@ def normalization_stability(
     if method is not None:
         check_choice(method, "method", ALL_METHODS)
     alpha = check_fraction(alpha, "alpha")
+    check_replicates(n_jobs=n_jobs, executor=executor, progress=progress)
     if len(runs.algorithms) < 3:
         raise DesignError(
             f"runs must have three algorithms or more, as one is left out and two are compared, got "
             f"{len(runs.algorithms)}."
         )
     raw = raw_runs(runs) or runs
+    if raw.is_lazy:  # one query instead of several for each algorithm
+        raw = type(raw)(raw.to_frame(), **raw.roles())
     before = runs.scale
     if method is None:
         method = "rank" if before is None else before.method
@@ -174,69 +190,101 @@ def normalization_stability(
     asked: list[tuple[str | None, Any, dict[str, Any]]] = [(method, by, given), (None, None, {})]
     if reference is not None and method != "baseline":
         asked.append(("baseline", by, {"reference": reference}))
-    tables, changes, scores, notes = [], [], [], []
-    for name, groups, options in asked:
-        found = _Leaving(raw, name, groups, options, alpha, runs.score if same and name == method else None)
-        tables.append(found.table)
-        changes.append(found.changes)
-        scores.append(found.score)
-        notes += found.notes
+    scores = [
+        _Score.of(raw, name, groups, options, runs.score if same and name == method else None)
+        for name, groups, options in asked
+    ]
+    tasks = _LeftOut(raw, [(score, level) for score in scores for level in score.may_leave(raw)])
+    # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
+    refits = replicate(
+        tasks,
+        len(tasks.pairs),
+        rng=0,
+        n_jobs=n_jobs,
+        executor=executor,
+        progress=progress,
+        label="Without each algorithm",
+    )
+    rows, changes, notes = [], [], [note for score in scores for note in score.notes(raw)]
+    for (score, level), after in zip(tasks.pairs, refits, strict=True):
+        if isinstance(after, Failure):  # such as ranks that are the same on all benchmarks
+            why = after.reason.partition(": ")[2].split(". ")[0]
+            notes.append(f"Without {level} mean {score.label} was not compared: {why}.")
+            continue
+        row, changed = _compared(score.everyone.join(after.add_suffix("_after"), how="inner"), alpha)
+        rows.append({"score": score.label, "left_out": level, **row})
+        changes.append(changed.assign(score=score.label, left_out=level))
     return NormalizationStability(
-        table=pd.concat(tables, ignore_index=True),
-        changes=pd.concat(changes, ignore_index=True),
-        scores=tuple(scores),
+        table=pd.DataFrame(rows, columns=_COLUMNS),
+        changes=pd.concat(changes, ignore_index=True)[_OF_CHANGES] if changes else pd.DataFrame(columns=_OF_CHANGES),
+        scores=tuple(score.label for score in scores),
         alpha=alpha,
         notes=tuple(notes),
     )
 
 
-class _Leaving:
-    """The comparisons on one score, with all algorithms and without each."""
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _Score:
+    """A score that is made of the raw one, its name, its model, and the pairs of all algorithms."""
 
-    def __init__(
-        self, raw: Runs, method: str | None, by: Any, given: dict[str, Any], alpha: float, label: str | None
-    ) -> None:
-        self.raw, self.method, self.by, self.given = raw, method, by, given
-        self.name = raw.score if method is None else free_name(raw, method)
-        whole = self._scaled(raw)
-        self.score, self.formula = label or whole.score, recommend(whole).formula
-        everyone = self._pairs(whole)
-        needed = self._anchors(whole)
-        rows, found = [], []
-        self.notes = [f"Without {level} there is no {self.score}, so it was not left out." for level in sorted(needed)]
-        for level in raw.algorithms:
-            if level in needed:
-                continue
-            rest = [name for name in raw.algorithms if name != level]
-            try:
-                after = self._pairs(self._scaled(raw.filter(**{raw.algorithm: rest})))
-            except (DesignError, DataError) as error:  # such as ranks that are the same on all benchmarks
-                self.notes.append(f"Without {level} mean {self.score} was not compared: {str(error).split('. ')[0]}.")
-                continue
-            both = everyone.join(after.add_suffix("_after"), how="inner")
-            row, changed = _compared(both, alpha)
-            rows.append({"score": self.score, "left_out": level, **row})
-            found.append(changed.assign(score=self.score, left_out=level))
-        self.table = pd.DataFrame(rows, columns=_COLUMNS)
-        self.changes = pd.concat(found, ignore_index=True)[_OF_CHANGES] if found else pd.DataFrame(columns=_OF_CHANGES)
+    method: str | None
+    by: Any
+    given: dict[str, Any]
+    name: str
+    label: str
+    formula: str
+    everyone: pd.DataFrame
 
-    def _anchors(self, whole: Runs) -> set[Any]:
-        """Algorithms without which the score does not exist."""
-        names = set(map(str, self.given.values()))
-        return {level for level in whole.algorithms if str(level) in names}
+    @classmethod
+    def of(cls, raw: Runs, method: str | None, by: Any, given: dict[str, Any], label: str | None) -> _Score:
+        name = raw.score if method is None else free_name(raw, method)
+        whole = _scaled(raw, method, by, name, given)
+        formula = recommend(whole).formula
+        return cls(
+            method=method, by=by, given=given, name=name, label=label or whole.score, formula=formula,
+            everyone=_pairs(formula, whole),
+        )  # fmt: skip
 
-    def _scaled(self, runs: Runs) -> Runs:
-        if self.method is None:
-            return runs
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)  # of the whole table they were given when it was normalised
-            return runs.normalize(self.method, self.by, name=self.name, **self.given)
+    def may_leave(self, raw: Runs) -> list[Any]:
+        """Algorithms without which the score exists."""
+        needed = set(map(str, self.given.values()))
+        return [level for level in raw.algorithms if str(level) not in needed]
 
-    def _pairs(self, runs: Runs) -> pd.DataFrame:
-        """By how much left is better, with its p-value, by pair."""
-        pairs = emmeans(fit_lmm(self.formula, runs), runs.algorithm).pairs(adjust="none").to_frame()
-        frame = pairs[["left", "right"]].assign(gap=better_by(pairs, runs.direction), p=pairs["p_value"])
-        return frame.set_index(["left", "right"])
+    def notes(self, raw: Runs) -> list[str]:
+        kept = self.may_leave(raw)
+        needed = [level for level in raw.algorithms if level not in kept]
+        return [f"Without {level} there is no {self.label}, so it was not left out." for level in needed]
+
+    def pairs_without(self, raw: Runs, level: Any) -> pd.DataFrame:
+        rest = raw.filter(**{raw.algorithm: [name for name in raw.algorithms if name != level]})
+        return _pairs(self.formula, _scaled(rest, self.method, self.by, self.name, self.given))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _LeftOut:
+    """Pairs by a score without an algorithm, by the number of the replicate; picklable, so processes can be spawned."""
+
+    raw: Runs
+    pairs: list[tuple[_Score, Any]]
+
+    def __call__(self, rng: np.random.Generator) -> pd.DataFrame:
+        score, level = self.pairs[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
+        return score.pairs_without(self.raw, level)
+
+
+def _scaled(runs: Runs, method: str | None, by: Any, name: str, given: dict[str, Any]) -> Runs:
+    if method is None:
+        return runs
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)  # of the whole table they were given when it was normalised
+        return runs.normalize(method, by, name=name, **given)
+
+
+def _pairs(formula: str, runs: Runs) -> pd.DataFrame:
+    """By how much left is better, with its p-value, by pair."""
+    pairs = emmeans(fit_lmm(formula, runs), runs.algorithm).pairs(adjust="none").to_frame()
+    frame = pairs[["left", "right"]].assign(gap=better_by(pairs, runs.direction), p=pairs["p_value"])
+    return frame.set_index(["left", "right"])
 
 
 def _compared(both: pd.DataFrame, alpha: float) -> tuple[dict[str, Any], pd.DataFrame]:
