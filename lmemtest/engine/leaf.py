@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # Differences of weights that are rounding, relative to the largest.
 _ALIKE = 1e-12
-# Classes of weights, and cells from which several classes are cheaper than an elimination of all intercepts.
-MOST_CLASSES, MANY_CELLS = 32, 6_000
+# Classes of weights that have cross-products of their own; cells below which any fit takes a tenth of a second.
+MOST_CLASSES, MANY_CELLS = 32, 2_000
 
 
 def leaf_term(terms: Sequence[RandomTerm], omega: Array) -> tuple[int, Index, Array] | None:

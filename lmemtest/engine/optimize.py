@@ -102,7 +102,12 @@ class _Counter:
         if isinstance(at, MeanSquares):
             return _Point(theta, at, *at.anova.derivatives(theta, at))
         gradients, g = self.problem.derivatives(theta, at)
-        if self.problem.absorbed:  # without the finest factor second derivatives cost little
+        leaf = self.problem.leaf if self.problem.absorbed else None
+        if leaf is not None and leaf.inner.strata is not None:
+            inner, own = leaf.inside(theta)
+            found = inner.derivatives(own, at)
+            H = leaf.curvature(theta, at, found[1], average_information(inner, own, at, *found))
+        elif leaf is not None:  # without the finest factor second derivatives cost little
             H = hessian(self.problem, theta, at)
         else:
             H = average_information(self.problem, theta, at, gradients, g)

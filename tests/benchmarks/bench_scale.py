@@ -85,6 +85,8 @@ def child(name: str, question: str, folder: Path) -> dict[str, float]:
         "frame": lambda: decided(table),
         "fit": lambda: decided(runs),
         "recommend": lambda: lt.recommend(runs),
+        "check": lambda: lt.check(runs),
+        "analyze": lambda: lt.analyze(runs),
     }
     _, clock, processor = measured(asked[question])
     return {"clock": clock, "work": processor, "peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6}
@@ -96,6 +98,8 @@ QUESTIONS = {
     "fit": "fit, means, critical difference of these Runs",
     "frame": "the same of the table itself",
     "recommend": "recommend(runs)",
+    "check": "check(runs)",
+    "analyze": "analyze(runs)",
 }
 
 
