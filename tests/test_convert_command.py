@@ -15,6 +15,7 @@ from importing import FILES
 from typer.testing import CliRunner, Result
 
 import lmemtest as lt
+from lmemtest.cli import app
 from lmemtest.cli.converting import TOOLS, converter
 
 HPOB = {"s1": {"d1": {"a": [0.1, 0.2], "b": [0.3, 0.4]}, "d2": {"a": [0.5, 0.6], "b": [0.7, 0.8]}}}
@@ -122,7 +123,17 @@ def test_tables_hold_the_runs_that_python_has(name: str, suffix: str) -> None:
     said = in_options(wanted.notes)
     assert found.output.splitlines()[: len(said)] == said
     evaluated = "  lmemtest evaluate out.csv --model model --task task --item doc_id --score acc --direction maximize\n"
-    assert (evaluated in found.output) == (name == "lm_eval")  # answers that failed have no score to evaluate
+    assert (evaluated in found.output) == (name == "lm_eval")
+
+
+def test_answers_that_failed_are_wrong_if_the_user_says_so() -> None:
+    found = convert("inspect_ai", FILES / "inspect_samples.csv", "--metric", "match", "--score-failures", "0")
+    runs = lt.importers.inspect_ai(FILES / "inspect_samples.csv", metric="match").score_failures(0)
+    again = read_again(found)
+    assert (again.roles(), again.failed) == (runs.roles(), None)
+    assert again.to_frame()["match"].tolist() == runs.to_frame()["match"].tolist()
+    evaluate = next(line for line in found.output.splitlines() if line.startswith("  lmemtest evaluate "))
+    assert CliRunner().invoke(app, shlex.split(evaluate)[1:]).exit_code == 0
 
 
 def in_options(notes: tuple[str, ...]) -> list[str]:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import Direction, number
+from lmemtest.cli.options import POLICIES, Direction, number
+from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import progress, session
 
 if TYPE_CHECKING:
@@ -107,7 +108,9 @@ app.add_typer(converter, name="convert", short_help="Make a table of runs of wha
 def _add(name: str, tool: Tool) -> None:
     """The command of a tool."""
 
-    def convert(context: typer.Context, files: list[str], output: Path, **given: Any) -> None:
+    def convert(
+        context: typer.Context, files: list[str], output: Path, score_failures: str | None, **given: Any
+    ) -> None:
         with session(context, path="FILE", **{name: f"--{name}" for name in tool.options} | NAMES):
             from lmemtest.report.files import check_report_path, write_atomically
 
@@ -115,6 +118,7 @@ def _add(name: str, tool: Tool) -> None:
             with progress() as step:
                 step("reading")
                 runs = _imported(name, tool, files, given)
+                runs = runs if score_failures is None else without_failures(score_failures, runs)
                 step("writing")
                 write_atomically(target, _content(runs, target.suffix.lower()))
                 step("")
@@ -132,6 +136,7 @@ def _add(name: str, tool: Tool) -> None:
         ("context", typer.Context, inspect.Parameter.empty),
         ("files", file, inspect.Parameter.empty),
         *((option, OPTIONS[option], False if option == "best_so_far" else None) for option in tool.options),
+        ("score_failures", _option("--score-failures", "POLICY", POLICIES), None),
         ("output", end, WRITTEN),
     ]
     convert.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -205,7 +210,7 @@ def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
     roles = runs.roles()
     report = ["lmemtest", "report", str(output), *command_of(roles)]
     commands = [report]
-    if tool.items is not None and runs.failed is None:
+    if tool.items is not None:
         taken = {option: str(roles[role]) for option, role in tool.items.items()}
         taken |= {
             "score": runs.score,

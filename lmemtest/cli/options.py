@@ -11,6 +11,7 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
+POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop."
 FILES = "csv, tsv, txt, xlsx, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
 
 
@@ -163,7 +164,7 @@ class RunOptions(RoleOptions):
         typer.Option(
             "--score-failures",
             metavar="POLICY",
-            help="What failed runs count: worst, baseline=NAME, a number, drop.",
+            help=POLICIES,
         ),
     ] = None
     drop_missing: Annotated[

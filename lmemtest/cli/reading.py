@@ -127,7 +127,9 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
             typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
-    runs = runs if options.score_failures is None else _scored(options.score_failures, runs)
+    if options.score_failures is not None:
+        runs = without_failures(options.score_failures, runs)
+        typer.echo(runs.notes[-1], err=True)
     if options.normalize is None:
         return runs
     return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in options.anchors.items()})
@@ -143,20 +145,17 @@ def _anchor(text: str | None, runs: Runs) -> Any:
         return text
 
 
-def _scored(policy: str, runs: Runs) -> Runs:
+def without_failures(policy: str, runs: Runs) -> Runs:
     """The runs without failures, as the option says."""
     name, given, reference = policy.partition("=")
     if given and name == "baseline":
         found = next((level for level in runs.algorithms if str(level) == reference), reference)
-        runs = runs.score_failures(name, reference=found)
-    else:
-        try:
-            value: str | float = float(policy)
-        except ValueError:
-            value = policy
-        runs = runs.score_failures(value)
-    typer.echo(runs.notes[-1], err=True)
-    return runs
+        return runs.score_failures(name, reference=found)
+    try:
+        value: str | float = float(policy)
+    except ValueError:
+        value = policy
+    return runs.score_failures(value)
 
 
 def _agreed(options: list[str], yes: bool) -> bool:
