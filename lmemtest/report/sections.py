@@ -194,11 +194,13 @@ def _means(analysis: Analysis) -> Section:
         frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
     parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
-    difficulty = "; most of its width is the difficulty of the benchmarks, which all algorithms share"
+    difficulty = ""
+    if parts["benchmark"] > parts["interaction"]:
+        difficulty = "; most of its width is the difficulty of the benchmarks, which all algorithms share"
     notes = (
         *(["Algorithms that share a letter do not differ significantly."] if letters else []),
         *([RANKS] if more or not letters else []),
-        f"An interval shows where one mean may lie{difficulty * (parts['benchmark'] > parts['interaction'])}. Whether "
+        f"An interval shows where one mean may lie{difficulty}. Whether "
         f"two means differ is shown by {'the letters and ' * letters}the pairwise table, not by the overlap of two "
         "intervals.",
         *analysis.means.notes,
