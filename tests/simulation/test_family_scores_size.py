@@ -86,6 +86,24 @@ def of_aggregates(design: Design, n: int, n_draws: int = 500) -> dict[str, float
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
+def of_reliability(families: int, n: int) -> dict[str, float]:
+    """How often the 97.5 % lower limit of the reliability of four equal algorithms is above zero."""
+    rng, k = np.random.default_rng(families), 4
+    sizes = np.round(np.geomspace(1, 12, families)).astype(int)
+    family = np.repeat(np.arange(families), sizes)
+    names = {"space": [f"s{i}" for i in family], "task": [f"t{i}" for i in range(len(family))]}
+    found: dict[str, list[bool]] = {"families": [], "ignored": []}
+    for _ in range(n):
+        level = np.sqrt(0.5) * rng.normal(size=(families, k))[family] + rng.normal(size=(len(family), k))
+        y = (level + rng.normal(size=(len(family), 1)))[:, :, None] + rng.normal(size=(len(family), k, 2))
+        table = pd.DataFrame({name: np.repeat(values, 2 * k) for name, values in names.items()})
+        table["tool"] = np.tile(np.repeat(list("ABCD"), 2), len(family))
+        table = table.assign(seed=np.tile([0, 1], len(family) * k), score=y.ravel())
+        for name, role in (("families", "space"), ("ignored", None)):
+            found[name].append(lt.ranking_reliability(runs_of(table, role)).ci_low > 0.0)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
 def _of(scores: AggregateScores) -> dict[str, float]:
     covers = {
         measure: np.mean([holds(row, 0.0) for _, row in scores.of(measure).iterrows()]) for measure in scores.measures
@@ -109,6 +127,13 @@ def test_intervals_of_aggregates_hold_those_of_new_families(families):
     assert min(found["mean"], found["iqm"]) > 0.87
     assert found["false difference"] < 0.11
     assert found["mean, ignored"] < found["mean"] - 0.1
+
+
+@pytest.mark.parametrize("families", [8, 16])
+def test_the_reliability_of_equal_algorithms_is_seldom_above_zero(families):
+    found = of_reliability(families, 200)
+    assert found["families"] < 0.065  # 0.025 and 3.6 standard errors
+    assert found["ignored"] > 0.2
 
 
 if __name__ == "__main__":
