@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 import time
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -903,6 +904,22 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
     runs = lmemtest.read_runs("runs.csv", **dict(zip((o[2:] for o in ROLES[::2]), ROLES[1::2], strict=True)))
     components = lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs).components()
     want = lmemtest.plan(components, n_algorithms=2, budget=40, at_most={"benchmark": 9})
+    assert (outcome.code, outcome.err, outcome.out) == (0, "", f"{want.summary()}\n")
+    rng, rows = np.random.default_rng(1), list(product(range(5), range(2), "AB", range(2)))
+    families = pd.DataFrame(rows, columns=["space", "t", "tool", "n"])
+    families["task"] = families["space"].astype(str) + "-" + families["t"].astype(str)
+    families["loss"] = rng.normal(size=(5, 2))[families["space"], pd.factorize(families["tool"])[0]]
+    families["loss"] += rng.normal(size=len(families)) + families["space"]
+    families["run"] = range(len(families))
+    families.to_csv("families.csv", index=False)
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "run"}
+    given = [text for name, column in roles.items() for text in (f"--{name}", column)]
+    costs = ["--cost", "family=20", "--cost", "benchmark=5", "--budget", "400"]
+    outcome = run("plan", "families.csv", *given, "--family", "space", *costs)
+    runs = lmemtest.read_runs("families.csv", **roles, family="space")
+    found = lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs).components()
+    want = lmemtest.plan(found, budget=400, costs={"training": 1, "family": 20, "benchmark": 5})
+    assert want.names == ("family", "benchmark", "seed")
     assert (outcome.code, outcome.err, outcome.out) == (0, "", f"{want.summary()}\n")
     study = pd.DataFrame({"data": [*range(9), *[0] * 9], "init": [*[0] * 9, *range(9)]})
     study["score"] = np.sin(np.arange(1.0, 19.0) ** 2)

@@ -42,6 +42,12 @@ class PlanOptions(TableOptions):
     seed: Annotated[
         str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
     ] = None
+    family: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--family", metavar="COLUMN", help="Groups of benchmarks, such as suites; repeated from coarse to fine."
+        ),
+    ] = None
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -134,6 +140,8 @@ def plan_study(
       lmemtest plan --sd tuning=0.4 --sd data=0.9 --sd seed=0.3 --trials 50 --current seed=3
       lmemtest plan runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed \\
         --budget 400
+      lmemtest plan runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed \\
+        --family suite --effect 0.02 --cost family=20 --cost benchmark=5
     """
     with session(context, **_NAMES):
         from lmemtest.report.files import check_report_path
@@ -178,6 +186,8 @@ def _from_table(given: PlanOptions) -> Any:
 
         if given.score is None:
             raise ArgumentError("--score must be given, the column of the scores.")
+        if given.family:
+            raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
         names = [name for name in (given.algorithm, given.benchmark) if name is not None]
         table = source_of(given).read(labels=names, seeds=list(given.source))
         if given.where:
@@ -191,7 +201,8 @@ def _from_table(given: PlanOptions) -> Any:
     from lmemtest.model import fit_lmm
     from lmemtest.studies.modelling.recommend import recommend
 
-    columns = {name: getattr(given, name) for name in ("score", "direction", "algorithm", "benchmark", "seed")}
+    roles = ("score", "direction", "algorithm", "benchmark", "seed", "family")
+    columns = {name: getattr(given, name) for name in roles}
     files = {name: getattr(given, name) for name in ("where", "sep", "decimal", "encoding", "yes")}
     runs = read_runs(RunOptions(table=given.table, **columns, **files), settle=True)
     return fit_lmm(recommend(runs).formula, runs).components()

@@ -46,6 +46,7 @@ def trajectories(
     algorithm: str | None = None,
     benchmark: str | None = None,
     seed: str | None = None,
+    family: str | Sequence[str] = (),
     grid: Literal["log", "linear"] | Iterable[float] = "log",
     n_points: int = 20,
     before: Literal["drop", "missing", "worst", "refuse"] | float = "drop",
@@ -75,6 +76,8 @@ def trajectories(
         unless the next arguments name others; what is left are metafeatures.
     algorithm, benchmark, seed : str, optional
         The columns with these roles. They tell runs apart, and need not be repeated in `run`.
+    family : str or sequence of str
+        The columns of groups of benchmarks, from coarse to fine, as in `Runs`.
     grid : {"log", "linear"} or iterable of float
         The budgets at which to read the runs off. "log" and "linear": `n_points` of them, evenly spaced on this scale,
         from where the last run has its first score to where the first run ends, so that every number was observed.
@@ -139,7 +142,7 @@ def trajectories(
     """
     check_direction(direction)
     frame = as_frame(logs, argument="logs")
-    roles, keys = _roles(frame, run, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed})
+    roles, keys = _roles(frame, run, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}, family)
     _check_rules(before, after)
     wanted = check_choice(grid, "grid", GRIDS) if isinstance(grid, str) else check_budgets(grid, "grid")
     n_points = check_positive_int(n_points, "n_points", minimum=2, maximum=MOST_POINTS)
@@ -165,7 +168,8 @@ def trajectories(
     }
     budget, best, flag = new
     table = table.assign(**new)[kept.ravel()].reset_index(drop=True)
-    metafeatures = tuple(name for name in keys if name not in roles.values())
+    taken = {*roles.values(), *roles["family"]}
+    metafeatures = tuple(name for name in keys if name not in taken)
     runs = Runs(
         table,
         score=best,
@@ -182,14 +186,15 @@ def trajectories(
 # ------------------------------------------------------------------ arguments
 
 
-def _roles(frame: AnyFrame, run: Any, given: dict[str, str | None]) -> tuple[dict[str, Any], list[str]]:
+def _roles(frame: AnyFrame, run: Any, given: dict[str, str | None], family: Any) -> tuple[dict[str, Any], list[str]]:
     """The columns with roles, and all columns that tell runs apart."""
     columns = frame.collect_schema().names()
     names = check_columns(check_names(run, "run"), columns, argument="run")
     for role, name in given.items():
         if name is not None:
             check_column(name, columns, argument=role)
-    free = [name for name in names if name not in given.values()]
+    families = check_columns(check_names(family, "family"), columns, argument="family")
+    free = [name for name in names if name not in (*given.values(), *families)]
     roles: dict[str, Any] = {
         role: name if name is not None else role if role in free else None for role, name in given.items()
     }
@@ -198,7 +203,8 @@ def _roles(frame: AnyFrame, run: Any, given: dict[str, str | None]) -> tuple[dic
             "algorithm must name the column of what is compared: trajectories(..., algorithm=...), or call it "
             f"'algorithm' and name it in run. Columns: {listed(columns)}."
         )
-    return roles, list(dict.fromkeys([*names, *(name for name in roles.values() if name is not None)]))
+    keys = dict.fromkeys([*names, *(name for name in roles.values() if name is not None), *families])
+    return {**roles, "family": families}, list(keys)
 
 
 def _check_rules(before: Any, after: Any) -> None:

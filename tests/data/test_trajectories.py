@@ -137,6 +137,18 @@ def test_every_kind_of_table_gives_the_same_runs(kind, options):
     pd.testing.assert_frame_equal(left, right, check_dtype=False, rtol=1e-12, atol=0)
 
 
+def test_families_have_their_role_and_tell_runs_apart():
+    table = logs().assign(suite="s", space=lambda t: "of " + t["benchmark"])
+    found = make(table, run=[*RUN, "space"], family=["suite", "space"])
+    assert (found.family, found.metafeatures) == (("suite", "space"), ())
+    plain = make(table)
+    pd.testing.assert_frame_equal(found.to_frame().drop(columns=["suite", "space"]), plain.to_frame())
+    crossed = pd.concat([logs().assign(space=space, loss=lambda t, k=k: t["loss"] + k) for k, space in enumerate("uv")])
+    both = make(crossed, family="space")
+    assert both.study.crossed == ("space",)
+    assert both.n_rows == 2 * plain.n_rows
+
+
 def test_order_and_copies_of_rows_do_not_matter_and_the_table_stays_as_it_was():
     table = logs(5)
     before = table.copy()
