@@ -80,6 +80,21 @@ def test_the_noise_is_carried_where_random_effects_of_seeds_pull_the_baseline_of
     assert table.loc["R", "se"] == 0.0
 
 
+def test_the_baseline_is_zero_where_it_was_subtracted_and_nowhere_else():
+    """Within benchmarks alone it is 0 over all epochs, and something else at each."""
+    rng = np.random.default_rng(2)
+    names = [["t0", "t1", "t2", "t3"], list("RX"), range(2), [1, 4]]
+    frame = pd.MultiIndex.from_product(names, names=["task", "tool", "rep", "epoch"]).to_frame(index=False)
+    frame["loss"] = np.exp(np.repeat(rng.normal(0, 0.1, 8), 4) + rng.normal(0, 0.1, len(frame))) / frame["epoch"] ** 0.5
+    measured = lt.Runs(frame, seed="rep", budget="epoch", **ROLES)
+    for by, at_each in ((None, True), ("benchmark", False)):
+        scaled = measured.normalize("baseline", by, reference="R")
+        fit = lt.fit_lmm("loss_baseline ~ tool * C(epoch) + C(task) + (1 | task:tool)", scaled)
+        for specs, zero in (("tool", True), (["tool", "epoch"], at_each)):
+            means = fit.emmeans(specs, vcov="model").to_frame()
+            assert ((means.loc[means["tool"] == "R", ["emmean", "se"]] == 0.0).all(axis=None)) == zero
+
+
 def test_two_algorithms_are_compared_by_the_paired_t_test_of_means_of_benchmarks():
     from scipy import stats
 

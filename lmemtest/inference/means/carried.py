@@ -41,7 +41,8 @@ def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
     keys, cells = _tuples(frame, columns), _tuples(frame, factors)
     known = _zero(runs, factors, list(fit.design.numeric), spread)
     own = np.flatnonzero(frame[runs.algorithm].map(format_level).to_numpy() == format_level(baseline))
-    at = {keys[row]: row for row in own if cells[row] in known}
+    is_zero = np.abs(means.estimate) <= _ZERO * spread  # by definition, too: of balanced tables over their budgets
+    at = {keys[row]: row for row in own if is_zero[row] or cells[row] in known}
     if not at:
         return means, ()
     L = means.L.copy()
