@@ -89,8 +89,8 @@ class FailureRates(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         return (
-            f"Intervals ({100 * self.level:.4g} %) for further benchmarks or families take nothing for granted about how "
-            "failures are spread; on these benchmarks they are Clopper and Pearson's, for runs that fail independently.",
+            f"Intervals ({100 * self.level:.4g} %) for further benchmarks or families take nothing for granted about "
+            "how failures are spread; on these benchmarks they are Clopper and Pearson's, if runs fail independently.",
             "Tests on these benchmarks: exact, given how many runs failed on each, if runs fail independently. On "
             "further benchmarks: the names of the algorithms (of two, the signs of differences) are exchanged on whole "
             "benchmarks, so that runs of one may fail together; with fewer than six on which two algorithms differ no "
