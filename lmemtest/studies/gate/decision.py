@@ -133,8 +133,9 @@ class Gate(Result):
         )
 
     def shown(self) -> pd.DataFrame:
-        """The numbers and the decisions."""
-        return self.table.drop(columns=list(_HIDDEN))
+        """The decisions and the numbers."""
+        shown = self.table.drop(columns=list(_HIDDEN))
+        return shown[["metric", "decision", *shown.columns.drop(["metric", "decision"])]]
 
     def _decided(self) -> pd.DataFrame:
         """The decision over all metrics, in one row."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +16,7 @@ from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.gate.decision import ALLOWED, CANNOT_SAY, NOT_WORSE, WORSE, Gate, decided
 from lmemtest.studies.gate.difference import LIKE_THESE, POPULATIONS
-from lmemtest.studies.gate.metric import judged, margin_of, observed
+from lmemtest.studies.gate.metric import few_failures, judged, margin_of, observed
 from lmemtest.studies.gate.versions import EVERY, common_rows, direction_for, of_runs, of_tables, refuse_repeated
 from lmemtest.words import listed, suggest
 
@@ -150,8 +151,10 @@ def gate(
             power=1.0 - (1.0 - power) / len(versions.metrics),  # so that all of them pass together
             identical="identical" in allowed,
         )
-        rows.append(row)
         places.append(observed(name, common, versions, ways[name]))
+        doubt = few_failures(places[-1], versions)
+        rows.append(row | {"p_not_worse": math.nan} if doubt else row)
+        remarks += (doubt,) * bool(doubt)
         missing += lacking
         notes += [*said, *remarks]
     missing = list(dict.fromkeys(missing))

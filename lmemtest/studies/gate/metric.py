@@ -16,8 +16,9 @@ from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.studies.gate.difference import LIKE_THESE, Difference, difference
 from lmemtest.studies.gate.more_runs import units_needed
 from lmemtest.studies.gate.versions import EVERY, Versions, finite, place_names
-from lmemtest.words import joined, plural
+from lmemtest.words import counted, joined, plural
 
+FEW_FAILED = 20  # tasks with failed runs, from which on t-tests of such scores are right
 NUMBERS = ("difference", "margin", "se", "df", "ci_low", "ci_high", "p_not_worse", "p_worse", "p_any_loss")
 
 
@@ -121,6 +122,20 @@ def observed(name: str, rows: pd.DataFrame, versions: Versions, direction: str) 
     gain = out["new"] - out["old"]
     out["difference"] = gain if direction == "maximize" else -gain
     return out[["metric", "task", "old", "new", "difference", "n_old", "n_new"]]
+
+
+def few_failures(place: pd.DataFrame, versions: Versions) -> str:
+    """Why a version cannot pass where losses by a few failed runs decide, which follow no normal distribution."""
+    apart = place["difference"] - place["difference"].mean()
+    lost = place["task"].isin(versions.scored) & (apart < 0.0)
+    total, n = float((apart**2).sum()), int(lost.sum())
+    if not 0 < n < FEW_FAILED or not total > 0.0 or float((apart[lost] ** 2).sum()) <= 0.5 * total:
+        return ""
+    return (
+        f"{place['metric'].iloc[0]}: losses by failed runs on {counted(n, 'task')} make most of the variation between "
+        "tasks. So few say little about how often runs fail, and a version is not let through by a test that is wrong "
+        "then. Compare how often the versions fail, lmemtest.failure_rates(runs), or run more."
+    )
 
 
 def _mean(rows: pd.DataFrame, versions: Versions, label: Any) -> float:

@@ -12,7 +12,7 @@ import pandas as pd
 from lmemtest._caller import in_words_of, named
 from lmemtest._levels import in_order
 from lmemtest._validate import as_frame, check_column, check_columns, check_names
-from lmemtest.data.failures import masked
+from lmemtest.data.failures import count_failures, masked
 from lmemtest.data.query import collected
 from lmemtest.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.data.runs import Runs
@@ -48,6 +48,8 @@ class Versions:
         Whether runs say of themselves that they failed.
     notes : tuple of str
         What was done to the runs before.
+    scored : frozenset
+        The tasks with failed runs that a policy gave a score.
     """
 
     table: pd.DataFrame
@@ -59,6 +61,7 @@ class Versions:
     metrics: tuple[str, ...]
     failed: bool = False
     notes: tuple[str, ...] = ()
+    scored: frozenset[Any] = frozenset()
 
     @property
     def version(self) -> str:
@@ -114,7 +117,15 @@ def of_runs(runs: Runs, old: Any, given: Mapping[str, Any]) -> Versions:
         metrics=(runs.score,),
         failed=runs.failed is not None,
         notes=runs.notes,
+        scored=_scored(runs),
     )
+
+
+def _scored(runs: Runs) -> frozenset[Any]:
+    if runs.failures is None or runs.failures.policy == "drop" or runs.benchmark is None:
+        return frozenset()
+    names, failed, _ = count_failures(runs.failures.source, [runs.benchmark])
+    return frozenset(names[runs.benchmark][failed > 0])
 
 
 def of_tables(
