@@ -198,7 +198,7 @@ def test_wandb_runs_of_the_api_show_settings_and_metrics() -> None:
         *(0.25, 0.5, 0.25, 0.5)
     ]
     with pytest.raises(
-        DataError, match=r"must hold dictionaries, and a csv file of them holds texts\. Give wandb\.Api"
+        DataError, match=r"must be dictionaries, which a csv file of them does not hold\. Give wandb\.Api"
     ):
         lt.importers.wandb(frame.astype(str), **options)
 

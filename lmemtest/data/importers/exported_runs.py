@@ -97,7 +97,7 @@ def wandb(
 
 
 _EXPORT = "Give wandb.Api().runs('team/project'), or export the table of runs or a line chart as csv."
-_WANDB = "Weights & Biases export"
+_WANDB = "Runs of Weights & Biases"
 _SHOWN = ("name", "config", "summary")  # of a run of the Api, or the columns of a dataframe of them
 
 
@@ -160,7 +160,7 @@ def mlflow(
         advice = "Give mlflow.search_runs(...), or its csv."
         needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
     name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
-    return _of_table(frame, _prefixed(asked, frame), source="MLflow runs", name=name, state=state)
+    return _of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
 
 
 # ------------------------------------------------------------------------------------------------------ what they share
@@ -208,13 +208,13 @@ def _read(table: Any, mark: str, asked: _Asked) -> pd.DataFrame:
     labels = [*plain, *(f"{kind}.{name}" for name in plain for kind in ("params", "tags"))]
     given = list(table) if _is_lazy_list(table) else table
     parts = parts_of(given, argument="table", keys=(), files="*.csv", is_content=has_column(mark))
-    frames = [
-        pd.DataFrame([_row({name: getattr(part.content, name) for name in (*_SHOWN, "state")})])
-        if _is_run(part.content)
-        else _unfolded(frame_of(part, argument="table", labels=labels, seeds=known["seed"]))
+    rows = [_row(_shown(part.content)) for part in parts if _is_run(part.content)]
+    tables = [
+        _unfolded(frame_of(part, argument="table", labels=labels, seeds=known["seed"]))
         for part in parts
+        if not _is_run(part.content)
     ]
-    return pd.concat(frames, ignore_index=True)
+    return pd.concat([*([pd.DataFrame(rows)] if rows else []), *tables], ignore_index=True)
 
 
 def _is_lazy_list(thing: Any) -> bool:
@@ -228,20 +228,24 @@ def _is_run(thing: Any) -> bool:
     return not hasattr(thing, "columns") and all(hasattr(thing, name) for name in _SHOWN)
 
 
+def _shown(run: Any) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in (*_SHOWN, "state") if hasattr(run, name)}
+
+
 def _unfolded(frame: pd.DataFrame) -> pd.DataFrame:
     """A table whose cells are the dictionaries of runs, as a table of their values."""
-    if not set(_SHOWN) <= set(frame.columns):
+    if "Name" in frame or not set(_SHOWN) <= set(frame.columns):
         return frame
-    if not all(isinstance(value, Mapping) for name in _SHOWN[1:] for value in frame[name]):
-        raise DataError(
-            f"The columns {listed(_SHOWN[1:])} of table must hold dictionaries, and a csv file of them holds texts. "
-            f"{_EXPORT}"
-        )
     return pd.DataFrame([_row(row) for row in frame.to_dict("records")])
 
 
 def _row(shown: Mapping[Any, Any]) -> dict[str, Any]:
     """The settings and metrics of a run; a metric that is called as a setting is ``summary.<name>``."""
+    if not all(hasattr(type(shown[name]), "items") for name in _SHOWN[1:]):
+        raise DataError(
+            f"The {listed(_SHOWN[1:])} of each run must be dictionaries, which a csv file of them does not hold. "
+            f"{_EXPORT}"
+        )
     settings, metrics = _flat(shown["config"]), _flat(shown["summary"])
     found = {"Name": shown["name"], **({"State": shown["state"]} if "state" in shown else {}), **settings}
     return found | {f"summary.{name}" if name in found else name: value for name, value in metrics.items()}
