@@ -243,3 +243,15 @@ def test_what_needs_single_scores_of_a_large_table_sees_a_few_budgets_and_says_s
     assert runs.study.scored_alike
     lacking = frame[(frame["epoch"] != 3) | (frame["tool"] != "a")]  # not seen at 1 and 27, but in the number of rows
     assert not lt.Runs(of_kind(lacking), **ROLES).study.scored_alike
+
+
+def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
+    frame = table()
+    few = lt.Runs(frame[frame["epoch"].isin([1, 27])], **ROLES)
+    want = lt.check(few, checks=["budget"])["budget"]
+    monkeypatch.setattr(study, "MOST_POINTS", 72)
+    for module in (study, query, cells):
+        monkeypatch.setattr(module, "MOST_CELLS", 100)
+    found = lt.check(lt.Runs(KINDS["lazy polars"](frame), **ROLES), checks=["budget"])["budget"]
+    assert not found.skipped
+    assert (found.text, found.findings) == (want.text, want.findings)

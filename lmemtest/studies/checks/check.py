@@ -228,7 +228,7 @@ def _seeds(subject: _Subject) -> Answer:
 def _budget(subject: _Subject) -> Answer:
     from lmemtest.studies.budget.budget_effect import budget_effect, fit_sentence, one_way
 
-    found = budget_effect(subject.runs, form=subject.form, alpha=subject.alpha)
+    found = budget_effect(subject.runs.study.detailed.runs, form=subject.form, alpha=subject.alpha)
     text, effect = found.sentences()[0], found.get("effect")
     if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
         return Answer((), text, result=found)
