@@ -215,8 +215,10 @@ class Evaluation(Result):
         judges = " and judges" if self.answers.judges_are_sample else ""
         families = f"{plural(self.answers.noun)}, " if self.answers.families_are_sample else ""
         how, one = ADJUSTMENT_NAMES[self.these.adjust], len(self.answers.tasks) == 1
+        mean = "over" if self.noun == "mean score" else "as the mean over"
+        where = "on this task" if one else f"{mean} these tasks"
         said = [
-            f"_these: {self.noun} {'on this task' if one else 'as the mean over these tasks'}; items{judges} are the "
+            f"_these: {self.noun} {where}; items{judges} are the "
             "sample. Standard errors of each pair by itself, Satterthwaite degrees of freedom."
         ]
         if self.fit is not None:

@@ -11,6 +11,7 @@ import numpy as np
 from lmemtest._caller import in_words_of, named
 from lmemtest._rounding import written
 from lmemtest.data.cells import Groups
+from lmemtest.data.query import collected
 from lmemtest.errors import DataError, DesignError
 from lmemtest.words import counted, format_level, joined, listed
 
@@ -25,9 +26,10 @@ _MARKS = 6  # different marks at most: more are something else
 
 def refuse_marks(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> None:
     """Scores that are words, such as "correct", with the numbers to write for them."""
-    if not isinstance(frame, nw.DataFrame) or frame.schema[score].is_numeric():
+    if frame.collect_schema()[score].is_numeric():
         return
-    marks = [str(mark) for mark in frame.get_column(score).unique().to_list() if isinstance(mark, str)]
+    few = collected(frame.lazy().select(nw.col(score)).unique().head(_MARKS + 2))
+    marks = [mark for mark in few.get_column(score).to_list() if isinstance(mark, str)]
     right = [mark for name in _RIGHT for mark in marks if mark.strip().lower() == name]
     if not right or len(marks) > _MARKS:
         return
@@ -147,6 +149,11 @@ def refuse_nothing(answers: Answers) -> None:
             "All models have the same score on every item, so there is nothing to compare. Were the answers of one "
             "model copied? Otherwise add items on which they differ."
         )
+    if len(answers.tasks) > 1 and (answers.n_items > 1).any() and _constant_on_tasks(answers):
+        raise DesignError(
+            "Each model has one and the same score on all items of a task: these are scores of tasks, not answers to "
+            "items. Keep one row per model and task, with the task as its item."
+        )
     if max(np.ptp(own[~np.isnan(own)]) for own in answers.scores) <= 1e-12:
         means = ", ".join(
             f"{name} {np.nanmean(own):.3g}" for name, own in zip(answers.models, answers.scores, strict=True)
@@ -155,3 +162,11 @@ def refuse_nothing(answers: Answers) -> None:
             f"Each model has one and the same score on all its items ({means}), so nothing says how sure their "
             "difference is. Add items that a model gets right and wrong by turns."
         )
+
+
+def _constant_on_tasks(answers: Answers) -> bool:
+    """Whether no model has two different scores on a task, and some model has on two tasks."""
+    own = np.where(np.isnan(answers.scores), answers.task_means()[:, answers.task], answers.scores)
+    within = np.maximum.reduceat(own, answers.starts, axis=1) - np.minimum.reduceat(own, answers.starts, axis=1)
+    means = answers.task_means()
+    return bool(np.nanmax(within) <= 1e-12 and np.nanmax(np.nanmax(means, axis=1) - np.nanmin(means, axis=1)) > 1e-12)

@@ -81,7 +81,7 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
         notes.append(
             f"{counted(len(answers.tasks), 'task')} say little about tasks like these: differences must be large."
         )
-    few = int(((differ > 0) & (differ < FEW_DIFFERING)).sum())
+    few = int(((differ > 0) & (differ < FEW_DIFFERING) & table["p_value_these"].notna()).sum())
     if few:
         notes.append(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "

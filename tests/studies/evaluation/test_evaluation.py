@@ -353,6 +353,8 @@ def _changed(**columns):
         (_changed(right=lambda t: np.where(t["right"] == 1, "C", np.where(t["item"] > 5, "I", "P"))), DataError,
          "Write 1 for 'C' and what they are worth for the others"),
         (_changed(right=lambda t: t["item"] % 2), DesignError, "All models have the same score on every item"),
+        (_changed(right=lambda t: (t["model"] == "A") ^ (t["task"] == "t1")), DesignError,
+         "Each model has one and the same score on all items of a task: these are scores of tasks"),
         (_changed(right=lambda t: (t["model"] == "A") * 1), DesignError,
          r"one and the same score on all its items \(A 1, B 0\)"),
         (pd.concat([answers(), answers()]), DataError, r"92 answers of 92 have several rows, .*epoch=\.\.\. .*judge="),
@@ -365,6 +367,14 @@ def _changed(**columns):
 def test_what_cannot_be_evaluated_is_refused(table, kind, message):
     with pytest.raises(kind, match=message):
         lt.evaluate(table, **ROLES)
+
+
+def test_marks_of_a_lazy_table_are_refused_too():
+    import polars as pl
+
+    marks = pl.LazyFrame(_changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE")).to_dict("list"))
+    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
+        lt.evaluate(marks, **ROLES)
 
 
 def test_arguments_are_checked():
