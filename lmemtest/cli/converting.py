@@ -33,10 +33,6 @@ def _column(role: str, text: str) -> Any:
     return _option(f"--{role}", "COLUMN", text)
 
 
-def _numbers(text: str) -> Any:
-    return Annotated[list[float] | None, typer.Option("--frame", metavar="NUMBER", parser=number, help=text)]
-
-
 # An option for each argument of an importer.
 OPTIONS: dict[str, Any] = {
     "direction": Annotated[Direction | None, typer.Option("--direction", help="Which scores are good.")],
@@ -57,7 +53,12 @@ OPTIONS: dict[str, Any] = {
     "averaged": _option("--averaged", "COUNT", "How many runs each number is the mean of.", int),
     "first": _option("--first", "COUNT", "The budget of the first score of a curve: 1, or 0.", int),
     "games": _option("--game", "NAME", "The name of a column of scores, in their order; repeated.", list[str]),
-    "frames": _numbers("The budget of a place on curves, in their order; repeated."),
+    "frames": Annotated[
+        list[float] | None,
+        typer.Option(
+            "--frame", metavar="NUMBER", parser=number, help="The budgets of curves, in their order; repeated."
+        ),
+    ],
     "best_so_far": Annotated[
         bool, typer.Option("--single-trials", help="Scores of single trials instead of the best one so far.")
     ],
@@ -177,7 +178,7 @@ def _by_name(files: list[str]) -> Any:
     found: dict[Any, list[str]] = {}
     for text in files:
         name, sign, file = text.partition("=")
-        if sign and "/" not in name and not Path(text).exists():
+        if sign and name and "/" not in name and not Path(text).exists():
             found.setdefault(tuple(name.split(",")), []).append(file)
         else:
             found.setdefault((), []).append(text)

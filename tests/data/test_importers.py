@@ -76,6 +76,11 @@ def test_optuna_studies_say_their_direction_sampler_and_attributes() -> None:
     assert named.levels("benchmark") == ("iris", "wine")
 
 
+def test_optuna_seeds_are_texts_if_one_is_no_number() -> None:
+    named = {("A", "iris", 1): study(*done(3)), ("B", "iris", "x"): study(*done(2))}
+    assert lt.importers.optuna(named).levels("seed") == ("1", "x")
+
+
 def test_optuna_studies_without_seeds_are_numbered() -> None:
     runs = lt.importers.optuna({"A": [study(*done(3)), study(*done(2))], "B": [study(*done(1))]})
     assert (levels(runs)["seed"], runs.seed_shared) == ((0, 1), False)

@@ -21,6 +21,7 @@ from lmemtest.data.importers.sources import (
     has_column,
     names_of,
     needs_columns,
+    one_type,
     parts_of,
 )
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
@@ -294,9 +295,10 @@ def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
         )
     columns = {role: role if f"{{{role}}}" in pattern else None for role in KEYS}
     asked = replace(asked, score=metric, columns={**columns, "budget": "step"}, names=None)
-    return _of_table(
-        pd.concat(rows, ignore_index=True), asked, source=_WANDB, name="Name", state="State", notes=tuple(notes)
-    )
+    table = pd.concat(rows, ignore_index=True)
+    if "seed" in table:
+        table["seed"] = one_type(table["seed"].tolist())
+    return _of_table(table, asked, source=_WANDB, name="Name", state="State", notes=tuple(notes))
 
 
 def _of_table(
@@ -348,6 +350,8 @@ def _by_names(
     advice = f"Leave out {named('names')}."
     needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
     parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
+    if "seed" in parsed:
+        parsed["seed"] = one_type(parsed["seed"].tolist())
     for role in parsed:
         if columns.get(role) is None:
             column = role if role not in frame else f"{role} in {name}"

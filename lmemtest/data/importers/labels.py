@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from lmemtest.data.importers.sources import KEYS, Part
+from lmemtest.data.importers.sources import KEYS, Part, one_type
 from lmemtest.errors import DataError
 from lmemtest.words import listed
 
@@ -30,6 +30,9 @@ def labelled(
                 f"Nothing says the {role} of {listed(without, most=3)}, but that of others is known. {advice}"
             )
     labels = [{role: label for role, (label, _) in named.items()} for named in found]
+    if all(isinstance(label.get("seed"), (int, str)) for label in labels):
+        for label, seed in zip(labels, one_type([label["seed"] for label in labels]), strict=True):
+            label["seed"] = seed
     said = {role: " or ".join(dict.fromkeys(named[role][1] for named in found)) for role in KEYS if role in found[0]}
     if "seed" not in said:
         said["seed"], seen = NUMBERED, Counter[str]()

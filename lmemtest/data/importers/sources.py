@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     *("KEYS", "Part", "by_pattern", "check_keys", "checked_pattern", "frame_of", "has_column", "json_of", "names_of"),
-    *("needs_columns", "parts_of", "several_files", "table_of"),
+    *("needs_columns", "one_type", "parts_of", "several_files", "table_of"),
 ]
 
 KEYS = ("algorithm", "benchmark", "seed")  # what the names of a mapping may say
@@ -215,6 +215,16 @@ def checked_pattern(names: Any) -> str | None:
             f"'{{algorithm}}_{{benchmark}}_{{seed}}', got {names!r}."
         )
     return str(names)
+
+
+def one_type(seeds: Sequence[Any]) -> list[Any]:
+    """Seeds as texts if some of them are texts and others numbers: 1 beside x.
+
+    >>> one_type([1, "x"]), one_type([1, 2])
+    (['1', 'x'], [1, 2])
+    """
+    kinds = {isinstance(seed, str) for seed in seeds}
+    return list(map(str, seeds)) if len(kinds) > 1 else list(seeds)
 
 
 def by_pattern(pattern: str, name: str) -> dict[str, Any]:
