@@ -30,6 +30,8 @@ def study_size_section(analysis: Analysis) -> Section | None:
     n_open = k * (k - 1) // 2 - int(np.triu(analysis.separation.significant.to_numpy(dtype=bool), 1).sum())
     if analysis.incomparable or n_benchmarks < 2 or n_open == 0:
         return None
+    if analysis.runs.study.crossed:  # its benchmarks are in several families, those of a planned study in one
+        return None
     try:
         components = components_of(analysis.fit)
     except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model

@@ -141,6 +141,11 @@ def test_a_planned_study_of_families_says_so() -> None:
     assert fewest.startswith("No number of benchmarks and seeds makes fewer than")
     with pytest.raises(ArgumentError, match="components lacks 'family_interaction_sd'"):
         lt.power({"interaction_sd": 1, "residual_sd": 1}, effect=1, n_families=5, n_benchmarks=2, n_seeds=1)
+
+
+@pytest.mark.level(2)
+def test_a_figure_has_a_line_for_what_each_family_has() -> None:
+    found = lt.power(TWO_LEVELS, effect=0.5, n_families=[8, 16], n_benchmarks=[1, 4], n_seeds=2, method="closed_form")
     x = found.plot().child_axes[0]
     assert [text.get_text() for text in x.texts][1:] == ["1 benchmark x 2 seeds", "4 benchmarks x 2 seeds"]
 

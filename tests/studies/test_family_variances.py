@@ -86,6 +86,21 @@ def test_unequal_families_have_the_variances_of_lme4(way: str, reference, refere
         assert got[name] == approx(variance, rel=2e-4, abs=1e-6), group
 
 
+def test_a_plan_adds_what_a_benchmark_has_in_all_its_families_and_in_one(reference, reference_input) -> None:
+    frame = reference_input("nested_slopes")
+    a, b, t = (pd.factorize(frame[name], sort=True)[0] + 1 for name in ("a", "b", "treatment"))
+    frame["y"] += 2 * np.sin(3 * a * t) + 2 * np.sin(5 * b * t) + 3 * np.sin(7 * a * b * t)
+    runs = lt.Runs(frame, score="y", direction="minimize", algorithm="treatment", benchmark="b", family="a")
+    want = reference("families")["crossed"]
+    found = lt.fit_lmm(want["formula"], runs).components()
+    variance = dict(zip(want["groups"], want["variances"], strict=True))
+    assert found.interaction_sd**2 == approx(variance["b:treatment"] + variance["a:b:treatment"], rel=1e-4)
+    assert found.benchmark_sd**2 == approx(variance["b"] + variance["a:b"], rel=1e-4)
+    assert found.family_interaction_sd**2 == approx(variance["a:treatment"], rel=1e-4)
+    assert (found.pilot.n_benchmarks, found.pilot.n_families) == (len(frame.groupby(["a", "b"])), 9)
+    assert any("no benchmark of the planned study is in several families" in note for note in found.notes)
+
+
 def test_words_of_families_say_who_the_numbers_are_for() -> None:
     assert FOUND.n_families == F
     assert FOUND.notes[0].startswith("The 6 spaces are the sample: what is said holds for new spaces.")

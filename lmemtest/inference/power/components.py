@@ -67,7 +67,8 @@ _OF_FAMILIES = {
 class Pilot:
     """The study from which variances were estimated; `n_seeds` is the harmonic mean where it differs.
 
-    `n_families` is the smallest number of families whose variances are among them.
+    Benchmarks count once for each of several families that they are in; `n_families` is the smallest number of families
+    whose variances are among them.
     """
 
     n_algorithms: int
@@ -411,7 +412,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
         frozenset({benchmark, seed}): "seed_sd",
     }
     sds: dict[str, Any] = {}
-    notes, luck = [], 0.0
+    notes, luck, crossed = [], 0.0, _crossed(fit)
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups, intercept = frozenset(bar.groups), tuple(term.names) == ("Intercept",)
         if intercept and groups == {seed}:
@@ -426,17 +427,29 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
             continue
         if intercept and _is_family(fit, groups, roles):
             continue
-        target = targets.get(groups) if intercept else None
-        if target is None or target in sds:
+        in_families = benchmark in groups and bool(groups & crossed)
+        target = targets.get(groups - crossed if in_families else groups) if intercept else None
+        if target is None or (target in sds and not crossed):
             slopes = {column for effect in bar.effects for column in effect.columns}
             raise ArgumentError(
                 f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
                 f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). "
                 f"{_instead(fit, groups, slopes, roles)}"
             )
-        sds[target] = math.sqrt(float(covariance[0, 0]))
+        sds[target] = math.hypot(sds.get(target, 0.0), math.sqrt(float(covariance[0, 0])))
+    if crossed:
+        notes.append(
+            "What a benchmark has in all of its families and what it has in one are added: no benchmark of the planned "
+            f"study is in several families, though here {plural(str(benchmark))} are."
+        )
     sds["residual_sd"] = math.sqrt(fit.scale + luck)
     return sds, notes
+
+
+def _crossed(fit: Any) -> set[str]:
+    """Families of which some benchmark is in several, where the model has effects of it in each of them."""
+    grouped = {name for bar in fit.design.parsed.bars for name in bar.groups}
+    return grouped & set(fit.data.study.crossed) if isinstance(fit.data, Runs) else set()
 
 
 def _is_family(fit: Any, groups: frozenset[str | None], roles: dict[str, str | None]) -> bool:
@@ -496,7 +509,8 @@ def _filtered(names: Sequence[str]) -> str:
 
 
 def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
-    cell = [str(roles["benchmark"]), str(roles["algorithm"])]
+    place = [str(roles["benchmark"]), *sorted(_crossed(fit))]
+    cell = [*place, str(roles["algorithm"])]
     table = as_frame(fit.data).lazy()
     run = [name for name in (*cell, roles["seed"]) if name is not None]
     rows, distinct = fit.nobs, _n_distinct(table, run)
@@ -507,8 +521,8 @@ def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
         )
     counts = table.select(cell).collect().to_pandas().groupby(cell[::-1], observed=True).size()
     return Pilot(
-        n_algorithms=check_positive_int(counts.index.get_level_values(cell[1]).nunique(), "n_algorithms"),
-        n_benchmarks=check_positive_int(counts.index.get_level_values(cell[0]).nunique(), "n_benchmarks"),
+        n_algorithms=check_positive_int(counts.index.get_level_values(cell[-1]).nunique(), "n_algorithms"),
+        n_benchmarks=len(counts.index.droplevel(cell[-1]).unique()),
         n_seeds=float(len(counts) / np.sum(1.0 / counts.to_numpy())),
     )
 

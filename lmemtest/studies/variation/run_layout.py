@@ -82,6 +82,11 @@ class RunLayout:
         return self.frame[FAMILIES[0]].nunique() if self.families else None
 
     @property
+    def n_places(self) -> int | None:
+        """Benchmarks, counted once for each of the families that they are in; None where benchmarks are the sample."""
+        return self.frame[[*self.families, BENCHMARK]].drop_duplicates().shape[0] if self.families else None
+
+    @property
     def unit(self) -> str:
         """What runs are repeated on."""
         return "instance" if CONDITION in self.columns else "benchmark"

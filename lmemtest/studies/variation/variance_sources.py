@@ -104,6 +104,8 @@ class VarianceSources(Result):
         Runs of an algorithm at one instance (the harmonic mean where their number differs).
     n_families : int or None
         Families of benchmarks, where these are the sample.
+    n_places : int or None
+        Benchmarks, counted once for each of the families that they are in.
     score : str
         The scale.
     notes : tuple of str
@@ -124,6 +126,7 @@ class VarianceSources(Result):
     n_seeds: float
     score: str
     n_families: int | None = None
+    n_places: int | None = None
     notes: tuple[str, ...] = ()
 
     def variance(self, kind: str) -> float:
@@ -169,7 +172,7 @@ class VarianceSources(Result):
             **{name: self.variance(kind) ** 0.5 for name, kind in kinds.items()},
             pilot=Pilot(
                 n_algorithms=self.n_algorithms,
-                n_benchmarks=self.n_benchmarks,
+                n_benchmarks=self.n_places or self.n_benchmarks,
                 n_seeds=self.n_seeds,
                 n_families=self.n_families,
             ),
@@ -301,6 +304,7 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
         n_conditions=layout.n_conditions,
         n_budgets=layout.n_budgets,
         n_families=layout.n_families,
+        n_places=layout.n_places,
         score=runs.score,
         notes=(*layout.notes, *notes),
     )
