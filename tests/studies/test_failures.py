@@ -114,6 +114,19 @@ def test_runs_that_fail_together_show_nothing_beyond_their_benchmark() -> None:
     assert found.dependence().startswith("If runs fail independently, how often they fail depends on the algorithm")
     (check,) = lt.check(failing(frame.assign(loss=1.0 * frame.index)), rules_only=True).problems[-1:]
     assert check.message.startswith("If runs fail independently, those without a score are not spread over the")
+    runs = failing(frame.assign(loss=1.0 * frame.index, space=lambda t: t["task"] % 5), family="space")
+    assert lt.failure_rates(runs).p_values["family"] == 1.0
+
+
+def test_checks_look_over_the_widest_population() -> None:
+    """A fails on all tasks of six spaces, B and C on none; of two tasks each."""
+    frame = pd.DataFrame(list(product("ABC", range(12), range(2))), columns=["tool", "task", "seed"])
+    frame = frame.assign(crashed=lambda t: (t["tool"] == "A") & (t["seed"] == 0), space=lambda t: t["task"] // 2)
+    frame["loss"] = 1.0 * frame.index
+    for family, where in (("space", "over families"), ((), "over benchmarks")):
+        (found,) = (one for one in lt.check(failing(frame, family=family), rules_only=True).findings
+                    if one.kind == "failures_depend_on_algorithm")  # fmt: skip
+        assert f"exact test {where}): A 12 of 24, B 0 of 24" in found.message
 
 
 def test_a_seed_that_failed_on_all_benchmarks_is_a_note() -> None:

@@ -17,6 +17,8 @@ from lmemtest.words import counted, format_level, joined, p_text
 
 __all__ = ["failed_findings", "failures_by_algorithm"]
 
+_TESTED = {"run": "within benchmarks", "benchmark": "over benchmarks", "family": "over families"}
+
 
 def failed_findings(points: Points) -> list[Finding]:
     """An error for every algorithm and benchmark with failures that no policy has scored; a note on those that are."""
@@ -47,17 +49,17 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
     if runs.failed is None and runs.failures is None:  # nobody has said that missing scores are failures
         runs = runs.restricted(runs.frame, (), failed="nonfinite", ignore=runs.ignore)
     counts = failure_counts(runs)
-    among = "run" if len(counts.benchmarks) == 1 else "benchmark"
-    p = alike_p_value(counts, among)
-    shown = (
-        f"Runs without a score are not spread over the algorithms by chance ({p_text(p)}, exact test over benchmarks)"
-    )
-    if among == "run" or not below(p, alpha):
-        p = alike_p_value(counts, "run")
-        shown = "If runs fail independently, those without a score are not spread over the algorithms by chance "
-        shown += f"({p_text(p)}, exact test within benchmarks)"
-    if not below(p, alpha):
+    for population in counts.populations[::-1]:  # from the widest for which it may be shown
+        p = alike_p_value(counts, population)
+        if below(p, alpha):
+            break
+    else:
         return []
+    spread = f"not spread over the algorithms by chance ({p_text(p)}, exact test {_TESTED[population]})"
+    if population == "run":
+        shown = f"If runs fail independently, those without a score are {spread}"
+    else:
+        shown = f"Runs without a score are {spread}"
     failed, ran = counts.failed.sum(axis=0), counts.runs.sum(axis=0)
     order = np.argsort(-failed / np.maximum(ran, 1), kind="stable")
     named = [f"{format_level(counts.algorithms[i])} {failed[i]:,} of {ran[i]:,}" for i in order]

@@ -60,6 +60,12 @@ class FailureCounts:
     runs: Counts
     family: NDArray[np.intp] | None  # of each benchmark; None without families
 
+    @property
+    def populations(self) -> tuple[str, ...]:
+        """For which of "run", "benchmark" and "family" something can be said, from the narrowest."""
+        several, families = len(self.benchmarks) > 1, self.family is not None
+        return ("run", *(("benchmark",) if several else ()), *(("family",) if families else ()))
+
     def rates(self, family: bool = False) -> FloatArray:
         """The share that failed, by benchmark or family; NaN where an algorithm did not run."""
         with np.errstate(invalid="ignore"):

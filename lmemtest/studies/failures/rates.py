@@ -223,8 +223,7 @@ def failure_rates(
     level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     counts = failure_counts(runs)
-    populations = ["run"]
-    populations += ["benchmark"] * (len(counts.benchmarks) > 1) + ["family"] * (counts.family is not None)
+    populations = counts.populations
     notes = (
         *runs.notes,
         *(["There is one benchmark, so nothing is said about further ones."] if len(populations) == 1 else []),
