@@ -165,6 +165,13 @@ def test_other_answers_keep_the_level_too(name):
 
 
 @pytest.mark.level(3)
+@pytest.mark.parametrize("n_tasks", [2, 3])
+def test_two_or_three_tasks_are_enough_for_an_answer_that_is_seldom_wrong(n_tasks):
+    n, design = 200, Design(n_tasks=n_tasks)
+    assert rates(n, design, 0.8, equal(design, 2), rng=1)[2] * n <= binom.ppf(0.999, n, 0.05)
+
+
+@pytest.mark.level(3)
 def test_identical_runs_differ_by_less_than_is_usual_in_95_percent_and_are_seldom_called_different():
     found = np.mean(replicate(lambda generator: repeated(generator, 0.7, 3), 200, rng=1), axis=0)
     assert abs(found[0] - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 200) + 0.01

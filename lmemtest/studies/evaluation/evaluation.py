@@ -116,7 +116,7 @@ def evaluate(
     facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
     here = on_these_tasks(answers, **facts)
     fit = fit_of(answers, direction) if len(answers.tasks) > 1 else None
-    there = None if fit is None else on_tasks_like_these(fit, level=1.0 - alpha)
+    there = None if fit is None else on_tasks_like_these(fit, answers, level=1.0 - alpha)
     asked = {THESE: here, LIKE: there}
     pairs = {
         question: means.pairs(adjust=adjust, level=1.0 - alpha)

@@ -119,6 +119,22 @@ def fit_of(answers: Answers, direction: str) -> LmmFit:
     return fit_lmm(formula_of(answers), runs)
 
 
-def on_tasks_like_these(fit: LmmFit, **facts: Any) -> Estimates:
-    """Accuracies on a task of the population that these are drawn from."""
-    return fit.emmeans("model", **facts)
+def on_tasks_like_these(fit: LmmFit, answers: Answers, **facts: Any) -> Estimates:
+    """Accuracies on a task of the population that these are drawn from.
+
+    With two tasks there is no scatter to moderate standard errors by, and if the variance of advantages happens to be
+    estimated as zero, the model takes the degrees of freedom of the items. Differences have those of the tasks then.
+    """
+    found = fit.emmeans("model", **facts)
+    if found.moderate is not None:
+        return found
+    n_units = len(answers.families) if answers.families_are_sample else len(answers.tasks)
+    most = (n_units - 1.0) * (len(answers.models) - 1.0)
+    of_differences: NDArray[np.float64] = found.L[1:] - found.L[:1]
+    constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
+
+    def df(L: Array) -> Array:
+        apart = np.abs(L @ constant.T).max(axis=1, initial=0.0) <= 1e-9 * np.abs(L).max(axis=1)
+        return np.where(apart, np.minimum(found.df_function(L), most), found.df_function(L))
+
+    return found.with_errors(df_function=df)

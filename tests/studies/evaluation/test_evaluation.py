@@ -234,6 +234,13 @@ def test_wide_tables_and_true_false_scores_give_the_same():
         pd.testing.assert_frame_equal(other.to_frame(), evaluated().to_frame(), rtol=1e-6)
 
 
+def test_two_tasks_have_the_degrees_of_freedom_of_two_tasks():
+    found = lt.evaluate(answers(2, sizes=(40, 40), spread=0.0, seed=2), **ROLES)
+    assert found.sources.set_index("source").loc["task:model", "sd"] == 0.0
+    assert found.table["df_like"].tolist() == [1.0]
+    assert lt.evaluate(answers(3, sizes=(40, 40), spread=0.0, seed=5), **ROLES).table["df_like"].max() <= 2.0
+
+
 def test_one_item_of_each_task_is_no_sample_of_items():
     table = answers(3, sizes=(1,) * 12)
     found = lt.evaluate(table, **ROLES)
