@@ -103,6 +103,8 @@ def test_a_plan_adds_what_a_benchmark_has_in_all_its_families_and_in_one(referen
 
 def test_words_of_families_say_who_the_numbers_are_for() -> None:
     assert FOUND.n_families == F
+    assert FOUND.components().family_interaction_sd == approx(FOUND.variance("family_interaction") ** 0.5)
+    assert (FOUND.components().pilot.n_benchmarks, FOUND.components().pilot.n_families) == (F * B, F)
     assert FOUND.notes[0].startswith("The 6 spaces are the sample: what is said holds for new spaces.")
     meaning = FOUND.to_frame().set_index("source")["meaning"]
     assert meaning["space:tool"] == "advantages of algorithms that change between spaces"
@@ -117,8 +119,9 @@ def test_words_of_families_say_who_the_numbers_are_for() -> None:
 
 def test_too_few_families_leave_the_sources_as_they_are_without() -> None:
     frame = study(families=4)
-    few, none = (lt.variance_sources(as_runs(frame, family=family)) for family in ("space", None))
-    pd.testing.assert_frame_equal(few.to_frame(), none.to_frame())
+    few, none = (layout_of(as_runs(frame, family=family), task="", families=True) for family in ("space", None))
+    assert few.terms == none.terms
+    pd.testing.assert_frame_equal(few.frame, none.frame)
     assert "too few spaces to be a sample (4;" in few.notes[0]
     assert few.n_families is None
 
@@ -189,7 +192,6 @@ def test_too_few_families_have_no_shrunken_differences() -> None:
         lt.benchmark_effects(as_runs(study(families=4)), by="family")
     with pytest.raises(DesignError, match="the runs name none"):
         lt.benchmark_effects(as_runs(FRAME, family=None), by="family")
-    fixed = lt.benchmark_effects(
-        as_runs(study(families=4)), contrast="pairs", simultaneous=False
-    )  # families have means of their own
+    means = "loss ~ tool * space + (1 | task) + (1 | task:tool)"  # families have means of their own
+    fixed = lt.benchmark_effects(as_runs(study(families=4)), contrast="pairs", simultaneous=False, formula=means)
     assert fixed.to_frame()["overall"].round(9).nunique() == 4 * 3
