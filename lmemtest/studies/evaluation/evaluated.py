@@ -307,8 +307,8 @@ class Evaluation(Result):
         here, there = (self.table[f"differ_{suffix}"] for suffix in SUFFIX.values())
         if here.notna().any() and len(here) > 1:
             yield (
-                f"Of {len(here):,} pairs of models {int(here.sum())} differ on these tasks, and "
-                f"{int(there.sum())} for {self.answers.like}."
+                f"Pairs of models that differ significantly: {int(here.sum()):,} of {len(here):,} on these tasks, "
+                f"{int(there.sum()):,} for {self.answers.like}."
             )
         names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
         for which, text in ((here & ~there, f"on these tasks but not for {self.answers.like}"),
