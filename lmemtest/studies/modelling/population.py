@@ -151,7 +151,11 @@ def _require(runs: Runs, asked: str) -> None:
             f"Name it: {name}. Columns: {', '.join(runs.columns)}."
         )
     if not study.families:
-        raise DesignError(f"population='family' is not possible: {'; '.join(_of_no_families(runs))}")
+        without = in_words_of(python="Leave population out", command_line="Leave --population out")
+        raise DesignError(
+            f"population='family' is not possible: {' '.join(_of_no_families(runs))} {without}: the answer then holds "
+            f"for new {plural(str(runs.benchmark))}."
+        )
     if not _by_number(runs, _FEWEST_ASKED)[0]:
         level = study.families[-1]
         raise DesignError(
