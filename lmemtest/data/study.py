@@ -186,7 +186,7 @@ class Study:
             table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
         else:
             table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
-            table[self.runs.score] = table[self.runs.score].astype(float)
+            table = table.assign(**{self.runs.score: table[self.runs.score].astype(float)})
         order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
         return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 

@@ -125,14 +125,16 @@ def _noncentrality(t: FloatArray, df: FloatArray, tail: float) -> FloatArray:
     high = size * np.sqrt(special.gammainccinv(half, rest) / half) - special.ndtri(rest)
     wanted = -special.ndtri(above)
     nc = np.clip(size - wanted * np.sqrt(1.0 + size**2 / (2.0 * df)), low, high)
+    settled = np.zeros(nc.shape, dtype=bool)  # and left alone, so that no interval depends on the others
     for _ in range(100):
         below, slope = _noncentral_t(size, df, nc)
         z = special.ndtri(below)
         low, high = np.where(z > wanted, nc, low), np.where(z < wanted, nc, high)
         new = nc - (z - wanted) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi) / slope
-        new = np.where((low <= new) & (new <= high), new, 0.5 * (low + high))
+        new = np.where(settled, nc, np.where((low <= new) & (new <= high), new, 0.5 * (low + high)))
         step, nc = np.abs(new - nc), new
-        if np.all(step <= 1e-7 * (1.0 + np.abs(nc))):  # the error is of the order of its square
+        settled |= step <= 1e-7 * (1.0 + np.abs(nc))  # the error is of the order of its square
+        if settled.all():
             break
     return np.where(t >= 0.0, nc, -nc)
 
