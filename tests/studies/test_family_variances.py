@@ -187,6 +187,17 @@ def test_families_without_runs_of_an_algorithm_are_extrapolated_and_gaps_within_
     assert any("On 1 of 6 families some algorithm was not run (s0: A)" in note for note in found.notes)
 
 
+def test_ranks_within_benchmarks_are_compared_by_family_too() -> None:
+    """Their model has a fixed mean for each benchmark, which cancels; columns to be ignored do not disturb."""
+    runs = as_runs(FRAME.assign(extra=1), seed_shared=False, ignore=["extra"]).normalize("rank")
+    found = lt.benchmark_effects(runs, by="family", contrast="pairs", simultaneous=False)
+    assert "+ task" in found.fit.formula
+    table = found.to_frame()
+    k = (table["estimate"] - table["overall"]) / (table["observed"] - table["overall"])
+    assert k.to_numpy() == approx(k[0], rel=1e-6)
+    assert 0.0 < k[0] < 1.0
+
+
 def test_too_few_families_have_no_shrunken_differences() -> None:
     with pytest.raises(DesignError, match="needs 5 families or more"):
         lt.benchmark_effects(as_runs(study(families=4)), by="family")

@@ -322,7 +322,7 @@ class Differences:
     def of(cls, fit: LmmFit, plan: Plan) -> Differences:
         random, unseen = [], []
         for index, (q, k) in enumerate(shapes(fit)):
-            basis, codes, n_new = _rows_of(fit, plan.cells, index, k)
+            basis, codes, n_new = _rows_of(fit, plan.of_modes, index, k)
             out = np.zeros((q + n_new, k, len(plan.weights)))
             for cell, code in enumerate(codes):
                 out[code] += np.outer(basis[cell], plan.weights[:, cell])

@@ -45,6 +45,12 @@ class Plan:
     absent: NDArray[np.bool_]
     comparisons: Comparisons
     n_runs: Array
+    benchmark: str | None = None  # by family: of the cells, one of each for fixed effects, which cancel; not for modes
+
+    @property
+    def of_modes(self) -> pd.DataFrame:
+        """What tells the groups of random effects apart that are predicted."""
+        return self.cells if self.benchmark is None else self.cells.drop(columns=self.benchmark)
 
     @classmethod
     def of(cls, runs: Runs, contrast: str, by: str) -> Plan:
@@ -91,7 +97,9 @@ class Plan:
         own = family_columns(runs)
         names = [*own, *(name for name in runs.study.conditions)]
         place = instances.groupby(names, sort=False, observed=True).ngroup().to_numpy()
-        places = instances.loc[np.unique(place, return_index=True)[1], names].reset_index(drop=True)
+        benchmark = str(runs.benchmark)
+        first = np.unique(place, return_index=True)[1]
+        places = instances.loc[first, [*names, benchmark]].reset_index(drop=True)
         unit, units = pd.factorize(labels(places, own))
         M = (unit == np.arange(len(units))[:, None]) / np.bincount(unit)[:, None]
         used = C != 0
@@ -110,6 +118,7 @@ class Plan:
             absent=~(pd.DataFrame(there).groupby(place).any().to_numpy()),
             comparisons=comparisons,
             n_runs=runs_of.T.ravel(),
+            benchmark=benchmark,
         )
 
     @property

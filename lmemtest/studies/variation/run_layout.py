@@ -167,7 +167,7 @@ def one_score_per_run(runs: Any, *, task: str) -> Runs:
     keys = [name for name in study.columns if name != runs.budget]
     if len(_linked_budgets(runs, keys)) > 1:
         return study.average("budget")
-    return Runs(study.rows(keys), **{**runs.roles(), "budget": None, "failed": None})
+    return Runs(study.rows(keys), **{**runs.roles(), "budget": None, "failed": None, "ignore": ()})
 
 
 def require_benchmarks(runs: Any, task: str) -> Runs:
