@@ -513,7 +513,7 @@ def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
     cell = [*place, str(roles["algorithm"])]
     table = as_frame(fit.data).lazy()
     run = [name for name in (*cell, roles["seed"]) if name is not None]
-    rows, distinct = fit.nobs, _n_distinct(table, run)
+    rows, distinct = fit.nobs, _n_distinct(fit.data, run)
     if roles["seed"] is not None and distinct < rows:
         raise ArgumentError(
             f"the model was fitted to {rows:,} rows of {distinct:,} runs, and a study is planned with one score per "
@@ -527,24 +527,34 @@ def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
     )
 
 
-def _n_distinct(table: Any, names: Sequence[str]) -> int:
-    return len(table.select(list(names)).unique().collect())
+def _n_distinct(data: Any, names: Sequence[str]) -> int:
+    """How many combinations of some columns occur; of runs, their study knows it."""
+    if isinstance(data, Runs) and {*names} <= {*data.study.columns} - {data.budget}:
+        return data.study.count(*names)
+    return len(as_frame(data).lazy().select(list(names)).unique().collect())
+
+
+def _varies(data: Any, run: Sequence[str], name: str) -> bool:
+    """Whether a column differs between rows of one run; at a few budgets of a large table, if that shows it."""
+    few = data.study.detailed if isinstance(data, Runs) else None
+    if few is not None and {*run, name} <= {*few.columns} and few.count(*run, name) > few.count(*run):
+        return True
+    return _n_distinct(data, [*run, name]) > _n_distinct(data, run)
 
 
 def _why_repeated(fit: Any, run: list[str]) -> str:
     """The columns in which the rows of one run differ, and the way out."""
-    table = as_frame(fit.data).lazy()
-    known = [name for name in table.collect_schema().names() if name not in (*run, fit.design.parsed.response)]
+    columns = as_frame(fit.data).lazy().collect_schema().names()
+    known = [name for name in columns if name not in (*run, fit.design.parsed.response)]
     if isinstance(fit.data, Runs):
         named = [name for name in (fit.data.budget, *fit.data.metafeatures) if name in known]
         known = [*named, *(name for name in known if name not in named)]
     else:
         named = []
-    n_runs = _n_distinct(table, run)
-    varying = [name for name in known if _n_distinct(table, [*run, name]) > n_runs]
+    varying = [name for name in known if _varies(fit.data, run, name)]
     reasons = [name for name in varying if name in named]
     if not reasons:  # of all other columns the one with the fewest values is a condition, the rest may be measurements
-        reasons = sorted(varying, key=lambda name: _n_distinct(table, [name]))[:1]
+        reasons = sorted(varying, key=lambda name: _n_distinct(fit.data, [name]))[:1]
     if not reasons:
         return "No column distinguishes the rows of one run: are some of them copies? Drop these."
     return f"The rows of a run differ in {' and '.join(reasons)}. {_filtered(reasons)}"

@@ -53,7 +53,7 @@ def trials_advice() -> str:
 def budgets_shared(points: Points) -> bool:
     """Whether all runs on one instance were scored at the same budgets."""
     n_instances, _ = points.shape
-    cells = np.unique(np.stack([points.instance, points.budget]), axis=1).shape[1]
+    cells = len(np.unique(points.instance.astype(np.int64) * len(points.budgets) + points.budget))
     runs = np.bincount(points.instance[starts_of(points.run)[0]], minlength=n_instances)
     here = np.bincount(points.instance, minlength=n_instances)
     budgets = here / runs
