@@ -63,10 +63,11 @@ class Gate(Result):
         One row per metric: ``metric``, ``direction``, ``old`` and ``new`` (means over common tasks, each task counting
         once), ``difference`` (how much better the new version is; negative where it is worse), ``margin``, ``se``,
         ``df``, ``ci_low`` and ``ci_high`` (one-sided bounds of the difference, each at 1 - alpha), ``p_not_worse`` (of
-        "worse by the margin or more"), ``p_worse`` (of "not worse by more than the margin") and ``p_any_loss`` (of "not
-        worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there is no number), ``claim`` (what it
-        is about, where tasks come in families), ``unit`` and ``n`` (of the sample: tasks, families of tasks, or runs of
-        a version on a task), ``n_needed`` (with which equal versions would pass) and ``decision``.
+        "worse by the margin or more"; missing where losses by few failed runs decide), ``p_worse`` (of "not worse by
+        more than the margin") and ``p_any_loss`` (of "not worse at all"), both Holm-adjusted over the metrics,
+        ``reason`` (why there is no number), ``claim`` (what it is about, where tasks come in families), ``unit`` and
+        ``n`` (of the sample: tasks, families of tasks, or runs of a version on a task), ``n_needed`` (with which equal
+        versions would pass) and ``decision``.
     tasks : pandas.DataFrame
         What was observed, one row per metric and task: ``metric``, ``task``, ``old``, ``new``, ``difference``,
         ``n_old``, ``n_new``.
@@ -172,6 +173,8 @@ class Gate(Result):
             return f"{text} not worse by the margin or more ({p_text(row['p_not_worse'])}){less}."
         if row["decision"] == WORSE:
             return f"{text} worse by more than the margin ({p_text(row['p_worse'])})."
+        if np.isnan(row["p_not_worse"]):
+            return f"{text} a few failed runs decide, so no test excludes a loss of more than the margin."
         if loss:
             return f"{text} significantly worse ({loss}), and whether by more than the margin is open."
         return f"{text} a loss of more than the margin is neither shown nor excluded."
@@ -185,7 +188,7 @@ class Gate(Result):
 
     def _to_settle(self, rows: list[dict[Any, Any]]) -> tuple[str, ...]:
         """How many further tasks or runs, if the versions are equal."""
-        unsettled = [row for row in rows if row["decision"] == CANNOT_SAY and not row["reason"]]
+        unsettled = [row for row in rows if row["decision"] == CANNOT_SAY and np.isfinite(row["p_not_worse"])]
         if self.decision != CANNOT_SAY or not unsettled:
             return ()
         units = joined(dict.fromkeys(plural(row["unit"]) for row in unsettled))
