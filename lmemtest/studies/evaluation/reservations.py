@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from lmemtest.model import LmmFit
 
+MANY_ITEMS = 50  # from which on their difficulty is seldom estimated as zero
 FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0/1 scores are rough
 
 
@@ -42,7 +43,10 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
         )
     alone = _without_partner(answers)
     if not answers.paired:
-        notes.append("No item was answered by two models: they are compared by their means, not item by item.")
+        notes.append(
+            "No item was answered by two models: they are compared by their means, not item by item. If the items are "
+            "the same, give them the same names: the comparison would be sharper."
+        )
     elif alone:
         notes.append(
             f"{joined(alone)} {'shares' if len(alone) == 1 else 'share'} no item with another model, and "
@@ -56,6 +60,12 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
         )
     if answers.repeated_ids:
         notes.append("Items with the same name in several tasks are different items.")
+    item_by_item = answers.paired and len(answers.task) >= MANY_ITEMS and bool((counts > 1).any())
+    if fit is not None and item_by_item and variances_of(fit, answers)["item"] == 0.0:
+        notes.append(
+            "Models are no more alike on the same item than on others of its task, which is rare: do items of one "
+            "name hold the same question for every model?"
+        )
     differ = table["n_differ"]
     equal = table[differ == 0]
     alike = [f"{left} and {right}" for left, right in zip(equal["left"], equal["right"], strict=True)]

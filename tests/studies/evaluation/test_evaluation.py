@@ -253,6 +253,16 @@ def test_one_item_of_each_task_is_no_sample_of_items():
     assert "advantages between tasks is estimated as zero" not in said  # no part of this model
 
 
+def test_items_that_share_their_names_alone_are_asked_about():
+    table = answers(2, sizes=(40, 40), seed=2)
+    asked = "do items of one name hold the same question for every model?"
+    assert asked not in " ".join(lt.evaluate(table, **ROLES).notes)
+    hard = table.sort_values("right")  # numbered by model: the easy items of one are the hard items of the other
+    number = hard.groupby(["model", "task"]).cumcount()
+    other = hard.assign(item=np.where(hard["model"] == "A", number, 39 - number))
+    assert asked in " ".join(lt.evaluate(other, **ROLES).notes)
+
+
 def test_a_model_with_items_of_its_own_is_named():
     table = answers(3, sizes=(12, 12))
     found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
