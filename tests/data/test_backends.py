@@ -18,7 +18,8 @@ import pytest
 import lmemtest as lt
 from lmemtest.data import cells, query, study
 from lmemtest.data.compress import compress
-from lmemtest.errors import DataError
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.inference.power.components import components_of
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES = {
@@ -255,3 +256,19 @@ def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
     found = lt.check(lt.Runs(KINDS["lazy polars"](frame), **ROLES), checks=["budget"])["budget"]
     assert not found.skipped
     assert (found.text, found.findings) == (want.text, want.findings)
+
+
+def test_what_tells_the_rows_of_a_run_apart_is_seen_at_a_few_budgets_too(monkeypatch):
+    formula = "loss ~ tool + (1 | task) + (1 | task:rep:tool)"
+
+    def refusal() -> str:
+        runs = lt.Runs(KINDS["lazy polars"](table()), **ROLES)
+        with pytest.raises(ArgumentError, match=r"The rows of a run differ in epoch") as error:
+            components_of(lt.fit_lmm(formula, runs))
+        return str(error.value)
+
+    want = refusal()
+    monkeypatch.setattr(study, "MOST_POINTS", 72)
+    for module in (study, query, cells):
+        monkeypatch.setattr(module, "MOST_CELLS", 100)
+    assert refusal() == want
