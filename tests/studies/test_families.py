@@ -237,3 +237,18 @@ def test_horizons_keep_the_families() -> None:
     found = lt.horizons(lt.Runs(CURVES, **WITH_BUDGET), [1, (2, 4)], windows="random")
     assert "(1 | space:tool:step)" in found.horizon((2, 4)).formula
     assert found.horizon(1).fit.data.family == ("space",)
+
+
+def test_notes_say_what_is_to_be_added_and_why_an_interval_is_approximate() -> None:
+    frame = table(SIZES)
+    lacking = frame[(frame["tool"] != "B") | (frame["space"] != "s2")]
+    notes = lt.rank(lt.Runs(lacking, **ROLES), "frequentist", test="wilcoxon", n_draws=100, rng=1).notes
+    assert any(note.endswith("method='lmem', or add families.") for note in notes)
+    balanced = lt.Runs(table((3,) * 6, crossed=True), **ROLES)
+    (note,) = (note for note in lt.ranking_reliability(balanced).notes if "approximate" in note)
+    assert note.startswith("Benchmarks are in several families: the interval")
+
+
+def test_no_clear_interval_is_none_against_the_overall_difference() -> None:
+    found = lt.benchmark_effects(lt.Runs(table((2,) * 5, rng=3), **ROLES), by="family")
+    assert found.sentences()[0] == "0 of 15 intervals (simultaneous) exclude zero."

@@ -58,7 +58,13 @@ def test_families_have_means_of_their_own_where_benchmarks_are_the_sample() -> N
 def test_families_with_single_benchmarks_stay_out_of_the_fixed_part() -> None:
     got = lt.recommend(runs_of(table((1, 3, 4, 2, 5, 3), seeds=2)), population="benchmark")
     assert got.formula == "loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)"
-    assert "tasks count as drawn from all spaces alike" in got.notes[0]
+    assert "because some have too few tasks for means of their own: tasks count as drawn from all" in got.notes[0]
+    frame = table((3, 3, 4, 2, 5, 3))
+    lacking = frame[(frame["tool"] != "B") | (frame["space"] != "f2")]  # enough tasks in each, not of each algorithm
+    got = lt.recommend(runs_of(lacking), population="benchmark")
+    assert got.formula == "loss ~ tool + (1 | task)"
+    assert "because some algorithm has no runs in some of them: tasks count as drawn from all" in got.notes[0]
+    assert "on the safe side" not in got.notes[0]
 
 
 def test_few_families_are_no_sample_by_default() -> None:

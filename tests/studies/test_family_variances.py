@@ -203,6 +203,10 @@ def test_too_few_families_have_no_shrunken_differences() -> None:
         lt.benchmark_effects(as_runs(study(families=4)), by="family")
     with pytest.raises(DesignError, match="the runs name none"):
         lt.benchmark_effects(as_runs(FRAME, family=None), by="family")
+    for family, why in (("task", r"each of the \d+ groups holds one\."), (None, r"there is 1 group\.")):
+        frame = FRAME.assign(group=FRAME[family] if family else "all")
+        with pytest.raises(DesignError, match=why):
+            lt.benchmark_effects(as_runs(frame, family="group"), by="family")
     means = "loss ~ tool * space + (1 | task) + (1 | task:tool)"  # families have means of their own
     fixed = lt.benchmark_effects(as_runs(study(families=4)), contrast="pairs", simultaneous=False, formula=means)
     assert fixed.to_frame()["overall"].round(9).nunique() == 4 * 3

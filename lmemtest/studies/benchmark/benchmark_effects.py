@@ -133,7 +133,9 @@ class BenchmarkEffects(Result):
         against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
         how = "simultaneous" if self.simultaneous else "one by one"
         text = f"{int(clear.sum())} of {len(known)} intervals ({how}) exclude zero"
-        if against.empty:
+        if not clear.any():
+            text += "."
+        elif against.empty:
             text += ", none of them against the overall difference."
         else:
             row = against.iloc[0]

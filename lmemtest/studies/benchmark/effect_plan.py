@@ -13,7 +13,7 @@ from lmemtest.data.cells import group_codes
 from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.data.study import labels
 from lmemtest.errors import DesignError
-from lmemtest.words import format_level, plural
+from lmemtest.words import format_level, plural, spoken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -142,16 +142,21 @@ def family_columns(runs: Runs) -> list[str]:
     """The columns of the families that are the sample."""
     found = runs.study.sampled
     if found.noun != "family":
-        why = (
-            f"there are too few {plural(runs.family[-1])}"
-            if runs.family
-            else "the runs name none: Runs(..., family=...)"
-        )
         raise DesignError(
-            f"by='family' needs {FEWEST_FAMILIES} families or more of several benchmarks, and {why}. by='benchmark' is "
-            "about single benchmarks."
+            f"by='family' needs {FEWEST_FAMILIES} families or more of several benchmarks, and {_why_no_sample(runs)}. "
+            "by='benchmark' is about single benchmarks."
         )
     return next(list(columns) for columns in runs.study.families if columns[-1] == found.column)
+
+
+def _why_no_sample(runs: Runs) -> str:
+    if not runs.family:
+        return "the runs name none: Runs(..., family=...)"
+    finest = runs.family[-1]
+    n = runs.study.count(finest)
+    if not runs.study.families and n > 1:
+        return f"each of the {n} {plural(finest)} holds one"
+    return f"there {'are' if n > 1 else 'is'} {n} {plural(finest) if n > 1 else spoken(finest)}"
 
 
 def _with_algorithms(places: pd.DataFrame, runs: Runs) -> pd.DataFrame:

@@ -101,7 +101,7 @@ def _of_benchmarks(runs: Runs, few: tuple[Level, ...]) -> Population:
         return Population(role="benchmark", claim=f"new {tasks}", notes=_of_no_families(runs))
     finest = levels[-1][-1]
     claim = f"new {tasks} of {_these(runs, finest)}"
-    fixed = next((level[-1] for level in reversed(levels) if _has_means(runs, level)), None)
+    fixed = next((level[-1] for level in reversed(levels) if _why_no_means(runs, level) is None), None)
     spaces = plural(finest)
     if few:
         start = (
@@ -116,21 +116,26 @@ def _of_benchmarks(runs: Runs, few: tuple[Level, ...]) -> Population:
             f"its number of {tasks}."
         )
     else:
-        how = (
-            f" {spaces[0].upper()}{spaces[1:]} are not in the model, because some have too few {tasks} for means of "
-            f"their own: {tasks} count as drawn from all {spaces} alike, which is on the safe side."
-        )
+        how = f" {spaces[0].upper()}{spaces[1:]} are not in the model, because {_why_no_means(runs, levels[-1])}."
     return Population(role="benchmark", fixed=fixed, claim=claim, notes=(start + how,))
 
 
-def _has_means(runs: Runs, level: Level) -> bool:
-    """Whether one column tells these families apart and every algorithm ran on several benchmarks of each."""
-    study, column = runs.study, level[-1]
+def _why_no_means(runs: Runs, level: Level) -> str | None:
+    """Why these families have no means of their own, and what that makes of the claim; None where they have."""
+    study, column, tasks = runs.study, level[-1], plural(str(runs.benchmark))
+    alike = f"{tasks} count as drawn from all {plural(column)} alike"
     if study.count(column) != study.count(*level):
-        return False
+        return f"the same {spoken(column)} is in several {plural(level[-2])}: {alike}, which is on the safe side"
     cells = study.distinct([column, runs.algorithm, str(runs.benchmark)])
     sizes = cells.groupby([column, runs.algorithm], observed=True).size()
-    return bool(len(sizes) == study.count(column) * study.count(runs.algorithm) and sizes.min() > 1)
+    if len(sizes) != study.count(column) * study.count(runs.algorithm):
+        return (
+            f"some algorithm has no runs in some of them: {alike}, so a comparison with it is fair only if its "
+            f"advantage in the {plural(column)} without its runs is no other than in the rest"
+        )
+    if sizes.min() > 1:
+        return None
+    return f"some have too few {tasks} for means of their own: {alike}, which is on the safe side"
 
 
 def _require(runs: Runs, asked: str) -> None:

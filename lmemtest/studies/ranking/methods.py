@@ -25,7 +25,7 @@ from lmemtest.studies.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
-from lmemtest.words import counted, format_level, format_number, percent
+from lmemtest.words import counted, format_level, format_number, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -253,7 +253,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         notes.append(
             f"With {blocks.said()} and {counted(len(tests), 'pair')} no signed-rank test can be significant at "
             f"{asked.alpha:g}: its smallest p-value is {format_number(least)} after adjustment. Use test='nemenyi' or "
-            "method='lmem', or add benchmarks."
+            f"method='lmem', or add {plural(blocks.unit)}."
         )
     return Verdict(
         centre=centre,

@@ -397,7 +397,8 @@ def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> 
     if layout.n_budgets > 1:
         notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")
     if layout.strata is None:
-        notes.append("The table is not balanced: the interval is approximate, and plans are for balanced studies.")
+        why = "Benchmarks are in several families" if layout.crosses_families else "The table is not balanced"
+        notes.append(f"{why}: the interval is approximate, and plans are for balanced studies.")
     if len(layout.families) > 1:
         coarse, finer = (plural(layout.columns[role][-1]) for role in layout.families[:2])
         notes.append(f"Planned {coarse} hold as many {finer} as those of this study.")
