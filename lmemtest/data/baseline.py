@@ -306,8 +306,9 @@ def _check_ratio(runs: Runs, reference: _Anchor, lowest: FloatArray) -> None:
     )
     if (reference.values <= 0).any():
         at = int(np.argmin(reference.values))
+        which = "it" if isinstance(reference.given, (int, float, np.number)) else reference.words
         raise DataError(
-            f"Improvements are shares of the reference, which must be positive, but {reference.words} is "
+            f"Improvements are shares of the reference, which must be positive, but {which} is "
             f"{format_number(float(reference.values[at]))} on {_label(reference.keys[at])}. {advice}"
         )
     if (lowest < 0).any():

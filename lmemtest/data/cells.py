@@ -426,10 +426,11 @@ def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[
     if len(words) > len(values) / 2:
         return first, "Choose a numeric column."
     rows = sum(values[word][1] for word in words)
+    failed = in_words_of(python="failed='missing'", command_line="--failed missing")
     return words[0], (
         f"Most of its values are numbers, but {listed(words, most=3)} {'is' if len(words) == 1 else 'are'} not "
-        f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, put the worst possible score in their place, "
-        f"then convert the column, for pandas with pd.to_numeric(df[{name!r}])."
+        f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, make them missing, for pandas with "
+        f"pd.to_numeric(df[{name!r}], errors='coerce'), and say {failed}; else correct them."
     )
 
 

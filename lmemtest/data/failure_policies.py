@@ -61,6 +61,11 @@ def score_failures(runs: Runs, policy: Any, reference: Any) -> Runs:
 
 
 def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
+    if runs.failed is None and runs.failures is not None:
+        raise ArgumentError(
+            f"These runs are without failures already: {runs.failures.note} Another policy is for the runs as they "
+            "were before that; lmemtest.failure_sensitivity(runs) compares several."
+        )
     if runs.failed is None:
         raise ArgumentError(
             in_words_of(

@@ -162,6 +162,8 @@ def test_references_that_shares_have_no_meaning_for_are_refused():
     zero = frame.assign(loss=frame["loss"].where(frame["task"] != "y", 0.0))
     with pytest.raises(DataError, match=r"must be positive, but the mean of tree is 0 on y"):
         make(zero).normalize("baseline", reference="tree")
+    with pytest.raises(DataError, match="must be positive, but it is 0 on w"):
+        make(frame).normalize("baseline", reference=0)
     below = frame.assign(loss=frame["loss"].where(frame["id"] != 0, -1.0))
     with pytest.raises(DataError, match=r"scores from 0 on only, but the lowest of 'loss' on w is -1"):
         make(below).normalize("baseline", reference="tree")

@@ -148,6 +148,8 @@ def test_policies_without_a_score_are_refused_with_names() -> None:
         runs_of(frame=frame).score_failures("drop")
     with pytest.raises(ArgumentError, match="score_failures needs to know which runs failed"):
         runs_of(None).score_failures("worst")
+    with pytest.raises(ArgumentError, match=r"These runs are without failures already: .* were left out"):
+        runs_of().score_failures("drop").score_failures("worst")
     for policy, reference, said in [
         ("wort", None, "policy must be 'worst', 'baseline', 'drop', a number.*Did you mean 'worst'"),
         ("baseline", None, "policy='baseline' needs reference=.*Algorithms: 'A', 'B'"),

@@ -224,8 +224,8 @@ def test_a_few_words_among_numbers_are_shown_with_their_rows(frame: pd.DataFrame
     text = refusal(frame.assign(loss=pd.Series(values, dtype=object)))
     assert text == (
         "score must be a numeric column, but 'loss' has type object (for example 'failed'). Most of its values are "
-        "numbers, but 'failed' is not (2 rows). If these mark failed runs, put the worst possible score in their "
-        "place, then convert the column, for pandas with pd.to_numeric(df['loss'])."
+        "numbers, but 'failed' is not (2 rows). If these mark failed runs, make them missing, for pandas with "
+        "pd.to_numeric(df['loss'], errors='coerce'), and say failed='missing'; else correct them."
     )
     values[20] = [1]
     text = refusal(frame.assign(loss=pd.Series(values, dtype=object)))

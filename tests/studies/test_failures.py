@@ -273,7 +273,17 @@ def test_what_was_done_since_is_done_under_each_policy() -> None:
     assert_allclose(own["advantage"], -pairs["estimate"])
 
 
+@pytest.mark.parametrize("how", [{"method": "log"}, {"method": "baseline", "reference": "C"}])
+def test_ranks_need_no_score_that_logarithms_or_shares_refuse(how: dict[str, Any]) -> None:
+    runs = failing(table().assign(loss=lambda frame: np.exp(-frame["loss"])), direction="maximize")
+    found = lt.failure_sensitivity(runs.score_failures("worst").normalize(**how))
+    ranks, plain = (one.decisions.query("policy == 'rank'") for one in (found, lt.failure_sensitivity(runs)))
+    assert_allclose(ranks["advantage"], plain["advantage"])
+
+
 def test_a_policy_that_cannot_be_applied_is_a_note() -> None:
+    with pytest.raises(DataError, match="All 96 runs failed, so no policy has a score to compare"):
+        lt.failure_sensitivity(failing(table().assign(crashed=True)))
     frame = table()
     frame.loc[frame["task"] == 0, "crashed"] = True
     found = lt.failure_sensitivity(failing(frame), {"half": 0.5, "worst": "worst", "ten": 10})

@@ -214,6 +214,11 @@ def failure_sensitivity(
     failed = int(count_failures(source)[1].sum())
     if not failed:
         raise DataError("No run failed, so there is nothing that depends on a policy: compare the runs as they are.")
+    if failed == source.n_rows:
+        raise DataError(
+            f"All {failed:,} {rows_or_runs(source)} failed, so no policy has a score to compare. Does the column of "
+            "scores, or of failures, hold what it should?"
+        )
     verdicts: dict[str, tuple[pd.DataFrame, pd.DataFrame]] = {}
     notes, last = [], None
     for name, (policy, of) in named.items():
@@ -307,7 +312,9 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     steps = () if runs.failures is None else runs.failures.then
     ends = source.study.groups(())
     span = float(ends.high[0] - ends.low[0]) + 1.0
-    scored = source.score_failures(float(ends.high[0] + span if source.direction == "minimize" else ends.low[0] - span))
+    low, high = float(ends.low[0]), float(ends.high[0])
+    worse = low / 2 if low > 0 else low - span  # positive scores stay positive, for logarithms and shares
+    scored = source.score_failures(high + span if source.direction == "minimize" else worse)
     for step in steps:
         after = step(scored)
         scored = scored if after.scale is not None else after  # ranks take the place of another normalisation

@@ -113,7 +113,7 @@ class Gate(Result):
     @property
     def _where(self) -> str:
         if self.n_tasks == 0:
-            return "on no common task"
+            return "without a common task"
         if self.n_tasks == 1:
             return "on this task" if self.population == THESE else "for tasks like this one"
         claims = [claim for claim in self.table["claim"].unique() if claim]
@@ -183,7 +183,9 @@ class Gate(Result):
         if not self.missing:
             return ()
         allowed = in_words_of(python="allow='missing'", command_line="--allow missing")
-        step = f" Run them, or decide without them: {allowed}." if self.decision == CANNOT_SAY else ""
+        alone = set(self.table["decision"]) == {NOT_WORSE}  # nothing else is open, so a decision without them is one
+        step = f" Run them{f', or decide without them: {allowed}' if alone else ''}."
+        step = step if self.decision == CANNOT_SAY else ""
         return (f"No scores of {self.new} where {self.old} has some: {joined(self.missing)}.{step}",)
 
     def _to_settle(self, rows: list[dict[Any, Any]]) -> tuple[str, ...]:

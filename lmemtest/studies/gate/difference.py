@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._rounding import tolerance
 from lmemtest.data.runs import Runs
 from lmemtest.errors import LmemtestError
@@ -133,7 +134,11 @@ def _these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
         else:
             parts.append(part)
     if thin:
-        return f"on these tasks a version has a single run, which shows no scatter: {place_names(thin)}"
+        other = in_words_of(python="tasks='like these'", command_line="--tasks like-these")
+        return (
+            f"on these tasks a version has a single run, which shows no scatter: {place_names(thin)}. Run it there "
+            "twice or more" + f", or ask about tasks like these: {other}" * (len(groups) > 1)
+        )
     d, v, f, n = (np.array(column, dtype=float) for column in zip(*parts, strict=True))
     v = np.where(v <= tolerance(rows["score"]) ** 2, 0.0, v)
     total = float(v.sum())

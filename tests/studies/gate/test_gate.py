@@ -193,6 +193,7 @@ def test_one_task_is_no_sample_and_single_runs_show_no_scatter() -> None:
     assert one.sentences()[1].endswith("Run more tasks, or ask about this one: tasks='these'.")
     single = gate(*versions(), tasks="these")
     assert "a version has a single run, which shows no scatter: t0, t1, t2, t3 and 4 others" in single.sentences()[1]
+    assert single.sentences()[1].endswith("twice or more, or ask about tasks like these: tasks='like these'.")
 
 
 def test_failed_runs_count_what_a_policy_says_and_never_what_stands_in_the_table() -> None:
@@ -235,6 +236,8 @@ def test_what_the_new_version_did_not_run_holds_it_back() -> None:
         "No scores of the new version where the old version has some: task t3 and task t5 with seed 1. Run them, or "
         "decide without them: allow='missing'."
     )
+    open_too = gate(lacking, old, margin=1e-6, allow="missing")
+    assert any(text.endswith("task t5 with seed 1. Run them.") for text in open_too.sentences())
     allowed = gate(lacking, old, allow="missing")
     assert (allowed.decision, allowed.n_tasks) == ("not worse", 7)
     fewer = gate(new[new["seed"] < 2], old)  # fewer seeds everywhere: a smaller study, nothing is hidden
