@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -13,7 +14,7 @@ from lmemtest._validate import check_columns
 from lmemtest.data.cells import check_numeric, example_value, missing_values_error, refuse_half_characters
 from lmemtest.data.query import collected
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.words import listed
+from lmemtest.words import format_level, listed, plural
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -30,6 +31,25 @@ def check_algorithms(runs: Runs) -> None:
         raise DataError(
             f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing "
             f"needs two or more. Is another column the algorithm? Columns: {listed(runs.columns)}."
+        )
+
+
+def check_families(runs: Runs) -> None:
+    """From coarse to fine: no finer family is in several coarser ones, where its name would stand for several."""
+    study = runs.study
+    for coarse, fine in pairwise(runs.family):
+        if study.count(coarse, fine) == study.count(fine):
+            continue
+        seen = study.distinct([coarse, fine]).groupby(fine, observed=True).size()
+        joined = in_words_of(
+            python=f"df[{fine!r}] = df[{coarse!r}].astype(str) + '-' + df[{fine!r}].astype(str)",
+            command_line=f"a column that joins {coarse} and {fine}",
+        )
+        raise DataError(
+            f"family must go from coarse to fine, and {int((seen > 1).sum())} of {len(seen)} {plural(fine)} are in "
+            f"several {plural(coarse)}, such as {format_level(seen.idxmax())!r}. If only their names are the same, "
+            f"give them names of their own: {joined}. If they do lie across the {plural(coarse)}, name one of the two "
+            "columns as the family."
         )
 
 

@@ -18,6 +18,7 @@ from lmemtest.data.requirements import (
     NO_ROWS,
     SINGLE_ROLES,
     check_algorithms,
+    check_families,
     check_roles,
     check_rows,
     check_types,
@@ -69,9 +70,10 @@ class Runs:
     benchmark : str, optional
         The column of the tasks on which they ran.
     family : str or sequence of str, optional
-        The column of what groups the benchmarks: search spaces, suites, domains; several from coarse to fine. Families
-        are a sample, too, so that a claim is about further families and not about further benchmarks of these. A
-        benchmark may be in several families, such as a data set in several search spaces.
+        The column of what groups the benchmarks: search spaces, suites, domains; several from coarse to fine, each of
+        the finer ones in one of the coarser. Families are a sample, too, so that a claim is about further families and
+        not about further benchmarks of these. A benchmark may be in several families, such as a data set in several
+        search spaces.
     seed : str, optional
         The column that tells repetitions apart.
     budget : str, optional
@@ -165,6 +167,7 @@ class Runs:
             check_types(self)
         _set(self, "algorithms", self.study.levels(self.algorithm))
         check_algorithms(self)
+        check_families(self)
 
     @classmethod
     def from_wide(

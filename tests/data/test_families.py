@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 from typing import Any
 
@@ -9,7 +10,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"
@@ -70,6 +71,14 @@ def test_wrong_families_are_refused() -> None:
         lt.Runs(frame, family="sapce", **ROLES)
     with pytest.raises(ArgumentError, match="family and benchmark both name the column 'task'"):
         lt.Runs(frame, family="task", **ROLES)
+    frame["size"] = frame["task"].str[-1]
+    across = (
+        "family must go from coarse to fine, and 3 of 3 spaces are in several sizes, such as 'net'. If only their "
+        "names are the same, give them names of their own: df['space'] = df['size'].astype(str) + '-' + "
+        "df['space'].astype(str). If they do lie across the sizes, name one of the two columns as the family."
+    )
+    with pytest.raises(DataError, match=f"^{re.escape(across)}$"):
+        lt.Runs(frame, family=["size", "space"], **ROLES)
     with pytest.raises(ArgumentError, match="no column of benchmarks is named"):
         lt.Runs(frame, family="space", **{**ROLES, "benchmark": None})
 

@@ -140,11 +140,6 @@ def test_check_says_what_families_are_not() -> None:
         "Each of the 4 levels of the family 'space' holds one benchmark: the tasks are the families."
     ]
     assert notes_of(lt.Runs(table((2, 3, 2)), **ROLES))[0].startswith("There are too few spaces to be a sample (3;")
-    frame = table((2, 2, 2, 2, 2, 2))
-    suites = frame.assign(suite=np.where(np.arange(len(frame)) % 2, "old", "new"))
-    assert (
-        "Some spaces are in several suites" in notes_of(lt.Runs(suites, **{**ROLES, "family": ["suite", "space"]}))[0]
-    )
 
 
 def test_check_asks_whether_numbers_of_tasks_mean_something() -> None:

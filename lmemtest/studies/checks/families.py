@@ -28,7 +28,7 @@ def family_findings(runs: Runs) -> list[Finding]:
         return []
     if not runs.family:
         return _likely(runs)
-    return [*_sizes(runs), *_nesting(runs), *_crossed(runs), *_unequal(runs), *_absent(runs)]
+    return [*_sizes(runs), *_crossed(runs), *_unequal(runs), *_absent(runs)]
 
 
 def _likely(runs: Runs) -> list[Finding]:
@@ -83,21 +83,6 @@ def _sizes(runs: Runs) -> list[Finding]:
                 count=study.count(name),
             )
         )
-    return found
-
-
-def _nesting(runs: Runs) -> list[Finding]:
-    """Finer families that lie across the coarser ones."""
-    study, found = runs.study, []
-    for coarse, fine in zip(runs.family, runs.family[1:], strict=False):
-        if study.count(coarse, fine) > study.count(fine) and study.count(coarse) > 1:
-            found.append(
-                _note(
-                    f"Some {plural(fine)} are in several {plural(coarse)}, and are taken as the same thing there.",
-                    f"If only their names are the same, give them names of their own. If they do lie across the "
-                    f"{plural(coarse)}, name one of the two columns as the family.",
-                )
-            )
     return found
 
 

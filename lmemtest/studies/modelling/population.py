@@ -124,8 +124,6 @@ def _why_no_means(runs: Runs, level: Level) -> str | None:
     """Why these families have no means of their own, and what that makes of the claim; None where they have."""
     study, column, tasks = runs.study, level[-1], plural(str(runs.benchmark))
     alike = f"{tasks} count as drawn from all {plural(column)} alike"
-    if study.count(column) != study.count(*level):
-        return f"the same {spoken(column)} is in several {plural(level[-2])}: {alike}, which is on the safe side"
     cells = study.distinct([column, runs.algorithm, str(runs.benchmark)])
     sizes = cells.groupby([column, runs.algorithm], observed=True).size()
     if len(sizes) != study.count(column) * study.count(runs.algorithm):
