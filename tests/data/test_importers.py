@@ -298,7 +298,7 @@ def test_amlb_keeps_failures_and_says_why_they_failed() -> None:
     assert np.isnan(scores(runs, framework="TPOT")).tolist() == [False, True]
     assert (runs.direction, runs.seed_shared) == ("maximize", False)
     assert "Reasons given: TimeoutError 1." in runs.notes
-    assert runs.notes[-1].startswith("1 of 4 rows have no finite score (TPOT 1): failed.")
+    assert runs.notes[-1].startswith("1 of 4 rows has no finite score (TPOT 1): failed.")
     assert (runs.failed, runs.score_failures("worst").n_rows) == ("nonfinite", 4)
 
 

@@ -274,7 +274,9 @@ def test_wide_tables_of_papers_are_numbers_with_what_they_do_not_say() -> None:
     assert runs.notes[-2].startswith(
         "Each number is taken as the mean of 10 runs, so the variation between runs is not"
     )
-    assert runs.notes[-1] == "1 of 8 cells are empty: missing scores."
+    assert runs.notes[-1].startswith("1 of 8 cells has no score. Where runs failed, say what a failure counts")
+    with pytest.raises(DataError, match="'data set' must name every row by itself, but iris stands in several"):
+        lt.importers.wide({**table, "data set": ["iris", "iris", "x", "y", "z"]}, direction="maximize")
     with pytest.raises(DataError, match=r"The column 'SVC' holds 'good', which is no number such as 0\.93"):
         lt.importers.wide({**table, "SVC": ["good"] * 5}, direction="maximize")
     with pytest.raises(ArgumentError, match="benchmark must be a column of the table, got 'task'"):

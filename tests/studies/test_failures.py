@@ -281,6 +281,22 @@ def test_ranks_need_no_score_that_logarithms_or_shares_refuse(how: dict[str, Any
     assert_allclose(ranks["advantage"], plain["advantage"])
 
 
+def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_under_it() -> None:
+    frame = table()
+    frame["crashed"] = ((frame["tool"] == "A") & (frame["task"] > 0)) | ((frame["tool"] == "B") & (frame["task"] == 0))
+    found = lt.failure_sensitivity(failing(frame))
+    assert found.shown().set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
+    assert found.overview().endswith(
+        "under the policies worst, rank and drop that test them (1 pair cannot be tested under all)."
+    )
+
+
+def test_without_benchmarks_a_failed_run_has_the_worst_score_of_the_table() -> None:
+    frame = table(1).drop(columns="task")
+    runs = lt.Runs(frame, failed="crashed", **{role: name for role, name in ROLES.items() if role != "benchmark"})
+    assert lt.failure_sensitivity(runs).policies["worst"] == "a failed run has the worst score of the table"
+
+
 def test_a_policy_that_cannot_be_applied_is_a_note() -> None:
     with pytest.raises(DataError, match="All 96 runs failed, so no policy has a score to compare"):
         lt.failure_sensitivity(failing(table().assign(crashed=True)))

@@ -56,7 +56,7 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     >>> table = {"framework": ["RF", "TPOT"] * 2, "task": ["kc2"] * 4, "fold": [0, 0, 1, 1], "metric": ["auc"] * 4,
     ...          "result": [0.84, 0.85, 0.81, None]}
     >>> print(amlb(table).notes[-1])
-    1 of 4 rows have no finite score (TPOT 1): failed. Say what they count: runs.score_failures(...).
+    1 of 4 rows has no finite score (TPOT 1): failed. Say what they count: runs.score_failures(...).
     """
     if duplicates is not None:
         check_choice(duplicates, "duplicates", ("last",))

@@ -179,5 +179,6 @@ def _failures(table: pd.DataFrame, bad: np.ndarray, algorithm: str, *, trials: b
     by = table.loc[bad, algorithm].value_counts(sort=False)
     each = listed(f"{name} {count:,}" for name, count in sorted((format_level(n), c) for n, c in by.items()))
     what = "rows" if not trials else "trials"
-    lost = f"{int(bad.sum()):,} of {len(table):,} {what} have no finite score ({each})"
+    have = "has" if bad.sum() == 1 else "have"
+    lost = f"{int(bad.sum()):,} of {len(table):,} {what} {have} no finite score ({each})"
     return f"{lost}: they improve nothing." if trials else f"{lost}: failed. Say what they count: {_scored()}."

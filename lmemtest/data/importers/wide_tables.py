@@ -129,6 +129,14 @@ def wide(
     is_summary = frame[rows].map(lambda name: isinstance(name, str) and _sums_up(name))
     summaries = frame.loc[is_summary, rows].tolist()
     frame = frame[~is_summary].reset_index(drop=True)
+    twice = frame.loc[frame[rows].duplicated(), rows].unique().tolist()
+    if twice:
+        raise DataError(
+            f"The column {rows!r} must name every row by itself, but {listed(twice, most=3)} "
+            f"{'stands' if len(twice) == 1 else 'stand'} in several. Give a column that tells them apart, "
+            + in_words_of(python="benchmark=", command_line="--benchmark")
+            + ", or average them first."
+        )
     cells = {name: [_cell(value, name) for value in frame[name]] for name in chosen if name in frame}
     means = pd.DataFrame({name: [mean for mean, _ in found] for name, found in cells.items()}, dtype=float)
     spreads = np.array([[spread for _, spread in found] for found in cells.values()], dtype=float)
@@ -160,7 +168,11 @@ def wide(
     )
     missing = int(means.isna().to_numpy().sum())
     if missing:
-        notes.append(f"{missing:,} of {means.size:,} cells are empty: missing scores.")
+        have = "has" if missing == 1 else "have"
+        notes.append(
+            f"{missing:,} of {means.size:,} cells {have} no score. Where runs failed, say what a failure counts; drop "
+            "them only if their scores are missing by chance."
+        )
     return with_notes(runs, notes)
 
 

@@ -32,10 +32,10 @@ __all__ = ["FailureSensitivity", "failure_sensitivity", "sensitivity_if_any"]
 RANK = "rank"
 USUAL = ("worst", RANK, "drop")
 MEANING = {
-    "worst": "a failed run has the worst score of its {}",
-    RANK: "scores are ranks within the {}, and a failed run is the last",
+    "worst": "a failed run has the worst score of {its}",
+    RANK: "scores are ranks within {the}, and a failed run is the last",
     "drop": "failed runs are left out",
-    "baseline": "a failed run has the mean score of {reference} on its {}",
+    "baseline": "a failed run has the mean score of {reference} on {its}",
 }
 NOBODY = "-"
 
@@ -112,6 +112,13 @@ class FailureSensitivity(Result):
         tested = self.table[self.table["n_policies"] > 1]
         alike, count, policies = int(tested["alike"].sum()), len(tested), joined(self.policies, most=8)
         share = f"{self.n_failed:,} of {self.n_rows:,} {self.noun} failed ({percent(self.n_failed / self.n_rows)})"
+        if not count:
+            return f"{share}; no pair of algorithms can be tested under two of the policies {policies}."
+        thin = int((self.table["n_policies"] < len(self.policies)).sum())
+        if thin:
+            policies += (
+                f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested under all)"
+            )
         if alike == count:
             which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
             return f"{share}; {which} decided alike under the policies {policies}."
@@ -298,7 +305,8 @@ def _name(policy: Any, reference: Any) -> str:
 
 def _meaning(policy: Any, reference: Any, where: str) -> str:
     if isinstance(policy, str):
-        return MEANING[policy].format(where, reference=reference)
+        its = f"its {where}" if where != "table" else "the table"
+        return MEANING[policy].format(its=its, the=f"the {where}", reference=reference)
     if isinstance(policy, Mapping) or callable(policy):
         return "a failed run has a value of its benchmark"
     return f"a failed run has the score {written(float(policy), '.6g')}"
