@@ -28,7 +28,7 @@ from lmemtest.report.document import (
 from lmemtest.report.figures import figure
 from lmemtest.studies.modelling.adequacy import holds_shared_seeds
 from lmemtest.studies.modelling.shared_seeds import seeds_cross
-from lmemtest.words import counted, format_level, format_number, format_p, joined, sentence
+from lmemtest.words import counted, format_level, format_number, format_p, joined, plural, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -271,8 +271,10 @@ def _procedure(analysis: Analysis) -> str:
 
 def _size(analysis: Analysis) -> str:
     runs, count = analysis.runs, analysis.runs.study.count
-    parts = [counted(analysis.n_benchmarks, "benchmark")] if runs.benchmark else []
-    parts += [f"{name} ({count(name)} families)" for name in runs.family if count(name) > 1]
+    families = [name for name in reversed(runs.family) if count(name) > 1]
+    nested = "".join(f" in {count(name):,} {plural(name)}" for name in families if name not in runs.study.crossed)
+    parts = [counted(analysis.n_benchmarks, "benchmark") + nested] if runs.benchmark else []
+    parts += [f"{name} ({count(name)} families)" for name in families if name in runs.study.crossed]
     parts += [f"{name} ({count(name)} levels)" for name in runs.metafeatures if count(name) > 1]
     parts += [counted(count(runs.seed), "seed")] if runs.seed else []
     parts += [counted(count(runs.budget), "budget")] if count(runs.budget) > 1 else []

@@ -105,7 +105,7 @@ def _table(sizes: list[dict[str, int]], components: VarianceComponents, smallest
         rows.append((what, *size.values(), design.se(components), effect, interval))
     counts = _nouns(sizes[0])
     measures = ["SE of a difference", "smallest difference"]
-    of_each = ", a family as many benchmarks as families have on average" if "n_families" in sizes[0] else ""
+    of_each = ", each family with as many benchmarks as families have on average" if "n_families" in sizes[0] else ""
     notes = [
         f"Smallest difference: what is found with {percent(POWER)} power by Tukey's test for all pairs, each algorithm "
         f"on each benchmark with the same seeds{of_each}; its interval is due to the variances, which are estimates."

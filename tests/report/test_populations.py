@@ -31,7 +31,9 @@ def test_the_headline_and_the_report_name_the_population(table: pd.DataFrame) ->
     analysis = lt.analyze(table, **ROLES)
     about = "This is about new search spaces, on average over search spaces like the 6 studied here"
     assert about in analysis.headline()
-    assert "Claims are about new search spaces." in analysis.to_text().replace("\n", " ")
+    text = analysis.to_text().replace("\n", " ")
+    assert "Claims are about new search spaces." in text
+    assert "We compared 3 algorithms by loss (lower is better) on 24 benchmarks in 6 search spaces." in text
 
 
 def test_the_report_says_which_pairs_the_other_population_decides_otherwise(table: pd.DataFrame) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +45,7 @@ def test_families_are_the_sample_beside_their_benchmarks() -> None:
     )
     assert (got.population, got.claim) == ("family", "new spaces")
     assert got.terms[2].meaning.endswith("so a comparison is as sure as the number of spaces allows")
+    assert got.terms[4].meaning.endswith("all algorithms to the same degree, beyond what the family explains")
     assert "the answer holds for new spaces" in got.notes[0]
 
 
@@ -181,4 +183,8 @@ def test_both_populations_are_decided_by_their_own_models() -> None:
     assert found.sentences() == (
         "For new spaces 0 of 3 pairs differ significantly, for new tasks of these 6 spaces 2.",
         "For new tasks of these 6 spaces only: A – B and A – C.",
+    )
+    none = replace(found, table=found.table.assign(decision="neither"))
+    assert none.overview() == (
+        "None of 3 pairs differs significantly, either for new spaces or for new tasks of these 6 spaces."
     )

@@ -331,7 +331,7 @@ class ModelBuilder(Result):
         import pandas as pd
 
         rows = [(str(term), "fixed", meaning(term, self.runs)) for term in self.spec.terms]
-        rows += [(str(bar), "random", meaning(bar, self.runs)) for bar in self.spec.bars]
+        rows += [(str(bar), "random", meaning(bar, self.runs, self.spec.bars)) for bar in self.spec.bars]
         rows.append(("residual", "residual", of_residual(self.spec.dispersion)))
         return pd.DataFrame(rows, columns=["term", "kind", "meaning"])
 

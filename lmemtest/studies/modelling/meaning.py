@@ -16,9 +16,15 @@ _SAMPLE = "so a comparison is as sure as the number of benchmarks allows"
 _ADVANTAGE = "an algorithm does better on some benchmarks than on others"
 
 
-def meaning(term: Term | Bar, runs: Runs) -> str:
-    """What a term assumes about the runs, by their roles."""
-    return _of_fixed(term, runs) if isinstance(term, Term) else _of_bar(term, runs)
+def meaning(term: Term | Bar, runs: Runs, beside: Iterable[Bar] = ()) -> str:
+    """What a term assumes about the runs, by their roles, `beside` the random terms of its model."""
+    if isinstance(term, Term):
+        return _of_fixed(term, runs)
+    text = _of_bar(term, runs)
+    of_families = any(kind_of(bar.groups, runs) == "family_interaction" for bar in beside)
+    if of_families and kind_of(term.groups, runs) == "interaction":  # then the families are what there must be more of
+        return text.replace(f"; {_SAMPLE}", ", beyond what the family explains")
+    return text
 
 
 def of_residual(column: str | None) -> str:

@@ -68,6 +68,9 @@ class Populations(Result):
         first, second = (self.claims[name].about for name in POPULATIONS)
         if self.disagreements().empty:
             both = self.count("family")
+            if not both:
+                none = "The pair does not differ" if n == 1 else f"None of {n:,} pairs differs"
+                return f"{none} significantly, either for {first} or for {second}."
             return (
                 f"For {first} and for {second} the same {both:,} of {counted(n, 'pair')} {_differ(both)} significantly."
             )

@@ -194,7 +194,7 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     return Recommendation(
         formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
         spec=spec,
-        terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs)) for term in parts),
+        terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs, spec.bars)) for term in parts),
         left_out=(*sample.left_out, *left_out, *no_luck),
         notes=(*scope(runs, blocks, kept, sample), *budget_notes),
         population=sample.role,
