@@ -40,6 +40,14 @@ def check_families(runs: Runs) -> None:
     for coarse, fine in pairwise(runs.family):
         if study.count(coarse, fine) == study.count(fine):
             continue
+        if study.count(coarse, fine) == study.count(coarse):
+            how = in_words_of(
+                python=f"family=[{fine!r}, {coarse!r}]", command_line=f"--family {fine} --family {coarse}"
+            )
+            raise DataError(
+                f"family must go from coarse to fine, and {plural(coarse)} are parts of {plural(fine)}: name them the "
+                f"other way round, {how}."
+            )
         seen = study.distinct([coarse, fine]).groupby(fine, observed=True).size()
         joined = in_words_of(
             python=f"df[{fine!r}] = df[{coarse!r}].astype(str) + '-' + df[{fine!r}].astype(str)",

@@ -71,6 +71,8 @@ def test_wrong_families_are_refused() -> None:
         lt.Runs(frame, family="sapce", **ROLES)
     with pytest.raises(ArgumentError, match="family and benchmark both name the column 'task'"):
         lt.Runs(frame, family="task", **ROLES)
+    with pytest.raises(DataError, match=r"spaces are parts of suites: .* round, family=\['suite', 'space'\]\.$"):
+        lt.Runs(frame, family=["space", "suite"], **ROLES)
     frame["size"] = frame["task"].str[-1]
     across = (
         "family must go from coarse to fine, and 3 of 3 spaces are in several sizes, such as 'net'. If only their "

@@ -22,6 +22,7 @@ from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.data.runs import Runs
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
 from lmemtest.inference.distributions.student import binomial_interval
 from lmemtest.inference.means.emmeans import emmeans
@@ -429,9 +430,9 @@ def power(
     if n_families is not None and plan.family_interaction_sd is None:
         raise ArgumentError(
             "components lacks 'family_interaction_sd': how much an algorithm's advantage differs between families, as "
-            "a standard deviation in the score's unit. Give it, or fit a pilot study whose runs name families: "
-            "Runs(..., family=...) with recommend(runs).formula. Without n_families each benchmark counts as a family "
-            "of its own."
+            f"a standard deviation in the score's unit. Give it, or fit a pilot study of {FEWEST_FAMILIES} families or "
+            "more: Runs(..., family=...) with recommend(runs).formula. Without n_families each benchmark counts as a "
+            "family of its own."
         )
     benchmarks = check_counts(n_benchmarks, "n_benchmarks", 2 if n_families is None else 1)
     seeds = check_counts(n_seeds, "n_seeds")
