@@ -21,7 +21,7 @@ def failures_section(analysis: Analysis) -> Section | None:
     done, found = analysis.runs.failures, analysis.sensitivity
     if done is None or not done.n_failed:
         return None
-    blocks: list[Block] = [paragraph(Strong("Policy. "), f"{done.note}{_own_model(analysis)}")]
+    blocks: list[Block] = [paragraph(Strong("Policy."), f" {done.note}{_own_model(analysis)}")]
     if found is not None:
         first, *others = found.sentences()
         blocks += [paragraph(first), Bullets(tuple((text,) for text in others)), TableBlock(found.to_table())]

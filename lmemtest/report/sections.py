@@ -132,7 +132,7 @@ def _findings(analysis: Analysis) -> list[Block]:
         items = [(finding.message,) for finding in found[:SHOWN]]
         items += [(f"... and {len(found) - SHOWN:,} more of this kind.",)] if len(found) > SHOWN else []
         advice = dict.fromkeys(finding.advice for finding in found[:SHOWN])
-        todo = [paragraph(Strong("What to do: "), text) for text in advice]
+        todo = [paragraph(Strong("What to do:"), f" {text}") for text in advice]
         blocks.append(Callout(severity, kind.replace("_", " ").capitalize(), (Bullets(tuple(items)), *todo)))
     nothing = "The checks found no problems: no notable missing, duplicated, constant or tied scores."
     return blocks or [paragraph(nothing)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import product
 
 import numpy as np
@@ -21,6 +22,7 @@ def test_the_report_says_what_failed_runs_count() -> None:
     runs = lt.Runs(frame, failed="missing", **roles)
     analysis = lt.analyze(runs.score_failures("worst"))
     text = analysis.to_markdown()
+    assert {"**Policy.**", "**What to do:**"} <= set(re.findall(r"\*\*\S[^*]*\S\*\*(?= )", text))  # bold for Markdown
     assert analysis.sensitivity is not None
     assert "Mind the failed runs" in analysis.headline()
     assert text.count("6 failed runs of 1 algorithm were given the worst score of their benchmark.") >= 3

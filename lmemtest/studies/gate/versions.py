@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
@@ -182,7 +182,7 @@ def of_tables(
         table[column] = _as_text(table[column], column)
     for column in scores:
         if not pd.api.types.is_numeric_dtype(table[column].dtype):
-            raise DataError(f"{named('score')} names {column!r}, which must hold numbers in both tables and does not.")
+            _refuse_words(given, column)
     roles: dict[str, Any] = {
         "algorithm": version,
         "benchmark": benchmark,
@@ -281,10 +281,26 @@ def _known(table: pd.DataFrame, which: str, columns: Any, role: str) -> None:
         check_column(columns, table.columns, argument=argument)
 
 
+def _refuse_words(given: Mapping[str, pd.DataFrame], column: str) -> NoReturn:
+    """A column that holds no numbers in one of the tables: one of its entries, and what to do."""
+    numeric = pd.api.types.is_numeric_dtype
+    which = next((name for name in given if not numeric(given[name][column].dtype)), NEW)  # two kinds of numbers
+    values = given[which][column].dropna()
+    words = values[pd.to_numeric(values, errors="coerce").isna()]
+    example = f", for example {words.iloc[0]!r}" if len(words) else ""
+    raise DataError(
+        f"{named('score')} names {column!r}, which must hold numbers in both tables, but that of the {which} "
+        f"version holds other values{example}. A failed run needs a score, such as the worst that is possible: write "
+        "it into the table."
+    )
+
+
 def _as_text(column: pd.Series[Any], name: str) -> pd.Series[Any]:
     """Names that mean the same in both tables, where one holds 1 and the other "1"."""
     if column.isna().any():
-        raise DataError(f"{int(column.isna().sum()):,} rows have no {name!r}. Name what they belong to, or drop them.")
+        lost = int(column.isna().sum())
+        rows, they = ("row has", "it belongs") if lost == 1 else ("rows have", "they belong")
+        raise DataError(f"{lost:,} {rows} no {name!r}. Name what {they} to, or drop such rows.")
     codes, levels = pd.factorize(column)
     return pd.Series(np.array([format_level(level) for level in levels], dtype=object)[codes], index=column.index)
 

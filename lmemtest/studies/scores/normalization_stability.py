@@ -95,6 +95,10 @@ class NormalizationStability(Result):
         decided = len(found.loc[found["decision"] != "same", ["left", "right"]].drop_duplicates())
         led = self.table[self.table["score"] == score]
         moved = int((led["leader"] != led["leader_before"]).sum())
+        if not (orders or decided or moved):
+            return (
+                f"By mean {score}, leaving out one other algorithm changes neither the order of a pair nor a decision."
+            )
         known = f", and who is ahead of all others in {moved:,} of {len(led):,} cases" if moved else ""
         return (
             f"By mean {score}, leaving out one other algorithm changes the order of {counted(orders, 'pair')} and the "

@@ -272,6 +272,11 @@ def test_wrong_arguments_are_told_what_to_write(change: dict[str, Any], error: t
 
 def test_repeated_rows_and_third_algorithms_are_refused() -> None:
     new, old = versions(n_seeds=2)
+    words = new["accuracy"].astype(str).where(new.index != 3, "crash").astype(object)
+    with pytest.raises(DataError, match=r"that of the new version holds other values, for example 'crash'\. A failed"):
+        gate(new.assign(accuracy=words), old)
+    with pytest.raises(DataError, match="1 row has no 'task'"):
+        gate(new.assign(task=new["task"].where(new.index != 3)), old)
     with pytest.raises(DataError, match=r"1 row repeats a run .* task = t0, seed = 0"):
         gate(pd.concat([new, new.iloc[:1]]), old)
     three = pd.concat([t.assign(tool=name) for t, name in ((new, "a"), (old, "b"), (old, "c"))])
