@@ -22,6 +22,7 @@ from lmemtest._result import Result, result
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.data.compress import compress
 from lmemtest.data.runs import Runs
+from lmemtest.data.sampled import of_these_families
 from lmemtest.engine.blocks import Shape
 from lmemtest.engine.theta import lower_root, pack, unpack
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, NestingError
@@ -465,7 +466,11 @@ class Search:
                 f"The terms were chosen on {len(self.held[0])} benchmarks: p-values from there, and those of fit() on "
                 "all runs, are too optimistic, because the data chose the model. Those of holdout are not."
             )
-        return *(f"Not tried: {part} ({why})." for part, why in self.family.left_out), warning
+        parts = (self.family.start, *(candidate.part for candidate in self.family.candidates))
+        runs = self.family.runs
+        known = {name for part in parts for name in part.columns} & set(runs.family)
+        families = () if known else of_these_families(runs)
+        return *(f"Not tried: {part} ({why})." for part, why in self.family.left_out), *families, warning
 
 
 def _halves(runs: Runs, rng: np.random.Generator) -> Halves:

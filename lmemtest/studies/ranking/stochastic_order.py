@@ -246,6 +246,9 @@ def stochastic_order(
     samples = _samples(blocks, sample)
     k = len(blocks.algorithms)
     family = k * (k - 1) * len(samples)
+    more = "Repeat more runs, or compare fewer algorithms or benchmarks"
+    if sample == "benchmarks":
+        more = f"Add {blocks.units}, or compare fewer algorithms"
     comparer = Comparer(alpha / family, _draws(n_draws, alpha, family), sample == "benchmarks")
     frames = [_frame(name, values, blocks.algorithms, comparer, generator) for name, values in samples.items()]
     table = pd.concat(frames, ignore_index=True)
@@ -268,7 +271,7 @@ def stochastic_order(
         n_draws=comparer.n_draws,
         score=blocks.score,
         direction=blocks.direction,
-        notes=(*notes, *_too_small(table, comparer, alpha, family)),
+        notes=(*notes, *_too_small(table, comparer, alpha, family, more)),
     )
 
 
@@ -340,7 +343,7 @@ def _decisions(table: pd.DataFrame, tau: float, alpha: float) -> Any:
     return pd.Series(claimed, index=table.index, dtype="boolean").mask(table["p_value"].isna())
 
 
-def _too_small(table: pd.DataFrame, comparer: Comparer, alpha: float, family: int) -> list[str]:
+def _too_small(table: pd.DataFrame, comparer: Comparer, alpha: float, family: int, more: str) -> list[str]:
     """Which samples are too small for a claim at this level."""
     sizes = sorted({tuple(sorted(pair)) for pair in zip(table["n_left"], table["n_right"], strict=True)})
     short = [(n, m) for n, m in sizes if not below(comparer.smallest_p(n, m), comparer.alpha)]
@@ -350,5 +353,5 @@ def _too_small(table: pd.DataFrame, comparer: Comparer, alpha: float, family: in
     what = joined([f"{n} and {m}" for n, m in short])
     return [
         f"Samples of {what} cannot decide: no p-value of theirs is below {format_number(least, 2)}, and a claim needs "
-        f"one below {alpha:g} / {family:,}. Repeat more runs, or compare fewer algorithms or benchmarks."
+        f"one below {alpha:g} / {family:,}. {more}."
     ]
