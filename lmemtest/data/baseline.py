@@ -86,6 +86,14 @@ class _Anchor:
         elif isinstance(given, (int, float, np.number)) and not isinstance(given, (bool, np.bool_)):
             if not np.isfinite(given):
                 raise ArgumentError(f"{named(argument)} must be finite, got {given}.")
+            if str(given) in map(str, runs.algorithms):
+                raise ArgumentError(
+                    f"{named(argument)}={given} is a number, and the name of an algorithm. "
+                    + in_words_of(
+                        python=f"For the algorithm write {str(given)!r}, for the number {float(given)!r}.",
+                        command_line="Give the algorithm another name.",
+                    )
+                )
             self.words = format_number(float(given))
             self.values = np.full(len(self.keys), float(given))
         else:

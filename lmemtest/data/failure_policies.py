@@ -219,9 +219,9 @@ def _by_benchmark(runs: Runs, policy: Mapping[Any, float] | Callable[[Any], floa
         known = set(runs.levels(benchmark))
         odd = [name for name in policy if name not in known]
         if odd:
-            raise ArgumentError(
-                f"policy names {odd[0]!r}, which is no value of {benchmark!r}.{suggest(str(odd[0]), map(str, known))}"
-            )
+            alike = [name for name in known if str(name) == str(odd[0])]  # 0 and "0"
+            hint = f" Write {alike[0]!r}, as in the table." if alike else suggest(str(odd[0]), map(str, known))
+            raise ArgumentError(f"policy names {odd[0]!r}, which is no value of {benchmark!r}.{hint}")
         lacking = [name for name in needed if name not in policy]
         if lacking:
             raise ArgumentError(

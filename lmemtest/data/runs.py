@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
@@ -530,7 +531,7 @@ class Runs:
 
         given = {"reference": reference, "target": target, "best_known": best_known}
         found = normalised(self, method, by, name, given)
-        return found.following(self, lambda runs: runs.normalize(method, by, name=name, **given))
+        return found.following(self, partial(Runs.normalize, method=method, by=by, name=name, **given))
 
     def best_so_far(self, *, name: str | None = None) -> Runs:
         """The runs with the best score up to each budget, in a new column.

@@ -162,6 +162,10 @@ def test_references_that_shares_have_no_meaning_for_are_refused():
     zero = frame.assign(loss=frame["loss"].where(frame["task"] != "y", 0.0))
     with pytest.raises(DataError, match=r"must be positive, but the mean of tree is 0 on y"):
         make(zero).normalize("baseline", reference="tree")
+    numbered = frame.assign(tool=frame["tool"].map({name: i for i, name in enumerate(frame["tool"].unique())}))
+    with pytest.raises(ArgumentError, match=r"reference=1 is a number, and the name of an algorithm.* write '1', for"):
+        make(numbered).normalize("baseline", reference=1)
+    assert make(numbered).normalize("baseline", reference="1").scale.anchors.noise is not None
     with pytest.raises(DataError, match="must be positive, but it is 0 on w"):
         make(frame).normalize("baseline", reference=0)
     below = frame.assign(loss=frame["loss"].where(frame["id"] != 0, -1.0))

@@ -148,6 +148,11 @@ def test_policies_without_a_score_are_refused_with_names() -> None:
         runs_of(frame=frame).score_failures("drop")
     with pytest.raises(ArgumentError, match="score_failures needs to know which runs failed"):
         runs_of(None).score_failures("worst")
+    numbered = runs_of(frame=table().assign(task=table()["task"].str[1:].astype(int)))
+    with pytest.raises(
+        ArgumentError, match=r"policy names '1', which is no value of 'task'\. Write 1, as in the table"
+    ):
+        numbered.score_failures({"1": 0.5})
     with pytest.raises(ArgumentError, match=r"These runs are without failures already: .* were left out"):
         runs_of().score_failures("drop").score_failures("worst")
     for policy, reference, said in [

@@ -275,7 +275,9 @@ def test_what_was_done_since_is_done_under_each_policy() -> None:
 
 @pytest.mark.parametrize("how", [{"method": "log"}, {"method": "baseline", "reference": "C"}])
 def test_ranks_need_no_score_that_logarithms_or_shares_refuse(how: dict[str, Any]) -> None:
-    runs = failing(table().assign(loss=lambda frame: np.exp(-frame["loss"])), direction="maximize")
+    frame = table().assign(loss=lambda frame: np.exp(-frame["loss"]))
+    frame.loc[95, "loss"] = 0.0 if how["method"] == "baseline" else 0.1
+    runs = failing(frame, direction="maximize")
     found = lt.failure_sensitivity(runs.score_failures("worst").normalize(**how))
     ranks, plain = (one.decisions.query("policy == 'rank'") for one in (found, lt.failure_sensitivity(runs)))
     assert_allclose(ranks["advantage"], plain["advantage"])

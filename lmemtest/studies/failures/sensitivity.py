@@ -15,7 +15,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_fraction
 from lmemtest.data.failure_policies import check_reference, compared_within
 from lmemtest.data.failures import count_failures, refuse_without_failures, rows_or_runs
-from lmemtest.data.runs import require_runs, with_named_algorithms
+from lmemtest.data.runs import Runs, require_runs, with_named_algorithms
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.studies.benchmark.metafeature_interactions import fitted_quietly
@@ -24,7 +24,6 @@ from lmemtest.words import counted, format_p, joined, p_text, percent
 
 if TYPE_CHECKING:
     from lmemtest.data.failures import Failures
-    from lmemtest.data.runs import Runs
     from lmemtest.inference.means.comparisons import Comparisons
 
 __all__ = ["FailureSensitivity", "failure_sensitivity", "sensitivity_if_any"]
@@ -320,12 +319,10 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     steps = () if runs.failures is None else runs.failures.then
     ends = source.study.groups(())
     span = float(ends.high[0] - ends.low[0]) + 1.0
-    low, high = float(ends.low[0]), float(ends.high[0])
-    worse = low / 2 if low > 0 else low - span  # positive scores stay positive, for logarithms and shares
-    scored = source.score_failures(high + span if source.direction == "minimize" else worse)
+    scored = source.score_failures(float(ends.high[0] + span if source.direction == "minimize" else ends.low[0] - span))
     for step in steps:
-        after = step(scored)
-        scored = scored if after.scale is not None else after  # ranks take the place of another normalisation
+        if getattr(step, "func", None) is not Runs.normalize:  # ranks take the place of another normalisation
+            scored = step(scored)
     name = f"{scored.score}_rank"
     while name in scored.columns:
         name += "_"
