@@ -230,6 +230,7 @@ def test_curves_go_through_the_plans():
         (STUDY, {"budget": 99, "stages": ["data", "seed"]}, "components lacks the source 'data', which is a stage"),
         (STUDY, {"budget": 99, "stages": ["benchmark", "seed"]}, "components lacks 'benchmark_sd', which the stage"),
         (ONE, {"budget": 99, "trials": 5, "at_most": {"date": 1}}, "at_most names 'date', .* Did you mean 'data'"),
+        (STUDY, {"budget": 99, "costs": {"family": 5}}, "Families are one if a pilot has 5 or more, or with fam"),
         (ONE, {"budget": 99, "trials": 5, "fixed": {"data": 2}, "at_most": {"data": 2}}, "data has a number in fixed"),
         (ONE, {"budget": 99, "trials": 5, "shared": ["data"]}, "shared is for differences"),
         (ONE, {"budget": 9, "trials": 5, "n_algorithms": 2, "shared": {"data": 2}}, r"shared\['data'\] must be a corr"),

@@ -12,6 +12,7 @@ import numpy as np
 
 from lmemtest._caller import named
 from lmemtest._validate import check_names, check_positive_int
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.allocation import Stages
 from lmemtest.inference.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
@@ -166,8 +167,11 @@ def _checked_cost(value: Any, name: str) -> float:
 def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:
     for name in given:
         if name not in names:
+            why = ""
+            if name == FAMILY:
+                why = f" Families are one if a pilot has {FEWEST_FAMILIES} or more, or with family_interaction_sd."
             raise ArgumentError(
-                f"{named(argument)} names {name!r}, which is no stage. Stages: {listed(names)}."
+                f"{named(argument)} names {name!r}, which is no stage. Stages: {listed(names)}.{why}"
                 f"{suggest(str(name), names)}"
             )
 
