@@ -188,3 +188,11 @@ def test_both_populations_are_decided_by_their_own_models() -> None:
     assert none.overview() == (
         "None of 3 pairs differs significantly, either for new spaces or for new tasks of these 6 spaces."
     )
+
+
+def test_families_that_are_too_few_to_be_a_sample_are_not_set_beside_their_benchmarks() -> None:
+    runs = runs_of(table((4, 3, 5, 2)))
+    model = lt.recommend(runs)
+    assert model.population == "benchmark"
+    pairs = model.spec.fit(runs).emmeans("tool").pairs()
+    assert populations_compared(runs, model, pairs, alpha=0.05, adjust=None, ddf="satterthwaite") is None

@@ -11,6 +11,7 @@ import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
+from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import LmemtestError
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.studies.modelling.population import POPULATIONS
@@ -113,8 +114,14 @@ def _differ(count: int) -> str:
 def populations_compared(
     runs: Runs, used: Recommendation, pairs: Comparisons, *, alpha: float, adjust: str | None, ddf: str
 ) -> Populations | None:
-    """The pairs of the recommended model beside those for the other population; None where there is no other one."""
-    if not runs.study.families or used.population not in POPULATIONS:
+    """The pairs of the recommended model beside those for the other population; None where there is no other one.
+
+    Families that are too few to be taken for a sample are none.
+    """
+    families = runs.study.families
+    if not families or used.population not in POPULATIONS:
+        return None
+    if used.population == "benchmark" and max(runs.study.count(*level) for level in families) < FEWEST_FAMILIES:
         return None
     other = next(name for name in POPULATIONS if name != used.population)
     try:
