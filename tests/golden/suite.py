@@ -9,6 +9,7 @@ from pathlib import Path
 from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
+sys.path.append(str(ROOT / "tests"))  # where modules of tests find what they share
 
 
 @cache

@@ -155,7 +155,7 @@ def repeated(rng: np.random.Generator, accuracy: float, n_epochs: int) -> list[f
 
 
 @pytest.mark.level(3)
-@pytest.mark.parametrize("name", ["graded, mean 0.95", "5 judges, some favour models", "10 to 500 items"])
+@pytest.mark.parametrize("name", ["graded, mean 0.95, 5 tasks", "5 judges, some favour models", "10 to 500 items"])
 def test_other_answers_keep_the_level_too(name):
     n, design = 200, DESIGNS[name]
     none = rates(n, design, 0.0, equal(design, 4), rng=1)
