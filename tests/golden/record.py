@@ -12,8 +12,9 @@ Its parts, each of units of its own:
 - reference: the package's own numbers on the cases of tests/reference (`reference:emm`), see cases.py.
 
 Numbers have 12 digits and are equal to 1e-10, on other kernels to 1e-7 (comparison.py says how); columns, attributes,
-classes and units that are renamed on purpose are in renames.json. A number, a class of error, a formula or a column
-that is gone is a failure; words are not, and --words shows them. Calls that draw without a seed get seed 0 here.
+classes and units that are renamed on purpose are in renames.json, which `save` of the whole record empties. A number,
+a class of error, a formula or a column that is gone is a failure; words are not, and --words shows them. Calls that
+draw without a seed get seed 0 here.
 """
 
 from __future__ import annotations
@@ -44,6 +45,7 @@ from values import described, is_recorded
 
 HERE = Path(__file__).parent
 RECORD, RENAMES = HERE / "record.json.xz", HERE / "renames.json"
+NO_RENAMES: dict[str, dict[str, str]] = {"names": {}, "scoped": {}, "units": {}, "errors": {}}
 MACHINE = "(machine)"  # a key of the record: the kernels of the linear algebra that it was made with
 PARTS = ("reference", "pages", "kernels", "calls", "thin")
 Columns = dict[str, list[Any]]
@@ -275,6 +277,8 @@ def main() -> None:
     if options.action == "save":
         kept = read(options.record) if options.only and options.record.exists() else {}
         write(options.record, {**kept, **new})
+        if not kept and options.record == RECORD:  # all names are those of today
+            RENAMES.write_text(json.dumps(NO_RENAMES, indent=2) + "\n", encoding="utf-8")
         print(f"{options.record}: {len(new) - 1} units, {options.record.stat().st_size / 1e6:.2f} MB")
         return
     # through JSON, so that both sides are of one kind
