@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-spark golden golden-save lint types figures bench bench-peers clean
+.PHONY: help demo $(TESTS) test-spark golden golden-save lint types pages bench bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -21,7 +21,7 @@ help:
 	@echo "make golden-save  write the golden record anew (ARGS as above)"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
-	@echo "make figures   run the pages and save the figures that they show in docs/figures"
+	@echo "make pages     run the pages; renew the outputs and figures that they show (ARGS=\"gate.md power.md\")"
 	@echo "make bench     speed, in turns with the peers that are installed (ARGS=--quick takes a minute)"
 	@echo "make bench-peers  install the Python packages that make bench compares with in .venv-peers"
 
@@ -95,8 +95,8 @@ lint: $(STAMP)
 types: $(STAMP)
 	$(BIN)/mypy
 
-figures: $(STAMP)
-	$(BIN)/python tests/contract/test_docs.py
+pages: $(STAMP)
+	$(BIN)/python tests/contract/test_docs.py $(ARGS)
 
 bench: $(STAMP)
 	@$(BIN)/python tests/benchmarks/suite.py $(ARGS)

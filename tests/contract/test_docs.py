@@ -1,6 +1,7 @@
 """README, docs and examples do what they say: blocks run, outputs are real, links, names and figures exist.
 
-Run as a program (`make figures`), it makes the figures of the pages: it runs the blocks and keeps what they save.
+Run as a program (`make pages`, ARGS names a few), it runs the blocks of the pages, writes what they print into the
+outputs that the pages show, and keeps the figures that they save.
 """
 
 from __future__ import annotations
@@ -105,8 +106,8 @@ def figures_of(path: Path) -> list[str]:
     return [file.name for file in shown if file.parent == FIGURES]
 
 
-def make_figures() -> None:
-    """Run every page that shows figures and put what its blocks save into docs/figures, which then holds nothing else.
+def make_pages(paths: list[Path]) -> None:
+    """Run pages, put what their blocks print into the outputs that they show, and their figures into docs/figures.
 
     The same code and the same versions give the same bytes: pages draw with fixed seeds, and files have no date.
     """
@@ -114,23 +115,43 @@ def make_figures() -> None:
 
     matplotlib.rcParams["savefig.dpi"] = FIGURE_DPI
     FIGURES.mkdir(exist_ok=True)
-    fresh = set()
-    for path in PAGES:
-        names = figures_of(path)
-        if not names:
-            continue
+    for path in paths:
+        names, printed_before, outputs = figures_of(path), "", []
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
-            for _ in run_page(path):
-                pass
-            for name in names:
-                write_palette(Path(name), FIGURES / name)
-            os.chdir(ROOT)
-        fresh.update(names)
+            try:
+                for block, printed in run_page(path):
+                    outputs += [printed_before] if block.is_output else []
+                    printed_before = printed
+                for name in names:
+                    write_palette(Path(name), FIGURES / name)
+            finally:
+                os.chdir(ROOT)
+        text = path.read_text(encoding="utf-8")
+        path.write_text(with_outputs(text, outputs), encoding="utf-8")
         print(page_id(path), *names)
+    shown = {name for path in PAGES for name in figures_of(path)}
     for file in FIGURES.iterdir():
-        if file.name not in fresh:
+        if file.name not in shown:
             file.unlink()
+
+
+def with_outputs(text: str, outputs: list[str]) -> str:
+    """The page with these outputs in place of those that it shows, in order; one that is right stays as it is.
+
+    >>> page = f"{OUTPUT_MARK}\\n```text\\nold\\n```\\n"
+    >>> with_outputs(page, ["new "]).splitlines()[2]
+    'new'
+    """
+    following = iter(outputs)
+
+    def renewed(match: re.Match[str]) -> str:
+        if not text[: match.start()].rstrip().endswith(OUTPUT_MARK):
+            return match[0]
+        printed = next(following)
+        return match[0] if tidy(printed) == tidy(match["body"]) else f"```{match['info']}\n{tidy(printed)}\n```"
+
+    return FENCE.sub(renewed, text)
 
 
 def write_palette(source: Path, target: Path) -> None:
@@ -224,7 +245,7 @@ def test_images_exist_and_say_in_words_what_is_seen() -> None:
     for path in PAGES:
         for image in IMAGE.finditer(FENCE.sub("", path.read_text(encoding="utf-8"))):
             if not (path.parent / image["target"]).is_file():
-                offenders.append(f"{image['target']} is missing; `make figures` makes it")
+                offenders.append(f"{image['target']} is missing; `make pages` makes it")
             if len(image["alt"].split()) < 5:
                 offenders.append(f"{image['target']}: the text in [] must say what the figure shows")
     assert offenders == []
@@ -330,4 +351,5 @@ def test_an_example_runs(
 
 
 if __name__ == "__main__":
-    make_figures()
+    os.environ.setdefault("PYTHONPATH", str(ROOT))
+    make_pages([path for path in PAGES if not sys.argv[1:] or path.name in sys.argv[1:]])
