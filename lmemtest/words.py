@@ -35,13 +35,13 @@ GROUPS = {
     ),
     "interaction": (_ADVANTAGE, "advantages of algorithms that change from {noun} to {noun}{within}"),
     "seed": (
-        "runs with the same seed{where} share their luck, whatever the algorithm",
-        "luck that all runs with one seed{where} share",
+        "runs with the same seed{where} may deviate together, whatever the algorithm",
+        "effect of the seed shared by all runs with it{where}",
     ),
     "luck": (
-        "an algorithm is lucky with some seeds on all benchmarks; so a comparison is as sure as the number of seeds "
-        "allows, too",
-        "luck of an algorithm with a seed, the same on all benchmarks",
+        "runs of an algorithm with the same seed may deviate together on all benchmarks; a comparison is then limited "
+        "by the number of seeds, too",
+        "effect of a seed on one algorithm, the same on all benchmarks",
     ),
     "run": (
         "rows of one run are alike: one curve, not independent observations",

@@ -28,7 +28,7 @@ from lmemtest.report.document import (
 from lmemtest.report.figures import figure
 from lmemtest.studies.modelling.adequacy import holds_shared_seeds
 from lmemtest.studies.modelling.shared_seeds import seeds_cross
-from lmemtest.words import counted, format_level, format_number, format_p, joined, plural, sentence
+from lmemtest.words import counted, format_level, format_number, format_p, joined, percent, plural, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -94,6 +94,9 @@ def model_section(analysis: Analysis) -> Section:
     if recommended.left_out:
         blocks.append(paragraph("Left out, because this design cannot identify them:"))
         blocks.append(Bullets(tuple((text,) for text in recommended.left_out)))
+    if recommended.tested:
+        blocks.append(paragraph("Tested and left out, because the data do not show them:"))
+        blocks.append(Bullets(tuple((text,) for text in recommended.tested)))
     if analysis.missing.terms:
         lacking = paragraph(sentence(wording.error_text(analysis)))
         blocks.append(Callout("warning", "Terms that this model lacks", (lacking,)))
@@ -158,8 +161,8 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     frame = found.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
     frame.columns = ["check", "of", "found", "p", "decision", "advice"]
     note = (
-        "not judged: too few rows; fine: nothing to do; look: worth knowing, no reason to stop; act: the conclusions "
-        "may be wrong. p: share of tables drawn from the fitted model that look as bad."
+        "not judged: no check was possible, see the advice; fine: nothing to do; look: worth knowing, no reason to "
+        "stop; act: the conclusions may be wrong. p: share of tables drawn from the fitted model that look as bad."
     )
     table = TableBlock(ResultTable("Checks of the assumptions", frame, (note,), {"p": format_p}))
     drawn = figure(
@@ -390,14 +393,22 @@ def _seeds(analysis: Analysis) -> Text | None:
     if not seeds_cross(runs):
         return None
     if holds_shared_seeds(analysis.fit, runs):
-        seeds = runs.study.count(runs.seed)
+        seeds, found = runs.study.count(runs.seed), analysis.recommendation.seeds
+        share = sum(component.share for component in analysis.components if component.kind == "luck")
+        part = f"its estimated share of the unexplained variance is {percent(share)}"
         few = " With two seeds that is estimated from very little: in simulations a nominal 5 % was up to 12 %."
-        return (
-            Strong("Shared seeds."),
-            f" The model allows runs of an algorithm with the same seed to be correlated across benchmarks, so the "
-            f"{seeds} seeds are a second sample: adding benchmarks alone does not make the answer more certain."
-            f"{few if seeds == 2 else ''}",
-        )
+        if found is not None and found.verdict == "precaution":
+            text = (
+                " Runs of an algorithm with the same seed may be correlated across benchmarks. That is not shown "
+                f"({found.test}); the model allows for it as a precaution, and {part}."
+            )
+        else:
+            text = (
+                " The model allows runs of an algorithm with the same seed to be correlated across benchmarks "
+                f"({part}), so the {seeds} seeds are a second sample: adding benchmarks alone does not make the answer "
+                "more certain."
+            )
+        return (Strong("Shared seeds."), text + few * (seeds == 2))
     if any((f.kind, f.severity) == ("shared_seeds", "warning") for f in analysis.check.findings):
         return (
             Strong("Shared seeds."),

@@ -93,17 +93,32 @@ def test_runs_without_a_budget_in_common_are_tested_by_their_means():
 def test_luck_that_shows_is_in_the_model_with_a_note():
     got = lt.recommend(runs_of(make_table()))
     assert got.formula == "loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)" + TERMS
-    assert "as sure as the number of seeds allows" in got.terms[-1].meaning
+    assert "limited by the number of seeds" in got.terms[-1].meaning
+    assert got.seeds.verdict == "shown"
     assert any("the 5 seeds are a sample, too" in note and "seed_shared=False" in note for note in got.notes)
     assert not any("two seeds" in note for note in got.notes)
     assert any("two seeds" in note for note in lt.recommend(runs_of(make_table(seeds=2, luck=2.0))).notes)
 
 
-def test_luck_that_does_not_show_is_left_out_in_words():
-    got = lt.recommend(runs_of(make_table(luck=0.0, seed=2)))
-    assert "(1 | rep" not in got.formula
-    assert got.left_out[-1].startswith("(1 | rep:tool): an F-test (F(8, 40) = ")
-    assert got.left_out[-1].endswith("(the term is held where p < 0.2).")
+def test_what_is_not_identified_what_was_tested_and_what_is_a_precaution_are_said_apart():
+    left_out = lt.recommend(runs_of(make_table(luck=0.0, seed=2)))
+    assert "(1 | rep" not in left_out.formula
+    assert left_out.seeds.verdict == "not shown"
+    assert left_out.tested[0].startswith("(1 | rep:tool): ")
+    assert "(F(8, 40) = " in left_out.tested[0]
+    assert left_out.tested[0].endswith("The term is held where p < 0.2.")
+    assert not any("rep:tool" in text for text in left_out.left_out)
+
+    seed = next(k for k in range(50) if shared_seeds(runs_of(make_table(luck=0.0, seed=k))).verdict == "precaution")
+    held = lt.recommend(runs_of(make_table(luck=0.0, seed=seed)))
+    assert 0.05 <= held.seeds.p_value < 0.2
+    assert "(1 | rep:tool)" in held.formula
+    assert held.tested == ()
+    assert any("as a precaution" in note and "That is not shown (F(8, 40)" in note for note in held.notes)
+    assert not any("are a sample, too" in note for note in held.notes)
+
+    alone = lt.recommend(runs_of(make_table(seeds=1)))
+    assert (alone.seeds, alone.tested) == (None, ())
 
 
 def test_few_seeds_are_given_more_benefit_of_the_doubt():

@@ -68,7 +68,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     y, count, cell = _scores(fit, rows)
     kind = (score or score_of(fit, rows)).kind
     found: list[tuple[str, str, float, float]] = []
-    worst, text, decision = float("nan"), "not judged", "fine"
+    worst, text, decision = float("nan"), "not judged", "not judged"
     if kind.kind in BOUNDED_BY_NATURE:
         advice = f"Such scores have ends by nature. {kind.evidence}"
     elif count.sum() < _FEWEST:

@@ -205,10 +205,10 @@ def _shape(
     spread = float(sample.std())
     p, found = nan, "not judged"
     if zero:
-        decision, advice = "fine", "The variance is estimated as zero, so there is nothing to judge."
+        decision, advice = "not judged", "The variance is estimated as zero, so there is nothing to judge."
         own = own._replace(skewness=nan, kurtosis=nan)
     elif n < _FEWEST:
-        decision, advice = "fine", f"{n} values are too few to judge a shape; the tests rely on normality here."
+        decision, advice = "not judged", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
         p = _p_value(own, draws, outside)
         found = f"skewness {format_number(own.skewness, 2)}, excess kurtosis {format_number(own.kurtosis, 2)}"

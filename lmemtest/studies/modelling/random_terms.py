@@ -5,14 +5,12 @@ from __future__ import annotations
 from math import prod
 from typing import TYPE_CHECKING
 
-from lmemtest._rounding import written
 from lmemtest.errors import DesignError
 from lmemtest.formula import Bar
 from lmemtest.formula.tokens import quote_name
 from lmemtest.studies.modelling import identify
 from lmemtest.studies.modelling.reading import factor_term
-from lmemtest.studies.modelling.shared_seeds import seeds_cross, shared_seeds
-from lmemtest.words import p_text
+from lmemtest.studies.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -44,23 +42,29 @@ def candidates(runs: Runs, population: Population) -> list[Bar]:
     return out
 
 
-def crossed_seeds(runs: Runs) -> tuple[list[Bar], list[str]]:
-    """What runs with the same seed share on all benchmarks, where that shows; else why it is not in the model."""
+def crossed_seeds(runs: Runs) -> tuple[list[Bar], SharedSeeds | None, list[str]]:
+    """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified."""
     if not runs.study.several_benchmarks or not seeds_cross(runs):
-        return [], []
+        return [], None, []
     seed = str(runs.seed)
     pair = Bar.of((seed, runs.algorithm))
     try:
         found = shared_seeds(runs)
     except DesignError as error:
-        return [], [f"{pair}: {str(error).removesuffix('.')}."]
-    if found.shows:
-        return [Bar.of((seed,)), pair], []
-    test = f"an F-test (F({found.df_num}, {found.df_den}) = {written(found.statistic, '.2f')}, {p_text(found.p_value)})"
-    return [], [
-        f"{pair}: {test} shows no luck that runs of an algorithm with the same seed share across benchmarks (the term "
-        f"is held where p < {found.level:g})."
-    ]
+        return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
+    return [Bar.of((seed,)), pair] if found.verdict != "not shown" else [], found, []
+
+
+def left_out_by_test(runs: Runs, seeds: SharedSeeds | None) -> tuple[str, ...]:
+    """The term of an effect of seeds that was tested and is not in the model."""
+    if seeds is None or seeds.verdict != "not shown":
+        return ()
+    pair = Bar.of((str(runs.seed), runs.algorithm))
+    return (
+        f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
+        f"That is not evidence that there is none: a weak one may be missed. The term is held where p < "
+        f"{seeds.level:g}.",
+    )
 
 
 def condition(runs: Runs) -> str | None:

@@ -29,7 +29,7 @@ from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import identify
 from lmemtest.studies.modelling.meaning import meaning
 from lmemtest.studies.modelling.population import Population
-from lmemtest.studies.modelling.random_terms import candidates, condition, crossed_seeds, identified
+from lmemtest.studies.modelling.random_terms import candidates, condition, crossed_seeds, identified, left_out_by_test
 from lmemtest.studies.modelling.reading import factor_term
 from lmemtest.studies.modelling.relative import relative_to
 from lmemtest.studies.modelling.scope import scope
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.runs import Runs
+    from lmemtest.studies.modelling.shared_seeds import SharedSeeds
 
 # More budgets than this are a continuum: one effect each would eat the data.
 _MANY_BUDGETS = 50
@@ -65,6 +66,10 @@ class Recommendation(Result):
         Each term with its meaning.
     left_out : tuple of str
         Terms that this design cannot identify, and why.
+    tested : tuple of str
+        Terms that it identifies and that a test left out, with the test.
+    seeds : SharedSeeds or None
+        The test of what runs with the same seed share on all benchmarks; None where there is nothing to test.
     notes : tuple of str
         What a reader must know about the scope of the answer.
     population : {"family", "benchmark", "run"}
@@ -77,6 +82,8 @@ class Recommendation(Result):
     spec: ModelSpec
     terms: tuple[ModelTerm, ...]
     left_out: tuple[str, ...]
+    tested: tuple[str, ...]
+    seeds: SharedSeeds | None
     notes: tuple[str, ...]
     population: str
     claim: str
@@ -91,7 +98,11 @@ class Recommendation(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """What claims are about, and what was left out."""
-        return (f"For {self.claim}.", *(f"Left out: {text}" for text in self.left_out))
+        return (
+            f"For {self.claim}.",
+            *(f"Not identified: {text}" for text in self.left_out),
+            *(f"Tested and left out: {text}" for text in self.tested),
+        )
 
     def _rows(self) -> pd.DataFrame:
         """One row per term: ``term``, ``meaning``."""
@@ -135,7 +146,8 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
 
     A seed with the same label on several benchmarks can be the same luck there: the configurations of a random search,
     one trained model. Then ``(1|seed) + (1|seed:algorithm)`` are in the model, too, where an exact F-test of the second
-    has p < 0.2 (0.3 with fewer than five seeds), and else `left_out` says so. In simulations (12 benchmarks, 6
+    has p < 0.2 (0.3 with fewer than five seeds; up from 0.05 as a precaution, which a note says), and else `tested`
+    says so. In simulations (12 benchmarks, 6
     algorithms, 5 seeds, such luck as large as the residual) any false difference is found in 53 % of the tables
     without and in 5 % with them; where seeds share nothing the rule costs one point of power (67 to 66 %), two to five
     with three seeds. With two seeds the rate is up to 12 % where they share luck.
@@ -171,7 +183,7 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     require_crossing(runs)
     sample = Population.of(runs, population)
     blocks = relative_to(runs)
-    of_seeds, no_luck = crossed_seeds(runs)
+    of_seeds, seeds, no_luck = crossed_seeds(runs)
     kept, left_out = identified(runs, [*candidates(runs, sample), *of_seeds], blocks)
     study, run = runs.study, runs.study.run
     curves_alone = runs.budget is not None and runs.seed is None and not study.several_benchmarks
@@ -196,7 +208,9 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
         spec=spec,
         terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs, spec.bars)) for term in parts),
         left_out=(*sample.left_out, *left_out, *no_luck),
-        notes=(*scope(runs, blocks, kept, sample), *budget_notes),
+        tested=left_out_by_test(runs, seeds),
+        seeds=seeds,
+        notes=(*scope(runs, blocks, kept, sample, seeds), *budget_notes),
         population=sample.role,
         claim=sample.claim,
     )

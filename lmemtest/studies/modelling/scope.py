@@ -13,22 +13,32 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.formula import Bar
     from lmemtest.studies.modelling.population import Population
+    from lmemtest.studies.modelling.shared_seeds import SharedSeeds
 
 
-def scope(runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population) -> list[str]:
+def scope(
+    runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: SharedSeeds | None
+) -> list[str]:
     """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
     notes = [*population.notes, *_of_benchmarks(runs, blocks)]
-    if any(runs.seed in bar.groups and runs.benchmark not in bar.groups for bar in kept):
-        seeds = len(runs.levels(str(runs.seed)))
-        notes.append(
-            f"Runs with the same seed have something in common on all benchmarks, so the {seeds} seeds are a sample, "
-            "too: more benchmarks alone do not make the answer surer, more seeds do. If seeds only number the "
-            "repetitions on a benchmark, say so: "
-            f"{in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
-        )
-        if seeds == 2:
+    pair = {str(runs.seed), runs.algorithm}
+    if of_seeds is not None and any(set(bar.groups) == pair for bar in kept):
+        own = in_words_of(python="Runs(..., seed_shared=False)", command_line="--seed-own")
+        if of_seeds.verdict == "shown":
             notes.append(
-                "With two seeds such luck is estimated from very little: in simulations a nominal 5 % was up to 12 %."
+                f"Runs of an algorithm with the same seed deviate together on all benchmarks ({of_seeds.test}), so the "
+                f"{of_seeds.n_seeds} seeds are a sample, too: more benchmarks alone do not make the answer more "
+                f"certain, more seeds do. If seeds only number the repetitions on a benchmark, say so: {own}."
+            )
+        else:
+            notes.append(
+                "Runs of an algorithm with the same seed may deviate together on all benchmarks. That is not shown "
+                f"({of_seeds.test}), and the model allows for it as a precaution, because a weak effect would be "
+                f"missed too often. If seeds only number the repetitions on a benchmark, say so: {own}."
+            )
+        if of_seeds.n_seeds == 2:
+            notes.append(
+                "With two seeds this is estimated from very little: in simulations a nominal 5 % was up to 12 %."
             )
     if runs.study.properties:
         notes.append(

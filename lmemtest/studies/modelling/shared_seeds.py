@@ -12,15 +12,16 @@ projected off, the sum of squares between the groups ``algorithm:seed`` over tha
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy import special
 
-from lmemtest._rounding import below
+from lmemtest._rounding import below, written
 from lmemtest.data.cells import group_means, group_numbers
 from lmemtest.data.compress import compress
 from lmemtest.errors import DataError, DesignError
+from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,9 +31,12 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
+Verdict = Literal["shown", "precaution", "not shown"]
+
 # Where the terms are held: at these levels the rate of false findings of both steps together stays at 7 % from six
 # benchmarks and three seeds on, if luck is weak enough to be missed and if it is not; see docs/validation.md.
 LEVEL, LEVEL_OF_FEW, FEW_SEEDS = 0.2, 0.3, 5
+SHOWN = 0.05  # below it the effect counts as shown; above it the terms are held as a precaution
 _MOST_GROUPS = 1000  # whose eigenvalues are found in about half a second
 _ZERO = 1e-9  # relative to the largest eigenvalue
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
@@ -51,9 +55,18 @@ class SharedSeeds:
     level: float  # below which the terms are held
 
     @property
-    def shows(self) -> bool:
-        """Whether a model should hold the terms: the luck shows, or could not be looked for."""
-        return bool(np.isnan(self.p_value) or below(self.p_value, self.level))
+    def verdict(self) -> Verdict:
+        """Whether a model holds the terms because the effect is shown, or as a precaution, or does without them."""
+        if below(self.p_value, SHOWN):
+            return "shown"
+        return "precaution" if np.isnan(self.p_value) or below(self.p_value, self.level) else "not shown"
+
+    @property
+    def test(self) -> str:
+        """The F-test in words, or why there is none."""
+        if np.isnan(self.p_value):
+            return "too many groups to test"
+        return f"F({self.df_num}, {self.df_den}) = {written(self.statistic, '.2f')}, {p_text(self.p_value)}"
 
 
 def seeds_cross(runs: Runs) -> bool:
@@ -82,8 +95,8 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
     --------
     >>> import lmemtest as lt
     >>> found = shared_seeds(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
-    >>> found.df_num, found.df_den, found.shows
-    (120, 2280, False)
+    >>> found.df_num, found.df_den, found.verdict
+    (120, 2280, 'not shown')
     """
     table = _one_score_each(runs)
     seeds = len(runs.levels(str(runs.seed)))

@@ -123,7 +123,7 @@ def test_few_levels_and_zero_variances_are_not_judged(make):
     few, zero = shape_of(found, "effects of benchmark"), shape_of(found, "effects of pure")
     assert few.advice == "4 values are too few to judge a shape; the tests rely on normality here."
     assert zero.advice == "The variance is estimated as zero, so there is nothing to judge."
-    assert (few.judged, zero.judged, few.decision, zero.decision) == (False, False, "fine", "fine")
+    assert (few.judged, zero.judged, few.decision, zero.decision) == (False, False, "not judged", "not judged")
     assert few.check.found == "not judged"
 
 

@@ -133,7 +133,7 @@ def test_scores_behind_means_are_not_judged(make):
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make.table(np.random.default_rng(1)))
     without = dataclasses.replace(fit, data=None)
     found = bounds(without, rows_of(without))
-    assert (found.decision, found.seen, found.check.found) == ("fine", 0, "not judged")
+    assert (found.decision, found.seen, found.check.found) == ("not judged", 0, "not judged")
     assert found.advice == "Fewer than 20 single scores are known, too few to judge."
 
 
