@@ -8,6 +8,7 @@ import math
 import os
 import platform
 import time
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,9 +25,10 @@ from lmemtest._validate import as_frame, check_callable, check_choice, check_col
 from lmemtest.data.roles import stated
 from lmemtest.data.runs import Runs, require_runs, with_named_algorithms
 from lmemtest.data.scales import Modelled
-from lmemtest.errors import ArgumentError, FormulaError, LmemtestError
+from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.tokens import quote_name
+from lmemtest.inference.diagnostics.advantage_shape import advantage_shape
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.joint import f_test
 from lmemtest.report.curves import call_of, curves_of
@@ -41,7 +43,7 @@ from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sampl
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.studies.scores.scale_agreement import decisions_compared, raw_runs
+from lmemtest.studies.scores.scale_agreement import decisions_compared, free_name, raw_runs
 from lmemtest.studies.variation.model_components import variance_components
 from lmemtest.words import listed
 
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.formula.bars import ParsedFormula
+    from lmemtest.inference.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.inference.diagnostics.diagnose import Diagnosis
     from lmemtest.inference.means.comparisons import Comparisons
     from lmemtest.inference.means.emmeans import EmmeansResult
@@ -111,7 +114,10 @@ class Analysis:
     interactions : dict of str to Interaction
         By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
     agreement : ScaleAgreement or None
-        Of normalised runs: which pairs the raw score decides otherwise. None for scores as measured.
+        The same pairs on another scale: of normalised runs by the raw score; of a score as measured by ranks within
+        benchmarks, where few benchmarks decide its means or scales differ. None elsewhere.
+    on_ranks : Separation or None
+        The decisions by these ranks.
     populations : Populations or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     sensitivity : FailureSensitivity or None
@@ -133,6 +139,7 @@ class Analysis:
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
+    on_ranks: Separation | None = None
     populations: Populations | None = None
     sensitivity: FailureSensitivity | None = None
 
@@ -172,6 +179,11 @@ class Analysis:
     def budgets(self) -> BudgetUse:
         """At which budgets algorithms were scored, and what the model makes of it."""
         return budget_use(self.fit, self.runs)
+
+    @cached_property
+    def shape(self) -> AdvantageShape | None:
+        """Whether advantages are about normal over the benchmarks; None without errors that count benchmarks."""
+        return shape_of(self.means)
 
     @property
     def claim(self) -> str:
@@ -452,10 +464,16 @@ def analyze(
     with clock("comparing the algorithms"):
         differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
         decisions = differences.separation(alpha=alpha, direction=runs.direction)
-        raw, agreement = _fitted_to_raw(runs, own, dispersion, recommendation.population), None
-        if raw is not None:
-            of_raw = emmeans(raw, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
-            agreement = decisions_compared(runs, differences, of_raw, alpha)
+        agreement, on_ranks = None, None
+        other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
+        beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation.population)
+        if other is not None and beside is not None:
+            of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
+            if runs.scale is not None:
+                agreement = decisions_compared(runs, differences, of_other, alpha)
+            else:
+                agreement = decisions_compared(other, of_other, differences, alpha)
+                on_ranks = of_other.separation(alpha=alpha, direction=other.direction)
         populations = None
         if own is None and dispersion is None:
             populations = populations_compared(runs, recommendation, differences, alpha=alpha, adjust=adjust, ddf=ddf)
@@ -508,6 +526,7 @@ def analyze(
         trials=curves,
         interactions=dependence,
         agreement=agreement,
+        on_ranks=on_ranks,
         populations=populations,
         sensitivity=sensitivity,
     )
@@ -550,17 +569,44 @@ def _refuse_unnamed(runs: Runs, check: RunsCheck, own: ParsedFormula | None, dis
         refuse_unnamed(runs, known=sorted(used))
 
 
-def _fitted_to_raw(runs: Runs, own: ParsedFormula | None, dispersion: str | None, population: str) -> LmmFit | None:
-    """The same model of the score from which a normalised one was made; None where there is none to compare with."""
-    raw = raw_runs(runs)
-    if raw is None or (own is not None and own.response_function is not None):
+def shape_of(means: Estimates) -> AdvantageShape | None:
+    """Whether the advantages behind moderated standard errors are about normal."""
+    if means.moderate is None:
+        return None
+    L = means.moderate.L
+    kept = np.flatnonzero(np.isfinite(L).all(axis=1))
+    labels = means.labels()
+    scores = means.moderate.robust.contributions(L[kept] - L[kept].mean(axis=0))
+    return advantage_shape(scores, [labels[i] for i in kept])
+
+
+def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
+    """The runs with ranks within benchmarks for a score, where few benchmarks decide its means or scales differ."""
+    shape = shape_of(means)
+    if runs.benchmark is None or not (check.scales_differ or (shape is not None and shape.few_decide)):
+        return None
+    if check.kind.kind == "ranks":
+        return None
+    with warnings.catch_warnings():  # of benchmarks on which all scores are equal, which the check has named
+        warnings.simplefilter("ignore", DataWarning)
+        try:
+            return runs.normalize("rank", name=free_name(runs, "rank"))
+        except LmemtestError:  # a report is not lost because a table has no ranks
+            return None
+
+
+def _fitted_beside(
+    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, population: str
+) -> LmmFit | None:
+    """The same model of the same runs with another score; None where there is none to compare with."""
+    if own is not None and own.response_function is not None:
         return None
     try:
         same = population if runs.study.families and population in POPULATIONS else None
-        recommended = recommend(raw, population=same).formula
-        formula = recommended if own is None else f"{quote_name(raw.score)} ~{own.text.split('~', 1)[1]}"
-        return fitted_quietly(formula, raw, dispersion)
-    except LmemtestError:  # a report on the normalised score is not lost because the raw one has no model
+        recommended = recommend(other, population=same).formula
+        formula = recommended if own is None else f"{quote_name(other.score)} ~{own.text.split('~', 1)[1]}"
+        return fitted_quietly(formula, other, dispersion)
+    except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None
 
 

@@ -172,6 +172,7 @@ def json_of(analysis: Analysis) -> str:
         "pairs": records(analysis.pairs.to_frame()),
         **({"population": analysis.recommendation.population, "claim": analysis.claim} if analysis.claim else {}),
         **({"populations": records(analysis.populations.table)} if analysis.populations is not None else {}),
+        **({"other_scale": records(analysis.agreement.table)} if analysis.agreement is not None else {}),
         "variance_components": records(components_frame(analysis.components)),
     }
     return json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n"

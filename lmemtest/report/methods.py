@@ -303,7 +303,8 @@ def limitations_section(analysis: Analysis) -> Section:
         items.append((Strong(f"Only {n} benchmarks."), text))
     items.append(_scale(analysis))
     if differs:
-        known = f" {analysis.agreement.overview()}" if analysis.agreement is not None else ""
+        beside = analysis.agreement if runs.scale is not None else None
+        known = f" {beside.overview()}" if beside is not None else ""
         items.append((Strong("What is tested."), f" The hypothesis is that {null}. {differs}{known}"))
     if runs.scale is not None and runs.scale.method in OF_ALL:
         items.append((Strong("The score is made of all algorithms."), f" {of_all(runs.scale.method)}"))

@@ -244,9 +244,9 @@ def _pairs(analysis: Analysis) -> Section:
         if wording.rests_on_rows(analysis):
             why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.finer_units(analysis))
         found += [paragraph(why), TableBlock(check.to_table())]
-    if analysis.agreement is not None:  # of normalised scores: which pairs the raw score decides otherwise
+    if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         count = len(analysis.agreement.disagreements())
-        first, *others = analysis.agreement.sentences()
+        first, *others = analysis.agreement.sentences(of_raw=analysis.runs.scale is None)
         more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
         words = " ".join(filter(None, (first, *others[:count][:MOST_NAMES], more, *others[count:])))
         table = TableBlock(analysis.agreement.to_table())

@@ -133,25 +133,27 @@ class ScaleAgreement(Result):
         found = self.table[self.table["decision"].isin(list(order))]
         return found.sort_values("decision", key=lambda column: column.map(order), kind="stable")
 
-    def overview(self) -> str:
-        """How many pairs are decided alike."""
+    def overview(self, *, of_raw: bool = False) -> str:
+        """How many pairs are decided alike; with `of_raw` the raw score is the one that is reported."""
+        first, second = (self.raw, self.score) if of_raw else (self.score, self.raw)
         tested = int((self.table["decision"] != "not tested").sum())
         other = self.disagreements()
         if not tested:
-            return f"No pair could be compared by mean {self.score} and by mean {self.raw}."
+            return f"No pair could be compared by mean {first} and by mean {second}."
         if other.empty:
             which = f"all {tested:,} pairs" if tested > 1 else "the pair"
-            return f"Mean {self.raw} decides {which} as mean {self.score} does."
+            return f"Mean {second} decides {which} as mean {first} does."
         opposite = int((other["decision"] == "opposite").sum())
         more = f", {opposite:,} of them in the opposite direction" if opposite else ""
         pairs = f"{tested:,} pairs" if tested > 1 else "1 pair"
-        return f"Mean {self.raw} decides {len(other):,} of {pairs} otherwise than mean {self.score}{more}."
+        return f"Mean {second} decides {len(other):,} of {pairs} otherwise than mean {first}{more}."
 
-    def sentences(self) -> tuple[str, ...]:
+    def sentences(self, *, of_raw: bool = False) -> tuple[str, ...]:
         """How many pairs are decided alike, and one sentence for each that is not."""
         rows: list[Any] = self.disagreements().to_dict("records")
         one_sided = self.table["decision"].isin(["score only", "raw only"]).any()
-        return (self.overview(), *(self._sentence(row) for row in rows), *([_NO_PROOF] if one_sided else []))
+        pairs = (self._sentence(row) for row in rows)
+        return (self.overview(of_raw=of_raw), *pairs, *([_NO_PROOF] if one_sided else []))
 
     @property
     def title(self) -> str:
@@ -181,8 +183,8 @@ class ScaleAgreement(Result):
 
 
 _NO_PROOF = (
-    "Where only one of the two tests finds a difference, the claim holds for its own mean. It is no proof that the two "
-    "disagree: the other test may lack power."
+    "Where only one of the two tests finds a difference, the claim holds for its own mean. It does not show that the "
+    "two disagree: the other test may lack power."
 )
 
 

@@ -1,0 +1,60 @@
+"""Where few benchmarks decide the means, the headline promises no level and has the answer by ranks beside it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+
+TOOLS = ("best", "second", "third", "fourth")
+
+
+def runs_of(scale: np.ndarray, *, losses: int = 0) -> lt.Runs:
+    """One score per tool and task; `best` is ahead by one sd on every task, in the unit of the task."""
+    rng = np.random.default_rng(5)
+    y = rng.normal(size=(len(scale), 4))
+    y[:, 0] += 1.5
+    y[:losses, 3] -= 6.0
+    b, a = np.indices(y.shape).reshape(2, -1)
+    table = {"task": [f"t{i}" for i in b], "tool": [TOOLS[i] for i in a], "score": (y * scale[:, None]).ravel()}
+    return lt.Runs(pd.DataFrame(table), score="score", direction="maximize", algorithm="tool", benchmark="task")
+
+
+@pytest.fixture(scope="module")
+def unlike() -> lt.Analysis:
+    return lt.analyze(runs_of(np.where(np.arange(20) < 2, 1000.0, 1.0)))
+
+
+def test_no_level_is_promised_and_ranks_stand_beside_the_answer(unlike):
+    headline = unlike.headline()
+    assert unlike.shape.few_decide
+    assert "the 2 of 20 benchmarks with the largest deviations hold" in headline
+    assert "few benchmarks decide the means, so the chance of false differences is not controlled at 5 %" in headline
+    assert "nominally" not in headline
+    assert unlike.on_ranks.significant.loc["best", "second"]
+    assert not unlike.separation.significant.to_numpy().any()
+    assert "By mean rank, where every benchmark counts the same, best is significantly better than" in headline
+    assert "Mean score_rank decides 3 of 6 pairs otherwise than mean score." in headline
+
+
+def test_the_ranks_are_the_comparison_of_ranks(unlike):
+    ranked = lt.analyze(unlike.runs.normalize("rank", name="score_rank"))
+    assert ranked.separation.significant.equals(unlike.on_ranks.significant)
+    np.testing.assert_allclose(unlike.agreement.table["p_value"], ranked.pairs.to_frame()["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(unlike.agreement.table["raw_p_value"], unlike.pairs.to_frame()["p_value"], rtol=0)
+
+
+def test_benchmarks_alike_have_a_nominal_level_with_its_condition_and_one_answer():
+    alike = lt.analyze(runs_of(np.ones(20)))
+    assert (alike.agreement, alike.on_ranks) == (None, None)
+    assert "is nominally 5 %, if advantages are about normal" in alike.headline()
+    assert "Mind the s" not in alike.headline()
+
+
+def test_skew_that_the_sample_shows_is_named():
+    skewed = lt.analyze(runs_of(np.ones(20), losses=2))
+    assert skewed.shape.skewed == "fourth"
+    text = "the advantages of fourth over the benchmarks are more skewed than normal ones (skewness -"
+    assert (text in skewed.headline()) != skewed.shape.few_decide
