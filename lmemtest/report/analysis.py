@@ -43,6 +43,7 @@ from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sampl
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.modelling.undeclared_families import undeclared_families
 from lmemtest.studies.scores.scale_agreement import decisions_compared, free_name, raw_runs
 from lmemtest.studies.variation.model_components import variance_components
 from lmemtest.words import listed
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
     from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
     from lmemtest.studies.modelling.populations import Populations
     from lmemtest.studies.modelling.recommend import Recommendation
+    from lmemtest.studies.modelling.undeclared_families import UndeclaredFamilies
     from lmemtest.studies.scores.scale_agreement import ScaleAgreement
     from lmemtest.studies.variation.variance_sources import Source
     from lmemtest.tuning.curves import TuningCurves
@@ -118,6 +120,8 @@ class Analysis:
         benchmarks, where few benchmarks decide its means or scales differ. None elsewhere.
     on_ranks : Separation or None
         The decisions by these ranks.
+    undeclared : UndeclaredFamilies or None
+        Groups of benchmarks by names or columns that have no role as families, with the test whether it matters.
     populations : Populations or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
     sensitivity : FailureSensitivity or None
@@ -140,6 +144,7 @@ class Analysis:
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
     on_ranks: Separation | None = None
+    undeclared: UndeclaredFamilies | None = None
     populations: Populations | None = None
     sensitivity: FailureSensitivity | None = None
 
@@ -474,6 +479,7 @@ def analyze(
             else:
                 agreement = decisions_compared(other, of_other, differences, alpha)
                 on_ranks = of_other.separation(alpha=alpha, direction=other.direction)
+        undeclared = undeclared_families(fit, runs, differences, alpha=alpha, adjust=adjust) if own is None else None
         populations = None
         if own is None and dispersion is None:
             populations = populations_compared(runs, recommendation, differences, alpha=alpha, adjust=adjust, ddf=ddf)
@@ -527,6 +533,7 @@ def analyze(
         interactions=dependence,
         agreement=agreement,
         on_ranks=on_ranks,
+        undeclared=undeclared,
         populations=populations,
         sensitivity=sensitivity,
     )

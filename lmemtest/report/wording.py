@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._caller import in_words_of
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.report.document import Strong, Text
@@ -71,7 +72,7 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
         found += [_by_how_much(analysis), _over_what(analysis), _how_sure(analysis), _never_met(analysis)]
         found += [*_left_out(analysis), _uneven_budgets(analysis), _on_rows(analysis), *_reversal(analysis)]
         found += [_other_population(analysis), _other_scale(analysis), _failed_runs(analysis)]
-        found += [_mind_the_scale(analysis), _mind_the_skew(analysis)]
+        found += [_mind_the_scale(analysis), _mind_the_skew(analysis), _mind_the_families(analysis)]
     return tuple(text for text in (*found, _of_the_table(analysis)) if text)
 
 
@@ -392,6 +393,8 @@ def _by_ranks(analysis: Analysis) -> str:
     decided, found = analysis.on_ranks, analysis.agreement
     if decided is None or found is None:
         return ""
+    if found.disagreements().empty and not few_decide(analysis):
+        return f" {found.overview(of_raw=True)}"
     best, *others = decided.levels
     worse = [name for name in others if decided.significant.loc[best, name]]
     if worse:
@@ -411,6 +414,25 @@ def _mind_the_skew(analysis: Analysis) -> Text | None:
         f": the advantages of {shape.skewed} over the {analysis.sample.nouns} are more skewed than normal ones "
         f"(skewness {written(shape.skewness, '.1f')}, {p_text(shape.skewness_p)}). In simulations with one such "
         "algorithm of five, a nominal 5 % was up to 14 %, mostly in favour of the one with rare large losses.",
+    )
+
+
+def _mind_the_families(analysis: Analysis) -> Text | None:
+    """Groups of benchmarks that share their advantages and were not named as families."""
+    found, runs = analysis.undeclared, analysis.runs
+    if found is None or not found.shows:
+        return None
+    column = found.column or "..."
+    role = in_words_of(python=f"Runs(..., family={column!r})", command_line=f"--family {column}")
+    column_first = "" if found.column else " (a column with these groups)"
+    counts = ""
+    if found.significant is not None:
+        now, n = int(np.triu(analysis.separation.significant.to_numpy()).sum()), len(analysis.pairs.to_frame())
+        counts = f" With these groups as the sample {found.significant:,} of {counted(n, 'pair')} differ; here {now:,}."
+    return (
+        Strong("Mind the families"),
+        f": {found.overview(str(runs.benchmark))}, and advantages are shared within these groups, so a claim about new "
+        f"groups is less certain than this one.{counts} If they are families, say so: {role}{column_first}.",
     )
 
 

@@ -98,6 +98,30 @@ def mean_test(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
     return MeanTest(ratio, df, df * f, float(special.fdtrc(df, df * f, ratio)))
 
 
+def between_groups(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
+    """Test whether the means of vectors differ between groups: exact for one normal column, else by Box's moments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.array([[1.0], [2.0], [3.0], [5.0], [6.0], [7.0]])
+    >>> found = between_groups(one, np.array([0, 0, 0, 1, 1, 1]))
+    >>> round(found.f_ratio, 6), found.df_num, found.df_den, round(found.p_value, 4)
+    (24.0, 1.0, 4.0, 0.008)
+    """
+    counts = np.bincount(group)
+    means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
+    inside = vectors - means[group]
+    between, within = len(counts) - 1, len(vectors) - len(counts)
+    gram = inside.T @ inside
+    total, nothing = float(np.trace(gram)), float("nan")
+    if between < 1 or within < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
+        return MeanTest(nothing, nothing, nothing, nothing)
+    squares = float(counts @ np.square(means - vectors.mean(axis=0)).sum(axis=1))
+    ratio, df = squares / between / (total / within), total**2 / float(np.square(gram).sum())
+    return MeanTest(ratio, df * between, df * within, float(special.fdtrc(df * between, df * within, ratio)))
+
+
 def direction_test(vectors: Array) -> DirectionTest:
     """Test whether vectors point the same way: over all signs, for more than 16 vectors from the normal limit."""
     length = np.linalg.norm(vectors, axis=1)
