@@ -201,7 +201,7 @@ def test_files_that_went_away_and_a_full_disk_are_told(tmp_path):
     with pytest.raises(DataError, match=r"Are the files still where they were when the table was opened\?"):
         lt.recommend(runs)
     narrow = duckdb.connect()
-    narrow.execute("set memory_limit='8MB'; set threads=1; set max_temp_directory_size='0KB'")
+    narrow.execute("set memory_limit='48MB'; set threads=1; set max_temp_directory_size='0KB'")
     many = narrow.sql("select i % 3 as tool, i as task, random() as loss from range(3_000_000) t(i)")
     with pytest.raises(
         DataError, match=r"^The query of the duckdb table failed with OutOfMemoryException: .* free some"

@@ -181,12 +181,12 @@ def test_terms_are_explained(builder):
         "  (1 | task): each benchmark has its own level of difficulty; benchmarks are a sample of benchmarks like them",
         "  (1 | task:tool): an algorithm does better on some benchmarks than on others, all algorithms to the same "
         "degree; so a comparison is as sure as the number of benchmarks allows",
-        "  (1 | task:seed): runs with the same seed on one benchmark share their luck, whatever the algorithm",
+        "  (1 | task:seed): runs with the same seed on one benchmark may deviate together, whatever the algorithm",
         "  residual: what is left has a variance of its own for each level of task",
         "  The formula does not show the residual variances by task: .fit() has them, and so does "
         "fit_lmm(formula, runs, dispersion='task').",
         "  Left out of this model: (1 | task:prior:seed), which would say that runs with the same seed on one "
-        "instance share their luck, whatever the algorithm.",
+        "instance may deviate together, whatever the algorithm.",
         "  Left out of this model: (1 | task:prior:tool:seed), which would say that rows of one run are alike: one "
         "curve, not independent observations.",
     ]
@@ -211,7 +211,7 @@ def test_what_the_formula_does_not_show_is_said(builder):
         (lambda b: b.fixed("prior:step"), "the effect of prior may be another for each value of step"),
         (
             lambda b: b.random("seed"),
-            "runs with the same seed on all benchmarks share their luck",
+            "runs with the same seed on all benchmarks may deviate together",
         ),
         (lambda b: b.random("budget"), "scores at the same budget are higher or lower together"),
         (lambda b: b.random("suite:seed"), "rows of the same suite x seed are alike"),
