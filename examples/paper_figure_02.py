@@ -17,7 +17,7 @@ from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 
 CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.
-Here the simple and the recommended model have the same means, but not the same right to tell them apart:
+Here the simple and the recommended model have the same means, but not the same evidence that they differ:
 rows of one run, and runs on one benchmark, are not independent, and neither are they as blocks of ranks.
 Over all budgets of PriorBand, ranks and regrets do not even agree on who is first, since ranks do not see
 how bad the first scores with a bad prior are."""
@@ -39,9 +39,9 @@ def ranked(runs: lt.Runs) -> Separation:
     return replace(found.separation, score=f"{runs.score} in {len(table):,} blocks")
 
 
-def modelled(runs: lt.Runs, formula: str) -> Separation:
-    """Marginal means of a model, and all pairs."""
-    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs().separation()
+def modelled(runs: lt.Runs, formula: str, se: str | None = None) -> Separation:
+    """Marginal means of a model, and all pairs by the standard errors of the model or by the default ones."""
+    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs(se=se).separation()
 
 
 def said(found: Separation, title: str) -> None:
@@ -59,7 +59,7 @@ def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
         "ranks": ("Left half: ranks, as Autorank compares them (Friedman, Nemenyi)", ranked(runs)),
         "simple": (
             "Right half: the simple model, each row an observation",
-            modelled(runs, f"{runs.score} ~ algorithm"),
+            modelled(runs, f"{runs.score} ~ algorithm", se="model"),
         ),
         "recommended": (
             "Recommended: benchmarks are the sample, runs are clusters",

@@ -45,7 +45,7 @@ def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:
     column = runs.budget
     window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
     fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
-    return fit.emmeans(runs.algorithm).pairs().separation()
+    return fit.emmeans(runs.algorithm).pairs(se="model").separation()
 
 
 def main() -> None:

@@ -14,6 +14,7 @@ DDF_NAMES = {
 ADJUSTMENT_NAMES = {
     "tukey": "Tukey",
     "stepdown": "step-down (Tukey and Shaffer)",
+    "singlestep": "single-step (Tukey on normal scores)",
     "mvt": "multivariate t",
     "shaffer": "Shaffer",
     "holm": "Holm",
@@ -24,10 +25,19 @@ ADJUSTMENT_NAMES = {
     "dunnett": "Dunnett",
 }  # as they read before "adjustment"
 ADJUSTMENTS = tuple(name for name in ADJUSTMENT_NAMES if name != "dunnett")  # of pairs and contrasts
+ERRORS = ("model", "moderated")  # standard errors of comparisons that can be asked for
+ERROR_NAMES = {
+    "model": "model-based",
+    "moderated": "moderated",
+    "own": "each comparison's own",
+    "cluster-robust": "cluster-robust",
+}  # as they read before "standard errors"
+STEPWISE_ADJUSTMENTS = ("stepdown", "shaffer", "holm", "fdr")  # what a pair must pass depends on the other pairs
 JOINT_ADJUSTMENTS = ("mvt", "dunnett")  # single-step tests from the joint t distribution of the family
 CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
 REPORT_ADJUSTMENTS = (
     "stepdown",
+    "singlestep",
     "tukey",
     "shaffer",
     "holm",

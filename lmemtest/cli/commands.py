@@ -12,6 +12,7 @@ from lmemtest.cli.options import (
     Adjustment,
     Band,
     Dispersion,
+    Errors,
     Json,
     Output,
     RankingMethod,
@@ -100,6 +101,7 @@ def report(
             "--adjust", metavar="METHOD", help="For the number of pairs: stepdown (default), tukey, holm, none, ..."
         ),
     ] = None,
+    se: Errors = None,
     ddf: Annotated[
         str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
     ] = "satterthwaite",
@@ -137,6 +139,7 @@ def report(
                 dispersion=dispersion,
                 alpha=alpha,
                 adjust=adjust,
+                se=se,
                 ddf=ddf,
                 progress=step,
             )
@@ -208,6 +211,7 @@ def rank_runs(
     adjust: Annotated[
         str | None, typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: holm, shaffer, ...")
     ] = None,
+    se: Errors = None,
     rope: Annotated[
         float,
         typer.Option(
@@ -236,7 +240,8 @@ def rank_runs(
             step("ranking")
             from lmemtest.studies.ranking.rank import rank
 
-            found = rank(runs, method.value, test=test, control=control, alpha=alpha, adjust=adjust, rope=rope, rng=0)
+            options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
+            found = rank(runs, method.value, **options, rope=rope, rng=0)
             write_result(found, target, step, json=json)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import FILES, Direction, Json, Output, TableOptions, number, takes
+from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, TableOptions, number, takes
 from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
@@ -54,8 +54,10 @@ def evaluate_models(
     context: typer.Context,
     given: EvaluationOptions,
     adjust: Annotated[
-        str, typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: stepdown, tukey, holm, ...")
-    ] = "stepdown",
+        str | None,
+        typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: stepdown, tukey, holm, ..."),
+    ] = None,
+    se: Errors = None,
     alpha: Annotated[
         float,
         typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
@@ -110,6 +112,7 @@ def evaluate_models(
                 score=given.score,
                 direction=given.direction.value,
                 adjust=adjust,
+                se=se,
                 alpha=alpha,
                 power=power,
             )

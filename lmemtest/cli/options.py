@@ -59,6 +59,10 @@ Output = Annotated[
     typer.Option("-o", "--output", metavar="FILE", help="To write: .html, .md, .txt, .tex, .csv, .json or .png."),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as json instead of sentences.")]
+Errors = Annotated[
+    str | None,
+    typer.Option("--se", metavar="NAME", help="Standard errors of differences: moderated (default) or model."),
+]
 Dispersion = Annotated[
     str | None,
     typer.Option("--dispersion", metavar="COLUMN", help="A residual variance for each level, such as the benchmark."),

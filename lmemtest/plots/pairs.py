@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lmemtest._options import ERROR_NAMES
 from lmemtest._rounding import below, in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.comparisons import Comparisons
@@ -19,7 +20,7 @@ MOST_PAIRS = 66  # 12 means; more rows do not fit a page
 
 @_canvas.draws(Comparisons, source="pairs()")
 def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
-    """Draw pairwise differences with their simultaneous confidence intervals.
+    """Draw pairwise differences with their confidence intervals.
 
     Parameters
     ----------
@@ -39,8 +40,7 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     Notes
     -----
     A difference is significant, and drawn with a filled dot, if its adjusted p-value (beside the row) is below one
-    minus the confidence level. With the Holm and FDR adjustments, which have no intervals of their own, an interval may
-    disagree with the p-value; the axis label then names both. Groups of `by` have a heading each.
+    minus the confidence level, which is where its interval excludes zero. Groups of `by` have a heading each.
 
     Examples
     --------
@@ -75,9 +75,9 @@ def pairs_plot(pairs: Comparisons, /, *, ax: Axes | None = None) -> Axes:
     for at, value in zip(row, table["p_value"], strict=True):
         aside[at] = UNTESTED if np.isnan(value) else format_p(value)
     method = adjustment_name(pairs.adjust)
-    if pairs.interval_adjust != pairs.adjust:
-        method = f"{adjustment_name(pairs.interval_adjust)} intervals, {method} p-values"
-    interval = "" if pairs.interval_adjust == "none" else "simultaneous "
+    if pairs.errors in ERROR_NAMES:
+        method += f", {ERROR_NAMES[pairs.errors]} standard errors"
+    interval = "simultaneous " if pairs.intervals == "simultaneous" else ""
     interval += _style.nobreak(f"{100 * pairs.level:g} % CI")
     score = _style.one_line(pairs.estimates.score)
     content = _rows.Rows(

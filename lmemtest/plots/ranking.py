@@ -46,7 +46,8 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
     -----
     All of them show the decisions of ``ranking.separation``. Overlap of the intervals of two algorithms does not tell
     whether they differ, the letters do; intervals of means over benchmarks are mostly as wide as the benchmarks are
-    unlike, which all algorithms share. Intervals of differences, where a test has any, are simultaneous.
+    unlike, which all algorithms share. Intervals of differences, where a test has any, exclude zero where it is
+    significant.
 
     Examples
     --------
@@ -112,8 +113,7 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     )
     ranks = ranking.test in ON_RANKS
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
-    adjust = adjustment_name(separation.interval_adjust)
-    level = f"{_level(ranking)} ({adjust})" if adjust == "unadjusted" else f"simultaneous {_level(ranking)} ({adjust})"
+    level = f"{_level(ranking)} ({adjustment_name(separation.adjust)})"
     better = READINGS["minimize" if ranks else ranking.direction]
     said = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
     said.append(f"Decisions: {decided_by(separation)}. {omnibus_text(separation)}".strip())

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
+from lmemtest._options import DDF_METHODS, ERRORS, REPORT_ADJUSTMENTS
 from lmemtest._rounding import in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
@@ -375,6 +375,7 @@ def analyze(
     dispersion: str | None = None,
     alpha: float = 0.05,
     adjust: str | None = None,
+    se: str | None = None,
     ddf: str = "satterthwaite",
     trials: Any = None,
     progress: Progress | None = None,
@@ -396,10 +397,12 @@ def analyze(
         Column whose levels have residual variances of their own, for instance the benchmark; see `fit_lmm`.
     alpha : float in (0, 1), default 0.05
         Significance level of the decisions, for the whole family of pairs.
-    adjust : {"stepdown", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
-        Adjustment for the number of pairs; see `pairs`. By default every pair has a moderated standard error, with the
-        "stepdown" adjustment, where there are three benchmarks or more; "tukey" is Tukey's HSD on the standard errors
-        of the model, which hold if all algorithms vary alike between benchmarks.
+    adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of pairs; see `pairs`. By default "stepdown" with moderated standard errors, "tukey"
+        with those of the model.
+    se : {"moderated", "model"}, optional
+        Standard errors of differences: a moderated one for each, the default where there are three benchmarks or more,
+        or those of the model, which hold if all algorithms vary alike between benchmarks.
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom.
     trials : TuningCurves, Runs or dataframe, optional
@@ -443,6 +446,8 @@ def analyze(
     alpha = check_fraction(alpha, "alpha")
     if adjust is not None:
         check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
+    if se is not None:
+        check_choice(se, "se", ERRORS)
     check_choice(ddf, "ddf", DDF_METHODS)
     check_callable(progress, "progress", "the name of each step")
     if dispersion is not None:
@@ -467,22 +472,25 @@ def analyze(
     with clock("fitting the model"):
         fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
     with clock("comparing the algorithms"):
-        differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
+        differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
         decisions = differences.separation(alpha=alpha, direction=runs.direction)
         agreement, on_ranks = None, None
         other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
         beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation.population)
         if other is not None and beside is not None:
-            of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust)
+            of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
             if runs.scale is not None:
                 agreement = decisions_compared(runs, differences, of_other, alpha)
             else:
                 agreement = decisions_compared(other, of_other, differences, alpha)
                 on_ranks = of_other.separation(alpha=alpha, direction=other.direction)
-        undeclared = undeclared_families(fit, runs, differences, alpha=alpha, adjust=adjust) if own is None else None
-        populations = None
+        undeclared = populations = None
+        if own is None:
+            undeclared = undeclared_families(fit, runs, differences, alpha=alpha, adjust=adjust, se=se)
         if own is None and dispersion is None:
-            populations = populations_compared(runs, recommendation, differences, alpha=alpha, adjust=adjust, ddf=ddf)
+            populations = populations_compared(
+                runs, recommendation, differences, alpha=alpha, adjust=adjust, se=se, ddf=ddf
+            )
     with clock("comparing policies for failed runs"):
         sensitivity = sensitivity_if_any(runs, alpha)
     with clock("looking at each benchmark"):
@@ -514,6 +522,7 @@ def analyze(
         "dispersion": dispersion,
         "alpha": alpha,
         "adjust": adjust,
+        "se": se,
         "ddf": ddf,
     }
     return Analysis(
@@ -542,7 +551,7 @@ def analyze(
 def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
     """One F-test of all differences between the means; None without the model's standard errors, and if fewer than two
     means are estimable or not all pairs can be compared."""
-    if means.comparable is not None or means.vcov != "model":
+    if means.comparable is not None or means.errors != "model":
         return None
     rows = means.fixed[np.isfinite(means.estimate)]
     return f_test(fit, rows[1:] - rows[0], ddf=means.ddf) if len(rows) > 1 else None

@@ -11,6 +11,7 @@ import pandas as pd
 
 from lmemtest._table import ResultTable
 from lmemtest.errors import ArgumentError
+from lmemtest.inference.means.comparisons import intervals_text
 from lmemtest.report import methods, wording
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
@@ -254,7 +255,7 @@ def _pairs(analysis: Analysis) -> Section:
     found += _both_populations(analysis)
     table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
     if n <= MOST_PAIRS:
-        caption = f"Pairwise differences with {'simultaneous ' * (k > 2)}{100 * pairs.level:.4g} % intervals."
+        caption = f"Pairwise differences with {intervals_text(pairs)}."
         drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
         return Section("pairs", "Pairwise differences", (*_no_verdict(analysis), text, table, *found, drawn))
     caption = (

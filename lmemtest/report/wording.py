@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._caller import in_words_of
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.report.document import Strong, Text
 from lmemtest.studies.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
@@ -147,7 +147,8 @@ def _by_how_much(analysis: Analysis) -> Text | None:
     who = second if len(ranked) == 2 or analysis.means.apart() else f"the runner-up, {second},"
     text = f"Its estimated lead over {who} is {_lead(analysis, best, second)}"
     if worse and level and worse[0] != second:
-        text += f"; over {worse[0]}, the first that it clearly beats, it is {_lead(analysis, best, worse[0])}"
+        beaten = f"over {worse[0]}, the best of those that it is significantly better than,"
+        text += f"; {beaten} it is {_lead(analysis, best, worse[0])}"
     others = [name for name in analysis.separation.levels if name not in ranked]
     if others and not analysis.means.apart():
         text += f". The data do not identify how {joined(others)} compare{'s' * (len(others) == 1)} with these"
@@ -234,7 +235,7 @@ def error_text(analysis: Analysis) -> str:
             f"few {analysis.sample.nouns} decide the means, so the chance of false differences is not controlled at "
             f"{alpha}"
         )
-    nominal = analysis.means.vcov == "moderated" or rests_on_rows(analysis)
+    nominal = analysis.means.errors == "moderated" or rests_on_rows(analysis)
     rate = f"is nominally {alpha}" if nominal else f"is controlled at {alpha}"
     alike = ", if all algorithms vary alike between benchmarks" if assumes_alike(analysis) else ""
     if analysis.shape is not None:
@@ -250,7 +251,7 @@ def error_text(analysis: Analysis) -> str:
 
 def assumes_alike(analysis: Analysis) -> bool:
     """Whether all pairs are judged by one variance between benchmarks."""
-    return analysis.means.vcov == "model" and analysis.sample.varies and len(analysis.separation.levels) > 2
+    return analysis.means.errors == "model" and analysis.sample.varies and len(analysis.separation.levels) > 2
 
 
 # --------------------------------------------------------------------------------------------- reservations
@@ -506,7 +507,7 @@ def joint_sentence(analysis: Analysis) -> str:
 
     if analysis.means.apart():
         return "There is no joint test of all algorithms, because some have no benchmark in common."
-    if analysis.means.vcov != "model" and p.notna().any():
+    if analysis.means.errors != "model" and p.notna().any():
         if len(p) < 2 or analysis.pairs.adjust in ("none", "fdr"):
             return ""
         return (
@@ -536,7 +537,11 @@ def pairs_sentence(analysis: Analysis) -> str:
     how = f"{DDF_NAMES[analysis.pairs.ddf]} degrees of freedom"
     if len(analysis.separation.levels) > 2:
         how = f"{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {how}"
-        how = f"moderated standard errors, {how}" if analysis.means.vcov == "moderated" else how
+        how = (
+            f"{ERROR_NAMES[analysis.pairs.errors]} standard errors, {how}"
+            if analysis.pairs.errors in ERROR_NAMES
+            else how
+        )
     level = f"at {100 * analysis.alpha:.3g} % ({how})"
     if n == 1:
         return f"The difference is {'' if found else 'not '}significant {level}."

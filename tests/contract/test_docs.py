@@ -1,7 +1,8 @@
 """README, docs and examples do what they say: blocks run, outputs are real, links, names and figures exist.
 
 Run as a program (`make pages`, ARGS names a few), it runs the blocks of the pages, writes what they print into the
-outputs that the pages show, and keeps the figures that they save.
+outputs that the pages show, and keeps the figures that they save. A block `python data` needs tables outside of the
+repository: it is run, and its output compared or renewed, only where LMEMTEST_DATA names their folder.
 """
 
 from __future__ import annotations
@@ -68,23 +69,38 @@ def blocks_of(text: str) -> list[Block]:
     ]
 
 
-def run_page(path: Path, namespace: dict[str, object] | None = None) -> Iterator[tuple[Block, str]]:
-    """Run the blocks of a page in order, in one namespace and in the working directory; yield what each printed."""
+def run_page(path: Path, namespace: dict[str, object] | None = None) -> Iterator[tuple[Block, str | None]]:
+    """Run the blocks of a page in order, in one namespace and in the working directory; yield what each printed.
+
+    A block that needs tables that are not here is not run: None. Scripts of the examples can be imported.
+    """
     namespace = {} if namespace is None else namespace
     namespace["__name__"] = "__page__"
     for block in blocks_of(path.read_text(encoding="utf-8")):
-        printed = ""
-        if block.info == "python":
+        printed: str | None = ""
+        if block.info == "python data" and not os.environ.get("LMEMTEST_DATA"):
+            printed = None
+        elif block.info in ("python", "python data"):
             out = io.StringIO()
             # the empty lines put the page's line number into the traceback
             code = compile("\n" * block.line + block.body, str(path), "exec")
-            with contextlib.redirect_stdout(out):
+            with contextlib.redirect_stdout(out), examples_on_path():
                 exec(code, namespace)
             printed = out.getvalue()
         elif block.info == "bash":
             for line in block.body.splitlines():
-                printed += run_command(line)
+                printed = f"{printed}{run_command(line)}"
         yield block, printed
+
+
+@contextlib.contextmanager
+def examples_on_path() -> Iterator[None]:
+    """The scripts of the examples as modules."""
+    sys.path.insert(0, str(ROOT / "examples"))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(ROOT / "examples"))
 
 
 def run_command(line: str) -> str:
@@ -116,7 +132,8 @@ def make_pages(paths: list[Path]) -> None:
     matplotlib.rcParams["savefig.dpi"] = FIGURE_DPI
     FIGURES.mkdir(exist_ok=True)
     for path in paths:
-        names, printed_before, outputs = figures_of(path), "", []
+        names, outputs = figures_of(path), list[str | None]()
+        printed_before: str | None = ""
         with tempfile.TemporaryDirectory() as folder:
             os.chdir(folder)
             try:
@@ -136,8 +153,8 @@ def make_pages(paths: list[Path]) -> None:
             file.unlink()
 
 
-def with_outputs(text: str, outputs: list[str]) -> str:
-    """The page with these outputs in place of those that it shows, in order; one that is right stays as it is.
+def with_outputs(text: str, outputs: list[str | None]) -> str:
+    """The page with these outputs in place of those that it shows, in order; one that is right or None stays as it is.
 
     >>> page = f"{OUTPUT_MARK}\\n```text\\nold\\n```\\n"
     >>> with_outputs(page, ["new "]).splitlines()[2]
@@ -149,7 +166,11 @@ def with_outputs(text: str, outputs: list[str]) -> str:
         if not text[: match.start()].rstrip().endswith(OUTPUT_MARK):
             return match[0]
         printed = next(following)
-        return match[0] if tidy(printed) == tidy(match["body"]) else f"```{match['info']}\n{tidy(printed)}\n```"
+        return (
+            match[0]
+            if printed is None or tidy(printed) == tidy(match["body"])
+            else f"```{match['info']}\n{tidy(printed)}\n```"
+        )
 
     return FENCE.sub(renewed, text)
 
@@ -181,18 +202,18 @@ def workdir(tmp_path, monkeypatch) -> Path:
 @pytest.mark.parametrize("path", PAGES, ids=page_id)
 @pytest.mark.usefixtures("workdir")
 def test_the_blocks_of_a_page_run_and_print_what_it_shows(path: Path) -> None:
-    last = ""
+    last: str | None = ""
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         for block, printed in run_page(path):
-            if block.is_output:
+            if block.is_output and last is not None:
                 assert tidy(last) == tidy(block.body), f"{page_id(path)}, line {block.line}: the output is another now"
             last = printed
     assert [name for name in figures_of(path) if not Path(name).is_file()] == [], "shown, but no block saves it"
 
 
 def test_blocks_are_marked_in_a_way_that_is_known() -> None:
-    known = {"python", "python no-run", "bash", "bash no-run", "text"}
+    known = {"python", "python data", "python no-run", "bash", "bash no-run", "text"}
     offenders = []
     for path in PAGES:
         text = path.read_text(encoding="utf-8")

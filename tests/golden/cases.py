@@ -252,7 +252,7 @@ def horizons() -> Found:
                 f"{budgets} {effect} {adjust}",
                 lt.horizons(runs, budgets, windows=effect, adjust=adjust),
             )
-    yield "changes", lt.horizons(runs, [1, 4], adjust="tukey")
+    yield "changes", lt.horizons(runs, [1, 4], adjust="tukey", se="model")
     yield "the paper's model", lt.horizons(runs, [(1, 4)])
     yield "the paper's model beside it", horizon_pairs(runs, [(1, 4)])
 

@@ -167,8 +167,8 @@ def test_estimates_scale_with_the_response(fitted, r_data):
 def test_dunnett_is_referred_to_the_function_that_knows_a_control(em):
     message = (
         "adjust='dunnett' is for comparisons with one control, and this function knows none. Use means.against("
-        "control). Here adjust may be 'tukey' or 'stepdown' or 'mvt' or 'shaffer' or 'holm' or 'sidak' or 'bonferroni' "
-        "or 'fdr' or 'none'."
+        "control). Here adjust may be 'tukey' or 'stepdown' or 'singlestep' or 'mvt' or 'shaffer' or 'holm' or "
+        "'sidak' or 'bonferroni' or 'fdr' or 'none'."
     )
     for call in (lambda: em.pairs(adjust="dunnett"), lambda: em.contrast({"a": [1, -1]}, adjust="dunnett")):
         with pytest.raises(ArgumentError) as raised:

@@ -67,7 +67,7 @@ def test_dunnett_of_independent_means_uses_their_product_correlation(means_of):
     np.testing.assert_allclose(frame["p_value"], joint.sf(np.abs(t), 14), rtol=1e-9)
     np.testing.assert_allclose(frame["ci_high"] - frame["estimate"], joint.isf(0.05, 14) * frame["se"], rtol=1e-9)
     assert frame["right"].unique().tolist() == ["a0"]
-    assert (result.adjust, result.interval_adjust, result.control) == ("dunnett", "dunnett", "a0")
+    assert (result.adjust, result.intervals, result.control) == ("dunnett", "simultaneous", "a0")
 
 
 def test_fewer_comparisons_have_more_power_than_all_pairs(means_of):

@@ -146,7 +146,7 @@ def test_two_algorithms_have_the_paired_t_test():
 def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named():
     em = fitted(ERRATIC).emmeans("algorithm")
     own = em.pairs().to_frame().set_index(["left", "right"])
-    model = em.pairs(adjust="tukey").to_frame().set_index(["left", "right"])
+    model = em.pairs(adjust="tukey", se="model").to_frame().set_index(["left", "right"])
     wide = ERRATIC.pivot_table(index="benchmark", columns="algorithm", values="score")
     paired = {(a, b): (wide[a] - wide[b]).std(ddof=1) / np.sqrt(12) for a, b in own.index}
     ordinary = [pair for pair in own.index if "A04" not in pair]
@@ -161,11 +161,39 @@ def test_own_variances_are_those_of_the_benchmarks_and_the_erratic_one_is_named(
 
 def test_tukey_is_the_models_hsd():
     fit = fitted(ERRATIC)
-    shown = fit.emmeans("algorithm").pairs(adjust="tukey")
+    shown = fit.emmeans("algorithm").pairs(adjust="tukey", se="model")
     plain = fit.emmeans("algorithm", vcov="model").pairs()
     pd.testing.assert_frame_equal(shown.to_frame(), plain.to_frame())
     assert plain.adjust == "tukey"
-    assert any("these were used and not the moderated ones" in note for note in shown.notes)
+    assert (shown.errors, fit.emmeans("algorithm").pairs().errors) == ("model", "moderated")
+
+
+def test_errors_are_chosen_by_name_and_not_by_the_adjustment():
+    em = fitted(ERRATIC).emmeans("algorithm")
+    with pytest.raises(ArgumentError, match=r"adjust='tukey' is for one variance .* Give se='model' with it"):
+        em.pairs(adjust="tukey")
+    with pytest.raises(ArgumentError, match="se must be 'model' or 'moderated'"):
+        em.pairs(se="robust")
+    with pytest.raises(ArgumentError, match="se='moderated' needs estimates with moderated standard errors"):
+        fitted(ERRATIC).emmeans("algorithm", vcov="model").pairs(se="moderated")
+
+
+def test_a_planned_pair_has_the_paired_t_test():
+    em = fitted(ERRATIC).emmeans("algorithm")
+    wide = ERRATIC.pivot_table(index="benchmark", columns="algorithm", values="score")
+    found = em.pairs(adjust="none")
+    for row in found.table.to_dict("records"):
+        want = stats.ttest_rel(wide[row["left"]], wide[row["right"]])
+        np.testing.assert_allclose([row["t_ratio"], row["df"], row["p_value"]], [want.statistic, 11, want.pvalue])
+    assert found.errors == "own"
+    assert any("the paired t-test over their means" in note for note in found.notes)
+    assert not any("moderated" in note for note in found.notes)
+    single = em.contrast({"planned": [1, 0, 0, 0, -1]}, adjust="holm").table.iloc[0]
+    against = em.against("A04", adjust="none").table.iloc[0]
+    pair = found.table.iloc[3]
+    tost = em.equivalence(0.5, adjust="none").table.iloc[3]
+    for other in (single, against, tost):
+        np.testing.assert_allclose([other["se"], other["df"]], [pair["se"], pair["df"]])
 
 
 def test_rows_units_and_order_do_not_matter():
@@ -216,7 +244,7 @@ def test_a_model_without_the_interaction_does_not_make_the_errors_small():
     short = fitted(frame, "score ~ algorithm + (1 | benchmark)")
     own = short.emmeans("algorithm").pairs().to_frame()["se"]
     full = fitted(frame).emmeans("algorithm").pairs().to_frame()["se"]
-    by_model = short.emmeans("algorithm").pairs(adjust="tukey").to_frame()["se"]
+    by_model = short.emmeans("algorithm").pairs(adjust="tukey", se="model").to_frame()["se"]
     assert (by_model < 0.5 * full).all()
     assert (own > 0.8 * full).all()
 
@@ -226,17 +254,17 @@ def test_a_variance_of_zero_does_not_lend_the_degrees_of_freedom_of_the_runs():
     fit = fitted(frame)
     assert fit.varcorr.set_index("group").loc["benchmark:algorithm", "variance"] < 1e-10
     em = fit.emmeans("algorithm")
-    assert (em.pairs(adjust="tukey").to_frame()["df"] > 100).all()
+    assert (em.pairs(adjust="tukey", se="model").to_frame()["df"] > 100).all()
     assert (em.pairs().to_frame()["df"] <= 8 + 1e-9).all()
 
 
 def test_where_it_is_the_default():
     frame = ERRATIC
-    assert lt.fit_lmm(FORMULA, frame).emmeans("algorithm").vcov == "model"  # a plain table has no benchmarks
-    assert fitted(frame).emmeans("algorithm").vcov == "moderated"
-    assert fitted(frame).emmeans("algorithm", ddf="asymptotic").vcov == "model"
+    assert lt.fit_lmm(FORMULA, frame).emmeans("algorithm").errors == "model"  # a plain table has no benchmarks
+    assert fitted(frame).emmeans("algorithm").errors == "moderated"
+    assert fitted(frame).emmeans("algorithm", ddf="asymptotic").errors == "model"
     two = frame[frame["benchmark"].isin(["b00", "b01"])]
-    assert fitted(two).emmeans("algorithm").vcov == "model"
+    assert fitted(two).emmeans("algorithm").errors == "model"
 
 
 def test_refusals_name_the_next_step():
@@ -278,7 +306,7 @@ def test_the_best_and_controls_use_bonferroni_and_holm():
     assert em.against("A00").adjust == "holm"
     best = em.best()
     assert best.candidates[()] == ("A00",)
-    rivals = em.pairs(adjust="none").to_frame().iloc[:3]  # A00 minus each other one; smaller is better
+    rivals = em.pairs().to_frame().iloc[:3]  # A00 minus each other one; smaller is better
     upper = -rivals["estimate"] + stats.t.isf(0.05 / 3, rivals["df"]) * rivals["se"]
     row = best.to_frame().set_index("algorithm").loc["A00"]
     assert row["ci_high"] == pytest.approx(upper.min(), rel=1e-9)

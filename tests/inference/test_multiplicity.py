@@ -9,7 +9,7 @@ from lmemtest._options import ADJUSTMENTS
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
-from lmemtest.inference.means.adjust import adjust, critical_values
+from lmemtest.inference.means.adjust import adjust, critical_values, raw_levels
 
 DFS = [0.5, 1.0, 1.5, 2.0, 3.3, 7.0, 10.0, 20.0, 55.5, 300.0, 1e4, 1e7, np.inf]
 
@@ -128,21 +128,46 @@ def test_untestable_rows_stay_nan_and_count_in_the_family():
     assert result.p_value[0] == pytest.approx(3 * float(two_sided_p(2.0, 20.0)))
 
 
-@pytest.mark.parametrize("method", ["holm", "fdr"])
-def test_methods_without_intervals_say_that_theirs_are_bonferroni(method):
-    result = adjust([1.0, 2.0, 3.0], 10.0, method=method)
-    assert (result.method, result.interval_method) == (method, "bonferroni")
-    assert "Bonferroni intervals" in result.notes[0]
+@pytest.mark.parametrize("method", [m for m in ADJUSTMENTS if m != "mvt"])
+def test_intervals_and_p_values_are_one_test_in_every_family(method):
+    rng = np.random.default_rng(3)
+    for _ in range(60):
+        df = np.exp(rng.normal(2.5, 0.5, 10))
+        t = rng.normal(scale=rng.choice([1.0, 2.0, 4.0]), size=10)
+        t[rng.random(10) < 0.1] = np.nan
+        t[7] = t[2] if rng.random() < 0.3 else t[7]  # two copies of an algorithm
+        for level in (0.8, 0.95):
+            found = adjust(t, df, method=method, n_means=5, level=level)
+            assert ((np.abs(t) > found.critical) == (found.p_value < 1 - level))[~np.isnan(t)].all()
+
+
+def test_levels_of_the_steps():
+    p = np.array([0.30, 0.001, 0.02, 0.011])  # after 0.001 < .05/4 and 0.011 < .05/3: 0.02 < .05/2, 0.30 at .05
+    assert raw_levels(p, method="holm", n_tests=4, alpha=0.05) == approx([0.05, 0.0125, 0.025, 0.05 / 3])
+    assert raw_levels(p, method="holm", n_tests=5, alpha=0.05)[[0, 2]] == approx([0.05 / 3, 0.05 / 3])  # 0.02 ends it
+    assert raw_levels(p, method="fdr", n_tests=4, alpha=0.05) == approx([0.0375] * 4)  # three of four are selected
+    assert raw_levels(np.array([0.9, 0.4]), method="fdr", n_tests=2, alpha=0.05) == approx([0.025] * 2)
+    assert raw_levels(None, method="holm", n_tests=4, alpha=0.05) == approx(0.0125)
+    range_of = 2 * stats.norm.sf(float(qtukey(0.95, 4, np.inf)) / np.sqrt(2))
+    found = raw_levels(np.array([1e-9, 1e-8, 0.9, 0.8, 0.7, 0.6]), method="stepdown", n_tests=6, n_means=4, alpha=0.05)
+    assert found == approx([range_of, *[0.05 / 3] * 5])
+
+
+def test_copies_are_tested_at_one_level_whatever_rounding_does_to_them():
+    p = np.array([0.001, 0.001 * (1 + 1e-12), 0.5])
+    first = raw_levels(p, method="holm", n_tests=3, alpha=0.05)
+    assert first[0] == first[1] == approx(0.05 / 3)
+    assert np.array_equal(first, raw_levels(p[[1, 0, 2]], method="holm", n_tests=3, alpha=0.05))
 
 
 def test_tukey_without_a_set_of_means_becomes_sidak_with_a_note():
     result = adjust([1.0, 2.0], 10.0, method="tukey")
-    assert (result.method, result.interval_method) == ("sidak", "sidak")
+    assert result.method == "sidak"
     assert "Šidák adjustment was used instead" in result.notes[0]
 
 
 def test_unknown_adjustment_lists_the_options():
-    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'stepdown' or 'mvt'"):
+    with pytest.raises(ArgumentError, match="adjust must be 'tukey' or 'stepdown' or 'singlestep'"):
         adjust([1.0], 10.0, method="tuckey")
     assert "dunnett" not in ADJUSTMENTS  # for comparisons with a control only
 

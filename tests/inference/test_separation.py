@@ -146,7 +146,6 @@ def test_a_pair_that_is_missing_from_the_tests_is_undecided():
                 alpha=0.05,
                 direction="minimize",
                 adjust="tukey",
-                interval_adjust="tukey",
                 ddf="asymptotic",
                 score="loss",
             )
@@ -186,10 +185,17 @@ def test_groups_of_by_must_be_selected(fitted):
     assert em.pairs().select(prior=value).separation().selected == {"prior": value}
 
 
-def test_holm_decisions_come_with_the_bonferroni_difference_and_a_note():
-    sep = made_up([0.0, 3.0, 6.0]).pairs(adjust="holm").separation()
-    assert (sep.adjust, sep.interval_adjust) == ("holm", "bonferroni")
-    assert any("Bonferroni intervals; decisions use the Holm p-values" in note for note in sep.notes)
+@pytest.mark.parametrize("adjust", ["holm", "shaffer", "stepdown", "singlestep", "fdr", "tukey"])
+def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_critical_difference(adjust):
+    for shift in np.linspace(0.5, 4.0, 8):
+        pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, level=0.9)
+        for alpha in (0.01, 0.05, 0.2):
+            separated = pairs.separation(alpha)
+            beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(1.0 - alpha)
+            ends = pairs.table[["left", "right"]].itertuples(index=False)
+            assert [separated.significant.loc[pair] for pair in map(tuple, ends)] == beyond.tolist()
+        inside = (pairs.table["ci_low"] < 0) & (pairs.table["ci_high"] > 0)
+        assert (inside == (pairs.table["p_value"] >= 0.1)).all()
 
 
 def test_arguments_are_checked():

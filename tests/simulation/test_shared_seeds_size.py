@@ -135,7 +135,7 @@ def runs_of(table: pd.DataFrame) -> lt.Runs:
 def compared(formula: str, runs: lt.Runs) -> pd.DataFrame:
     """The pairs on the model's own standard errors, one variance for all, which have a closed form."""
     means = lt.fit_lmm(formula, runs, restarts=0).emmeans("tool", vcov="model")
-    return means.pairs(adjust="tukey").to_frame()
+    return means.pairs(adjust="tukey", se="model").to_frame()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])

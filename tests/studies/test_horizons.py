@@ -107,7 +107,7 @@ def lme4(reference):
 def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
     runs, cases = lme4
     want = pd.DataFrame(cases[case]["pairs"])
-    got = horizons(runs, budgets, windows=effect, adjust="tukey").to_frame()
+    got = horizons(runs, budgets, windows=effect, adjust="tukey", se="model").to_frame()
     assert not cases[case]["is_singular"]
     assert got[["left", "right"]].to_numpy().tolist() == want[["left", "right"]].to_numpy().tolist()
     np.testing.assert_allclose(got["estimate"], want["estimate"], rtol=1e-7, atol=1e-9)
@@ -120,7 +120,7 @@ def test_pairs_agree_with_lme4_and_emmeans(lme4, case, budgets, effect):
 def test_changes_agree_with_lme4_and_emmeans(lme4):
     runs, cases = lme4
     want = pd.DataFrame(cases["change"]["pairs"])
-    got = horizons(runs, [1, 4], adjust="tukey").changes
+    got = horizons(runs, [1, 4], adjust="tukey", se="model").changes
     np.testing.assert_allclose(got["change"], want["estimate"], rtol=1e-7, atol=1e-9)
     np.testing.assert_allclose(got["se"], want["se"], rtol=2e-5)
     np.testing.assert_allclose(got["df"], want["df"], rtol=5e-4)
@@ -330,7 +330,8 @@ def test_an_unknown_horizon_is_refused():
         ({"windows": "smooth"}, "windows must be 'averaged' or 'fixed' or 'random', got 'smooth'."),
         (
             {"adjust": "fdr"},
-            "adjust must be 'stepdown' or 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'none', got 'fdr'.",
+            "adjust must be 'stepdown' or 'singlestep' or 'tukey' or 'holm' or 'sidak' or 'bonferroni' or 'none', got "
+            "'fdr'.",
         ),
         ({"across": "tukey"}, "across must be 'holm' or 'none', got 'tukey'."),
         ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
@@ -638,7 +639,6 @@ def decided(p_values):
         alpha=0.05,
         direction="minimize",
         adjust="tukey",
-        interval_adjust="tukey",
         ddf="satterthwaite",
         score="loss",
     )

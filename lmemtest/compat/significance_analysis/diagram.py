@@ -124,7 +124,7 @@ def _separation(means: dict[str, float], tests: pd.DataFrame, *, adjust: str, **
     """Groups by what the result says, without standard errors and without a better end."""
     unknown = np.full(len(means), np.nan)
     options |= {"levels": list(means), "means": list(means.values()), "se": unknown, "direction": None}
-    return separation_of(tests=tests, adjust=adjust, interval_adjust=adjust, **options)
+    return separation_of(tests=tests, adjust=adjust, **options)
 
 
 def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, int]]:

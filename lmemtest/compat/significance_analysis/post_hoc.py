@@ -60,6 +60,8 @@ def marginal_comparisons(
     else:
         em = emmeans(fit, tuple(reversed(wanted)), by=tuple(reversed(given)) or None, at=_kept(fit))
     found = em.pairs(adjust=adjust, rng=0)
+    half = found.half_widths(found.level, first_step=True)  # as emmeans has them beside "holm" and "fdr"
+    pairs = found.to_frame().assign(ci_low=lambda d: d["estimate"] - half, ci_high=lambda d: d["estimate"] + half)
     method = p_adjust or "none"
     size = f"a family of {found.family_size} estimates" if adjust == "tukey" else f"{len(found.table)} comparisons"
     single = adjust == "tukey" and found.family_size == 2  # a t-test
@@ -67,7 +69,7 @@ def marginal_comparisons(
     table = pd.DataFrame({name: getattr(em, name) for name in ("estimate", "ci_low", "ci_high", "se", "df")})
     return (
         pd.concat([factors, r_names.numbers(table)], axis=1),
-        _contrasts(em, found.to_frame(), wanted, given),
+        _contrasts(em, pairs, wanted, given),
         "" if single else f"P-values adjusted by {method} method for {size}",
     )
 

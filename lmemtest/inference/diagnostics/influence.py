@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     FloatArray = NDArray[np.float64]
 
 # The refits have the standard errors of the model, and "stepdown" and "shaffer" count pairs of all means.
-INFLUENCE_ADJUSTMENTS = tuple(name for name in ADJUSTMENTS if name not in (*JOINT_ADJUSTMENTS, "stepdown", "shaffer"))
+INFLUENCE_ADJUSTMENTS = tuple(
+    name for name in ADJUSTMENTS if name not in (*JOINT_ADJUSTMENTS, "stepdown", "singlestep", "shaffer")
+)
 SURPRISING = 0.05  # a level stands out where chance moves the results as much in fewer tables
 CLEAR = 2.0  # times alpha: a p-value of 0.04 that becomes 0.06 says less about a level than about the threshold
 LOUD = 0.5  # a level that holds more than this share of the residual variance is loud

@@ -1,4 +1,12 @@
-"""Adjustment of p-values and intervals for many comparisons."""
+"""Adjustment of p-values and intervals for many comparisons.
+
+Whatever the adjustment, each comparison is in the end tested by itself, at a *raw level* ``a``: it is significant where
+its unadjusted p-value is below ``a``, and its interval has the level ``1 - a``. So a p-value and the interval beside it
+are one test, and the interval excludes zero exactly where the comparison is significant. Single-step adjustments have
+one raw level. Of a step-down adjustment the r-th smallest p-value has that of its step, as long as all before it are
+significant; the rest has the level of the step at which the procedure ended. Of Benjamini and Hochberg's, all have
+that of the last step (Benjamini & Yekutieli 2005).
+"""
 
 from __future__ import annotations
 
@@ -11,6 +19,7 @@ import numpy as np
 from scipy import special
 
 from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, JOINT_ADJUSTMENTS
+from lmemtest._rounding import below
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
@@ -25,19 +34,21 @@ if TYPE_CHECKING:
 
 _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedom
 _SAME_DF = 1e-13  # relative difference of degrees of freedom that is rounding error
+_SAME_P = 1e-6  # of unadjusted p-values
+# what fits only all pairs of means, and what is used elsewhere
+_OF_ALL_PAIRS = {"tukey": "sidak", "stepdown": "holm", "shaffer": "holm", "singlestep": "bonferroni"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adjusted:
-    """Adjusted two-sided p-values, and intervals ``estimate +- critical * se``.
+    """Adjusted two-sided p-values, and intervals ``estimate +- critical * se`` that agree with them.
 
-    `method` and `interval_method` are the adjustments that were applied; `notes` say what was replaced and why.
+    `method` is the adjustment that was applied; `notes` say what was replaced and why.
     """
 
     p_value: FloatArray
     critical: FloatArray
     method: str
-    interval_method: str
     notes: tuple[str, ...] = ()
 
 
@@ -53,14 +64,20 @@ def adjust(
     """Adjust the two-sided p-values and the intervals of one family of t ratios.
 
     NaN rows have no p-value but count as tests, since they were asked for. "tukey" refers sqrt(2) |t| to the
-    studentized range of `n_means` means; "stepdown" is for pairs with variances of their own, see `step_down`; "mvt"
-    and "dunnett" refer |t| to `joint`, which they need; "fdr" is Benjamini-Hochberg. Without `n_means`, the number of
-    means whose pairwise differences are the family, "tukey", "stepdown" and "shaffer" do not fit it and are replaced by
-    "sidak" and "holm", with a note. "holm", "shaffer" and "fdr" have no simultaneous intervals: theirs are Bonferroni
-    intervals, with a note. Those of "stepdown" are of its first step: they exclude zero only where p is below 1 -
-    level, but not always then.
+    studentized range of `n_means` means; "stepdown" and its first step "singlestep" are for pairs with variances of
+    their own, see `step_down`; "mvt" and "dunnett" refer |t| to `joint`, which they need; "fdr" is
+    Benjamini-Hochberg. Without `n_means`, the number of means whose pairwise differences are the family, "tukey",
+    "stepdown", "singlestep" and "shaffer" do not fit it and are replaced by "sidak", "holm" and "bonferroni", with a
+    note.
 
-    Holm (1979), Scand. J. Stat. 6, 65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x
+    Intervals of "stepdown", "shaffer" and "holm" are those of the step at which a pair was decided. Each covers its
+    difference with probability `level` at least, as it is never shorter than the unadjusted one, and the chance that
+    any of them excludes a difference that is truly zero is 1 - level; that all cover at once is less likely than
+    `level`. "singlestep", "tukey", "sidak", "bonferroni", "mvt" and "dunnett" have simultaneous intervals. Those of
+    "fdr" cover, of the pairs called different, the share `level` on average.
+
+    Holm (1979), Scand. J. Stat. 6, 65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x;
+    Benjamini & Yekutieli (2005), doi:10.1198/016214504000001907
 
     >>> adjust([2.5, 1.0, 3.1], 20, method="holm").p_value.round(4)
     array([0.0425, 0.3293, 0.0169])
@@ -75,32 +92,25 @@ def adjust(
                 f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
             )
         p_value, critical = joint.sf(np.abs(t), nu), joint.isf(1.0 - level, nu)
-        said = (joint.note(np.abs(t), nu),)
-        return Adjusted(p_value=p_value, critical=critical, method=method, interval_method=method, notes=said)
-    if n_means is None and method in ("tukey", "stepdown", "shaffer"):
-        used = "sidak" if method == "tukey" else "holm"
+        return Adjusted(p_value=p_value, critical=critical, method=method, notes=(joint.note(np.abs(t), nu),))
+    if n_means is None and method in _OF_ALL_PAIRS:
+        used = _OF_ALL_PAIRS[method]
         notes.append(
             f"The {ADJUSTMENT_NAMES[method]} adjustment fits only all pairwise differences of a set of means; "
             f"the {ADJUSTMENT_NAMES[used]} adjustment was used instead."
         )
         method = used
-    interval_method = method
-    if method in ("holm", "shaffer", "fdr"):
-        interval_method = "bonferroni"
-        notes.append(
-            f"The {ADJUSTMENT_NAMES[method]} adjustment has no simultaneous confidence intervals; "
-            "the intervals shown are Bonferroni intervals and may disagree with the p-values."
-        )
+    raw = two_sided_p(t, nu)
     if method == "tukey":
         p_value = ptukey(np.sqrt(2.0) * np.abs(t), n_means or 2, nu, upper=True)
+    elif method == "singlestep":
+        p_value = range_p(raw, n_means or 2)
     elif method in ("stepdown", "shaffer"):
-        p_value = step_down(two_sided_p(t, nu), n_means or 2, first_by_range=method == "stepdown")
+        p_value = step_down(raw, n_means or 2, first_by_range=method == "stepdown")
     else:
-        p_value = adjust_raw(two_sided_p(t, nu), method, t.size)
-    critical = critical_values(nu, method=interval_method, n_means=n_means, n_tests=t.size, level=level)
-    return Adjusted(
-        p_value=p_value, critical=critical, method=method, interval_method=interval_method, notes=tuple(notes)
-    )
+        p_value = adjust_raw(raw, method, t.size)
+    critical = critical_values(nu, raw, method=method, n_means=n_means, n_tests=t.size, level=level)
+    return Adjusted(p_value=p_value, critical=critical, method=method, notes=tuple(notes))
 
 
 def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
@@ -128,10 +138,15 @@ def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> Flo
     p = p_value[order]
     steps = most_true_pairs(n_means)[: len(p)] * p
     if first_by_range:
-        z = -special.ndtri(np.clip(p, np.finfo(float).tiny, 1.0) / 2.0)
-        steps = np.minimum(steps, ptukey(np.sqrt(2.0) * z, n_means, np.inf, upper=True))
+        steps = np.minimum(steps, range_p(p, n_means))
     out[order] = np.minimum(1.0, np.maximum.accumulate(steps))
     return out
+
+
+def range_p(p_value: FloatArray, n_means: int) -> FloatArray:
+    """P(Q > sqrt(2) z) of unadjusted p-values, Q the range of `n_means` independent normal variables."""
+    z = -special.ndtri(np.clip(p_value, np.finfo(float).tiny, 1.0) / 2.0)
+    return ptukey(np.sqrt(2.0) * z, n_means, np.inf, upper=True)
 
 
 @lru_cache(maxsize=64)
@@ -153,12 +168,69 @@ def most_true_pairs(n_means: int) -> FloatArray:
     return counts[np.searchsorted(counts, m - np.arange(m), side="right") - 1]
 
 
-def critical_values(
-    df: ArrayLike, *, method: str, n_tests: int, level: float, n_means: int | None = None
-) -> FloatArray:
-    """Half widths of simultaneous intervals in standard errors: "tukey", "stepdown", "sidak", "bonferroni", "none".
+def raw_levels(
+    p_value: FloatArray | None, *, method: str, n_tests: int, alpha: float, n_means: int | None = None
+) -> FloatArray | float:
+    """The level at which each unadjusted p-value is tested in the end, any adjustment but "tukey" and the joint ones.
 
-    `n_tests` is the size of the family, `n_means` the number of means for "tukey" and "stepdown".
+    Without p-values that of the first step, which does not depend on the data. Equal p-values, such as those of two
+    copies of an algorithm, are tested at one level, whichever comes first.
+
+    >>> p = np.array([0.30, 0.001, 0.02])
+    >>> raw_levels(p, method="holm", n_tests=3, alpha=0.05).round(4)
+    array([0.05  , 0.0167, 0.025 ])
+    >>> raw_levels(p, method="fdr", n_tests=3, alpha=0.05).round(4)
+    array([0.0333, 0.0333, 0.0333])
+    """
+    count = max(n_tests, 1)
+    if method not in ("stepdown", "shaffer", "holm", "fdr"):
+        single = {"none": alpha, "bonferroni": alpha / count, "sidak": float(-np.expm1(np.log1p(-alpha) / count))}
+        return _range_level(n_means or 2, alpha) if method == "singlestep" else single[method]
+    if method == "holm":
+        levels = alpha / np.arange(count, 0, -1)
+    elif method == "fdr":
+        levels = alpha * np.arange(1, count + 1) / count
+    else:
+        levels = alpha / most_true_pairs(n_means or 2)
+    if method == "stepdown":
+        levels = np.maximum(levels, _range_level(n_means or 2, alpha))
+    if p_value is None:
+        return float(levels[0])
+    known = np.flatnonzero(~np.isnan(p_value))
+    order = known[np.argsort(p_value[known], kind="stable")]
+    passed = below(p_value[order], levels[: len(order)])
+    out = np.full(p_value.shape, levels[0])
+    if method == "fdr":
+        last = np.flatnonzero(passed)
+        out[:] = levels[last[-1]] if len(last) else levels[0]
+        return out
+    end = int(np.argmin(passed)) if not passed.all() else len(order) - 1
+    step = np.minimum(np.arange(len(order)), end)
+    ascending = p_value[order]
+    apart = np.append(True, ascending[1:] > ascending[:-1] * (1.0 + _SAME_P))
+    step = np.minimum(step, np.maximum.accumulate(np.where(apart, step, 0)))
+    out[order] = levels[step]
+    return out
+
+
+def _range_level(n_means: int, alpha: float) -> float:
+    """The level of a single test with the critical value of the range of normal variables."""
+    return float(2.0 * special.ndtr(-qtukey(alpha, n_means, np.inf, upper=True) / np.sqrt(2.0)))
+
+
+def critical_values(
+    df: ArrayLike,
+    p_value: FloatArray | None = None,
+    *,
+    method: str,
+    n_tests: int,
+    level: float,
+    n_means: int | None = None,
+) -> FloatArray:
+    """Half widths, in standard errors, of intervals that agree with the adjusted p-values.
+
+    `p_value` are the unadjusted ones; without them the critical values are those of the first step. `n_tests` is the
+    size of the family, `n_means` the number of means where it is all pairs of them.
 
     >>> critical_values([20.0], method="tukey", n_tests=3, n_means=3, level=0.95).round(4)
     array([2.53])
@@ -167,16 +239,8 @@ def critical_values(
     alpha = 1.0 - level
     if method == "tukey":
         return _over_df(lambda df: qtukey(alpha, n_means or 2, df, upper=True) / np.sqrt(2.0), nu)
-    count = max(n_tests, 1)
-    if method == "stepdown":
-        z = qtukey(alpha, n_means or 2, np.inf, upper=True) / np.sqrt(2.0)
-        return t_quantile(special.ndtr(-z), nu)
-    per_test = {
-        "none": alpha,
-        "bonferroni": alpha / count,
-        "sidak": float(-np.expm1(np.log1p(-alpha) / count)),
-    }[method]
-    return t_quantile(per_test / 2.0, nu)
+    levels = raw_levels(p_value, method=method, n_tests=n_tests, alpha=alpha, n_means=n_means)
+    return t_quantile(np.asarray(levels) / 2.0, nu)
 
 
 def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> FloatArray:

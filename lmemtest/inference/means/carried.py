@@ -50,11 +50,12 @@ def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
         if key in at:
             L[row] = means.L[row] - means.L[at[key]]
     found = replace(means, L=L).with_errors()
+    each = found.alone()  # an improvement is a difference that stands by itself
     zero = np.isin(np.arange(len(L)), list(at.values()))
     certain: dict[str, Any] = {
-        name: np.where(zero, 0.0, getattr(found, name)) for name in ("estimate", "se", "ci_low", "ci_high")
+        name: np.where(zero, 0.0, getattr(each, name)) for name in ("estimate", "se", "ci_low", "ci_high")
     }
-    return replace(found, df=np.where(zero, np.inf, found.df), **certain), (
+    return replace(found, df=np.where(zero, np.inf, each.df), **certain), (
         f"Means are improvements on {format_level(baseline)}, whose own mean is 0 by definition: their standard errors "
         f"are those of the differences from it, with its noise.",
     )

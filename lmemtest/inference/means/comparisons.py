@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS
+from lmemtest._options import ADJUSTMENT_NAMES, JOINT_ADJUSTMENTS, STEPWISE_ADJUSTMENTS
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.adjust import critical_values
 from lmemtest.inference.means.margins import equivalence, noninferiority
 from lmemtest.inference.means.separation import separation
@@ -45,10 +46,10 @@ class Comparisons(Result):
         What was compared.
     by : tuple of str
         Factors whose levels split the comparisons into families.
-    adjust, interval_adjust : str
-        Adjustment of the p-values and of the intervals; these differ where an adjustment has no intervals.
+    adjust : str
+        Adjustment of the p-values, and of the intervals that agree with them; `intervals` says what these mean.
     level : float
-        Confidence level of the intervals, simultaneous where these are adjusted.
+        Confidence level of the intervals.
     alpha : float
         Level of the tests of each family.
     family_size : int
@@ -74,7 +75,6 @@ class Comparisons(Result):
     estimates: Estimates
     by: tuple[str, ...]
     adjust: str
-    interval_adjust: str
     level: float
     alpha: float
     family_size: int
@@ -110,18 +110,47 @@ class Comparisons(Result):
         named = self.table[self.estimates.factor].where(self.table["can_be_best"].fillna(False).astype(bool))
         return {key: tuple(named.iloc[rows].dropna()) for key, rows in groups}
 
-    def half_widths(self, level: float) -> FloatArray:
-        """Half widths of the simultaneous intervals at another level, ``(rows,)``; NaN where a pair has no test."""
+    @property
+    def errors(self) -> str:
+        """Where standard errors come from: "model", "moderated", "own" or "cluster-robust"."""
+        return self.estimates.errors
+
+    @property
+    def intervals(self) -> str:
+        """What the intervals of differences mean together: "simultaneous", "stepwise", "selected" or "single".
+
+        Every interval excludes zero exactly where the difference is significant at 1 - `level`. "stepwise" is the
+        interval of the step at which a difference was decided, "selected" controls the share of intervals that miss,
+        "single" is unadjusted.
+        """
+        if self.adjust == "none" or len(self.table) == len(self.estimates.groups()):
+            return "single"
+        return {"fdr": "selected"}.get(
+            self.adjust, "stepwise" if self.adjust in STEPWISE_ADJUSTMENTS else "simultaneous"
+        )
+
+    def half_widths(self, level: float, *, first_step: bool = False) -> FloatArray:
+        """Half widths of the intervals at another level, ``(rows,)``; NaN where a difference has no test.
+
+        Those of the first step do not depend on which differences are significant: a difference beyond its own is,
+        whatever the others are.
+        """
         n_groups = len(self.estimates.groups())
-        df = self.table["df"].to_numpy(dtype=float).reshape(n_groups, -1)
-        if self.interval_adjust in JOINT_ADJUSTMENTS:
+        df, t_ratio = (self.table[name].to_numpy(dtype=float).reshape(n_groups, -1) for name in ("df", "t_ratio"))
+        if self.adjust in JOINT_ADJUSTMENTS:
             rows = [
                 np.full(len(nu), np.nan) if joint is None else joint.isf(1.0 - level, nu)
                 for joint, nu in zip(self.joint, df, strict=True)
             ]
         else:
-            method, size, means = self.interval_adjust, df.shape[1], self.family_size
-            rows = [critical_values(nu, method=method, n_tests=size, n_means=means, level=level) for nu in df]
+            options: dict[str, Any] = {
+                "method": self.adjust,
+                "n_tests": df.shape[1],
+                "n_means": self.family_size,
+                "level": level,
+            }
+            raw = [None if first_step else two_sided_p(*pair) for pair in zip(t_ratio, df, strict=True)]
+            rows = [critical_values(nu, p, **options) for nu, p in zip(df, raw, strict=True)]
         half = np.concatenate(rows) * self.table["se"].to_numpy(dtype=float)
         return np.where(self.table["p_value"].isna().to_numpy(), np.nan, half)
 
@@ -310,8 +339,7 @@ class Comparisons(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """How the table was obtained."""
-        p_values, intervals = ADJUSTMENT_NAMES[self.adjust], ADJUSTMENT_NAMES[self.interval_adjust]
-        level = f"{100 * self.level:.4g} %"
+        p_values, level = ADJUSTMENT_NAMES[self.adjust], f"{100 * self.level:.4g} %"
         if self.kind == "best":
             how = (
                 f"{self.direction}; simultaneous {level} intervals for the lead over the best of the others "
@@ -320,16 +348,16 @@ class Comparisons(Result):
         elif self.kind == "noninferiority":
             how = (
                 f"{self.direction}; non-inferiority margin {self.margin:g}; one-sided tests with {p_values} "
-                f"adjustment, lower limits at {level} with {intervals} adjustment."
+                f"adjustment, lower limits at {level} that agree with them."
             )
         elif self.kind == "equivalence":
             low, high = self.margin  # type: ignore[misc]
             how = (
                 f"equivalence margin {low:g} to {high:g}; two one-sided tests with {p_values} adjustment, {level} "
-                f"intervals with {intervals} adjustment; alpha = {self.alpha:g}."
+                f"intervals that agree with them; alpha = {self.alpha:g}."
             )
         else:
-            how = f"p-values with {p_values} adjustment{self._family()}, {level} intervals with {intervals} adjustment."
+            how = f"p-values with {p_values} adjustment{self._family()}, {intervals_text(self)}."
         ratio = "ratio: of the geometric means, left over right; ratios() has its interval."
         logarithm = self.kind == "pairs" and self.log_base is not None
         return (f"{self.estimates.source}; {how}", *([ratio] if logarithm else []))
@@ -354,6 +382,17 @@ class Comparisons(Result):
         """The table, of pairs of logarithms with their ratios."""
         frame = self.to_frame()
         return frame.assign(ratio=self.ratios()["ratio"]) if self.kind == "pairs" and self.log_base else frame
+
+
+def intervals_text(pairs: Comparisons) -> str:
+    """What the intervals of differences are."""
+    level = f"{100 * pairs.level:.4g} %"
+    return {
+        "simultaneous": f"simultaneous {level} intervals",
+        "stepwise": f"{level} intervals of the step at which each difference was decided",
+        "selected": f"{level} intervals that control the false coverage rate",
+        "single": f"{level} intervals",
+    }[pairs.intervals]
 
 
 def ratio_text(row: Mapping[Any, Any]) -> str:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, JOINT_ADJUSTMENTS
+from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
@@ -38,7 +38,13 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-DEFAULT_ADJUST = {"model": "tukey", "moderated": "stepdown", "cluster-robust": "holm"}  # by simulation
+DEFAULT_ADJUST = {
+    "": "tukey",
+    "model": "tukey",
+    "moderated": "stepdown",
+    "own": "none",
+    "cluster-robust": "holm",
+}  # by simulation
 
 
 @one_blas_thread()
@@ -46,6 +52,7 @@ def pairs(
     em: Estimates,
     *,
     adjust: str | None = None,
+    se: str | None = None,
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -53,15 +60,23 @@ def pairs(
 
     Parameters
     ----------
-    adjust : {"tukey", "stepdown", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
-        Adjustment for the number of comparisons. The family is all pairs within one group of `by`. "tukey" is
-        Tukey's HSD; it needs one variance, so moderated standard errors give way to the model's, which a note says.
-        "mvt" does, too, and uses the correlations of the pairs: the same as "tukey" when all differences are equally
-        precise, sharper otherwise. "stepdown" is Tukey's test on normal scores, then Shaffer's steps; it allows for
-        variances of their own. Default: "tukey" with the model's standard errors, "stepdown" with moderated ones,
-        "holm" with those of `cluster_robust`.
+    adjust : str, optional
+        "tukey", "stepdown", "singlestep", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr" or "none". Adjustment
+        for the number of comparisons. The family is all pairs within one group of `by`. "tukey" is Tukey's HSD, which
+        is for the model's standard errors. "mvt" is, too, and uses the correlations of the pairs: the same as "tukey"
+        when all differences are equally precise, sharper otherwise. "stepdown" is Tukey's test on normal scores, then
+        Shaffer's steps; it allows for variances of their own. "singlestep" is its first step. "none" takes each pair as
+        planned: moderated standard errors give way to each pair's own. Default: "tukey" with the model's standard
+        errors, "stepdown" with moderated ones, "holm" with those of `cluster_robust`.
+    se : {"model", "moderated"}, optional
+        Standard errors; default: those of the estimates. "model" takes those of the fitted model in place of moderated
+        ones.
     level : float in (0, 1), optional
-        Simultaneous confidence level; default: that of the estimates.
+        Confidence level; default: that of the estimates. Intervals exclude zero exactly where the adjusted p-value is
+        below 1 - level. They are simultaneous but for "stepdown", "shaffer" and "holm" (the interval of the step at
+        which a pair was decided: the chance that any excludes a true zero is 1 - level, and each by itself covers with
+        probability `level` at least), "fdr" (of the pairs called different the share `level` is covered on average) and
+        "none" (each by itself).
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -74,7 +89,7 @@ def pairs(
     Raises
     ------
     ArgumentError
-        If there is only one mean to compare, or an option is unknown.
+        If there is only one mean to compare, an option is unknown, or `adjust` is for other standard errors than these.
 
     Notes
     -----
@@ -85,7 +100,8 @@ def pairs(
     References
     ----------
     Tukey (1953); Kramer (1956), Biometrics 12, 307-310; Hayter (1984), doi:10.1214/aos/1176346392;
-    Shaffer (1986), doi:10.1080/01621459.1986.10478341; Holm (1979), Scand. J. Stat. 6, 65-70
+    Shaffer (1986), doi:10.1080/01621459.1986.10478341; Holm (1979), Scand. J. Stat. 6, 65-70;
+    Benjamini & Yekutieli (2005), doi:10.1198/016214504000001907
 
     Examples
     --------
@@ -99,10 +115,11 @@ def pairs(
     2    B     C     -4.25  6.0   0.0007
     """
     level = em.level if level is None else check_fraction(level, "level")
-    adjust = DEFAULT_ADJUST[em.vcov] if adjust is None else adjust
+    se = _known_se(se)
+    adjust = DEFAULT_ADJUST["model" if se == "model" else em.errors] if adjust is None else adjust
     _check_adjust(adjust)
     generator = resolve_rng(rng)
-    em, of_model = em.for_adjustment(adjust)
+    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
     labels, groups = em.labels(), [rows for _, rows in em.groups()]
     alone = next((rows for rows in groups if len(rows) < 2), None)
     if alone is not None:
@@ -118,7 +135,7 @@ def pairs(
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
     return _compared(
-        "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=of_model
+        "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=on_errors
     )
 
 
@@ -128,6 +145,7 @@ def contrast(
     coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
     *,
     adjust: str | None = None,
+    se: str | None = None,
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -143,8 +161,9 @@ def contrast(
         Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
         uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
         a note.
-    level, rng
-        As in `pairs`.
+    se, level, rng
+        As in `pairs`. One contrast, and contrasts that are not adjusted, have their own variance where that of many is
+        moderated.
 
     Returns
     -------
@@ -163,7 +182,7 @@ def contrast(
     - "poly" (none): orthogonal polynomials at equally spaced levels up to degree 6, in the smallest whole numbers that
       are positive at the last level, so an estimate has no unit of its own and its test is what counts;
     - "helmert" (none): each level less the average of those before it;
-    - "consec" (mvt): each level less the one before it;
+    - "consec" (mvt; holm where each has a variance of its own): each level less the one before it;
     - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others.
 
     These are the conventions of R's emmeans, "helmert" apart, which is `contr.helmert` scaled to differences of means.
@@ -183,9 +202,12 @@ def contrast(
     1  quadratic       4.0   0.0027
     """
     level = em.level if level is None else check_fraction(level, "level")
+    se = _known_se(se)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
         adjust = "none" if family is None else family.adjust
+        if adjust in JOINT_ADJUSTMENTS and se != "model" and not em.one_variance:
+            adjust = "holm"
     _check_adjust(adjust)
     generator = resolve_rng(rng)
     labels = [em.labels()[i] for i in em.groups()[0][1]]
@@ -196,6 +218,8 @@ def contrast(
         )
     table = _coefficient_table(labels, coefficients if family is None else family.rows(labels))
     K = table.to_numpy()
+    single = adjust == "none" or len(K) == 1
+    em, on_errors = em.with_se(se, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
     blocks, apart = [], []
     for _, rows in em.groups():
         lone = np.zeros(len(K), dtype=bool)
@@ -205,7 +229,7 @@ def contrast(
         combined = K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0)
         blocks.append(np.where(lone[:, None], np.nan, combined))
         apart.append(lone)
-    notes = []
+    notes = list(on_errors)
     off = [str(name) for name, total in zip(table.index, K.sum(axis=1), strict=True) if abs(total) > 1e-8]
     if off:
         notes.append(f"Coefficients of {', '.join(off)} do not sum to zero: not a comparison.")
@@ -234,6 +258,7 @@ def against(
     control: Any,
     *,
     adjust: str | None = None,
+    se: str | None = None,
     level: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
@@ -247,10 +272,9 @@ def against(
     control : object
         The level that the others are compared with; with several specs its label, as `labels()` has it.
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
-        Adjustment for the number of comparisons within one group of `by`. "dunnett" needs one variance: moderated
-        standard errors give way to the model's, which a note says. Default: "dunnett" with the model's standard
-        errors, else "holm".
-    level, rng
+        Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors.
+        Default: "dunnett" with these, else "holm".
+    se, level, rng
         As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
     Returns
@@ -262,7 +286,8 @@ def against(
     Raises
     ------
     ArgumentError
-        If `control` is not one of the means, there is nothing to compare it with, or an option is unknown.
+        If `control` is not one of the means, there is nothing to compare it with, an option is unknown, or `adjust` is
+        for other standard errors than these.
 
     Notes
     -----
@@ -286,9 +311,10 @@ def against(
     1    C     A  6.0   0.0003
     """
     level = em.level if level is None else check_fraction(level, "level")
-    adjust = ("dunnett" if em.vcov == "model" else "holm") if adjust is None else adjust
+    se = _known_se(se)
+    adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
-    em, of_model = em.for_adjustment(adjust)
+    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
     generator = resolve_rng(rng)
     labels = np.array(em.labels(), dtype=object)
     reference = control if isinstance(control, str) else format_level(control)
@@ -311,7 +337,7 @@ def against(
     table = em.frame.iloc[others][list(em.by)].reset_index(drop=True).assign(left=labels[others], right=reference)
     L, apart = em.differences(others, references), ~em.met(others, references)
     return _compared(
-        "control", em, table, L, apart, adjust=adjust, level=level, rng=generator, notes=of_model, control=reference
+        "control", em, table, L, apart, adjust=adjust, level=level, rng=generator, notes=on_errors, control=reference
     )
 
 
@@ -390,14 +416,13 @@ def best(
     if direction and em.direction and direction != em.direction:
         notes.append(f"The best was sought to {direction} as asked; the runs say {em.direction}.")
     table = pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True)
-    adjust = "dunnett" if em.vcov == "model" else "bonferroni"
+    adjust = "dunnett" if em.one_variance else "bonferroni"
     return Comparisons(
         kind="best",
         table=table.astype({"can_be_best": "boolean"}),
         estimates=em,
         by=em.by,
         adjust=adjust,
-        interval_adjust=adjust,
         level=level,
         alpha=1.0 - level,
         family_size=len(em.groups()[0][1]),
@@ -421,7 +446,7 @@ def _compare(
         others = np.flatnonzero(testable[i])
         if not len(others):
             continue
-        if em.vcov != "model":  # variances of their own: Bonferroni's inequality needs no joint distribution
+        if not em.one_variance:  # variances of their own: Bonferroni's inequality needs no joint distribution
             critical[i, others] = t_quantile(alpha / len(others), df[i, others])
             one_sided = upper_tail(-t_ratio[i, others], df[i, others])
             p_value[i] = min(1.0, len(others) * one_sided.min())
@@ -492,7 +517,7 @@ def _compared(
         joints.append(joint)
     p_value = np.concatenate([part.p_value for part in parts])
     half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
-    applied, of_intervals = (adjust, adjust) if together else (parts[0].method, parts[0].interval_method)
+    applied = adjust if together else parts[0].method
     missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
     lost, n = int((missing & ~apart).sum()), len(L)
     name, found = ADJUSTMENT_NAMES[applied], list(notes)
@@ -524,7 +549,6 @@ def _compared(
         estimates=em,
         by=em.by,
         adjust=applied,
-        interval_adjust=of_intervals,
         level=level,
         alpha=1.0 - level,
         family_size=len(em.groups()[0][1]),
@@ -533,6 +557,10 @@ def _compared(
         joint=tuple(joints) if together else (),
         **more,
     )
+
+
+def _known_se(se: Any) -> str | None:
+    return None if se is None else check_choice(se, "se", ERRORS)
 
 
 def _check_adjust(adjust: Any) -> None:

@@ -314,7 +314,7 @@ def evaluated_grid(
         score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,
-        vcov="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
+        errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
         n_obs=int(fit.nobs),
         estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (robust is not None or fit.has_error(rows[:, :p])),
         variance_function=None if robust is None else lambda rows: robust.has_variance(rows[:, :p]),

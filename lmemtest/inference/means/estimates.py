@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, JOINT_ADJUSTMENTS
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._result import Result, result
 from lmemtest._validate import check_fraction
 from lmemtest.engine.ddf import quadratic_forms
@@ -70,8 +70,9 @@ class Estimates(Result):
         Which end is better; None if that is not known.
     ddf : str
         Rule for the degrees of freedom.
-    vcov : {"model", "moderated", "cluster-robust"}
-        Where standard errors come from.
+    errors : {"model", "moderated", "own", "cluster-robust", ""}
+        Where standard errors come from; "own" is for a single comparison where those of many are moderated. Empty: from
+        `V` as it was given, taken for one variance of all comparisons.
     n_obs : int or None
         Rows behind the estimates.
     estimable_function, variance_function : callable or None
@@ -116,7 +117,7 @@ class Estimates(Result):
     score: str
     direction: str | None = None
     ddf: str = "satterthwaite"
-    vcov: str = "model"
+    errors: str = ""
     n_obs: int | None = None
     estimable_function: Callable[[FloatArray], BoolArray] | None = None
     variance_function: Callable[[FloatArray], BoolArray] | None = None
@@ -239,6 +240,11 @@ class Estimates(Result):
     # ------------------------------------------------------------------ linear functions
 
     @property
+    def one_variance(self) -> bool:
+        """Whether `V` has the variances of all comparisons, so that their joint distribution follows from it."""
+        return self.errors in ("", "model")
+
+    @property
     def fixed(self) -> FloatArray:
         """L over the columns of the design, without that of the offset."""
         return self.L[:, : self.L.shape[1] - self.n_known]
@@ -293,22 +299,50 @@ class Estimates(Result):
         if self.moderate is None:
             return self
         notes = tuple(note for note in self.notes if note not in self.moderation_notes)
-        return self.with_errors(moderate=None, vcov="model", notes=notes)
+        return self.with_errors(moderate=None, errors="model", notes=notes)
 
-    def for_adjustment(self, adjust: str) -> tuple[Self, tuple[str, ...]]:
-        """The same with the standard errors that an adjustment is for, and what to say of the change."""
-        if adjust not in ("tukey", *JOINT_ADJUSTMENTS) or self.vcov == "model":
-            return self, ()
-        name = ADJUSTMENT_NAMES[adjust]
-        if self.vcov == "moderated":
-            return self.by_model(), (
-                f"The {name} adjustment is for the model's standard errors, so these were used and not the moderated "
-                "ones.",
-            )
-        return self, (
-            f"The {name} adjustment is for one shared variance. With variances of their own, from few clusters, it "
-            "rejects too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); adjust='holm' does not.",
+    def alone(self) -> Self:
+        """The same for single comparisons: moderated standard errors give way to each comparison's own.
+
+        Moderation keeps the error of a whole family. It pulls the variance of the pair that varies most down, so this
+        pair by itself would be called different too often.
+        """
+        if self.moderate is None or self.errors == "own":
+            return self
+        kept = tuple(note for note in self.notes if note not in self.moderation_notes)
+        note = (
+            "Each comparison stands by itself, with the variance that the "
+            f"{self.moderate.robust.n_clusters} levels of {self.moderate.robust.label} show of it (in complete tables "
+            "the paired t-test over their means)."
         )
+        return self.with_errors(moderate=self.moderate.alone(), errors="own", notes=(*kept, note))
+
+    def with_se(self, se: str | None, adjust: str, *, single: bool = False) -> tuple[Self, tuple[str, ...]]:
+        """The same with the standard errors that are asked for by name, and what to say of the adjustment with them.
+
+        A `single` comparison, which nothing adjusts for, has its own where those of many are moderated.
+        """
+        if se == "model":
+            return self.by_model(), ()
+        if se == "moderated" and self.errors != "moderated":
+            raise ArgumentError(
+                "se='moderated' needs estimates with moderated standard errors, and these have "
+                f"{ERROR_NAMES.get(self.errors, 'other')} ones. Ask for them where the means are estimated: "
+                "emmeans(..., vcov='moderated')."
+            )
+        one_variance = adjust in ("tukey", *JOINT_ADJUSTMENTS)
+        if one_variance and self.errors in ("moderated", "own"):
+            raise ArgumentError(
+                f"adjust={adjust!r} is for one variance of all comparisons, and moderated standard errors give each "
+                "its own. Give se='model' with it, or leave adjust out."
+            )
+        if one_variance and self.errors == "cluster-robust":
+            return self, (
+                f"The {ADJUSTMENT_NAMES[adjust]} adjustment is for one shared variance. With variances of their own, "
+                "from few clusters, it rejects too often (all pairs: 7 to 24 % instead of 5 % with 6 to 12 clusters); "
+                "adjust='holm' does not.",
+            )
+        return self.alone() if single else self, ()
 
     # ------------------------------------------------------------------ rows
 

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._options import ADJUSTMENT_NAMES, STEPWISE_ADJUSTMENTS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
-from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw, raw_levels
 from lmemtest.inference.means.kinds import check_kind, known_direction
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def equivalence(
     -------
     Comparisons
         ``to_frame()`` has the `by` columns, left, right, estimate, se, df, t_low, t_high, p_value (of equivalence),
-        ci_low, ci_high (of level 1 - 2 alpha), p_difference (as passed in), decision.
+        ci_low, ci_high (of level 1 - 2 alpha, adjusted as the p-values are), p_difference (as passed in), decision.
 
     Raises
     ------
@@ -63,11 +63,12 @@ def equivalence(
     Notes
     -----
     p_value = max{P(T > t_low), P(T < t_high)} with t_low = (estimate - low) / se and t_high = (estimate - high) / se.
-    Unadjusted it is below alpha exactly when the 1 - 2 alpha interval lies within the margin (Schuirmann 1987);
-    "bonferroni" widens the interval in the same way. Decisions: "equivalent" (only equivalence is significant),
-    "trivially different" (both are), "different" (only the difference is), "undecided" (neither). The tests of no
-    difference keep the adjustment that they came with, so each of the two families of claims errs with probability
-    alpha at most.
+    It is below alpha exactly when the 1 - 2 alpha interval lies within the margin (Schuirmann 1987): adjusted p-values
+    and intervals are those of the level at which the pair is tested in the end (with "holm" that of its step). With
+    "none", each pair has its own variance where that of many is moderated. Decisions: "equivalent" (only equivalence is
+    significant), "trivially different" (both are), "different" (only the difference is), "undecided" (neither). The
+    tests of no difference keep the adjustment that they came with, so each of the two families of claims errs with
+    probability alpha at most.
 
     References
     ----------
@@ -99,6 +100,7 @@ def equivalence(
         low = -high
     _check_alpha(alpha)
     check_choice(adjust, "adjust", EQUIVALENCE_ADJUSTMENTS)
+    pairs = _each_by_itself(pairs) if adjust == "none" else pairs
     given = pairs.table
     estimate, se, df, p_difference = (given[name].to_numpy(dtype=float) for name in ("estimate", "se", "df", "p_value"))
     testable = ~np.isnan(p_difference)
@@ -108,7 +110,11 @@ def equivalence(
     raw = np.maximum(upper_tail(t_low, df), upper_tail(-t_high, df))
     groups = _families(pairs)
     p_value = np.concatenate([adjust_raw(raw[rows], adjust, len(rows)) for rows in groups])
-    half = np.where(testable, t_quantile(alpha / (1 if adjust == "none" else len(groups[0])), df) * se, np.nan)
+    levels = [
+        np.broadcast_to(raw_levels(raw[rows], method=adjust, n_tests=len(rows), alpha=alpha), len(rows))
+        for rows in groups
+    ]
+    half = np.where(testable, t_quantile(np.concatenate(levels), df) * se, np.nan)
     same, differ = below(p_value, alpha), below(p_difference, alpha)
     decision = np.select(
         [~testable, same & differ, same, differ],
@@ -126,12 +132,11 @@ def equivalence(
         kind="equivalence",
         table=given[[*pairs.by, "left", "right"]].assign(**columns, decision=decision.astype(object)),
         adjust=adjust,
-        interval_adjust="none" if adjust == "none" else "bonferroni",
         level=1.0 - 2.0 * alpha,
         alpha=float(alpha),
         margin=(low, high),
         joint=(),
-        notes=(*pairs.estimates.notes, *notes, *_interval_notes(adjust)),
+        notes=(*pairs.estimates.notes, *notes),
     )
 
 
@@ -176,9 +181,15 @@ def noninferiority(
     Notes
     -----
     gain is the difference in the better direction, t_ratio = (gain + margin) / se, p_value = P(T > t_ratio). A level
-    is "non-inferior" if p_value is below alpha, "superior" if moreover the lower limit of its gain is above 0: the
-    limit is simultaneous, so no further adjustment is due. "holm" and "fdr" have Bonferroni limits, and superiority
-    is read off these.
+    is "non-inferior" if p_value is below alpha, "superior" if moreover the lower limit of its gain is above 0: that of
+    Bonferroni with "holm" and "fdr", so no further adjustment is due and each of the two families of claims errs with
+    probability alpha at most. The limits agree with the decisions: with "holm" and "fdr" that of a non-inferior level
+    is at -margin or above, as in Strassburger & Bretz (2008), that of the others that of the step at which the tests
+    ended, at -margin or below.
+
+    References
+    ----------
+    Strassburger & Bretz (2008), doi:10.1002/sim.3338
 
     Examples
     --------
@@ -194,7 +205,7 @@ def noninferiority(
     check_kind(comparisons, "noninferiority", "control")
     size, em = _positive(margin), comparisons.estimates
     _check_alpha(alpha)
-    model = em.vcov == "model"
+    model = em.errors in ("", "model")
     adjust = ("dunnett" if model else "holm") if adjust is None else adjust
     check_choice(adjust, "adjust", NONINFERIORITY_ADJUSTMENTS)
     if adjust == "dunnett" and not model:
@@ -202,6 +213,7 @@ def noninferiority(
             "adjust='dunnett' is for the model's standard errors, and these comparisons have others. Use "
             "adjust='holm', or means.against(control, adjust='dunnett')."
         )
+    comparisons = _each_by_itself(comparisons) if adjust == "none" else comparisons
     used = known_direction(direction, comparisons.direction, "noninferiority")
     generator = resolve_rng(rng)
     given, sign = comparisons.table, 1.0 if used == "maximize" else -1.0
@@ -209,7 +221,7 @@ def noninferiority(
     se, df = given["se"].to_numpy(dtype=float), given["df"].to_numpy(dtype=float)
     testable = given["p_value"].notna().to_numpy()
     t_ratio = np.where(testable, (gain + size) / np.where(testable, se, 1.0), np.nan)
-    p_value, critical = np.full(len(given), np.nan), np.full(len(given), np.nan)
+    p_value, critical, last = (np.full(len(given), np.nan) for _ in range(3))
     notes: list[str] = []
     labels = np.array(em.labels(), dtype=object)
     for (_, means), rows in zip(em.groups(), _families(comparisons), strict=True):
@@ -219,13 +231,18 @@ def noninferiority(
             others = means[means != control][testable[rows]]
             joint = em.largest_t(sign * (em.L[others] - em.L[control]), "greater", generator)
         if joint is None:
-            p_value[rows] = adjust_raw(upper_tail(t_ratio[rows], df[rows]), adjust, len(rows))
+            raw = upper_tail(t_ratio[rows], df[rows])
+            p_value[rows] = adjust_raw(raw, adjust, len(rows))
             critical[rows] = t_quantile(alpha / (1 if adjust == "none" else len(rows)), df[rows])
+            levels = raw_levels(raw, method=adjust, n_tests=len(rows), alpha=alpha)
+            last[rows] = t_quantile(levels, df[rows])
         else:
             p_value[rows], critical[rows] = joint.sf(t_ratio[rows], df[rows]), joint.isf(alpha, df[rows])
             notes.append(joint.note(t_ratio[rows], df[rows]))
     gain_low = np.where(testable, gain - critical * se, np.nan)
     passed = below(p_value, alpha)
+    if adjust in STEPWISE_ADJUSTMENTS:
+        gain_low = np.where(passed, np.maximum(gain_low, -size), gain - last * se)
     decision = np.where(passed & (gain_low > 0), "superior", np.where(passed, "non-inferior", "undecided"))
     columns = {"gain": gain, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value, "gain_low": gain_low}
     return replace(
@@ -233,14 +250,28 @@ def noninferiority(
         kind="noninferiority",
         table=given[[*comparisons.by, "left", "right"]].assign(**columns, decision=decision),
         adjust=adjust,
-        interval_adjust="bonferroni" if adjust in ("holm", "fdr") else adjust,
         level=1.0 - alpha,
         alpha=float(alpha),
         direction=used,
         margin=size,
         joint=(),
-        notes=(*em.notes, *dict.fromkeys(notes), *_interval_notes(adjust)),
+        notes=(*em.notes, *dict.fromkeys(notes)),
     )
+
+
+def _each_by_itself(differences: Comparisons) -> Comparisons:
+    """The same with each difference's own standard error, where those of all together are moderated."""
+    em = differences.estimates.alone()
+    if em is differences.estimates:
+        return differences
+    labels, sides = np.array(em.labels(), dtype=object), {"left": list[int](), "right": list[int]()}
+    for (_, means), rows in zip(em.groups(), _families(differences), strict=True):
+        place = dict(zip(labels[means], means.tolist(), strict=True))
+        for side, found in sides.items():
+            found += [place[label] for label in differences.table[side].iloc[rows]]
+    left, right = (np.array(found, dtype=np.intp) for found in sides.values())
+    _, se, df, _ = em.t_tests(em.differences(left, right))
+    return replace(differences, estimates=em, table=differences.table.assign(se=se, df=df))
 
 
 def _families(differences: Comparisons) -> list[NDArray[np.intp]]:
@@ -261,12 +292,3 @@ def _positive(margin: Any) -> float:
         f"margin must be a positive, finite number on the scale of the response, got {margin!r}. It is the largest "
         "difference that is of no practical interest."
     )
-
-
-def _interval_notes(adjust: str) -> list[str]:
-    if adjust not in ("holm", "fdr"):
-        return []
-    return [
-        f"The {ADJUSTMENT_NAMES[adjust]} adjustment has no simultaneous limits; those shown are Bonferroni limits and "
-        "may disagree with the p-values."
-    ]

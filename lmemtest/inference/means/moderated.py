@@ -78,6 +78,8 @@ class ModeratedMeans:
     within : callable or None
         The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
         the fit: what random effects that reach over clusters add to them is left as it is.
+    single : bool
+        Whether differences have the variance that the clusters show of them, not squeezed towards others.
     """
 
     robust: ClusterRobust
@@ -86,6 +88,11 @@ class ModeratedMeans:
     h: FloatArray
     families: tuple[Moderation, ...]
     within: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None
+    single: bool = False
+
+    def alone(self) -> ModeratedMeans:
+        """The same for differences that are looked at one by one; of two means nothing changes."""
+        return self if all(family.n_pairs == 1 for family in self.families) else replace(self, single=True)
 
     @classmethod
     def of(cls, source: Moderated, means: Estimates) -> ModeratedMeans:
@@ -169,6 +176,9 @@ class ModeratedMeans:
         fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
         most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
         ratio, df = family.ratios(C[:, at] ** 2 * self.h[at], own, df_own, most)
+        if self.single:
+            shown = ~np.isnan(own)
+            ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
         return se * np.sqrt(ratio), df
 
     def _sums(

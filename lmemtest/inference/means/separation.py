@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS, ERROR_NAMES
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, tie_order
 from lmemtest._threads import one_blas_thread
@@ -57,16 +57,17 @@ class Separation(Result):
     letters : dict of str to str
         One letter per group that a level is in; two levels differ significantly exactly if they share no letter.
     critical_difference : tuple of float
-        Smallest and largest half width of the pairs' simultaneous intervals at 1 - `alpha`; NaN if there is none.
+        Smallest and largest half width of the pairs' intervals at 1 - `alpha`: each pair differs significantly exactly
+        where its means are further apart than its own; NaN if there is none.
     alpha : float
         Significance level of the decisions; NaN if it is unknown.
     significant, undecided : pandas.DataFrame of bool, levels x levels
         Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
-    adjust, interval_adjust, ddf, score : str
-        Adjustments of the p-values and of the critical difference, degrees of freedom, what was compared; empty where
-        another program made the decisions and did not say.
+    adjust, errors, ddf, score : str
+        Adjustment of the p-values, where standard errors come from ("model", "moderated", "own", "cluster-robust"),
+        degrees of freedom, what was compared; empty where another program made the decisions and did not say.
     statistic : str
         What `means` are: "marginal mean", "mean rank", ...
     test : str
@@ -97,9 +98,9 @@ class Separation(Result):
     undecided: pd.DataFrame
     direction: str | None
     adjust: str
-    interval_adjust: str
     ddf: str
     score: str
+    errors: str = ""
     statistic: str = "marginal mean"
     test: str = ""
     ci_low: tuple[float, ...] | None = None
@@ -199,7 +200,6 @@ class Separation(Result):
             alpha=alpha,
             direction=direction,
             adjust="",
-            interval_adjust="",
             ddf="",
             score=score,
             statistic=statistic,
@@ -297,6 +297,7 @@ class Separation(Result):
         how = [
             self.test,
             f"{ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment" * bool(self.adjust),
+            f"{ERROR_NAMES[self.errors]} standard errors" if self.errors else "",
             f"{DDF_NAMES[self.ddf]} degrees of freedom" if self.ddf else "",
             "" if math.isnan(self.alpha) else f"alpha = {self.alpha:g}",
         ]
@@ -361,11 +362,6 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
     notes = []
     if direction and pairs.direction and direction != pairs.direction:
         notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
-    if pairs.interval_adjust != pairs.adjust:
-        notes.append(
-            f"The critical difference is that of {ADJUSTMENT_NAMES[pairs.interval_adjust]} intervals; "
-            f"decisions use the {ADJUSTMENT_NAMES[pairs.adjust]} p-values and may differ from it."
-        )
     return separation_of(
         levels=pairs.levels,
         means=pairs.estimates.estimate,
@@ -375,7 +371,7 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
         alpha=alpha,
         direction=direction or pairs.direction,
         adjust=pairs.adjust,
-        interval_adjust=pairs.interval_adjust,
+        errors=pairs.errors,
         ddf=pairs.ddf,
         score=pairs.estimates.score,
         factor=pairs.estimates.factor,
@@ -402,8 +398,8 @@ def separation_of(
     """The separation that a table of tests supports: every decision about a pair is made here.
 
     `means` and `se` are in the order of `levels`; `tests` has ``left``, ``right`` and ``p_value``, and a pair without
-    a row or a p-value is undecided; `half_widths` are those of the simultaneous intervals at 1 - `alpha`, NaN where
-    there is none; `facts` are other attributes of `Separation`.
+    a row or a p-value is undecided; `half_widths` are those of the intervals at 1 - `alpha`, NaN where there is
+    none; `facts` are other attributes of `Separation`.
     """
     import pandas as pd
 

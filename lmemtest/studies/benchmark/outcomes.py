@@ -22,7 +22,7 @@ from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import below, written
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.inference.distributions.studentized_range import ptukey
-from lmemtest.inference.means.adjust import adjust_raw
+from lmemtest.inference.means.adjust import adjust_raw, critical_values
 from lmemtest.studies.benchmark.pair_scores import PairScores
 from lmemtest.words import format_level, listed, p_text
 
@@ -283,7 +283,7 @@ def _p_over_budgets(
 
 
 def overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFrame:
-    """One row per pair of levels: the mean contrast over benchmarks with its t-test and interval."""
+    """One row per pair of levels: the mean contrast over benchmarks with its t-test and the interval of its step."""
     rows = []
     for late, early in pairs.pairs():
         level, reference = pairs.levels[late], pairs.levels[early]
@@ -293,13 +293,13 @@ def overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFram
         m, mean = len(part), float(part.mean())
         se = float(part.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan
         t = np.nan if m < 2 else 0.0 if abs(mean) < 1e-12 else mean / se if se > 1e-12 else np.copysign(np.inf, mean)
-        half = float(t_quantile(alpha / 2.0, m - 1.0)) * se if m > 1 else np.nan
-        rows.append((level, reference, m, mean, se, m - 1.0, t, mean - half, mean + half))
-    names = ["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio", "ci_low", "ci_high"]
-    frame = pd.DataFrame(rows, columns=names)
-    raw = two_sided_p(frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0))
-    frame.insert(7, "p_value", adjust_raw(raw, "holm", len(frame)))
-    return frame
+        rows.append((level, reference, m, mean, se, m - 1.0, t))
+    frame = pd.DataFrame(rows, columns=["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio"])
+    t_ratio, df = frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0)
+    raw = two_sided_p(t_ratio, df)
+    half = critical_values(df, raw, method="holm", n_tests=len(frame), level=1.0 - alpha) * frame["se"]
+    low, high = frame["contrast"] - half, frame["contrast"] + half
+    return frame.assign(p_value=adjust_raw(raw, "holm", len(frame)), ci_low=low, ci_high=high)
 
 
 def decided(

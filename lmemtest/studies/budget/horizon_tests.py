@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 ACROSS = ("holm", "none")
 # Adjustments within a horizon that control the error of the whole family without random numbers.
-WITHIN = ("stepdown", "tukey", "holm", "sidak", "bonferroni", "none")
+WITHIN = ("stepdown", "singlestep", "tukey", "holm", "sidak", "bonferroni", "none")
 _TESTED = ["left", "right", "estimate", "se", "df", "p_raw", "p_value", "significant", "ci_low", "ci_high"]
 _CHANGES = [
     *("earlier", "later", "left", "right", "estimate_earlier", "estimate_later", "change"),
@@ -60,10 +60,10 @@ class Family:
 
 
 def families_of(
-    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, across: str, alpha: float, ddf: str
+    fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, se: str | None, across: str, alpha: float, ddf: str
 ) -> list[Family]:
     """Compare the algorithms in each fit, with the error over all of them under control."""
-    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, level=1.0 - alpha) for fit in fits]
+    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, se=se, level=1.0 - alpha) for fit in fits]
     adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
     families = []
     for pairs, p_value, own in zip(found, adjusted, levels, strict=True):

@@ -108,8 +108,8 @@ class Horizons(Result):
     table : pandas.DataFrame
         One row per horizon and pair: ``horizon``, ``left``, ``right``, ``estimate`` (left - right), ``se``, ``df``,
         ``p_raw`` (of this test alone), ``p_value`` (for all pairs and, unless ``across="none"``, all horizons),
-        ``significant`` (missing without a test), ``ci_low``, ``ci_high`` (simultaneous for the pairs of a horizon, at
-        the horizon's level).
+        ``significant`` (missing without a test), ``ci_low``, ``ci_high`` (at the level of the horizon; they exclude
+        zero where the pair is significant).
     changes : pandas.DataFrame
         One row per pair of algorithms and of horizons, of which none is a part of the other: ``earlier``, ``later`` (by
         their ends), ``left``, ``right``, ``estimate_earlier``, ``estimate_later``, ``change`` (later - earlier), the
@@ -202,6 +202,7 @@ def horizons(
     *,
     windows: str = "averaged",
     adjust: str | None = None,
+    se: str | None = None,
     across: str = "holm",
     alpha: float = 0.05,
     ddf: str = "satterthwaite",
@@ -218,7 +219,7 @@ def horizons(
     windows : {"averaged", "fixed", "random"}
         What becomes of the budgets of a window. "averaged": each run counts once, with its mean over them. "fixed" and
         "random" keep the rows, with an effect ``C(budget)`` or ``(1 | budget)`` and the terms that make them one curve.
-    adjust : {"stepdown", "tukey", "holm", "sidak", "bonferroni", "none"}, optional
+    adjust : {"stepdown", "singlestep", "tukey", "holm", "sidak", "bonferroni", "none"}, optional
         Adjustment for the pairs of a horizon; by default that of `pairs`, with moderated standard errors where there
         are three benchmarks or more. "tukey" is Tukey's HSD on the model's standard errors.
     across : {"holm", "none"}
@@ -289,7 +290,7 @@ def horizons(
     models = [_model(curves, scores, windows) for scores in at]
     scope = recommend(curves.table(at[0].scores, runs.score)).notes  # of the design, the same at all horizons
     fits = [spec.fit(table) for table, spec, _ in models]
-    options: dict[str, Any] = {"adjust": adjust, "across": across, "alpha": alpha, "ddf": ddf}
+    options: dict[str, Any] = {"adjust": adjust, "se": se, "across": across, "alpha": alpha, "ddf": ddf}
     families = families_of(fits, runs.algorithm, **options)
     changes, change_formula, flat = compare_changes(curves, at, [family.table for family in families], **options)
     found = tuple(

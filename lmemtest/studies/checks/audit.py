@@ -382,7 +382,7 @@ def audit(
 
 def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name: str) -> _Rejects:
     """The recommended model is judged by the comparisons that `pairs` makes by default, others by their own errors."""
-    default = name == RECOMMENDED and emmeans(fit, runs.algorithm).vcov == "moderated"
+    default = name == RECOMMENDED and emmeans(fit, runs.algorithm).errors == "moderated"
     return _Rejects(
         table=RelabelledFit.of(fit, exchange),
         L=None if exchange.start is None else differences(fit, runs.algorithm),

@@ -42,8 +42,8 @@ class Evaluation(Result):
     table : pandas.DataFrame
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
         either question, ending in ``_these`` and ``_like``: ``estimate`` (left - right, a risk difference for 0/1
-        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (simultaneous, cut at -1 and 1) and ``differ``,
-        the decision (missing where there is no test).
+        scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where `differ`
+        is true) and ``differ``, the decision (missing where there is no test).
     models : pandas.DataFrame
         One row per model, best first: ``model``, ``n_tasks``, ``n_items``, and for either question ``accuracy``,
         ``ci_low``, ``ci_high`` (each by itself) and ``letters``: models that share a letter cannot be distinguished.

@@ -7,7 +7,7 @@ from typing import Any
 
 import pandas as pd
 
-from lmemtest._options import DIRECTIONS, REPORT_ADJUSTMENTS
+from lmemtest._options import DIRECTIONS, ERRORS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.inference.power.power import USUAL_POWER
@@ -32,7 +32,8 @@ def evaluate(
     judge: str | None = None,
     family: str | None = None,
     direction: str = "maximize",
-    adjust: str = "stepdown",
+    adjust: str | None = None,
+    se: str | None = None,
     alpha: float = 0.05,
     power: float = USUAL_POWER,
 ) -> Evaluation:
@@ -59,8 +60,10 @@ def evaluate(
         Column of the families (suites) that tasks belong to, each task to one. From five on, with several tasks in
         some, they are a sample: the second question is about tasks of suites like these.
     direction : {"maximize", "minimize"}
-    adjust : {"stepdown", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}
-        Adjustment for the number of pairs, as in `pairs`.
+    adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
+    se : {"moderated", "model"}, optional
+        Standard errors for tasks like these, as in `pairs`; those on these tasks come from the items.
     alpha : float in (0, 1)
         Of decisions; intervals are at 1 - alpha.
     power : float in (0, 1)
@@ -108,7 +111,9 @@ def evaluate(
     1     A           0.750             b
     """
     check_choice(direction, "direction", DIRECTIONS)
-    check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
+    if se is not None:
+        check_choice(se, "se", ERRORS)
+    adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge,
                                   family=family)  # fmt: skip
@@ -119,7 +124,7 @@ def evaluate(
     there = None if fit is None else on_tasks_like_these(fit, answers, level=1.0 - alpha)
     asked = {THESE: here, LIKE: there}
     pairs = {
-        question: means.pairs(adjust=adjust, level=1.0 - alpha)
+        question: means.pairs(adjust=adjust, se=se if means.errors else None, level=1.0 - alpha)
         for question, means in asked.items()
         if means is not None
     }

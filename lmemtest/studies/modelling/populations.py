@@ -112,7 +112,14 @@ def _differ(count: int) -> str:
 
 
 def populations_compared(
-    runs: Runs, used: Recommendation, pairs: Comparisons, *, alpha: float, adjust: str | None, ddf: str
+    runs: Runs,
+    used: Recommendation,
+    pairs: Comparisons,
+    *,
+    alpha: float,
+    adjust: str | None,
+    ddf: str,
+    se: str | None = None,
 ) -> Populations | None:
     """The pairs of the recommended model beside those for the other population; None where there is no other one.
 
@@ -127,7 +134,7 @@ def populations_compared(
     try:
         model = recommend(runs, population=other)
         means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, level=1.0 - alpha)
-        found = {used.population: pairs, other: means.pairs(adjust=adjust)}
+        found = {used.population: pairs, other: means.pairs(adjust=adjust, se=se)}
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     claims = {used.population: used, other: model}

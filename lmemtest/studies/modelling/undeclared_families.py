@@ -75,7 +75,7 @@ class UndeclaredFamilies:
 
 
 def undeclared_families(
-    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None
+    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None, se: str | None = None
 ) -> UndeclaredFamilies | None:
     """The grouping of the benchmarks in which advantages differ most; None where nothing groups them, or families have
     a role, or errors do not count benchmarks.
@@ -106,7 +106,7 @@ def undeclared_families(
     try:
         model = recommend(with_roles)
         means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=means.ddf, level=1.0 - alpha)
-        decided = means.pairs(adjust=adjust).separation(alpha=alpha, direction=runs.direction)
+        decided = means.pairs(adjust=adjust, se=se).separation(alpha=alpha, direction=runs.direction)
     except LmemtestError:  # a report is not lost because these families have no model
         return result
     return replace(result, significant=int(np.triu(decided.significant.to_numpy()).sum()))

@@ -23,7 +23,7 @@ from scipy.sparse.csgraph import connected_components
 from lmemtest._rounding import below, tolerance
 from lmemtest.errors import DesignError
 from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
-from lmemtest.inference.means.adjust import adjust_raw, step_down
+from lmemtest.inference.means.adjust import adjust_raw, raw_levels, step_down
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.studies.ranking.omnibus import Omnibus
 
@@ -93,7 +93,6 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
         direction="minimize" if on_ranks else blocks.direction,
         ddf="asymptotic" if np.isinf(df) else "residual",
         level=level,
-        vcov="model",
         n_obs=n * k,
     )
 
@@ -223,7 +222,7 @@ def shift_interval(differences: Array, level: float) -> tuple[float, float, floa
     tail = (1.0 - level) / 2.0
     if n <= MOST_EXACT:
         below_c = np.cumsum(null_of_sums(np.arange(1.0, n + 1.0))[::2])
-        cut = int(np.searchsorted(below_c, tail * (1.0 + 1e-12), side="right"))  # P(V < cut) <= tail
+        cut = int(np.searchsorted(below_c, tail * (1.0 - 1e-9), side="left"))  # P(V < cut) < tail, as `below` has it
     else:
         spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1.0) / 24.0)
         cut = int(max(0.0, np.floor(n * (n + 1.0) / 4.0 + special.ndtri(tail) * spread)))
@@ -249,8 +248,8 @@ def median_interval(x: Array, level: float) -> tuple[float, float]:
 def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | None = None) -> pd.DataFrame:
     """Signed-rank tests of the pairs, or of all with a control, each on the blocks that both have.
 
-    Intervals of the shift are simultaneous by Bonferroni, but with `adjust` "none". The statistic is the sum of the
-    ranks with the signs of their differences.
+    The interval of a shift has the level at which its pair is tested in the end, so it agrees with the p-value where no
+    differences are zero or tied. The statistic is the sum of the ranks with the signs of their differences.
     """
     import pandas as pd
 
@@ -261,24 +260,33 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
         left = np.delete(np.arange(k), control)
         right = np.full(k - 1, control)
     m = len(left)
-    level = 1.0 - alpha / (1 if adjust == "none" else m)
-    rows = []
+    rows: list[tuple[float, float]] = []
+    all_differences: list[Array | None] = []
     for i, j in zip(left, right, strict=True):
         both = np.isfinite(blocks.scores[:, i]) & np.isfinite(blocks.scores[:, j])
         x, y = blocks.scores[both, i], blocks.scores[both, j]
         sizes = np.maximum(np.abs(x), np.abs(y))
         d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
         if len(d) < FEWEST_BLOCKS:
-            rows.append((np.nan, np.nan, np.nan, np.nan, np.nan))
+            rows.append((np.nan, np.nan))
+            all_differences.append(None)
             continue
         positive, p = signed_rank(d, float(sizes.max()))
         n = np.count_nonzero(d)
-        rows.append((*shift_interval(d, level), 2.0 * positive - n * (n + 1.0) / 2.0, p))
-    estimate, low, high, statistic, p_raw = np.array(rows).T
+        rows.append((2.0 * positive - n * (n + 1.0) / 2.0, p))
+        all_differences.append(d)
+    statistic, p_raw = np.array(rows).T
     if adjust in ("shaffer", "stepdown") and control is None:
-        p_value = step_down(p_raw, k, first_by_range=False)
+        method, p_value = "shaffer", step_down(p_raw, k, first_by_range=False)
     else:
-        p_value = adjust_raw(p_raw, "holm" if adjust == "shaffer" else adjust, m)
+        method = "holm" if adjust == "shaffer" else adjust
+        p_value = adjust_raw(p_raw, method, m)
+    levels = np.broadcast_to(raw_levels(p_raw, method=method, n_tests=m, alpha=alpha, n_means=k), m)
+    shifts = [
+        (np.nan, np.nan, np.nan) if d is None else shift_interval(d, 1.0 - level)
+        for d, level in zip(all_differences, levels, strict=True)
+    ]
+    estimate, low, high = np.array(shifts).T
     names = blocks.algorithms
     return pd.DataFrame(
         {

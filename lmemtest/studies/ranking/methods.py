@@ -85,9 +85,9 @@ def by_model(runs: Runs, asked: Asked) -> Verdict:
     fit = fitted_quietly(recommend(runs).formula, runs)
     means = emmeans(fit, runs.algorithm, level=1.0 - asked.alpha)
     if asked.control is None:
-        compared = means.pairs(adjust=asked.adjust)
+        compared = means.pairs(adjust=asked.adjust, se=asked.se)
     else:
-        compared = means.against(asked.control, adjust=asked.adjust)
+        compared = means.against(asked.control, adjust=asked.adjust, se=asked.se)
     return of_model(compared, fit, asked)
 
 
@@ -123,7 +123,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
         alpha=asked.alpha,
         direction=means.direction,
         adjust=compared.adjust,
-        interval_adjust=compared.interval_adjust,
+        errors=means.errors,
         ddf=compared.ddf,
         score=means.score,
         statistic=statistic,
@@ -243,10 +243,15 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
         omnibus = (friedman(ranked(-blocks.gains), asked.alpha) if whole
                    else skillings_mack(blocks.gains, asked.alpha))  # fmt: skip
     centre = rank_centres(blocks, asked.alpha)
-    interval_adjust = "none" if adjust == "none" else "bonferroni"
-    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust=adjust, interval_adjust=interval_adjust)
-    by = ", simultaneous by Bonferroni" if interval_adjust == "bonferroni" and len(tests) > 1 else ""
-    notes = [f"Intervals are those of the shift (Hodges and Lehmann){by}."]
+    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust=adjust)
+    notes = ["Intervals are those of the shift (Hodges and Lehmann), each at the level at which its pair was tested."]
+    outside = (tests["ci_low"] > 0) | (tests["ci_high"] < 0)
+    differ = int((outside != below(tests["p_value"], asked.alpha))[tests["p_value"].notna()].sum())
+    if differ:
+        notes.append(
+            f"Of {counted(differ, 'pair')} the interval and the test disagree about zero, because differences are zero "
+            "or tied: the interval takes the shift for continuous, the test does not. The test decides."
+        )
     lowest = np.full(len(tests), 2.0 ** (1 - len(blocks.names)))  # all pairs as clear as they can be
     least = float(adjust_raw(lowest, "holm" if adjust == "shaffer" else adjust, len(tests)).min())
     if adjust != "none" and not below(least, asked.alpha):
@@ -371,9 +376,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
             f"to two equal ones in {percent(2.0 ** (1 - n))} of studies."
         )
     centre = rank_centres(blocks, asked.alpha)
-    separated = _on_mean_ranks(
-        blocks, centre, tests, asked.alpha, adjust="none", interval_adjust="none", posterior=True
-    )
+    separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust="none", posterior=True)
     return Verdict(
         centre=centre,
         tests=tests,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import named
-from lmemtest._options import DIRECTIONS
+from lmemtest._options import DIRECTIONS, ERRORS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
@@ -49,6 +49,7 @@ def rank(
     alpha: float = 0.05,
     test: str = "auto",
     adjust: str | None = None,
+    se: str | None = None,
     control: Any = None,
     effect_size: str | None = None,
     rope: float = 0.0,
@@ -78,6 +79,8 @@ def rank(
     adjust : str, optional
         Adjustment of the p-values of the pairs: "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"; with
         a control "dunnett" in place of the first two. Default: what goes with the test.
+    se : {"moderated", "model"}, optional
+        Of "lmem": standard errors of the differences, see `pairs`.
     control : str, optional
         Compare all others with this algorithm only, chosen before the scores were seen.
     effect_size : str, optional
@@ -130,6 +133,7 @@ def rank(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
+        se=_se(se, method),
         control=_control(control, blocks),
         rope=check_rope(rope),
         rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
@@ -198,7 +202,17 @@ def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
     if method == "bayesian":
         raise ArgumentError("adjust is for p-values, and method='bayesian' has posterior probabilities. Leave it out.")
     allowed = PAIR_ADJUSTMENTS if control is None else CONTROL_ADJUSTMENTS
-    return check_choice(adjust, "adjust", (*allowed, "stepdown") if method == "lmem" and control is None else allowed)
+    if method == "lmem" and control is None:
+        allowed = (*allowed, "stepdown", "singlestep")
+    return check_choice(adjust, "adjust", allowed)
+
+
+def _se(se: str | None, method: str) -> str | None:
+    if se is None:
+        return None
+    if method != "lmem":
+        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
+    return check_choice(se, "se", ERRORS)
 
 
 def _control(control: Any, blocks: Blocks) -> str | None:

@@ -166,8 +166,7 @@ def _how(ranking: Ranking) -> str:
     controls = "" if ranking.separation.adjust in ("none", "fdr") else ", family-wise"
     if len(ranking.pairs) == 1:  # no family
         return f"{how}; alpha = {ranking.alpha:g}."
-    intervals = "" if ranking.separation.interval_adjust == "none" else "; intervals of differences are simultaneous"
-    return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}{intervals}."
+    return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}."
 
 
 def _choice(ranking: Ranking) -> str:

@@ -46,7 +46,6 @@ def by_wins(part, *, share=None, control=None):
         alpha=0.05,
         direction="maximize",
         adjust="none",
-        interval_adjust="none",
         ddf="asymptotic",
         score="accuracy",
     )
