@@ -44,6 +44,16 @@ _ADJUSTED = {
     "holm": ("Holm method (Holm 1979)", "holm"),
     "fdr": (f"{ADJUSTMENT_NAMES['fdr']} method (Benjamini & Hochberg 1995)", "fdr"),
 }
+_INTERVALS = {
+    "simultaneous": " and have simultaneous confidence intervals that exclude zero",
+    "stepwise": " and have confidence intervals that exclude zero, each at the level of the step that decided it",
+    "selected": " and have confidence intervals that exclude zero, at the level of the false coverage rate",
+    "single": " and have confidence intervals that exclude zero",
+}
+_BY_SIMULATION = (
+    " That the chance of any false difference is at most the level is known for this procedure from simulation, not "
+    "from a proof."
+)
 _DDF = {
     "satterthwaite": ("with Satterthwaite degrees of freedom (Kuznetsova et al. 2017)", "lmertest"),
     "kenward-roger": (
@@ -267,8 +277,9 @@ def _procedure(analysis: Analysis) -> str:
         adjusted, p = f"p-values adjusted by the {name}", "an adjusted p-value"
     return (
         f"{overall} {len(pairs.to_frame()):,} pairwise differences were tested {tests}, {ddf}, {adjusted}{condition}. "
-        f"Differences with {p} below {alpha} are called significant; groups of algorithms without significant "
-        "differences are the maximal cliques of the not-significant pairs (Piepho 2004)."
+        f"Differences with {p} below {alpha} are called significant{_INTERVALS[pairs.intervals]}; groups of algorithms "
+        "without significant differences are the maximal cliques of the not-significant pairs (Piepho 2004)."
+        f"{_BY_SIMULATION if moderate is not None and pairs.adjust == 'stepdown' else ''}"
     )
 
 

@@ -98,6 +98,31 @@ def planned(shape: tuple[int, int, int], n: int = 20_000) -> tuple[float, float]
     return tuple(float((p_values(tables, rule(tables)) < 0.05).mean(axis=0).max()) for rule in (moderated, paired))
 
 
+def random_designs(shape: tuple[int, int, int], n: int, designs: int = 20) -> list[float]:
+    """Any false difference by the default of designs that are drawn: loadings of up to three factors, graded variances."""
+    b, k, s = shape
+    found = []
+    for design in range(designs):
+        rng = np.random.default_rng([design, b, k])
+        factors = int(rng.integers(0, 4))
+        sds = np.exp(rng.normal(scale=rng.choice([0.3, 1.0, 1.5]), size=k))
+        loadings = rng.normal(size=(factors, k))
+        advantages = sds * (rng.normal(size=(n, b, factors)) @ loadings + rng.normal(size=(n, b, k)))
+        scores = rng.normal(size=(n, b, 1, 1)) + advantages[..., None] + 0.5 * rng.normal(size=(n, b, k, s))
+        tables = Tables.of(scores)
+        found.append(float(comparisons.by_step_down(p_values(tables, moderated(tables)), k).any(axis=1).mean()))
+    return found
+
+
+RANDOM_SHAPES = ((4, 5, 3), (6, 6, 3), (8, 8, 3), (12, 6, 3))
+
+
+@pytest.mark.parametrize("shape", RANDOM_SHAPES)
+def test_all_pairs_keep_their_level_in_designs_that_are_drawn(shape):
+    n = 2000
+    assert max(random_designs(shape, n)) <= 0.07
+
+
 @pytest.mark.parametrize("shape", [(6, 6, 3), (8, 8, 3), (12, 8, 3), (20, 6, 3)])
 def test_a_planned_pair_keeps_its_level_by_its_own_variance(shape):
     _, own = planned(shape)
@@ -131,6 +156,8 @@ def test_the_package_takes_the_own_variance_of_a_planned_pair():
 
 
 if __name__ == "__main__":
+    for shape in RANDOM_SHAPES:
+        print("drawn designs", shape, f"{100 * max(random_designs(shape, 2000)):.1f}")
     print("design, shape, shift: excludes a true zero, least coverage, all at once; all at once by single steps")
     for shape in SHAPES:
         for name in DESIGN_NAMES:
