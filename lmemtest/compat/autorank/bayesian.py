@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._rounding import at_most
 from lmemtest.compat.autorank import _numbers
+from lmemtest.compat.autorank.checks import complete
 from lmemtest.compat.autorank.decisions import distinct
 from lmemtest.compat.autorank.frequentist import is_parametric, say
 from lmemtest.compat.autorank.posterior import posteriors
@@ -43,7 +44,7 @@ def rank_bayesian(
     """
     k = data.shape[1]
     parametric = is_parametric(all_normal, force_mode)
-    x = data.to_numpy(dtype=float)
+    x = complete(data)
     centre, by = (means(x, alpha / k), "mean") if parametric else (medians(x, alpha / k), "median")
     rankdf, kind, positions = rank_table(data, centre, order, effect_size, by=by)
     x = x[:, positions]

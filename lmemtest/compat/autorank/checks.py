@@ -10,7 +10,9 @@ from lmemtest.compat.autorank.result import RankResult
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
 ORDERS = ("ascending", "descending")
 APPROACHES = ("frequentist", "bayesian", "lmem")
@@ -27,10 +29,7 @@ class WrongTypeError(LmemtestError, TypeError):
 
 def check_data(data: Any) -> pd.DataFrame:
     """A table of two or more numeric columns and five or more rows, none of its cells missing."""
-    import numpy as np
     import pandas as pd
-
-    from lmemtest._validate import check_magnitude
 
     if not isinstance(data, pd.DataFrame):
         raise WrongTypeError(f"data must be a pandas DataFrame, got {type(data).__name__}. Use pandas.DataFrame(data).")
@@ -38,6 +37,15 @@ def check_data(data: Any) -> pd.DataFrame:
         raise DataError(f"data must have a column for each of two or more populations, got {data.shape[1]}.")
     if len(data) < FEWEST_ROWS:
         raise DataError(f"data must have at least {FEWEST_ROWS} rows, the paired samples, got {len(data)}.")
+    return pd.DataFrame(complete(data), columns=data.columns.to_flat_index().rename(None))
+
+
+def complete(data: pd.DataFrame) -> NDArray[np.float64]:
+    """The numbers of a table, none of which may be missing: ranks of a row with a gap are no ranks."""
+    import numpy as np
+
+    from lmemtest._validate import check_magnitude
+
     try:
         values = data.to_numpy(dtype=float, na_value=np.nan)
     except (TypeError, ValueError):
@@ -52,7 +60,7 @@ def check_data(data: Any) -> pd.DataFrame:
             "lmemtest.rank(runs), which uses all runs there are."
         )
     check_magnitude(values)
-    return pd.DataFrame(values, columns=data.columns.to_flat_index().rename(None))
+    return values
 
 
 def check_autorank(

@@ -7,6 +7,7 @@ themselves. So results built by hand are read like those of `autorank`.
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -58,7 +59,19 @@ def centres(result: RankResult) -> pd.Series:
     raise ArgumentError(f"result.rankdf must have the column {' or '.join(map(repr, names))}.")
 
 
-def get_sorted_rank_groups(result: RankResult, reverse: bool) -> tuple[pd.Series, list[Any], list[tuple[int, int]]]:
+class SortedRanks(pd.Series):  # type: ignore[type-arg]
+    """Ranks by name, and by position too: callers of Autorank write ``ranks[0]``, which pandas 3 reads as a name."""
+
+    @property
+    def _constructor(self) -> type[SortedRanks]:
+        return SortedRanks
+
+    def __getitem__(self, key: Any) -> Any:
+        by_position = isinstance(key, numbers.Integral) and not isinstance(key, bool) and key not in self.index
+        return self.iloc[int(key)] if by_position else super().__getitem__(key)
+
+
+def get_sorted_rank_groups(result: RankResult, reverse: bool) -> tuple[SortedRanks, list[Any], list[tuple[int, int]]]:
     """Mean ranks (means without a critical difference) best first, names, and groups without a significant difference.
 
     A group is a pair of positions, first and last, and stands for all between them: the longest stretches of two or
@@ -72,7 +85,7 @@ def get_sorted_rank_groups(result: RankResult, reverse: bool) -> tuple[pd.Series
     apart = differ(result)[np.ix_(order, order)]
     if reverse:
         order, apart = order[::-1], apart[::-1, ::-1]
-    return values.iloc[order], [values.index[i] for i in order], stretches(apart)
+    return SortedRanks(values.iloc[order]), [values.index[i] for i in order], stretches(apart)
 
 
 def best_first(result: RankResult) -> list[int]:

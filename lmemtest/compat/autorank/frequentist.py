@@ -9,6 +9,7 @@ import pandas as pd
 
 from lmemtest._rounding import below
 from lmemtest.compat.autorank import _numbers
+from lmemtest.compat.autorank.checks import complete
 from lmemtest.compat.autorank.result import ComparisonResult, RankResult
 from lmemtest.compat.autorank.table import means, medians, rank_table
 
@@ -56,7 +57,7 @@ def is_parametric(as_tested: bool, force_mode: str | None) -> bool:
 
 def test_normality(data: pd.DataFrame, alpha: float, verbose: bool) -> tuple[bool, list[float]]:
     """Shapiro-Wilk tests: whether none rejects at alpha, and the p-values in the order of the columns."""
-    p_values = _numbers.shapiro_p(data.to_numpy(dtype=float))
+    p_values = _numbers.shapiro_p(complete(data))
     if verbose:
         for column, p in zip(data.columns, p_values, strict=True):
             verb = "does not vary" if np.isnan(p) else "deviates from normal" if below(p, alpha) else "may be normal"
@@ -77,7 +78,7 @@ def rank_two(
     force_mode: str | None,
 ) -> ComparisonResult:
     """Paired t-test or, two-sided, Wilcoxon's signed-rank test; differences of zero are left out of the latter."""
-    x = data.to_numpy(dtype=float)
+    x = complete(data)
     parametric = is_parametric(all_normal, force_mode)
     omnibus = "ttest" if parametric else "wilcoxon"
     p = _numbers.anova_p(x) if parametric else _numbers.wilcoxon_p(x)
@@ -92,7 +93,7 @@ def rank_multiple_normal_homoscedastic(
 ) -> ComparisonResult:
     """Repeated-measures ANOVA and Tukey's HSD with its error; intervals that do not overlap differ significantly."""
     del force_mode  # has decided already that this is called
-    x = data.to_numpy(dtype=float)
+    x = complete(data)
     p = _numbers.anova_p(x)
     _say_p(verbose, "repeated-measures ANOVA", p, alpha)
     centre, half = means(x, alpha), _numbers.tukey_difference(x, alpha) / 2.0
@@ -113,7 +114,7 @@ def rank_multiple_nonparametric(
 ) -> ComparisonResult:
     """Friedman's test and the critical difference of Nemenyi's; `plot_order` is taken, and changes nothing."""
     del plot_order
-    x = data.to_numpy(dtype=float)
+    x = complete(data)
     n, k = x.shape
     p = _numbers.friedman_p(x)
     _say_p(verbose, "Friedman's test", p, alpha)

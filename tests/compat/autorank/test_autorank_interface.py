@@ -177,3 +177,33 @@ def test_importing_loads_neither_numpy_nor_matplotlib():
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_sorted_ranks_are_read_by_position_and_by_name():
+    """As CARP-S does: ``sorted_ranks[l]`` with the positions of a group."""
+    table = pd.DataFrame({"meanrank": [1.2, 2.0, 2.8]}, index=["A", "B", "C"])
+    result = RankResult(table, 0.001, 0.9, "friedman", "nemenyi", *[None] * 4, "levene", 0.05, 0.017, 20)
+    ranks, _, groups = _util.get_sorted_rank_groups(result, False)
+    assert [(ranks[first], ranks[last]) for first, last in groups] == [(1.2, 2.0), (2.0, 2.8)]
+    assert ranks["B"] == ranks[np.int64(1)] == ranks[-2] == 2.0
+    assert ranks[ranks > 1.2][0] == 2.0  # what pandas makes of it is read alike
+    numbered = result._replace(rankdf=table.set_axis([2, 0, 1]))
+    assert _util.get_sorted_rank_groups(numbered, False)[0][0] == 2.0  # a name that is a number stays a name
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda data: _util.rank_multiple_nonparametric(data, 0.05, False, False, "ascending", None, None),
+        lambda data: _util.rank_multiple_normal_homoscedastic(data, 0.05, False, "ascending", None, None),
+        lambda data: _util.rank_two(data[["A", "B"]], 0.05, False, True, "ascending", None, None),
+        lambda data: _util.rank_bayesian(data, 0.05, False, True, "ascending", 0.1, "effsize", 9, None, 0, None),
+        lambda data: _util.test_normality(data, 0.05, False),
+    ],
+)
+def test_a_missing_cell_is_refused_by_each_comparison(function, value):
+    data = DATA.assign(C=DATA["A"] ** 2).astype(float)
+    data.iloc[3, 1] = value
+    with pytest.raises(ValueError, match=r"are missing or infinite \(in column 'B', for instance"):
+        function(data)
