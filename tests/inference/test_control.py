@@ -44,6 +44,7 @@ def test_comparisons_with_a_control_match_emmeans(r_values, fitted):
     for em, want in rows_of(r_values, fitted):
         frame = em.against(em.labels()[0], rng=1).to_frame()
         assert_rows(frame, want["control"], 1.0)
+        assert em.against(em.labels()[0], adjust="mvt", rng=1).to_frame().equals(frame)  # R's name of it
 
 
 def test_mvt_is_tukey_for_equally_precise_means_and_sharper_otherwise(means_of):

@@ -272,8 +272,8 @@ def against(
     control : object
         The level that the others are compared with; with several specs its label, as `labels()` has it.
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
-        Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors.
-        Default: "dunnett" with these, else "holm".
+        Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors;
+        R calls it "mvt", which works too. Default: "dunnett" with these, else "holm".
     se, level, rng
         As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
@@ -313,6 +313,7 @@ def against(
     level = em.level if level is None else check_fraction(level, "level")
     se = _known_se(se)
     adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
+    adjust = "dunnett" if isinstance(adjust, str) and adjust == "mvt" else adjust  # one distribution by two names
     check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
     em, on_errors = em.with_se(se, adjust, single=adjust == "none")
     generator = resolve_rng(rng)

@@ -166,7 +166,7 @@ def joint(em: Estimates) -> FTestsResult:
     records = []
     for key, rows in plain.groups():
         known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
-        test = plain.f_test(np.diff(known, axis=0)) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
+        test = plain.f_test(known[1:] - known[0]) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
         records.append({**key, "term": term, **{name: getattr(test, name) for name in STATISTICS}})
     return FTestsResult(
         table=pd.DataFrame(records, columns=[*em.by, "term", *STATISTICS]),

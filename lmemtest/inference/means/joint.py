@@ -16,7 +16,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import ClusterRobust, check_vcov
 from lmemtest.inference.means.f_test import STATISTICS, FTest, FTestsResult, Hypotheses, principal, wald_f_test
 from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
-from lmemtest.inference.means.term_hypotheses import identified_part, term_columns, type_one, type_three, type_two
+from lmemtest.inference.means.term_hypotheses import differences, identified_part, term_columns, type_one, type_three, type_two
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -231,7 +231,8 @@ def joint_tests(
             keys = target[list(by_names)].to_dict("records") if by_names else [{}] * len(target)
             for start in range(0, len(L), K.shape[1]):
                 wanted = K @ L[start : start + K.shape[1]]
-                found = identified_part(wanted, fit.design.X)
+                known = identified_part(wanted, fit.design.X)
+                found = differences(known, known @ K) @ wanted
                 label = ":".join(group)
                 rows.append((keys[start], label, found))
                 if len(found) < np.linalg.matrix_rank(wanted):

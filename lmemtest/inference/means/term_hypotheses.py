@@ -6,7 +6,8 @@ S_F be those that involve only a term F and the terms that contain F, and S_C th
 hypothesis of F is what S_F has beyond S_C, orthogonal to it (Goodnight 1980, Commun. Stat. Theory Methods 9, 167-180;
 lmerTest's doctrine). A term contains another if it has the same numeric columns, and all its factors and more. The
 rows that span a hypothesis are its differences from the first level, as in lmerTest. F and Kenward-Roger do not depend
-on that choice; Satterthwaite's df of several degrees of freedom do a little when the data are unbalanced.
+on that choice; Satterthwaite's df of several degrees of freedom do a little when the data are unbalanced, so whatever
+tests a hypothesis of a factor takes these rows (`differences`).
 
 Types I and II: let Q be an orthonormal basis of what the columns of a term have beyond those of some other terms, over
 the rows of the table. The hypothesis "the term adds nothing to these" is Q'X b = 0, X being the whole design. Type I
@@ -63,7 +64,7 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
         larger = _involving(estimable, np.isin(owner, contains[i]))
         coordinates = _beyond(mine, larger)
         own = (coordinates @ estimable)[:, owner == i] * sizes[owner == i]
-        out[label] = _differences(coordinates, own) @ to_design
+        out[label] = differences(coordinates, own) @ to_design
     return out
 
 
@@ -118,7 +119,7 @@ def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
 
 
 def identified_part(rows: FloatArray, X: FloatArray) -> FloatArray:
-    """Combinations of ``rows``, (r, p), that lie in the row space of the design X: all of them if the data allow."""
+    """Which combinations of ``rows``, (r, p), lie in the row space of the design X: ``(q, r)``, q = r if all do."""
     size = np.sqrt(np.mean(X**2, axis=0))
     size[size == 0] = 1.0
     _, s, Vt = np.linalg.svd(np.linalg.qr(X / size, mode="r"))
@@ -127,9 +128,12 @@ def identified_part(rows: FloatArray, X: FloatArray) -> FloatArray:
     outside = scaled - (scaled @ basis.T) @ basis
     lengths = np.linalg.norm(scaled, axis=1)
     keep = lengths > 0
-    if not keep.any():
-        return rows[:0]
-    return _left_null(outside[keep] / lengths[keep, None]) @ (rows[keep] / lengths[keep, None])
+    out = np.zeros((0, len(rows)))
+    if keep.any():
+        found = _left_null(outside[keep] / lengths[keep, None])
+        out = np.zeros((len(found), len(rows)))
+        out[:, keep] = found / lengths[keep]
+    return out
 
 
 def _indicators(design: Design, frame: pd.DataFrame) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
@@ -178,14 +182,15 @@ def _beyond(whole: FloatArray, part: FloatArray) -> FloatArray:
     return _left_null(whole @ part.T) @ whole
 
 
-def _differences(coordinates: FloatArray, own: FloatArray) -> FloatArray:
+def differences(coordinates: FloatArray, own: FloatArray) -> FloatArray:
     """Rows with the same span that have 1 at one of the term's columns and 0 at the others that can be chosen freely.
 
-    The last columns are chosen first, so the first level is what is left to differ from.
+    `own` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level is what is left to differ from.
     """
     if not len(coordinates):
         return coordinates
-    last_first = own[:, ::-1]
+    size = np.abs(own)
+    last_first = np.where(size > _RANK * size.max(initial=0.0), own, 0.0)[:, ::-1]  # noise is no column
     free = own.shape[1] - 1 - independent_columns(last_first, np.ones(len(own)))
     return np.asarray(np.linalg.solve(own[:, np.sort(free)], coordinates))
 
