@@ -27,6 +27,7 @@ def test_fits_match_lme4(reference_input, case, method):
     np.testing.assert_allclose(fit.params, want["fixef"], rtol=1e-6, atol=1e-6 * scale)
     np.testing.assert_allclose(fit.bse, want["se"], rtol=1e-6)
     np.testing.assert_allclose(fit.predict(table.head(20)), want["fitted"], rtol=0, atol=1e-6 * scale)
+    np.testing.assert_allclose(fit.fittedvalues.head(20), want["fitted"], rtol=0, atol=1e-6 * scale)  # in R's order
     np.testing.assert_allclose(fit.predict(table.head(20), random=False), want["population"], rtol=0, atol=1e-6 * scale)
     if "means" in want:
         spec = "treatment" if "treatment" in case["formula"] else "algorithm"
@@ -63,7 +64,8 @@ def test_an_offset_is_a_response_without_the_known_part(shifted):
 def test_residuals_and_intervals_are_of_the_response(shifted):
     table, _ = shifted
     fit = lt.fit_lmm(OFFSET, table)
-    np.testing.assert_allclose(fit.residuals(), fit.cells.mean - fit.predict(fit.cells.frame), rtol=1e-10)
+    np.testing.assert_allclose(fit.cell_residuals(), fit.cells.mean - fit.predict(fit.cells.frame), rtol=1e-10)
+    np.testing.assert_allclose(fit.residuals(), table["y"] - fit.predict(table), rtol=1e-10)
     found = fit.prediction_intervals(table.head(5))
     np.testing.assert_allclose(found["prediction"], fit.predict(table.head(5)), rtol=1e-12)
 
@@ -72,7 +74,7 @@ def test_draws_have_the_known_part(shifted):
     fit = lt.fit_lmm(OFFSET, shifted[0])
     again = [fit.refit(cells=fit.simulate(rng=seed)).params["Intercept"] for seed in range(40)]
     assert np.mean(again) == pytest.approx(fit.params["Intercept"], abs=4 * fit.bse["Intercept"] / np.sqrt(40))
-    np.testing.assert_allclose(Simulator.of(fit, fit.cells).mean, fit.predict(random=False), rtol=1e-10)
+    np.testing.assert_allclose(Simulator.of(fit, fit.cells).mean, fit.cell_predictions(random=False), rtol=1e-10)
 
 
 def test_means_count_the_offset_and_differences_at_one_place_do_not(shifted):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from pytest import approx
 
@@ -141,6 +144,55 @@ def test_predictions_for_known_and_new_groups(reference_input):
     assert known == approx(fit.params["Intercept"] + modes["Intercept"] + 0 * modes["Days"], rel=1e-9)
     assert stranger == approx(fit.params["Intercept"] + fit.params["Days"], rel=1e-9)
     assert fit.residuals().mean() == approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"dispersion": "b"}])
+@pytest.mark.parametrize("response", ["y", "log(y)"])
+def test_fitted_values_and_residuals_are_in_the_order_of_the_rows(options, response):
+    """Of rows in any order, several to a cell: the cells are sorted, and fewer."""
+    rng = np.random.default_rng(3)
+    table = pd.DataFrame(
+        {"a": rng.choice(list("pqr"), 60), "b": rng.integers(0, 5, 60), "w": rng.choice([1.0, 2.0], 60)}
+    )
+    table["y"] = np.exp(rng.normal(size=60) + table["b"] / 3.0)
+    table.index = rng.permutation(60) + 100
+    fit = lt.fit_lmm(f"{response} ~ a + (1 | b)", table, **options)
+    score = table["y"] if response == "y" else np.log(table["y"])
+    assert len(fit.cells.n) < len(table)
+    for random in (True, False):
+        np.testing.assert_allclose(fit.predict(random=random), fit.predict(table, random=random), rtol=1e-12)
+    pd.testing.assert_series_equal(fit.fittedvalues, pd.Series(fit.predict(table), index=table.index, name="fitted"))
+    pd.testing.assert_series_equal(fit.resid, (score - fit.predict(table)).rename("residual"))
+    assert fit.residuals() == approx(fit.resid.to_numpy(), rel=1e-15)
+    pd.testing.assert_frame_equal(fit.prediction_intervals(), fit.prediction_intervals(table))
+    by_cell = np.average(fit.cells.mean - fit.cell_predictions(), weights=fit.cells.n)
+    assert fit.resid.mean() == approx(by_cell, abs=1e-12)
+    assert np.average(fit.cell_residuals(), weights=fit.cells.n) == approx(by_cell, abs=1e-12)
+
+
+def test_rows_of_any_table_are_known_or_refused(crossed):
+    fit = lt.fit_lmm(FORMULA, crossed)
+    want = fit.resid.to_numpy()
+    roles = {"score": "y", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
+    for data in (pl.from_pandas(crossed), dict(crossed), lt.Runs(crossed, **roles)):
+        assert lt.fit_lmm(FORMULA, data).resid.to_numpy() == approx(want, rel=1e-10)
+    assert isinstance(lt.fit_lmm(FORMULA, crossed).fittedvalues, pd.Series)
+    lazy = lt.fit_lmm(FORMULA, pl.from_pandas(crossed).lazy())
+    for ask in (lazy.predict, lazy.residuals, lambda: lazy.fittedvalues, lazy.prediction_intervals):
+        with pytest.raises(ArgumentError, match=r"^The table of this fit is a query, and its rows have no order"):
+            ask()
+    assert lazy.cell_residuals() == approx(fit.cell_residuals())
+    drawn = fit.refit(cells=fit.simulate(rng=1))
+    assert drawn.predict() == approx(drawn.predict(crossed))
+    with pytest.raises(ArgumentError, match=r"^The scores of this fit are not those of its table: they were simulated"):
+        drawn.residuals()
+    own = crossed.copy()
+    kept = lt.fit_lmm(FORMULA, own)
+    own["y"], own["algorithm"] = 0.0, "A"
+    assert kept.resid.to_numpy() == approx(want, rel=1e-12)
+    for changed in (own, own.drop(columns="algorithm"), own.head(5)):
+        with pytest.raises(ArgumentError, match=r"^The table of this fit is not the one that its cells come from"):
+            dataclasses.replace(fit, data=changed).predict()
 
 
 def test_the_certificate_says_what_is_known(reference_input):

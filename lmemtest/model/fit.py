@@ -28,6 +28,7 @@ from lmemtest.formula import build_design
 from lmemtest.formula.design import Design
 from lmemtest.formula.estimable import beside_held
 from lmemtest.model import random_effects
+from lmemtest.model.rows import residuals, rows_of
 from lmemtest.model.verbs import Verbs
 
 if TYPE_CHECKING:
@@ -435,15 +436,34 @@ class LmmFit(Verbs):
         Parameters
         ----------
         frame : dataframe, optional
-            New rows with the columns of the model; the cells of the fit by default.
+            New rows with the columns of the model; by default those of the table that was fitted, in its order.
         random : bool
             Add the conditional modes of known groups; unknown groups get the population's prediction.
 
         Returns
         -------
         (rows,) float
+
+        Raises
+        ------
+        ArgumentError
+            If there is no `frame`, and the table of the fit is lazy or has changed since.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+        >>> lt.fit_lmm("y ~ a + (1 | g)", table).predict(random=False).round(1).tolist()
+        [2.9, 4.2, 2.9, 4.2, 2.9, 4.2]
         """
-        return random_effects.predict(self, frame, random=check_flag(random, "random"))
+        check_flag(random, "random")
+        if frame is None:
+            return self.cell_predictions(random=random)[rows_of(self).cell]
+        return random_effects.predict(self, frame, random=random)
+
+    def cell_predictions(self, *, random: bool = True) -> Array:
+        """Predicted scores of the cells, ``(n_cells,)``, in the order of ``cells.frame``; see `predict`."""
+        return random_effects.predict(self, random=check_flag(random, "random"))
 
     @one_blas_thread()
     def prediction_intervals(
@@ -459,8 +479,8 @@ class LmmFit(Verbs):
         Parameters
         ----------
         frame : dataframe, optional
-            New rows with the columns of the model; the cells of the fit by default. Groups that the fit has not
-            seen (a new benchmark) add the variance of their effects.
+            New rows with the columns of the model; by default those of the table that was fitted, in its order.
+            Groups that the fit has not seen (a new benchmark) add the variance of their effects.
         random : bool
             False: the interval of the population's mean, fixed effects alone.
         target : {"mean", "score"}
@@ -499,13 +519,37 @@ class LmmFit(Verbs):
         0       0.905  0.115
         1       2.900  2.308
         """
-        return random_effects.prediction_intervals(
+        found = random_effects.prediction_intervals(
             self, frame, random=check_flag(random, "random"), target=target, level=level
         )
+        return found if frame is not None else found.iloc[rows_of(self).cell].reset_index(drop=True)
+
+    @property
+    def fittedvalues(self) -> pd.Series:
+        """Predicted scores of the rows of the table that was fitted, by their labels; ``fitted(m)`` of lme4."""
+        rows = rows_of(self)
+        return pd.Series(self.cell_predictions()[rows.cell], index=rows.index, name="fitted")
+
+    @property
+    def resid(self) -> pd.Series:
+        """Scores minus predictions, row by row, by the labels of the rows; ``resid(m)`` of lme4."""
+        return residuals(self)
 
     def residuals(self) -> Array:
-        """Cell means minus predictions, ``(n_cells,)``, in the order of ``cells.frame``."""
-        return self.cells.mean - self.predict()
+        """Scores minus predictions, ``(n_rows,)``, in the order of the rows of the table that was fitted.
+
+        On the scale of the model's response.
+
+        Raises
+        ------
+        ArgumentError
+            If the table of the fit is lazy or has changed since, or its cells were simulated.
+        """
+        return self.resid.to_numpy()
+
+    def cell_residuals(self) -> Array:
+        """Means of the cells minus their predictions, ``(n_cells,)``, in the order of ``cells.frame``."""
+        return self.cells.mean - self.cell_predictions()
 
     def simulate(self, *, rng: int | np.random.Generator | None = None) -> Cells:
         """Draw a new table from the fitted model, as cells; `refit` takes it.

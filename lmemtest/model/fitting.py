@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
+import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._rounding import written
@@ -141,7 +142,7 @@ def fit_lmm(
         formula,
         design,
         cells,
-        data=data,
+        data=data.copy(deep=False) if isinstance(data, pd.DataFrame) else data,  # what is assigned later is not ours
         weights=weights,
         dispersion=dispersion,
         reml=bool(reml),

@@ -40,7 +40,7 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
 
 def modes(fit: LmmFit) -> tuple[Array, ...]:
     """Conditional modes per term on the user's scale, ``(levels, k)``."""
-    left = fit.cells.mean - fit.predict(random=False)
+    left = fit.cells.mean - fit.cell_predictions(random=False)
     return tuple(u[:, :, 0] for u in fit.held.take(left[:, None]).modes)
 
 
@@ -60,7 +60,7 @@ def shapes(fit: LmmFit) -> list[tuple[int, int]]:
 
 
 def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
-    """Predicted scores; see `LmmFit.predict`."""
+    """Predicted scores, of the cells without a frame; see `LmmFit.predict`."""
     rows, terms = _design_of(fit, frame, random=random)
     known = fit.design.offset if frame is None else fit.design.known(_frame_of(frame))
     values = rows[:, fit.problem.kept] @ fit.kept_params + known
@@ -93,7 +93,7 @@ def prediction_intervals(
     target: Literal["mean", "score"] = "mean",
     level: float = 0.95,
 ) -> pd.DataFrame:
-    """Predictions with their intervals; see `LmmFit.prediction_intervals`."""
+    """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
     from scipy.special import stdtrit
 
     check_choice(target, "target", PREDICTION_TARGETS)

@@ -126,7 +126,7 @@ def test_known_groups_are_predicted_with_their_modes():
     wide = fit.prediction_intervals(level=0.99)
     assert (wide["ci_low"] < got["ci_low"]).all()
     assert (wide["ci_high"] > got["ci_high"]).all()
-    again = fit.prediction_intervals(fit.cells.frame)
+    again = fit.prediction_intervals(frame)
     pd.testing.assert_frame_equal(got, again)
 
 

@@ -108,7 +108,7 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
     # means of each algorithm on each benchmark beyond the fixed effects
     flat, weight = b.astype(np.intp) * k + a, fit.cells.n * fit.cells.weight
     rows = np.bincount(flat, weight, len(blocks) * k)
-    rest = np.bincount(flat, weight * (fit.cells.mean - fit.predict(random=False)), len(rows))
+    rest = np.bincount(flat, weight * (fit.cells.mean - fit.cell_predictions(random=False)), len(rows))
     with np.errstate(invalid="ignore", divide="ignore"):
         scores = (rest / rows).reshape(-1, k)
     levels, seen = [format_level(name) for name in names], np.isfinite(scores).sum(axis=0)

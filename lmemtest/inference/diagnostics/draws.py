@@ -80,7 +80,7 @@ class HeldFit:
         return cls(
             random=fit.held,
             Q=Q / root,
-            fixed=fit.predict(random=False),
+            fixed=fit.cell_predictions(random=False),
             variance=variance,
             sigma2=fit.scale,
             n=fit.cells.n,
@@ -89,7 +89,9 @@ class HeldFit:
 
     def observed(self, fit: LmmFit) -> Parts:
         """Parts of the table of the fit, whose modes are known."""
-        return self._parts(fit.cells.mean - self.fixed, fit.residuals(), fit.modes, self.rows.deviation, fit.cells.ss)
+        return self._parts(
+            fit.cells.mean - self.fixed, fit.cell_residuals(), fit.modes, self.rows.deviation, fit.cells.ss
+        )
 
     def batch(self) -> int:
         """Tables that are computed together."""

@@ -73,7 +73,7 @@ def scaled_columns(fit: LmmFit, rows: Rows) -> list[Column]:
         Column(name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
         for name, codes, levels in columns_of(fit)
     ]
-    few = len(np.unique(fit.predict())) < 4 * len(_FIFTHS)
+    few = len(np.unique(fit.cell_predictions())) < 4 * len(_FIFTHS)
     return found if few else [*found, Column(FITTED, _FIFTHS)]
 
 
@@ -368,8 +368,8 @@ def _ratio_of_logarithms(fit: LmmFit) -> float:
     except LmemtestError:
         return float("inf")
     rows = rows_of(again)
-    residual = again.residuals()[rows.cell] + rows.deviation
-    fifths = _fifths(again.predict())[rows.cell]
+    residual = again.cell_residuals()[rows.cell] + rows.deviation
+    fifths = _fifths(again.cell_predictions())[rows.cell]
     n = np.bincount(fifths, rows.count, len(_FIFTHS))
     sd = np.sqrt(np.bincount(fifths, rows.count * residual**2, len(_FIFTHS))[n > 0] / n[n > 0])
     return float(sd.max() / sd.min()) if rows.single and sd.min() > 0 else float("inf")

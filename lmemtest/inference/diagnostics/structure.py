@@ -328,7 +328,7 @@ def explained_variance(fit: LmmFit) -> Explained:
     """
     n, random = fit.cells.n, fit.design.random
     rows = float(n.sum())
-    fitted = fit.predict(random=False)
+    fitted = fit.cell_predictions(random=False)
     return Explained(
         fixed=float(n @ (fitted - float(n @ fitted) / rows) ** 2) / (rows - 1.0),
         terms=tuple(term.label for term in random),

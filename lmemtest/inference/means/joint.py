@@ -16,7 +16,14 @@ from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import ClusterRobust, check_vcov
 from lmemtest.inference.means.f_test import STATISTICS, FTest, FTestsResult, Hypotheses, principal, wald_f_test
 from lmemtest.inference.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
-from lmemtest.inference.means.term_hypotheses import differences, identified_part, term_columns, type_one, type_three, type_two
+from lmemtest.inference.means.term_hypotheses import (
+    differences,
+    identified_part,
+    term_columns,
+    type_one,
+    type_three,
+    type_two,
+)
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:

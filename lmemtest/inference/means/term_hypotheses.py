@@ -185,7 +185,8 @@ def _beyond(whole: FloatArray, part: FloatArray) -> FloatArray:
 def differences(coordinates: FloatArray, own: FloatArray) -> FloatArray:
     """Rows with the same span that have 1 at one of the term's columns and 0 at the others that can be chosen freely.
 
-    `own` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level is what is left to differ from.
+    `own` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level is
+    what is left to differ from.
     """
     if not len(coordinates):
         return coordinates

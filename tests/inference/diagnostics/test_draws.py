@@ -31,9 +31,9 @@ def test_the_table_of_the_fit_gives_the_residuals_and_modes_of_the_fit(r_data, d
     y = fit.cells.mean
     residuals, modes = held.split(np.column_stack([y, 2.0 * y - 7.0]))
     size = np.abs(y).max()
-    assert residuals[:, 0] == approx(fit.residuals(), abs=1e-8 * size)
+    assert residuals[:, 0] == approx(fit.cell_residuals(), abs=1e-8 * size)
     if "Intercept" in fit.params:
-        assert residuals[:, 1] == approx(2.0 * fit.residuals(), abs=1e-8 * size)
+        assert residuals[:, 1] == approx(2.0 * fit.cell_residuals(), abs=1e-8 * size)
     for ours, theirs in zip(modes, fit.modes, strict=True):
         assert ours[:, :, 0] == approx(theirs, abs=1e-7 * size)
 
