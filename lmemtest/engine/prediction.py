@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +21,9 @@ from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.error_slopes import missed, theta_slopes, variance_slopes
 from lmemtest.engine.problem import Problem
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -52,7 +56,7 @@ class Unseen:
         of_strata = -self.rows[:, 1:] * problem.residual_variances(x, at)[1:]
         return np.hstack([of_theta, of_strata])
 
-    def __getitem__(self, targets: slice) -> Unseen:
+    def __getitem__(self, targets: Any) -> Unseen:
         return Unseen(bases=tuple(b[targets] for b in self.bases), rows=self.rows[targets])
 
 
@@ -75,13 +79,15 @@ def slopes(problem: Problem, x: Array, at: Criterion, targets: Targets, *, condi
     return at.sigma2 * problem.y_scale**2 * variance_slopes(problem, x, at, left).T
 
 
-def unit_targets(problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]]) -> Targets:
-    """Every level's every effect of some terms, one target each: term by term, level by level."""
-    width = sum(shapes[i][0] * shapes[i][1] for i in terms)
-    random = [np.zeros((q, k, width)) for q, k in shapes]
+def unit_targets(
+    problem: Problem, terms: Sequence[int], shapes: Sequence[tuple[int, int]], which: NDArray[np.intp]
+) -> Targets:
+    """Some effects of some terms, one target each; ``which`` counts them term by term, level by level."""
+    random = [np.zeros((q, k, len(which))) for q, k in shapes]
     start = 0
     for i in terms:
-        q, k = shapes[i]
-        random[i].reshape(q * k, width)[:, start : start + q * k] = np.eye(q * k)
-        start += q * k
-    return Targets(fixed=np.zeros((width, problem.system.p)), random=tuple(random))
+        size = shapes[i][0] * shapes[i][1]
+        own = np.flatnonzero((which >= start) & (which < start + size))
+        random[i].reshape(size, -1)[which[own] - start, own] = 1.0
+        start += size
+    return Targets(fixed=np.zeros((len(which), problem.system.p)), random=tuple(random))

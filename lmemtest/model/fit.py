@@ -528,7 +528,7 @@ class LmmFit(Verbs):
     def fittedvalues(self) -> pd.Series:
         """Predicted scores of the rows of the table that was fitted, by their labels; ``fitted(m)`` of lme4."""
         rows = rows_of(self)
-        return pd.Series(self.cell_predictions()[rows.cell], index=rows.index, name="fitted")
+        return pd.Series(self.cell_predictions()[rows.cell], index=rows.labels, name="fitted")
 
     @property
     def resid(self) -> pd.Series:

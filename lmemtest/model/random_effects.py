@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -139,12 +139,16 @@ def _variances(
         return prediction.slopes(problem, x, at, targets(part)) + unseen[part].slopes(problem, x, at)
 
     with one_blas_thread():
-        batches = [slice(start, start + _BATCH) for start in range(0, len(rows), _BATCH)]
-        variance = np.concatenate([variances(part) for part in batches]) if batches else np.empty(0)
+        parts = [variances(part) for part in batches(np.arange(len(rows)))]
+        variance = np.concatenate(parts) if parts else np.empty(0)
         first, alike = representatives(variance)
-        kinds = (first[start : start + _BATCH] for start in range(0, len(first), _BATCH))
-        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in kinds]
+        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
     return variance, np.concatenate(df)[alike] if df else np.empty(0)
+
+
+def batches(which: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Targets that are computed together: the work on their coefficients stays in the processor's cache."""
+    return (which[start : start + _BATCH] for start in range(0, len(which), _BATCH))
 
 
 def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

@@ -30,7 +30,7 @@ class Rows(NamedTuple):
 
     cell: NDArray[np.intp]
     score: Array
-    index: pd.Index
+    labels: pd.Index
 
 
 def rows_of(fit: LmmFit) -> Rows:
@@ -65,4 +65,4 @@ def residuals(fit: LmmFit) -> pd.Series:
             "The scores of this fit are not those of its table: they were simulated, or the table has changed since. "
             "Its residuals are those of cells: fit.cell_residuals()."
         )
-    return pd.Series(rows.score - fit.cell_predictions()[rows.cell], index=rows.index, name="residual")
+    return pd.Series(rows.score - fit.cell_predictions()[rows.cell], index=rows.labels, name="residual")

@@ -217,3 +217,12 @@ def test_columns_with_spaces_are_named_as_they_are():
 def test_something_that_is_no_fit_is_named():
     with pytest.raises(lt.errors.ArgumentError, match=r"fit must be a fit of fit_lmm\(\), got str"):
         random_effects("fit", "g")
+
+
+def test_errors_alone_are_computed_in_parts_and_are_those_of_the_joint_distribution(fitted, monkeypatch):
+    fit = fitted("nested_slopes", "y ~ treatment * x + (x|a) + (1|a:b)")
+    together = fit.random_effects("a", rng=1).to_frame()
+    monkeypatch.setattr("lmemtest.model.random_effects._BATCH", 5)
+    alone = fit.random_effects("a", simultaneous=False).to_frame()
+    columns = ["effect", "level", "estimate", "conditional_sd", "se", "df"]
+    pd.testing.assert_frame_equal(alone[columns], together[columns], rtol=1e-10)

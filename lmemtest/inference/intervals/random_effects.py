@@ -14,7 +14,7 @@ from lmemtest.engine import prediction
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import largest_t
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.model.random_effects import representatives, shapes, terms_of
+from lmemtest.model.random_effects import batches, representatives, shapes, terms_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -174,25 +174,24 @@ def random_effects(
             f"group='{group}' has {n_effects:,} effects; intervals are computed for up to {_MOST_EFFECTS:,}. "
             "`fit.conditional_modes(group)` gives the estimates alone."
         )
-    targets = prediction.unit_targets(fit.problem, positions, shapes(fit))
-    at, conditional = fit.optim.criterion, target == "conditional"
+    conditional = target == "conditional"
+    # only the joint distribution of few levels needs their covariances
+    at_once = simultaneous and len(terms[0].levels) <= _JOINT_LEVELS
     with one_blas_thread():
-        full, given = (
-            prediction.covariance(fit.problem, fit.optim.theta, at, targets, conditional=c) for c in (False, True)
-        )
-        df = error_df(fit, targets, (given if conditional else full).diagonal(), conditional=conditional)
-    chosen = given if conditional else full
+        full, given = (_errors(fit, positions, n_effects, at_once=at_once, conditional=c) for c in (False, True))
+        chosen = given if conditional else full
+        df = _error_df(fit, positions, chosen.diagonal() if at_once else chosen, conditional=conditional)
     parts, notes, start = [], list[str](), 0
     for i, term in zip(positions, terms, strict=True):
         q, k = len(term.levels), len(term.names)
         for j, name in enumerate(term.names):
             rows = start + j + k * np.arange(q)
-            covariance = chosen[np.ix_(rows, rows)]
-            part, note = effect_intervals(fit.modes[i][:, j], covariance, df[rows], simultaneous, level, generator)
+            error = chosen[np.ix_(rows, rows)] if at_once else chosen[rows]
+            part, note = effect_intervals(fit.modes[i][:, j], error, df[rows], simultaneous, level, generator)
             hidden, why = _without_interval(fit, i, j, df[rows])
             part.loc[hidden, ["ci_low", "ci_high"]] = np.nan
-            errors = {"se": full, "conditional_sd": given}
-            sds = {key: np.sqrt(np.maximum(error.diagonal()[rows], 0.0)) for key, error in errors.items()}
+            variances = {"se": full, "conditional_sd": given}
+            sds = {key: np.sqrt(np.maximum(_variances(v)[rows], 0.0)) for key, v in variances.items()}
             parts.append(part.assign(effect=name, level=list(term.levels), **sds))
             said = (why,) if hidden.all() else (note, why)
             notes += [text for text in said if text and text not in notes]
@@ -230,19 +229,41 @@ def _without_interval(fit: LmmFit, i: int, j: int, df: Array) -> tuple[NDArray[n
     )
 
 
-def error_df(fit: LmmFit, targets: prediction.Targets, variance: Array, *, conditional: bool) -> Array:
+def _errors(fit: LmmFit, terms: list[int], count: int, *, at_once: bool, conditional: bool) -> Array:
+    """Covariance of the errors of all effects of some terms; their variances alone unless they are needed at once."""
+    where, every = (fit.problem, fit.optim.theta, fit.optim.criterion), np.arange(count)
+
+    def covariance(which: NDArray[np.intp]) -> Array:
+        targets = prediction.unit_targets(fit.problem, terms, shapes(fit), which)
+        return prediction.covariance(*where, targets, conditional=conditional)
+
+    return covariance(every) if at_once else np.concatenate([covariance(part).diagonal() for part in batches(every)])
+
+
+def _error_df(fit: LmmFit, terms: list[int], variance: Array, *, conditional: bool) -> Array:
     """Satterthwaite degrees of freedom of the errors, one computation for all levels of a kind."""
     first, alike = representatives(variance)
-    kinds = prediction.Targets(fixed=targets.fixed[first], random=tuple(K[:, :, first] for K in targets.random))
-    slopes = prediction.slopes(fit.problem, fit.optim.theta, fit.optim.criterion, kinds, conditional=conditional)
-    return fit.curvature.error_df(variance[first], slopes)[alike]
+    where, found = (fit.problem, fit.optim.theta, fit.optim.criterion), []
+    for part in batches(first):
+        targets = prediction.unit_targets(fit.problem, terms, shapes(fit), part)
+        slopes = prediction.slopes(*where, targets, conditional=conditional)
+        found.append(fit.curvature.error_df(variance[part], slopes))
+    return np.concatenate(found)[alike]
+
+
+def _variances(error: Array) -> Array:
+    """Variances from themselves or from a covariance."""
+    return error.diagonal() if error.ndim == 2 else error
 
 
 def effect_intervals(
     estimate: Array, error: Array, df: Array, simultaneous: bool, level: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, str]:
-    """Estimates with intervals over the levels of one effect, and how the intervals were made."""
-    se = np.sqrt(np.maximum(error.diagonal(), 0.0))
+    """Estimates with intervals over the levels of one effect, and how the intervals were made.
+
+    `error` is the covariance of their errors, or the variances where no joint distribution is needed.
+    """
+    se = np.sqrt(np.maximum(_variances(error), 0.0))
     note = ""
     if not simultaneous or len(se) == 1:
         factor = t_quantile((1.0 - level) / 2.0, df)
