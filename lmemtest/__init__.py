@@ -1,10 +1,12 @@
 """Mixed-effects significance testing for machine-learning and hyperparameter-optimisation benchmarks."""
 
+from typing import Any as _Any
+
 import lazy_loader as _lazy
 
 __version__ = "0.1.0"
 
-__getattr__, __dir__, __all__ = _lazy.attach(
+_load, __dir__, __all__ = _lazy.attach(
     __name__,
     submodules=["errors", "plots", "tuning"],
     submod_attrs={
@@ -52,3 +54,12 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "report.analysis": ["analyze"],
     },
 )
+
+
+def __getattr__(name: str) -> _Any:
+    """A name when it is first used; a guessed one leads to what it means, or says what to write."""
+    if name in __all__:
+        return _load(name)
+    from lmemtest._hints import sought
+
+    return sought(__name__, name, __all__)

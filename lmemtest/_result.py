@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from lmemtest._table import Format, ResultTable
+from lmemtest._hints import Guided
+from lmemtest._table import Format, ResultTable, Text
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 
@@ -34,7 +35,7 @@ else:
     result = dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
 
 
-class Result:
+class Result(Guided):
     """The base of every result: subclasses give the content, this class shows it.
 
     A subclass is decorated with `result` and gives
@@ -100,13 +101,46 @@ class Result:
         notes = (*self.facts, *getattr(self, "notes", ()))
         return ResultTable(self.title, self.shown(), notes=notes, formats=self.formats)
 
+    def to_text(self) -> str:
+        """The printed table as text with aligned columns."""
+        return self.to_table().to_text()
+
+    def to_markdown(self) -> str:
+        """The printed table as markdown."""
+        return self.to_table().to_markdown()
+
+    def to_html(self) -> str:
+        """The printed table as html."""
+        return self.to_table().to_html()
+
+    def to_latex(self) -> str:
+        r"""The printed table as a LaTeX float, which needs ``\usepackage{booktabs}``."""
+        return self.to_table().to_latex()
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, part: str | None = None) -> str:
+        """The table of `to_frame` as text with commas, all digits.
+
+        Parameters
+        ----------
+        path : path, optional
+            Write it there, too; the name must end in ``.csv``.
+        part : str, optional
+            Which of the tables; see `to_frame`.
+        """
+        return csv_text(self.to_frame(part), path)
+
+    def to_json(self) -> str:
+        """Tables and sentences as json, all digits."""
+        text: str = importlib.import_module("lmemtest.report.results").json_of(self)
+        return text
+
     def summary(self) -> str:
         """The result as text: the table, what to know about it, and the findings."""
         found = self.sentences()
         more = len(found) - MOST_SENTENCES
         rest = (f"... and {more} more in sentences().",) if more > 0 else ()
         tail = ("", *found[:MOST_SENTENCES], *rest) if found else ()
-        return "\n".join([self.to_table().to_text(), *tail])
+        return Text("\n".join([self.to_table().to_text(), *tail]), self._repr_html_())
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw the result.
@@ -157,10 +191,19 @@ class Result:
         return written
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
     def _repr_html_(self) -> str:
         from lmemtest._table import html_text
 
         found = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
         return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")
+
+
+def csv_text(frame: pd.DataFrame, path: str | os.PathLike[str] | None) -> str:
+    """A frame as text with commas, which is written to a path, if there is one."""
+    text: str = frame.to_csv(index=False)
+    if path is not None:
+        files = importlib.import_module("lmemtest.report.files")
+        files.write_atomically(files.check_report_path(path, (".csv",)), text)
+    return text

@@ -17,7 +17,25 @@ from lmemtest.words import DIGITS, MISSING, exponent, format_p, is_missing
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["ResultTable"]
+__all__ = ["ResultTable", "Text"]
+
+
+class Text(str):
+    """A text that prompts and notebooks show as it reads: without quotes, with its line breaks, or as html."""
+
+    __slots__ = ("html",)
+    html: str
+
+    def __new__(cls, text: str, html: str = "") -> Text:
+        self = super().__new__(cls, text)
+        self.html = html
+        return self
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self.html or f"<pre>{html_text(self)}</pre>"
 
 
 _NOTHING = 1e-14  # of the largest number of a column

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest._caller import in_words_of, named
+from lmemtest._hints import guided
 from lmemtest.data.delimited import (
     MISSING_NUMBERS,
     check_layout,
@@ -33,6 +34,7 @@ __all__ = ["STDIN", "not_found", "read_runs", "read_table"]
 STDIN = "-"
 
 
+@guided
 def read_runs(
     path: str | os.PathLike[str],
     *,

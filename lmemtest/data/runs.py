@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import narwhals as nw
 
 from lmemtest._caller import named, setting
-from lmemtest._table import ResultTable
+from lmemtest._hints import Guided, guided_arguments
+from lmemtest._table import ResultTable, Text
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest.data.failures import WORDS, check_failed, count_failures, masked, rows_or_runs
 from lmemtest.data.query import collected
@@ -51,7 +52,7 @@ REQUIRED: Any = _Required()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Runs:
+class Runs(Guided):
     """A table of benchmark runs and what its columns mean.
 
     Nothing is copied, nothing is written to the caller's table, and a lazy table stays lazy.
@@ -293,6 +294,14 @@ class Runs:
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas frame of its own; runs the query of a lazy table."""
         return collected(self.frame).to_pandas().copy()
+
+    def __len__(self) -> int:
+        return self.n_rows
+
+    def __getitem__(self, column: str) -> pd.Series:
+        """A column of the table as a pandas Series; runs the query of a lazy table."""
+        check_column(column, self.columns, argument="column")
+        return collected(self.frame.select(column)).to_pandas()[column]
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """The distinct values of a column, in the order in which results show them.
@@ -632,10 +641,10 @@ class Runs:
 
     def summary(self) -> str:
         """The size of the table and its roles, as text."""
-        return self._table().to_text()
+        return Text(self._table().to_text(), self._repr_html_())
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
     def _repr_html_(self) -> str:
         return self._table().to_html()
@@ -690,6 +699,9 @@ class Runs:
         _set(runs, "algorithms", runs.study.levels(runs.algorithm) if seen else self.algorithms)
         check_algorithms(runs)
         return runs
+
+
+guided_arguments(Runs)
 
 
 def with_named_algorithms(runs: Runs) -> Runs:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import os
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
@@ -10,8 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest._hints import Guided
+from lmemtest._result import csv_text
 from lmemtest._rounding import written
-from lmemtest._table import ResultTable
+from lmemtest._table import ResultTable, Text
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_flag, resolve_rng
 from lmemtest.data.cells import Cells, column_codes
@@ -32,6 +35,7 @@ from lmemtest.model.rows import residuals, rows_of
 from lmemtest.model.verbs import Verbs
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     Array = NDArray[np.float64]
@@ -60,7 +64,7 @@ def engine_terms(design: Design) -> list[RandomTerm]:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class LmmFit(Verbs):
+class LmmFit(Verbs, Guided):
     """A fitted linear mixed model; made by `fit_lmm`, never changed afterwards.
 
     Attributes
@@ -677,12 +681,40 @@ class LmmFit(Verbs):
             ResultTable(title="Variance components", frame=self.varcorr),
         )
 
-    def summary(self) -> str:
-        """The fit as text."""
+    def sentences(self) -> tuple[str, ...]:
+        """How it was fitted, and what was found doing so."""
+        return self.tables()[0].notes
+
+    def to_text(self) -> str:
+        """Fixed effects and variance components as text with aligned columns."""
         return "\n\n".join(t.to_text() for t in self.tables())
 
+    def to_markdown(self) -> str:
+        """Fixed effects and variance components as markdown."""
+        return "\n\n".join(t.to_markdown() for t in self.tables())
+
+    def to_html(self) -> str:
+        """Fixed effects and variance components as html."""
+        return "\n".join(t.to_html() for t in self.tables())
+
+    def to_latex(self) -> str:
+        r"""Fixed effects and variance components as LaTeX floats, which need ``\usepackage{booktabs}``."""
+        return "\n\n".join(t.to_latex() for t in self.tables())
+
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one."""
+        return csv_text(self.to_frame(), path)
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw whether its assumptions hold: the figure of `diagnose`, which takes the options."""
+        return self.diagnose(**options).plot(ax)
+
+    def summary(self) -> str:
+        """The fit as text."""
+        return Text(self.to_text(), self.to_html())
+
     def __repr__(self) -> str:
-        return self.summary()
+        return self.to_text()
 
     def _repr_html_(self) -> str:
-        return "\n".join(t.to_html() for t in self.tables())
+        return self.to_html()

@@ -9,9 +9,11 @@ The functions load on first use, because matplotlib costs more to import than th
 
 from __future__ import annotations
 
+from typing import Any as _Any
+
 import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach(
+_load, __dir__, __all__ = _lazy.attach(
     __name__,
     submod_attrs={
         "_canvas": ["detached_figures"],
@@ -67,3 +69,12 @@ __getattr__, __dir__, __all__ = _lazy.attach(
         "variance_study": ["variance_study_plot"],
     },
 )
+
+
+def __getattr__(name: str) -> _Any:
+    """A figure when it is first used; a guessed name leads to what it means, or says what to write."""
+    if name in __all__:
+        return _load(name)
+    from lmemtest._hints import sought
+
+    return sought(__name__, name, __all__)

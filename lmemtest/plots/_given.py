@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from lmemtest._hints import Guided
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.separation import Separation
 from lmemtest.studies.ranking.ranking import Ranking
@@ -17,7 +18,12 @@ _OPTIONS = tuple(inspect.signature(Separation.of).parameters)[2:]
 
 
 def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, name: str = "separation") -> Separation:
-    """The one conversion: what is drawn sees a `Separation` only."""
+    """The one conversion: what is drawn sees a `Separation` only.
+
+    Whatever holds one is taken for it: an analysis, an evaluation, or comparisons and means, which make it when asked.
+    """
+    if not isinstance(given, (Separation, Ranking)) and isinstance(given, Guided) and hasattr(given, "separation"):
+        given = given.separation() if callable(given.separation) else given.separation
     if isinstance(given, (Separation, Ranking)):
         if decisions is not None or options:
             what = "decisions" if decisions is not None else next(iter(options))

@@ -18,8 +18,11 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from lmemtest._hints import Guided, guided
 from lmemtest._options import DDF_METHODS, ERRORS, REPORT_ADJUSTMENTS
+from lmemtest._result import csv_text
 from lmemtest._rounding import in_tie_order
+from lmemtest._table import Text
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.roles import stated
@@ -50,6 +53,7 @@ from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
     from lmemtest.formula.bars import ParsedFormula
     from lmemtest.inference.diagnostics.advantage_shape import AdvantageShape
@@ -81,7 +85,7 @@ _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Analysis:
+class Analysis(Guided):
     """A whole analysis of a table of runs; made by `analyze`.
 
     Attributes
@@ -259,10 +263,7 @@ class Analysis:
 
     def headline(self) -> str:
         """The answer in a few sentences, as plain text."""
-        from lmemtest.report.document import plain
-        from lmemtest.report.wording import headline
-
-        return " ".join(plain(sentence) for sentence in headline(self))
+        return " ".join(self.sentences())
 
     @one_blas_thread()
     def document(self, *, progress: Progress | None = None) -> Document:
@@ -278,7 +279,18 @@ class Analysis:
         shown = leaders(self)
         parts = [self.headline(), shown.separation.summary(), shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
-        return "\n\n".join(parts)
+        return Text("\n\n".join(parts), self._repr_html_())
+
+    def sentences(self) -> tuple[str, ...]:
+        """The answer, sentence by sentence, as plain text."""
+        from lmemtest.report.document import plain
+        from lmemtest.report.wording import headline
+
+        return tuple(plain(sentence) for sentence in headline(self))
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw which algorithms differ: `lmemtest.plots.cd_diagram` of the decisions, with its options."""
+        return self.separation.plot(ax, **options)
 
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
@@ -305,9 +317,9 @@ class Analysis:
         with in_words():
             return str(getattr(render, writer)().write(self.document(progress=progress)))
 
-    def to_csv(self) -> str:
-        """The table of `to_frame` as text with commas, all digits."""
-        return self.to_frame().to_csv(index=False)
+    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
+        """The table of `to_frame` as text with commas, all digits; written to a ``.csv`` file, too, if there is one."""
+        return csv_text(self.to_frame(), path)
 
     def to_json(self) -> str:
         """Roles, findings, model, answer, ranking, pairs and variance components as json, all digits."""
@@ -344,7 +356,7 @@ class Analysis:
         return target
 
     def __repr__(self) -> str:
-        return self.summary()
+        return str(self.summary())
 
     def _repr_html_(self) -> str:
         from lmemtest.report.leaders import leaders
@@ -355,6 +367,7 @@ class Analysis:
         return render_fragment(headline(self), (shown.separation.to_table(), shown.pairs.to_table()))
 
 
+@guided
 @one_blas_thread()
 def analyze(
     runs: Runs | Any,

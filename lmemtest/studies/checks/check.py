@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmemtest._caller import in_words_of
+from lmemtest._hints import guided
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
 from lmemtest.data.points import Points
@@ -289,6 +290,7 @@ CHECKS = tuple(question.name for question in TREE)
 RULES = tuple(question.name for question in TREE if not question.test and not question.fits)
 
 
+@guided
 @one_blas_thread()
 def check(
     runs: Runs,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 
+from lmemtest._hints import guided
 from lmemtest._options import DIRECTIONS, ERRORS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
@@ -20,6 +21,7 @@ from lmemtest.studies.evaluation.reservations import notes_on
 from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs_table, sources_table
 
 
+@guided
 @one_blas_thread()
 def evaluate(
     table: Any,

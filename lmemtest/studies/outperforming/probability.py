@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest._hints import guided
 from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
+@guided
 @one_blas_thread()
 def probability_of_outperforming(
     a: ArrayLike | Runs,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import named
+from lmemtest._hints import guided
 from lmemtest._options import DIRECTIONS, ERRORS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
@@ -40,10 +41,11 @@ __all__ = ["rank"]
 EFFECTS = {"t": "cohen_dz", "tukey": "cohen_dz", "lmem": "cohen_dz", "hierarchical": "cohen_dz"}
 
 
+@guided
 @one_blas_thread()
 def rank(
     data: Any,
-    method: str = "lmem",
+    method: str | None = None,
     *,
     direction: str | None = None,
     alpha: float = 0.05,
@@ -64,9 +66,10 @@ def rank(
     data : Runs or dataframe
         Runs, with several seeds and missing cells as they are; or a wide frame with a column per algorithm and a row
         per benchmark, which needs `direction`.
-    method : {"lmem", "frequentist", "bayesian", "all"}
+    method : {"lmem", "frequentist", "bayesian", "all"}, optional
         "lmem": marginal means of the recommended mixed model. The other two give every algorithm one score per
         benchmark, the mean of its runs there (with one benchmark: per seed). "all": several tests side by side.
+        Default: that of `test`, where one is named, else "lmem". The name of a test will do as well.
     direction : {"minimize", "maximize"}
         Which end of the score is better; of a wide frame only.
     alpha : float in (0, 1)
@@ -126,7 +129,7 @@ def rank(
     >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
     {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'a', 'b']}
     """
-    check_choice(method, "method", (*TESTS, "all"))
+    method, test = _method_and_test(method, test)
     runs = runs_of(data, direction)
     blocks = blocks_of(runs)
     checked = Asked(
@@ -158,6 +161,24 @@ def rank(
         raise without[0][1]
     notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
     return replace(compared(found, resolve_rng(checked.rng)), notes=notes)
+
+
+def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
+    """The method that a test belongs to: people name the one or the other."""
+    of_test = {name: kind for kind, tests in TESTS.items() for name in tests if name != "auto"}
+    before = {"friedman": "nemenyi", "anova": "tukey"}  # the tests of all algorithms that come before those of pairs
+    if isinstance(method, str) and isinstance(test, str) and test == "auto":
+        name = before.get(method, method)
+        method, test = (of_test[name], name) if name in of_test else (method, test)
+    test = before.get(test, test) if isinstance(test, str) else test
+    known = of_test.get(test, "lmem") if isinstance(test, str) else "lmem"
+    method = check_choice(known if method is None else method, "method", (*TESTS, "all"))
+    if method in TESTS and known != "lmem" and known != method:
+        raise ArgumentError(
+            f"test={test!r} goes with method={known!r}; the tests of {method!r} are {', '.join(TESTS[method])}. Name "
+            "one of them, or leave out method."
+        )
+    return method, test
 
 
 def beside(pairs: Comparisons, fit: LmmFit, runs: Runs, alpha: float) -> Rankings:

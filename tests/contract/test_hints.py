@@ -1,0 +1,299 @@
+"""Names that people try first: a synonym works, any other guess is told the right name."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import inspect
+import pickle
+import re
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest import _hints
+from lmemtest._result import Result
+from lmemtest._table import Text
+from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.model import LmmFit
+from lmemtest.report.analysis import Analysis
+
+
+@functools.cache
+def objects() -> dict[str, Any]:
+    """One object of each kind that people ask."""
+    rng = np.random.default_rng(1)
+    names = ["algorithm", "benchmark", "seed"]
+    table = pd.MultiIndex.from_product([list("ABC"), [f"t{i}" for i in range(6)], range(3)], names=names)
+    frame = table.to_frame(index=False)
+    frame["loss"] = (frame["algorithm"] == "C") + rng.normal(size=6)[frame["benchmark"].str[1:].astype(int)]
+    frame["loss"] += rng.normal(scale=0.3, size=len(frame))
+    roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
+    runs = lt.Runs(frame, seed="seed", **roles)
+    analysis = lt.analyze(runs)
+    return {
+        "lt": lt,
+        "plots": lt.plots,
+        "runs": runs,
+        "fit": analysis.fit,
+        "means": analysis.means,
+        "pairs": analysis.pairs,
+        "sep": analysis.separation,
+        "res": analysis,
+        "ranking": lt.rank(runs),
+    }
+
+
+# What was typed, and what must come of it: "works", or a word that the answer must hold.
+GUESSES = """
+lt.outperform: works            lt.outperforming: works          lt.bands: works
+lt.friedman_test: nemenyi      lt.emmeans: works                lt.contrast: works
+lt.pairs: works                 lt.joint_tests: works            lt.cld: letters
+lt.confint: profile             lt.eff_size: effect_size         lt.lmer: works
+lt.mixedlm: works               lt.anova: glrt                   lt.friedman: nemenyi
+lt.wilcoxon: test='wilcoxon'    lt.nemenyi: test='nemenyi'       lt.iqm: aggregate_scores
+lt.probability_of_improvement: improvement                       lt.performance_profile: performance_profile_plot
+lt.leaderboard: works           lt.elo: leaderboard              lt.cd_diagram: works
+lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: effect_size
+lt.aso: stochastic_order        lt.autorank: compat.autorank     lt.compare: rank
+lt.read_csv: read_runs          lt.plot: plots                   lt.ranking: works
+lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: works
+lt.load_hpo_runs: works         lt.glmer: evaluate               lt.create_report: analyze
+lt.bayesian: rank               lt.benchmark_effect: benchmark_effects                lt.analyse: analyze
+lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_dominance: stochastic_order
+lt.variance_components: VarianceComponents                       lt.permutation: permutation_test
+lt.run: Runs                    lt.select_model: search_models   lt.similar_benchmarks: works
+lt.rank_algorithms: rank        lt.seed_effects: seed_effect     lt.horizon: horizons
+plots.heatmap: works            plots.violin: works              plots.boxplot: works
+plots.forest: works             plots.critical_difference: works plots.cd_diagramm: cd_diagram
+plots.qqplot: works             plots.caterpillar: works         plots.barplot: emmeans_plot
+plots.learning_curves: anytime  plots.benchmark_effect: benchmark_effects_plot
+fit.pvalues: works              fit.tvalues: works               fit.conf_int: profile
+fit.resid: works                fit.fittedvalues: works          fit.fitted: works
+fit.ranef: conditional_modes    fit.fixef: works                 fit.VarCorr: works
+fit.vcov: works                 fit.coef: works                  fit.AIC: works
+fit.logLik: works               fit.sigma: works                 fit.r2: r2_marginal
+fit.icc: icc_adjusted           fit.plot: works                  fit.random_effect: random_effects
+fit.to_latex: works             fit.to_csv: works                fit.sentences: works
+fit.lsmeans: works              fit.pairs: emmeans               fit.df_resid: works
+fit.update: works               fit.isSingular: works            fit.step: select_terms
+fit.n_obs: nobs                 fit.loglike: works                 fit.summary: works
+runs.head: works                runs.df: works                   runs.describe: works
+runs.benchmarks: works          runs.groupby: works              runs.shape: works
+runs.analyze: lmemtest.analyze  runs.rank: lmemtest.rank         runs.fit: fit_lmm
+runs.loc: to_frame              runs.normalise: works            runs.column: columns
+pairs.to_latex: works           pairs.to_markdown: works         pairs.to_csv: works
+pairs.pvalues: p_value          pairs.p_values: p_value          pairs.conf_int: ci_low
+pairs.cld: letters              pairs.letters: letters           pairs.to_pandas: works
+pairs.show: print               pairs.savefig: save              pairs.contrasts: contrast
+means.cld: letters              means.dunnett: against           means.tukey: pairs
+means.contrasts: contrast       means.to_latex: works            means.compare: comparable
+sep.to_latex: works             sep.cld: works                   sep.letter: letters
+sep.order: works                sep.cd: works                    sep.significance: significant
+res.plot: works                 res.sentences: works             res.ranking: works
+res.best: headline              res.report: save                 res.table: works
+res.p_values: p_value           res.cd_diagram: works            res.show: print
+res.letters: works              res.winner: headline             res.to_df: works
+ranking.order: works            ranking.best: levels             ranking.p_values: pairs
+ranking.to_latex: works         ranking.report: paragraph        ranking.letters: works
+"""
+PARSED = re.findall(r"(\w+)\.(\w+): (\S+)", GUESSES)
+
+
+@pytest.mark.parametrize(("owner", "name", "want"), PARSED, ids=lambda part: str(part))
+def test_a_guess_hits_or_is_told_the_right_name(owner, name, want):
+    found = objects()[owner]
+    if want == "works":
+        assert getattr(found, name) is not None
+        return
+    with pytest.raises(AttributeError) as raised:
+        getattr(found, name)
+    assert want in str(raised.value)
+    assert name in str(raised.value)
+
+
+def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
+    assert len(PARSED) == len(set(PARSED)) >= 125
+    kinds = {"lmemtest", "plots", *(cls.__name__ for cls in (Result, LmmFit, Analysis, lt.Runs)), "Comparisons"}
+    assert set(_hints.SYNONYMS) | set(_hints.ADVICE) == {*kinds, "Estimates", "Separation", "Ranking"}
+
+
+def test_synonyms_are_what_they_lead_to():
+    of = objects()
+    fit = of["fit"]
+    assert lt.outperform is lt.probability_of_outperforming
+    assert lt.plots.heatmap is lt.plots.benchmark_effects_plot
+    pd.testing.assert_series_equal(fit.pvalues, fit.to_frame().set_index("term")["p_value"])
+    assert fit.fixef is fit.params
+    assert fit.df_resid == fit.nobs - fit.rank
+    assert fit.sigma == pytest.approx(np.sqrt(fit.scale))
+    assert of["runs"].benchmarks == of["runs"].levels("benchmark")
+    assert of["res"].sentences() == tuple(of["res"].sentences())
+    assert " ".join(of["res"].sentences()) == of["res"].headline()
+    pd.testing.assert_frame_equal(lt.emmeans(fit, "algorithm").to_frame(), fit.emmeans("algorithm").to_frame())
+
+
+@pytest.mark.parametrize("package", ["lmemtest", "plots"])
+def test_every_synonym_of_a_package_exists_and_hides_no_module(package):
+    owner = lt if package == "lmemtest" else lt.plots
+    for name in _hints.SYNONYMS[package]:
+        assert callable(getattr(owner, name))
+        assert name not in owner.__all__
+        assert importlib.util.find_spec(f"{owner.__name__}.{name}") is None
+
+
+def test_what_the_advice_names_exists():
+    """Each call of the package that a message shows is one that there is."""
+    for advice in _hints.ADVICE.values():
+        for text in advice.values():
+            for path in re.findall(r"lmemtest((?:\.\w+)+)\(", text):
+                functools.reduce(getattr, path.strip(".").split("."), lt)
+            for method in re.findall(r"fit\.(\w+)", text):
+                assert hasattr(LmmFit, method), text
+            for method in re.findall(r"analysis\.(\w+)", text):
+                assert hasattr(Analysis, method) or method in inspect.signature(Analysis).parameters, text
+
+
+def test_an_unknown_name_says_where_the_names_are_and_asks_nothing_of_private_ones():
+    with pytest.raises(AttributeError, match=r"^lmemtest has no 'qwertz'\. dir\(\) lists the names that there are\.$"):
+        lt.qwertz  # noqa: B018
+    runs = objects()["runs"]
+    with pytest.raises(AttributeError, match=r"^Runs has no 'qwertz'\. dir"):
+        runs.qwertz  # noqa: B018
+    for found in (lt, lt.plots, runs, objects()["fit"], objects()["res"]):
+        assert not hasattr(found, "_ipython_canary_method_should_not_exist_")
+    alone = lt.Runs({"a": ["x", "y"] * 3, "s": range(6)}, score="s", direction="minimize", algorithm="a")
+    with pytest.raises(AttributeError, match="These runs have no benchmark: no column was given that role"):
+        alone.benchmarks  # noqa: B018
+
+
+def test_the_error_of_a_property_is_its_own():
+    class Broken(_hints.Guided):
+        @property
+        def half(self) -> int:
+            return [].nothing
+
+    with pytest.raises(AttributeError, match="'list' object has no attribute 'nothing'"):
+        Broken().half  # noqa: B018
+
+
+def test_what_could_be_pickled_still_can():
+    for name in ("fit", "runs"):
+        assert repr(pickle.loads(pickle.dumps(objects()[name]))) == repr(objects()[name])
+    assert pickle.loads(pickle.dumps(lt.rank)) is lt.rank
+
+
+# ----------------------------------------------------------------------------------------------------- arguments
+
+DATA = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
+DIRECTION = "It is direction='maximize' or direction='minimize' here."
+
+
+@pytest.mark.parametrize(
+    ("function", "argument", "hint"),
+    [
+        ("analyze", "metric", "It is score here."),
+        ("analyze", "y", "It is score here."),
+        ("analyze", "maximize", DIRECTION),
+        ("analyze", "higher_is_better", DIRECTION),
+        ("analyze", "dataset", "It is benchmark here."),
+        ("analyze", "benchmarks", "Did you mean 'benchmark'?"),
+        ("Runs", "metric", "It is score here."),
+        ("Runs", "order", DIRECTION),
+        ("rank", "order", DIRECTION),
+        ("rank", "random_state", "It is rng here."),
+        ("rank", "correction", "It is adjust here."),
+        ("evaluate", "metric", "It is score here."),
+        ("check", "significance", "It is alpha here."),
+    ],
+)
+def test_an_argument_by_another_name_is_told_the_right_one(function, argument, hint):
+    with pytest.raises(TypeError) as raised:
+        getattr(lt, function)(DATA, **{argument: "descending"})
+    assert str(raised.value) == f"{function}() has no argument {argument!r}. {hint}"
+
+
+def test_other_type_errors_are_left_alone():
+    with pytest.raises(TypeError, match="missing 1 required positional argument"):
+        lt.rank()
+    assert list(inspect.signature(lt.Runs).parameters)[:3] == ["frame", "score", "direction"]
+
+
+def test_rank_knows_the_method_of_a_test():
+    want = lt.rank(DATA, "frequentist", test="wilcoxon", direction="maximize").pairs
+    for asked in ({"test": "wilcoxon"}, {"method": "wilcoxon"}):
+        pd.testing.assert_frame_equal(lt.rank(DATA, direction="maximize", **asked).pairs, want)
+    nemenyi = lt.rank(DATA, "nemenyi", direction="maximize")
+    assert (nemenyi.method, nemenyi.test) == ("frequentist", "nemenyi")
+    assert lt.rank(DATA, "friedman", direction="maximize").test == "nemenyi"
+    assert lt.rank(DATA, test="hierarchical", direction="maximize", n_draws=100, rng=0).method == "bayesian"
+    with pytest.raises(ArgumentError) as raised:
+        lt.rank(DATA, "lmem", test="wilcoxon", direction="maximize")
+    assert str(raised.value) == (
+        "test='wilcoxon' goes with method='frequentist'; the tests of 'lmem' are auto. Name one of them, or leave out "
+        "method."
+    )
+
+
+# --------------------------------------------------------------------------------------------- one door for each
+
+
+@pytest.mark.parametrize("name", ["fit", "means", "pairs", "sep", "res", "ranking"])
+def test_every_result_is_written_in_every_way(name, tmp_path):
+    found = objects()[name]
+    assert r"\begin{tabular}" in found.to_latex()
+    assert "| ---" in found.to_markdown()
+    assert "<table" in found.to_html()
+    assert found.to_text()
+    path = tmp_path / "table.csv"
+    text = found.to_csv(path)
+    assert path.read_text(encoding="utf-8") == text == found.to_frame().to_csv(index=False)
+    with pytest.raises(ArgumentError, match=r"must end in one of \.csv"):
+        found.to_csv(tmp_path / "table.html")
+    assert isinstance(found.sentences(), tuple)
+
+
+@pytest.mark.parametrize("name", ["fit", "means", "pairs", "sep", "res", "ranking", "runs"])
+def test_a_summary_shows_itself(name):
+    found = objects()[name].summary()
+    assert isinstance(found, Text)
+    assert repr(found) == str(found)
+    assert "\n" in repr(found)
+    assert "<table" in found._repr_html_()
+    assert pickle.loads(pickle.dumps(found))._repr_html_() == found._repr_html_()
+    assert Text("a < b")._repr_html_() == "<pre>a &lt; b</pre>"
+
+
+def test_a_diagram_takes_whatever_holds_decisions():
+    of = objects()
+    want = [text.get_text() for text in lt.plots.cd_diagram(of["sep"]).texts]
+    for name in ("res", "pairs"):
+        given = of[name]
+        assert [text.get_text() for text in lt.plots.cd_diagram(given).texts] == want
+    assert lt.plots.cd_diagram(of["means"]).texts
+    with pytest.raises(ArgumentError, match="separation must be"):
+        lt.plots.cd_diagram(of["fit"])
+
+
+def test_runs_have_a_length_and_columns():
+    runs = objects()["runs"]
+    assert len(runs) == runs.n_rows == 54
+    pd.testing.assert_series_equal(runs["loss"], runs.to_frame()["loss"])
+    with pytest.raises(UnknownColumnError, match="'los'"):
+        runs["los"]
+
+
+def test_hints_cost_nothing_before_they_are_needed():
+    program = (
+        "import sys, lmemtest\n"
+        "assert 'lmemtest._hints' not in sys.modules and 'numpy' not in sys.modules\n"
+        "try: lmemtest.report\n"  # a module once it is imported
+        "except AttributeError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert done.stdout == "lmemtest has no 'report'. Write lmemtest.analyze(runs).save('report.html').\n"
