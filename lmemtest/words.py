@@ -144,6 +144,17 @@ def p_text(p: float) -> str:
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
 
 
+def small_p(p: float, spec: str = ".4g") -> str:
+    """A p-value with its digits; one that no number can hold is below the smallest, and is not zero.
+
+    Examples
+    --------
+    >>> small_p(0.03124), small_p(4e-121), small_p(0.0)
+    ('0.03124', '4e-121', '<1e-300')
+    """
+    return "<1e-300" if p < 1e-300 else written(p, spec)
+
+
 def percent(share: float) -> str:
     """A share in percent: one decimal below 10 and above 90, where it matters, and honest at both ends.
 

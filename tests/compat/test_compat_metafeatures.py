@@ -181,3 +181,14 @@ def test_bad_input(table):
     constant = frame[(frame["prior"] == "good") == frame["benchmark"].isin(["svm-0", "mlp-1"])]
     with pytest.raises(DataError, match="constant"):
         metafeature_analysis(constant, ("PB", "HB"), "prior")
+
+
+def test_names_with_an_operator_count_as_any(table):
+    """The peer compares ``A-1`` with emmeans' ``(A-1)``, so that such an algorithm never wins there."""
+    frame = table("real")
+    renamed = frame.assign(algorithm=frame["algorithm"].replace({"PB": "A-1", "HB": "HB+prior"}))
+    plain = metafeature_analysis(frame, ("PB", "HB"), "prior", verbose=False)
+    signed = metafeature_analysis(renamed, ("A-1", "HB+prior"), "prior", verbose=False)
+    for ours, want in zip(signed, plain, strict=True):
+        pd.testing.assert_frame_equal(ours, want)
+    assert (plain[0]["Estimate"] < 0).any()

@@ -12,6 +12,7 @@ from lmemtest.compat.autorank import _numbers
 from lmemtest.compat.autorank.checks import complete
 from lmemtest.compat.autorank.result import ComparisonResult, RankResult
 from lmemtest.compat.autorank.table import means, medians, rank_table
+from lmemtest.words import p_text
 
 
 def rank_frequentist(
@@ -28,7 +29,7 @@ def rank_frequentist(
     p = _numbers.equal_variances_p(data.to_numpy(), test)
     homoscedastic = not below(p, alpha)
     verb = "does not reject" if homoscedastic else "rejects"
-    say(verbose, f"{test.title()}'s test {verb} equal variances (p={p:f}, alpha={alpha:g})")
+    say(verbose, f"{test.title()}'s test {verb} equal variances ({p_text(p)}, alpha={alpha:g})")
     if force_mode is not None:
         say(verbose, f"Tests are {force_mode}, as asked for, whatever the tests of normality and variances say")
     if data.shape[1] == 2:
@@ -61,7 +62,7 @@ def test_normality(data: pd.DataFrame, alpha: float, verbose: bool) -> tuple[boo
     if verbose:
         for column, p in zip(data.columns, p_values, strict=True):
             verb = "does not vary" if np.isnan(p) else "deviates from normal" if below(p, alpha) else "may be normal"
-            print(f"Shapiro-Wilk: {column} {verb} (p={p:f}, alpha={alpha:f})")
+            print(f"Shapiro-Wilk: {column} {verb} ({p_text(p)}, alpha={alpha:g})")
     return not any(np.isnan(p) or below(p, alpha) for p in p_values), p_values
 
 
@@ -125,4 +126,4 @@ def rank_multiple_nonparametric(
 
 
 def _say_p(verbose: bool, test: str, p: float, alpha: float) -> None:
-    say(verbose, f"The {test} {'rejects' if below(p, alpha) else 'does not reject'} (p={p:f}, alpha={alpha:g})")
+    say(verbose, f"The {test} {'rejects' if below(p, alpha) else 'does not reject'} ({p_text(p)}, alpha={alpha:g})")

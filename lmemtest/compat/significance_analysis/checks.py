@@ -16,7 +16,7 @@ from lmemtest.errors import DesignError
 from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect, tests_text
 from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
 from lmemtest.studies.checks.seed_effect import SeedEffect, seed_effect
-from lmemtest.words import p_text
+from lmemtest.words import p_text, small_p
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -87,7 +87,7 @@ def _seed_lines(found: SeedEffect) -> Iterator[str]:
         f"Simple model ({written(test.llf_null, '.2f')}) {sign} Model with Seed-effect "
         f"({written(test.llf_alternative, '.2f')})"
     )
-    yield f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {written(test.p_value, '.4g')}"
+    yield f"Chi-Square: {written(test.statistic, '.4f')}, P-Value: {small_p(test.p_value)}"
     names = [str(name) for name in found.affected]
     yield (
         f"=> Seed is a significant effect, likely influenced algorithms: {names}"

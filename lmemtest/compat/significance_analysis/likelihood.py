@@ -8,6 +8,7 @@ from lmemtest._rounding import below, written
 from lmemtest.errors import ArgumentError, NestingError
 from lmemtest.inference.hypotheses import glrt as likelihood_ratio
 from lmemtest.inference.hypotheses.nesting import check_nesting
+from lmemtest.words import small_p
 
 if TYPE_CHECKING:
     from lmemtest.compat.significance_analysis.mixed_model import Model
@@ -56,7 +57,7 @@ def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
         better = null if not below(test.p_value, _LEVEL) else alternative
         sign = "==" if better is null else ">>" if better is mod1 else "<<"
         print(f"{mod1.formula} ({written(mod1.logLike, '.4f')}) {sign} {mod2.formula} ({written(mod2.logLike, '.4f')})")
-        print(f"Chi-Square: {test.statistic}, P-Value: {test.p_value}")
+        print(f"Chi-Square: {test.statistic}, P-Value: {small_p(test.p_value)}")
     return {"p": test.p_value, "chi_square": test.statistic, "df": test.df}
 
 

@@ -12,6 +12,7 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of
 from lmemtest._result import Result, result
+from lmemtest._table import Text
 from lmemtest.data.points import Points
 from lmemtest.data.scales import SCALE_RATIO
 from lmemtest.data.score_kind import ScoreKind
@@ -301,7 +302,7 @@ class RunsCheck(Result):
             for outcome in outcomes:
                 head, below = ("└── ", "    ") if outcome is outcomes[-1] else ("├── ", "│   ")
                 lines += _branch(outcome, head, below, width)
-        return "\n".join([*lines, "", *self.sentences(), *self.facts])
+        return Text("\n".join([*lines, "", *self.sentences(), *self.facts]), self._repr_html_())
 
 
 def _branch(outcome: CheckOutcome, head: str, below: str, width: int) -> list[str]:

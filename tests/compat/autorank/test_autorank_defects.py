@@ -262,3 +262,13 @@ def test_equal_columns_are_no_difference(table, peer):
     assert result.pvalue == 1.0
     assert get_sorted_rank_groups(result, False)[2] == [(0, 2)]
     assert separation(result).groups == (("pop_0", "pop_1", "pop_2"),)
+
+
+def test_a_constant_is_not_normal():
+    """scipy's p-value of a constant is 1, which Autorank reads as "normal"."""
+    data = pd.DataFrame({"A": [0.9, 0.8, 0.7, 0.95, 0.6, 0.85], "B": [0.5] * 6})
+    with pytest.warns(UserWarning, match="range zero"):
+        assert stats.shapiro(data["B"]).pvalue == 1.0
+    result = autorank(data)
+    assert np.isnan(result.pvals_shapiro[list(result.rankdf.index).index("B")])
+    assert (result.all_normal, result.homogeneity_test, result.omnibus) == (False, "levene", "wilcoxon")

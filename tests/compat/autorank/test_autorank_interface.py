@@ -207,3 +207,12 @@ def test_a_missing_cell_is_refused_by_each_comparison(function, value):
     data.iloc[3, 1] = value
     with pytest.raises(ValueError, match=r"are missing or infinite \(in column 'B', for instance"):
         function(data)
+
+
+def test_no_p_value_is_printed_as_zero(capsys):
+    data = pd.DataFrame({name: np.arange(400.0) % 7 + place for place, name in enumerate("ABCDEF")})
+    result = autorank(data, verbose=True)
+    assert result.pvalue < 1e-300
+    printed = capsys.readouterr().out
+    assert "p < 0.001" in printed
+    assert not [line for line in printed.splitlines() if "p = 0.000" in line or "p=0.000" in line]
