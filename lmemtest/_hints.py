@@ -21,8 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 __all__ = ["Guided", "guided", "guided_arguments", "sought"]
 
-# Of a package: a function elsewhere in it, "module:name"; of an object: an attribute of it, or a function of it.
-_TESTS = "lmemtest.rank(runs, 'frequentist', test={test!r})"
+_ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "letters"
+_TESTS = "lmemtest.rank(runs, test={test!r})"
 _MEANS = "fit.emmeans('algorithm')"
 _RANKING = "studies.ranking"
 _ESTIMATORS = "studies.estimators"
@@ -50,6 +50,7 @@ def _of_frame(name: str) -> Callable[[Any], Any]:
     return lambda runs: getattr(runs.to_frame(), name)
 
 
+# Of a package: a function elsewhere in it, "module:name"; of an object: an attribute of it, or a function of it.
 SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
     "lmemtest": {
         "OutOfBootstrap": f"{_ESTIMATORS}.splits:OutOfBootstrap",
@@ -58,7 +59,6 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "bootstrap": "inference.intervals.bootstrap:bootstrap",
         "cd_diagram": "plots:cd_diagram",
         "cluster_robust": "inference.intervals.cluster_robust:cluster_robust",
-        "compare_methods": f"{_RANKING}.rank:rank",
         "contrast": "inference.means.contrasts:contrast",
         "decision_rules": "studies.outperforming.decision_rules:decision_rules",
         "diagnose": "inference.diagnostics.diagnose:diagnose",
@@ -80,6 +80,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "pairs": "inference.means.contrasts:pairs",
         "published_improvements": "studies.outperforming.published:published_improvements",
         "random_effects": "inference.intervals.random_effects:random_effects",
+        "rank_algorithms": f"{_RANKING}.rank:rank",
         "ranking": f"{_RANKING}.rank:rank",
         "ranova": "inference.hypotheses.ranova:ranova",
         "rule_curves": "studies.outperforming.rule_curves:rule_curves",
@@ -196,7 +197,7 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
 
 ADVICE: dict[str, dict[str, str]] = {
     "lmemtest": {
-        "anova": "fit.anova() tests the terms of a fit, and lmemtest.glrt(smaller, larger) compares two fits",
+        "anova": "fit.anova() for the terms of a fit, lmemtest.glrt(smaller, larger) for two fits",
         "aso": "lmemtest.stochastic_order(runs)",
         "autorank": "from lmemtest.compat.autorank import autorank, or lmemtest.rank(data)",
         "bayesian": "lmemtest.rank(runs, 'bayesian')",
@@ -223,7 +224,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "lrtest": "lmemtest.glrt(smaller, larger)",
         "nemenyi": _TESTS.format(test="nemenyi"),
         "pairwise": f"{_MEANS}.pairs(), or lmemtest.rank(runs).pairs",
-        "performance_profile": "lmemtest.plots.performance_profile_plot(lmemtest.aggregate_scores(runs))",
+        "performance_profile": "lmemtest.aggregate_scores(runs).profiles(), and its plot()",
         "plot": "result.plot() of any result, or a function of lmemtest.plots",
         "plot_stats": "from lmemtest.compat.autorank import plot_stats, or lmemtest.rank(data).plot()",
         "posthoc_nemenyi_friedman": _TESTS.format(test="nemenyi"),
@@ -232,7 +233,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "report": "lmemtest.analyze(runs).save('report.html')",
         "sample_efficiency": "lmemtest.anytime(runs)",
         "signed_rank": _TESTS.format(test="wilcoxon"),
-        "test": _TESTS.format(test="auto"),
+        "test": "lmemtest.rank(runs, 'frequentist')",
         "ttest": _TESTS.format(test="t"),
         "ttest_rel": _TESTS.format(test="t"),
         "tukey": _TESTS.format(test="tukey"),
@@ -260,6 +261,7 @@ ADVICE: dict[str, dict[str, str]] = {
     "Comparisons": {
         "cd_diagram": "pairs.separation().plot()",
         "cld": "pairs.separation().letters",
+        "contrasts": "pairs.to_frame(), or pairs.estimates.contrast(...) for other contrasts",
         "groups": "pairs.separation().groups",
         "letters": "pairs.separation().letters",
         "significant": "pairs.separation().significant",
@@ -394,8 +396,8 @@ def _attribute(owner: Any, name: str) -> Any:
 def _further(owner: Any, name: str) -> dict[str, str]:
     """What else a name can be: a column of the table, or a function of the package."""
     package = importlib.import_module("lmemtest")
-    if name in package.__all__ and inspect.isfunction(getattr(package, name)):
-        return {name: f"lmemtest.{name}({type(owner).__name__.lower()})"}
+    if hasattr(type(owner), "roles") and name in package.__all__ and inspect.isfunction(getattr(package, name)):
+        return {name: f"lmemtest.{name}(runs)"}
     wanted = re.sub("[^a-z0-9]", "", name.lower()).removesuffix("s")
     wanted = {"pval": "pvalue", "p": "pvalue", "ci": "cilow", "confint": "cilow"}.get(wanted, wanted)
     columns = [str(column) for column in owner.to_frame().columns] if hasattr(type(owner), "to_frame") else []
@@ -405,12 +407,14 @@ def _further(owner: Any, name: str) -> dict[str, str]:
 
 def _instead(advice: dict[str, str], name: str, known: list[str]) -> str:
     """A sentence on what to write instead of a name."""
-    from lmemtest.words import suggest
-
-    alike = [name] if name in advice else difflib.get_close_matches(name, advice, n=1, cutoff=0.75)
-    if alike:
-        return f" Write {advice[alike[0]]}."
-    return suggest(name, known) or " dir() lists the names that there are."
+    if name in advice:
+        return f" Write {advice[name]}."
+    plain = {other.lower(): other for other in [*known, *advice]}
+    alike = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=_ALIKE)
+    if not alike:
+        return " dir() lists the names that there are."
+    found = plain[alike[0]]
+    return f" Write {advice[found]}." if found in advice else f" Did you mean {found!r}?"
 
 
 def guided(function: F) -> F:
