@@ -21,6 +21,10 @@ With ``F_c = (I - K_c)^-1/2`` and ``B_c = F_c K_c``, the working covariance of t
 from which the mean and variance of ``Cov`` and its degrees of freedom follow (Pustejovsky & Tipton 2018,
 doi:10.1080/07350015.2016.1247004). ``F_c = I`` is the sandwich without adjustment.
 
+Where the ``n`` clusters are alike, as in complete tables, ``K_c = I / n``: every function has ``n - 1`` degrees of
+freedom. Where functions are rows of a few coefficients, as all pairs of many means are, ``h = R'l``, their products
+``h'B_c B_d h = l'(R B_c B_d R')l`` are sums of a few entries of matrices that all functions share.
+
 ``A_c`` is a function of ``H_c`` alone: if the rows of a cluster are replaced by ``T`` times the rows, ``T`` invertible,
 ``H_c`` becomes ``T H_c T^-1`` and ``A_c`` becomes ``T A_c T^-1``, so ``K_c`` and ``w_c`` do not change. Rows that share
 a cell have the same ``X`` and ``Z``. Let ``T`` take them to their mean and to contrasts: the contrasts have ``X = 0``
@@ -36,11 +40,13 @@ import scipy.sparse as sp
 
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.ddf import quadratic_forms
 from lmemtest.engine.held import Held
 from lmemtest.engine.triangular import solve_lower
 
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
 _ALONE = 1e-9
+_ALIKE = 1e-8  # largest difference of n K_c from the identity that is rounding
 _CHUNK = 1e6  # numbers held at once: few enough for a processor's cache
 
 
@@ -52,14 +58,42 @@ class Sandwich:
     B: Array  # ``(n_clusters, p, p)`` adjusted leverages ``F_c K_c``
     own: Array  # ``(n_clusters, p, p)`` ``F_c K_c F_c``
     alone: Array  # ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines
+    alike: bool  # whether every cluster has the same share of the information, ``K_c = I / n_clusters``
 
-    def share_alone(self, H: Array) -> Array:
-        """Share of the working variance of every row of ``H``, ``(rows, p)``, that one cluster alone determines."""
+    def share_alone(self, L: Array, root: Array) -> Array:
+        """Share of the working variance of ``l'R b`` that one cluster alone determines, of rows of ``L``."""
+        if not self.alone.any():
+            return np.where(np.any(L != 0.0, axis=1), 0.0, np.nan)
+        part, whole = quadratic_forms(L, np.stack([root @ self.alone @ root.T, root @ root.T]))
         with np.errstate(invalid="ignore", divide="ignore"):
-            return np.einsum("ri,ri->r", H @ self.alone, H) / np.einsum("ri,ri->r", H, H)
+            return np.asarray(part / whole)
 
-    def df(self, H: Array) -> Array:
-        """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h`` for every row of ``H``, ``(rows, p)``."""
+    def df(self, L: Array, root: Array) -> Array:
+        """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h``, ``h = R'l``, for rows of ``L``."""
+        n, p, rows, most = len(self.w), root.shape[1], len(L), int(np.count_nonzero(L, axis=1).max(initial=0))
+        if self.alike:
+            return np.full(rows, n - 1.0)
+        by_rows = rows * n * p * (p + min(n, p))
+        shared = n * (n + 1) // 2 * (len(root) ** 2 * p + rows * most**2) + n * len(root) * p * (p + len(root))
+        return self._df_shared(L, root) if shared < by_rows else self._df_by_rows(L @ root)
+
+    def _df_shared(self, L: Array, root: Array) -> Array:
+        """From the products of all pairs of clusters, which functions of a few coefficients share."""
+        V = self.B @ root.T  # (n, p, m)
+        n = len(V)
+        squares, total = np.empty((n, len(L))), np.zeros(len(L))
+        for c in range(n):
+            for start in range(c, n, chunk := max(1, int(_CHUNK // len(root) ** 2))):
+                products = V[c].T @ V[start : start + chunk]
+                forms = quadratic_forms(L, (products + products.transpose(0, 2, 1)) / 2.0)
+                total += 2.0 * np.sum(forms**2, axis=0)
+                if start == c:
+                    squares[c] = forms[0]
+        total -= np.sum(squares**2, axis=0)
+        varies = quadratic_forms(L, root @ self.own @ root.T) - squares
+        return _satterthwaite(varies, total - np.sum(squares**2, axis=0))
+
+    def _df_by_rows(self, H: Array) -> Array:
         out = np.empty(len(H))
         n, p = len(self.B), H.shape[1]
         B, own = (np.ascontiguousarray(part.transpose(1, 0, 2)).reshape(p, n * p) for part in (self.B, self.own))
@@ -97,11 +131,13 @@ def _df(H: Array, B: Array, own: Array) -> Array:
     varies = np.matmul((H @ own).reshape(rows, -1, p), H[:, :, None])[:, :, 0] - squares
     # the products of all pairs of clusters, by the smaller of two Gram matrices
     gram = v @ v.transpose(0, 2, 1) if v.shape[1] <= p else v.transpose(0, 2, 1) @ v
+    return _satterthwaite(varies.T, np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=1))
+
+
+def _satterthwaite(varies: Array, between: Array) -> Array:
+    """``2 E^2 / Var`` from each cluster's variance, ``(n_clusters, rows)``, and the squares of all covariances."""
     with np.errstate(invalid="ignore", divide="ignore"):
-        return np.asarray(
-            varies.sum(axis=1) ** 2
-            / (np.sum(varies**2, axis=1) + np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=1))
-        )
+        return np.asarray(varies.sum(axis=0) ** 2 / (np.sum(varies**2, axis=0) + between))
 
 
 def _traces(T: Array) -> float:
@@ -136,11 +172,32 @@ def cluster_products(
     return 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
 
 
-def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:
-    """The estimator from the products of the clusters.
+def balanced_products(at: Criterion, X: Array, n: Array, total: Array) -> tuple[Array | None, Array]:
+    """`cluster_products` of a balanced design (`lmemtest.engine.anova`), from sums over rows with the same ``X``.
+
+    There ``V^-1 X = X Q``: with ``X'V^-1X = Q'X'X = RX RX'`` and ``R = RX'^-1``, ``K_c = RX'(X'X)^-1 X_c'X_c R`` and
+    ``z_c = RX'(X'X)^-1 X_c'e_c``. ``X`` (patterns, p) are the distinct rows, ``n`` and ``total`` (n_clusters, patterns)
+    the precision of a cluster's rows with each and the sum of their scores. Without ``K_c`` where clusters are alike.
+    """
+    back = np.linalg.solve(X.T @ (n.sum(axis=0)[:, None] * X), at.RX)
+    z = (total - n * (X @ at.b)) @ X @ back
+    if np.abs(n - n[0]).max() <= _ALIKE * n[0].max():
+        return None, z
+    K = back.T @ (X.T @ (n[:, :, None] * X)) @ whitening_root(at)
+    return 0.5 * (K + K.transpose(0, 2, 1)), z
+
+
+def sandwich(K: Array | None, z: Array, *, adjusted: bool) -> Sandwich:
+    """The estimator from the products of the clusters; without ``K`` of clusters that are alike.
 
     ``adjusted`` takes ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction.
     """
+    n, p = z.shape
+    if K is None or (n > 1 and np.abs(n * K - np.eye(p)).max(initial=0.0) < _ALIKE):
+        scale_of_all = 1.0 / np.sqrt(1.0 - 1.0 / n) if adjusted else 1.0
+        unit = np.broadcast_to(np.eye(p), (n, p, p))
+        zero = np.zeros((p, p))
+        return Sandwich(scale_of_all * z, scale_of_all / n * unit, scale_of_all**2 / n * unit, zero, alike=True)
     values, vectors = np.linalg.eigh(K)
     values = np.clip(values, 0.0, 1.0)
     is_alone = 1.0 - values < _ALONE
@@ -156,4 +213,5 @@ def sandwich(K: Array, z: Array, *, adjusted: bool) -> Sandwich:
         B=function(scale * values),
         own=function(scale**2 * values),
         alone=function(is_alone.astype(float)).sum(axis=0),
+        alike=False,
     )

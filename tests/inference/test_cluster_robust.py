@@ -558,3 +558,39 @@ def test_a_covariance_must_come_from_the_same_fit_and_alone(unbalanced):
     assert message(error) == ("vcov= brings its own degrees of freedom, so ddf='residual' has no use. Leave ddf out.")
     with pytest.raises(ArgumentError, match="has_variance"):
         cluster_robust(lt.fit_lmm("score ~ benchmark", unbalanced), "benchmark").f_test(np.eye(9)[1:3])
+
+
+# ---------------------------------------------------------------------- shortcuts
+
+CROSSED = pd.MultiIndex.from_product([range(4), range(6), range(3)], names=["algorithm", "benchmark", "seed"])
+
+
+def crossed_table(missing=0):
+    rng = np.random.default_rng(8)
+    frame = CROSSED.to_frame(index=False)
+    frame["half"], frame["score"] = frame["benchmark"] % 4, rng.normal(size=len(frame)) + 0.5 * frame["benchmark"] ** 2
+    return frame.astype(dict.fromkeys([*CROSSED.names, "half"], str)).drop(index=rng.permutation(len(frame))[:missing])
+
+
+@pytest.mark.parametrize("cluster", ["benchmark", "half"])
+@pytest.mark.parametrize("runs", ["", " + (1 | benchmark:algorithm) + (1 | benchmark:seed)"])
+def test_balanced_tables_have_the_products_of_any_table(cluster, runs):
+    fit = lt.fit_lmm(f"score ~ algorithm + (1 | benchmark){runs}", crossed_table())
+    assert fit.problem.anova is not None
+    short = cluster_robust(fit, cluster)
+    fit.problem.__dict__["anova"] = None  # as of a table that is not balanced
+    whole = cluster_robust(fit, cluster)
+    L = np.vstack([np.eye(4), [0, 1, -1, 0]])
+    assert short.cov(L) == approx(whole.cov(L), rel=1e-10)
+    assert short.df(L) == approx(whole.df(L), rel=1e-10)
+    assert short.engine.alike == (cluster == "benchmark")
+
+
+def test_degrees_of_freedom_of_pairs_are_those_of_each_row_by_itself():
+    fit = lt.fit_lmm("score ~ algorithm + (1 | benchmark)", crossed_table(missing=17))
+    robust = cluster_robust(fit, "benchmark")
+    i, j = np.triu_indices(4, 1)
+    L = np.column_stack([np.ones(4), np.eye(4)[:, 1:]])
+    L = np.vstack([L, L[i] - L[j]])
+    assert not robust.engine.alike
+    assert robust.engine._df_shared(L, robust.root) == approx(robust.engine._df_by_rows(L @ robust.root), rel=1e-10)

@@ -99,7 +99,7 @@ def planned(shape: tuple[int, int, int], n: int = 20_000) -> tuple[float, float]
 
 
 def random_designs(shape: tuple[int, int, int], n: int, designs: int = 20) -> list[float]:
-    """Any false difference by the default of designs that are drawn: loadings of up to three factors, graded variances."""
+    """Any false difference by the default in designs that are drawn: up to three factors, graded variances."""
     b, k, s = shape
     found = []
     for design in range(designs):

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
@@ -20,7 +21,8 @@ from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
-from lmemtest.engine.robust import Sandwich, cluster_products, sandwich, whitening_root
+from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.robust import Sandwich, balanced_products, cluster_products, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.f_test import FTest
@@ -97,7 +99,7 @@ class ClusterRobust(Result):
 
     def cov(self, L: FloatArray) -> FloatArray:
         """Robust covariance of ``L b``, L over all columns of the design; NaN where `has_variance` is False."""
-        t = self._scores(self._inward(L))
+        t = self.contributions(L)
         out = t.T @ t
         hidden = ~self.has_variance(L)
         out[hidden, :] = out[:, hidden] = np.nan
@@ -105,19 +107,20 @@ class ClusterRobust(Result):
 
     def df(self, L: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
-        return np.where(self.has_variance(L), self.engine.df(self._inward(L)), np.nan)
+        return np.where(self.has_variance(L), self.engine.df(self._kept(L), self.root), np.nan)
 
     def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
-        H, shown = self._inward(L), self.has_variance(L)
-        variance, df = np.full((2, len(H)), np.nan)
-        variance[shown] = np.sum(self._scores(H[shown]) ** 2, axis=0)
-        df[shown] = self.engine.df(H[shown])
-        return variance, df
+        total = np.sum(self.contributions(L) ** 2, axis=0)
+        shown = self._shown(L, total)
+        df = np.full(len(shown), np.nan)
+        df[shown] = self.engine.df(self._kept(L)[shown], self.root)
+        return np.where(shown, total, np.nan), df
 
     def contributions(self, L: FloatArray) -> FloatArray:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
-        return self._scores(self._inward(L))
+        rows = sp.csr_array(self._kept(L))  # differences of two means have few coefficients
+        return np.asarray((rows @ self._scores(self.root).T).T)
 
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
@@ -125,7 +128,12 @@ class ClusterRobust(Result):
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
         where all clusters give the same value.
         """
-        return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L)
+        return self._shown(L, np.sum(self.contributions(L) ** 2, axis=0))
+
+    def _shown(self, L: FloatArray, total: FloatArray) -> NDArray[np.bool_]:
+        """`has_variance`, with the squares of the contributions."""
+        L = np.atleast_2d(np.asarray(L, dtype=float))
+        return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L, total)
 
     def f_test(self, L: FloatArray) -> FTest:
         """Test that several linear functions of the fixed effects are all zero.
@@ -210,17 +218,21 @@ class ClusterRobust(Result):
 
     def _is_alone(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L with a part that one cluster alone determines; identically zero rows, too."""
-        return np.asarray(~(self.engine.share_alone(self._inward(L)) < _ALONE))
+        return np.asarray(~(self.engine.share_alone(self._kept(L), self.root) < _ALONE))
 
-    def _is_constant(self, L: FloatArray) -> NDArray[np.bool_]:
-        """Rows of L that have the same value in all clusters, up to rounding."""
-        H = self._inward(L)
-        return np.asarray(np.sum(self._scores(H) ** 2, axis=0) <= _NO_SCATTER * self.fit.scale * np.sum(H**2, axis=1))
+    def _is_constant(self, L: FloatArray, total: FloatArray) -> NDArray[np.bool_]:
+        """Rows of L that have the same value in all clusters, up to rounding; with the squares of the contributions."""
+        working = quadratic_forms(self._kept(L), (self.root @ self.root.T)[None])[0]
+        return np.asarray(total <= _NO_SCATTER * self.fit.scale * working)
+
+    def _kept(self, L: FloatArray) -> FloatArray:
+        """Rows of L over the columns of the fit, ``(rows, rank)``."""
+        rows = np.atleast_2d(np.asarray(L, dtype=float))
+        return np.asarray(rows if len(self.root) == rows.shape[1] else rows[:, self.fit.problem.kept])
 
     def _inward(self, L: FloatArray) -> FloatArray:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
-        rows = np.atleast_2d(np.asarray(L, dtype=float))
-        return np.asarray(rows[:, self.fit.problem.kept] @ self.root)
+        return np.asarray(self._kept(L) @ self.root)
 
 
 @one_blas_thread()
@@ -291,19 +303,20 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     codes, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
     _check_clusters(fit, codes, keys.size, to_fit, names)
     problem, at = fit.problem, fit.optim.criterion
-    X = np.linalg.solve(problem.RX.T, fit.design.X[:, problem.kept].T).T
-    y = (cells.mean - (fit.design.X[:, problem.kept] @ problem.offset + fit.design.offset)[to_fit]) / problem.y_scale
+    design, row = fit.design, fit.design.row[to_fit]
+    distinct = design.distinct[:, problem.kept]
+    X = np.linalg.solve(problem.RX.T, distinct.T).T
+    y = (cells.mean - (distinct @ problem.offset)[row] - design.offset[to_fit]) / problem.y_scale
+    precision = fit.row_precision()
+    omega = cells.n * precision[to_fit]
     with one_blas_thread():
-        K, z = cluster_products(
-            at,
-            fit.held,
-            X[to_fit],
-            y,
-            cells.n * fit.row_precision()[to_fit],
-            cells=to_fit,
-            cluster=codes,
-            n_clusters=keys.size,
-        )
+        if problem.anova is not None and np.all(precision == precision[0]):
+            place, size = codes * len(X) + row, keys.size * len(X)
+            n: FloatArray = np.bincount(place, omega, minlength=size).reshape(keys.size, len(X)).astype(float)
+            total: FloatArray = np.bincount(place, omega * y, minlength=size).reshape(n.shape).astype(float)
+            K, z = balanced_products(at, X, n, total)
+        else:
+            K, z = cluster_products(at, fit.held, X[row], y, omega, cells=to_fit, cluster=codes, n_clusters=keys.size)
         engine = sandwich(K, z, adjusted=kind == "CR2")
     root = np.linalg.solve(problem.RX, whitening_root(at))
     result = ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=keys.size, notes=(), engine=engine, root=root)
@@ -395,7 +408,7 @@ def _notes(result: ClusterRobust) -> tuple[str, ...]:
     rows = np.eye(len(result.fit.params))
     known = np.asarray(result.fit.estimable(rows))
     alone = known & result._is_alone(rows)
-    constant = known & ~alone & result._is_constant(rows)
+    constant = known & ~alone & result._is_constant(rows, np.sum(result.contributions(rows) ** 2, axis=0))
 
     def named(which: NDArray[np.bool_]) -> str:
         return listed([name for name, chosen in zip(result.fit.design.x_names, which, strict=True) if chosen], 5)

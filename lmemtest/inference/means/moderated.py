@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
+_AT_ONCE = 3e6  # coefficients that are held at once
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
 _FEWEST_MEANS = 4  # with three variances of three differences each could be the odd one
@@ -139,13 +141,11 @@ class ModeratedMeans:
         """The same where no random effect reaches over clusters."""
         se, df = se.copy(), df.copy()
         C, known = self._coefficients(L)
-        known &= np.isfinite(se) & np.isfinite(L).all(axis=1) & (se > 0)
-        involved = np.zeros((len(L), len(self.families)), dtype=bool)
-        balanced = np.ones(len(L), dtype=bool)
-        for number in range(len(self.families)):
-            part = C[:, self.group == number]
-            involved[:, number] = (part != 0.0).any(axis=1)
-            balanced &= np.abs(part.sum(axis=1)) <= _ZERO * np.maximum(np.abs(part).sum(axis=1), 1.0)
+        known &= np.isfinite(se) & (se > 0)
+        of_family = np.eye(len(self.families))[self.group]
+        size = abs(C) @ of_family
+        involved = size > 0.0
+        balanced = (np.abs(C @ of_family) <= _ZERO * np.maximum(size, 1.0)).all(axis=1)
         for key in np.unique(involved[known], axis=0):
             rows = np.flatnonzero(known & (involved == key).all(axis=1))
             if key.any():
@@ -157,36 +157,43 @@ class ModeratedMeans:
                     se[at], df[at] = self._sums(key, C[at], se[at], df[at])
         return se, df
 
-    def _coefficients(self, L: FloatArray) -> tuple[FloatArray, NDArray[np.bool_]]:
+    def _coefficients(self, L: FloatArray) -> tuple[sp.csr_array, NDArray[np.bool_]]:
         """Coefficients of the means in each function, and which functions are of these means alone."""
-        usable = np.isfinite(self.L).all(axis=1)
-        means = self.L[usable]
-        C = np.zeros((len(L), len(self.L)))
-        C[:, usable] = np.nan_to_num(L) @ np.linalg.pinv(means)
-        C[np.abs(C) <= _ZERO * np.abs(C).max(axis=1, initial=0.0, keepdims=True)] = 0.0
-        gap = np.abs(C[:, usable] @ means - np.nan_to_num(L)).max(axis=1, initial=0.0)
-        return C, gap <= 1e-7 * np.maximum(np.abs(np.nan_to_num(L)).max(axis=1, initial=0.0), np.finfo(float).tiny)
+        usable = np.flatnonzero(np.isfinite(self.L).all(axis=1))
+        means, back = self.L[usable], np.linalg.pinv(self.L[usable])
+        finite: NDArray[np.bool_] = np.asarray(np.isfinite(L).all(axis=1))
+        functions = sp.csr_array(np.where(finite[:, None], L, 0.0))
+        parts, step = [], max(1, int(_AT_ONCE // max(len(usable), 1)))
+        for start in range(0, len(L), step):
+            C = np.zeros((min(step, len(L) - start), len(self.L)))
+            C[:, usable] = functions[start : start + step] @ back
+            C[np.abs(C) <= _ZERO * np.abs(C).max(axis=1, initial=0.0, keepdims=True)] = 0.0
+            parts.append(sp.csr_array(C))
+        found = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, len(self.L)))
+        gap = abs(found[:, usable] @ sp.csr_array(means) - functions).max(axis=1).toarray().ravel()
+        largest = abs(functions).max(axis=1).toarray().ravel()
+        return found, finite & (gap <= 1e-7 * np.maximum(largest, np.finfo(float).tiny))
 
     def _contrasts(
-        self, key: NDArray[np.bool_], L: FloatArray, C: FloatArray, se: FloatArray, df: FloatArray
+        self, key: NDArray[np.bool_], L: FloatArray, C: sp.csr_array, se: FloatArray, df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Differences within families: own variances squeezed towards those of the means' advantages."""
         family, at = self._joined(key)
         own, df_own = _own_ratio(self.robust, L, se)
         fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
         most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
-        ratio, df = family.ratios(C[:, at] ** 2 * self.h[at], own, df_own, most)
+        ratio, df = family.ratios(C[:, at].power(2).multiply(self.h[at]), own, df_own, most)
         if self.single:
             shown = ~np.isnan(own)
             ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
         return se * np.sqrt(ratio), df
 
     def _sums(
-        self, key: NDArray[np.bool_], C: FloatArray, se: FloatArray, df: FloatArray
+        self, key: NDArray[np.bool_], C: sp.csr_array, se: FloatArray, df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
         family, at = self._joined(key)
-        squares = C[:, at] ** 2 * self.h[at]
+        squares = C[:, at].toarray() ** 2 * self.h[at]
         shared = np.maximum(se**2 - squares.sum(axis=1), 0.0)
         own = squares * family.scale
         total = shared + own.sum(axis=1)

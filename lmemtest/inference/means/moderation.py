@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import scipy.sparse as sp
 from scipy import special
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ class Moderation:
     n_pairs: int
 
     def ratios(
-        self, squares: FloatArray, own: FloatArray, df: FloatArray, most_df: FloatArray
+        self, squares: FloatArray | sp.csr_array, own: FloatArray, df: FloatArray, most_df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Moderated variances of contrasts relative to the model's, and their degrees of freedom.
 
@@ -86,11 +87,12 @@ class Moderation:
         benchmarks do not show it, and its degrees of freedom; `most_df` those of the model's variance, which cannot be
         exceeded.
         """
-        parts = squares / squares.sum(axis=-1, keepdims=True)
-        prior = self.scale @ parts.T
+        squares = sp.csr_array(squares)
+        parts = squares.multiply(1.0 / squares.sum(axis=1)[:, None]).tocsr()
+        prior = _times(parts, self.scale)
         least = np.where(np.isnan(own), 0.0, np.minimum(df, most_df))
         with np.errstate(divide="ignore"):
-            of_prior = prior**2 / ((self.scale**2 / self.scale_df) @ (parts**2).T)
+            of_prior = prior**2 / _times(parts.power(2), self.scale**2 / self.scale_df)
         of_prior = np.clip(of_prior, least, most_df)
         prior_df = np.broadcast_to(self.prior_df[..., None], prior.shape)
         value, df_value = squeeze(own, df, prior, prior_df, among=self.n_pairs)
@@ -117,8 +119,13 @@ def moderation(
     k, m = len(h), len(left)
     alike = np.ones((*v.shape[:-1], k))
     total = h[left] + h[right]
-    share = np.zeros((m, k))
-    share[np.arange(m), left], share[np.arange(m), right] = h[left] / total, h[right] / total
+    share = sp.csr_array(
+        (
+            np.concatenate([h[left] / total, h[right] / total]),
+            (np.tile(np.arange(m), 2), np.concatenate([left, right])),
+        ),
+        shape=(m, k),
+    )
     shown = ~np.isnan(v)
     d = _mean(df, shown)
     infinite = np.full(v.shape[:-1], np.inf)
@@ -136,9 +143,9 @@ def moderation(
     scale, scale_df = squeeze(a, df_a, centre[..., None], prior_df[..., None], among=k)
     scale = np.where(known, scale, centre[..., None])
     scale_df = np.where(known, scale_df, df_a)
-    fitted = np.where(known, a, centre[..., None]) @ share.T
+    fitted = _times(share, np.where(known, a, centre[..., None]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        log_ratio = np.log(np.maximum(v, _SMALL_RATIO * (scale @ share.T)) / fitted)
+        log_ratio = np.log(np.maximum(v, _SMALL_RATIO * _times(share, scale)) / fitted)
     spread = 0.5 * _mean(special.polygamma(1, df / 2.0), shown)
     of_pairs = 2.0 * trigamma_inverse(_excess(log_ratio, shown, spread, n_fitted=k))
     return Moderation(
@@ -265,19 +272,25 @@ def trigamma_inverse(y: FloatArray) -> FloatArray:
     return np.where(np.asarray(y) > 2.0 / _ALIKE, x, np.inf)
 
 
-def _scales(v: FloatArray, shown: NDArray[np.bool_], share: FloatArray) -> FloatArray:
+def _times(rows: sp.csr_array, x: FloatArray) -> FloatArray:
+    """``rows x`` over the last axis of x."""
+    return np.asarray((rows @ x.T).T)
+
+
+def _scales(v: FloatArray, shown: NDArray[np.bool_], share: sp.csr_array) -> FloatArray:
     """The ``a`` of the fit ``v ~ share @ a``, positive; NaN for means without a pair.
 
     Poisson's quasi-likelihood, whose multiplicative steps keep signs (Lee & Seung 2001): its weights 1 / t lie between
     those of equal variances and of equal relative ones, so that neither an erratic algorithm nor a pair of identical
     ones decides the fit.
     """
-    weight = shown @ share
+    back = share.T.tocsr()
+    weight = _times(back, shown.astype(float))
     a = np.ones((*v.shape[:-1], share.shape[1]))
     for _ in range(_STEPS):
-        with np.errstate(invalid="ignore", divide="ignore"):
-            ratio = np.nan_to_num(v / (a @ share.T))
-            new = np.where(weight > 0, a * (ratio @ share) / np.where(weight > 0, weight, 1.0), 1.0)
+        fitted = _times(share, a)
+        ratio = np.divide(v, fitted, out=np.zeros_like(fitted), where=fitted > 0)
+        new = np.where(weight > 0, a * _times(back, ratio) / np.where(weight > 0, weight, 1.0), 1.0)
         settled = np.abs(new - a).max(initial=0.0) <= _SETTLED * np.abs(new).max(initial=0.0)
         a = new
         if settled:
