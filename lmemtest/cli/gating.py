@@ -25,7 +25,11 @@ from lmemtest.cli.rendering import WRONG_INPUT, progress, session
 NO_ANSWER = 3
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer has it from click, or its own copy of it
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
-_NAMES = {name: f"--{name}" for name in ("margin", "metric", "tasks", "allow", "power")} | {"new": "NEW", "old": "OLD"}
+_NAMES = {name: f"--{name}" for name in ("margin", "metric", "tasks", "allow", "power")} | {
+    "max_broken": "--max-broken",
+    "new": "NEW",
+    "old": "OLD",
+}
 
 
 class Tasks(str, Enum):
@@ -149,6 +153,15 @@ def gate_versions(
         float,
         typer.Option("--power", metavar="NUMBER", parser=number, help="For the number of tasks that would settle it."),
     ] = 0.8,
+    max_broken: Annotated[
+        float | None,
+        typer.Option(
+            "--max-broken",
+            metavar="SHARE",
+            parser=number,
+            help="Also show that no more tasks like these are broken: 0.1 takes 29 tasks.",
+        ),
+    ] = None,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -183,7 +196,16 @@ def gate_versions(
             from lmemtest.studies.gate.gate import gate
 
             population = tasks.value.replace("-", " ")
-            found = gate(new, old, **roles, tasks=population, alpha=alpha, power=power, allow=tuple(allow or ()))
+            found = gate(
+                new,
+                old,
+                **roles,
+                tasks=population,
+                alpha=alpha,
+                power=power,
+                max_broken=max_broken,
+                allow=tuple(allow or ()),
+            )
             for target in targets:
                 found.save(target)
             step("")

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 _FEW_P = _SKEW_P = 0.01  # the headline speaks of it, of one in a hundred tables that do not deserve it
-_FEWEST_SKEWED = 8  # below it the normal approximation of the skewness is poor
+FEWEST_SKEWED = 8  # below it the normal approximation of the skewness is poor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,18 +100,24 @@ def advantage_shape(scores: Array, labels: Sequence[str]) -> AdvantageShape | No
     )
 
 
+def skewness_score(values: Array) -> tuple[Array, Array]:
+    """Skewness of columns that vary, and its score, which is standard normal if they are (from eight rows on)."""
+    n, centred = len(values), values - values.mean(axis=0)
+    skewness = np.mean((centred / np.sqrt(np.mean(centred**2, axis=0))) ** 3, axis=0)
+    y = skewness * np.sqrt((n + 1.0) * (n + 3.0) / (6.0 * (n - 2.0)))
+    kurtosis = 3.0 * (n**2 + 27.0 * n - 70.0) * (n + 1.0) * (n + 3.0) / ((n - 2.0) * (n + 5.0) * (n + 7.0) * (n + 9.0))
+    square = np.sqrt(2.0 * (kurtosis - 1.0)) - 1.0
+    return skewness, np.arcsinh(y / np.sqrt(2.0 / (square - 1.0))) / np.sqrt(0.5 * np.log(square))
+
+
 def _most_skewed(centred: Array, labels: Sequence[str]) -> tuple[str | None, float, float]:
     """The label with the most skewed column, its skewness and adjusted p-value by D'Agostino's transformation."""
     n, k = centred.shape
     spread = np.sqrt(np.mean(centred**2, axis=0))
     varying = np.flatnonzero(spread > 1e-9 * spread.max())
-    if n < _FEWEST_SKEWED or not len(varying):
+    if n < FEWEST_SKEWED or not len(varying):
         return None, float("nan"), float("nan")
-    skewness = np.mean((centred[:, varying] / spread[varying]) ** 3, axis=0)
-    y = skewness * np.sqrt((n + 1.0) * (n + 3.0) / (6.0 * (n - 2.0)))
-    kurtosis = 3.0 * (n**2 + 27.0 * n - 70.0) * (n + 1.0) * (n + 3.0) / ((n - 2.0) * (n + 5.0) * (n + 7.0) * (n + 9.0))
-    square = np.sqrt(2.0 * (kurtosis - 1.0)) - 1.0
-    z = np.arcsinh(y / np.sqrt(2.0 / (square - 1.0))) / np.sqrt(0.5 * np.log(square))
+    skewness, z = skewness_score(centred[:, varying])
     at = int(np.argmax(np.round(np.abs(z), 9)))  # two algorithms mirror each other: the first, on every machine
     tests = 1 if k == 2 else len(varying)
     p = min(1.0, 2.0 * tests * float(special.ndtr(-abs(z[at]))))

@@ -48,6 +48,8 @@ class Difference:
         Units of the sample: tasks, or families of tasks; with `THESE` the fewest runs of a version on a task.
     unit : str
         What one of them is called.
+    columns : tuple of str
+        Columns of the families that are the units; none where tasks or runs are.
     claim : str
         What the difference is about, in the words of the recommended model; empty unless tasks come in families.
     scales : bool
@@ -62,6 +64,7 @@ class Difference:
     df: float
     n_units: int
     unit: str = "task"
+    columns: tuple[str, ...] = ()
     claim: str = ""
     scales: bool
     model: str
@@ -115,6 +118,7 @@ def _like_these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
         df=min(float(row["df"]), units - 1.0),  # luck with shared seeds has more, if it was found by chance
         n_units=int(units),
         unit=spoken(families[-1]) if families else "task",
+        columns=tuple(families),
         claim=population.claim if runs.family else "",
         scales=all(any(unit <= groups for unit in new) for groups in own),
         model=advised.formula,

@@ -11,15 +11,18 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named
+from lmemtest._rounding import below
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.studies.gate.difference import LIKE_THESE, Difference, difference
 from lmemtest.studies.gate.more_runs import units_needed
+from lmemtest.studies.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.studies.gate.versions import EVERY, Versions, finite, place_names
-from lmemtest.words import counted, joined, plural
+from lmemtest.words import format_level, joined, plural
 
 FEW_FAILED = 20  # tasks with failed runs, from which on t-tests of such scores are right
 NUMBERS = ("difference", "margin", "se", "df", "ci_low", "ci_high", "p_not_worse", "p_worse", "p_any_loss")
+FAILED_RUNS, SKEWED_LOSSES = "a few failed runs", "skewed losses"  # why no test lets a version pass
 
 
 def margin_of(name: str, margin: Any) -> tuple[float, bool]:
@@ -49,6 +52,7 @@ def margin_of(name: str, margin: Any) -> tuple[float, bool]:
 def judged(
     name: str,
     rows: pd.DataFrame,
+    place: pd.DataFrame,
     versions: Versions,
     *,
     direction: str,
@@ -56,9 +60,10 @@ def judged(
     tasks: str,
     alpha: float,
     power: float,
+    max_broken: float | None,
     identical: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A row of the table, with p-values that are not yet adjusted; and notes."""
+    """A row of the table, with p-values that are not yet adjusted; and notes. `place` is what was observed by task."""
     sign = 1.0 if direction == "maximize" else -1.0
     means = [_mean(rows, versions, label) for label in (versions.old, versions.new)]
     out: dict[str, Any] = {"metric": name, "direction": direction, "old": means[0], "new": means[1]}
@@ -69,6 +74,10 @@ def judged(
         "unit": "",
         "n": math.nan,
         "n_needed": math.nan,
+        "broken_loss": math.nan,
+        "n_broken": math.nan,
+        "broken_high": math.nan,
+        "doubt": "",
     }
     size, relative = margin
     out["margin"] = size * abs(means[0]) if relative else size
@@ -101,13 +110,41 @@ def judged(
         "unit": gap.unit,
         "n": gap.n_units,
     }
+    if tasks == LIKE_THESE:
+        slope = math.copysign(size, means[0]) if relative else 0.0
+        own = pd.DataFrame({"loss": -place["difference"], "gain": place["difference"] + slope * place["old"]})
+        units = own.groupby(_units(rows, place, versions, gap), sort=False)
+        out |= counted_losses(units["loss"].max(), out["margin"], max_broken, alpha)
+        near = bool(below(p_not_worse, alpha)) and above <= SAFE * half
+        out["doubt"] = SKEWED_LOSSES if near and too_skewed(units["gain"].mean()) else ""
+    if few_failures(place, versions):
+        out["doubt"] = FAILED_RUNS
+    if out["doubt"]:
+        out["p_not_worse"] = math.nan
     needed = units_needed(gap, out["margin"], tasks=tasks, alpha=alpha, power=power)
     notes = [f"{name}: {gap.model}.", *gap.notes]
     if not gap.scales:
         notes.append(
             f"{name}: runs of a version share luck over {plural(gap.unit)}, which more of them do not make smaller."
         )
+    if out["doubt"]:
+        notes.append(_on_doubt(name, out["doubt"], place, gap))
     return out | {"n_needed": math.nan if needed is None else needed}, tuple(notes)
+
+
+def _on_doubt(name: str, doubt: str, place: pd.DataFrame, found: Difference) -> str:
+    """Why a version cannot pass although there are numbers, and what to do."""
+    if doubt == FAILED_RUNS:
+        return (
+            f"{name}: losses by few failed runs make most of the variation between tasks. So few say little about how "
+            "often runs fail, and a version is not let through by a test that is wrong then. Compare how often the "
+            "versions fail, lmemtest.failure_rates(runs), or run more."
+        )
+    most = format_level(place["task"].iloc[int(place["difference"].argmin())])
+    return (
+        f"{name}: losses are skewed (the largest is that of {most}), and over so few {plural(found.unit)} a t-test "
+        f"so near the margin lets too many versions pass. Look at the largest losses, or run more {plural(found.unit)}."
+    )
 
 
 def observed(name: str, rows: pd.DataFrame, versions: Versions, direction: str) -> pd.DataFrame:
@@ -124,18 +161,20 @@ def observed(name: str, rows: pd.DataFrame, versions: Versions, direction: str) 
     return out[["metric", "task", "old", "new", "difference", "n_old", "n_new"]]
 
 
-def few_failures(place: pd.DataFrame, versions: Versions) -> str:
-    """Why a version cannot pass where losses by a few failed runs decide, which follow no normal distribution."""
+def _units(rows: pd.DataFrame, place: pd.DataFrame, versions: Versions, found: Difference) -> Any:
+    """The unit of the sample that each task belongs to: itself, or its family."""
+    if not found.columns:
+        return place["task"].to_numpy()
+    of_task = rows.drop_duplicates(versions.roles["benchmark"]).set_index(versions.roles["benchmark"])
+    return of_task.groupby([*found.columns], observed=True).ngroup().reindex(place["task"]).to_numpy()
+
+
+def few_failures(place: pd.DataFrame, versions: Versions) -> bool:
+    """Whether losses by a few failed runs decide, which follow no normal distribution."""
     apart = place["difference"] - place["difference"].mean()
     lost = place["task"].isin(versions.scored) & (apart < 0.0)
     total, n = float((apart**2).sum()), int(lost.sum())
-    if not 0 < n < FEW_FAILED or not total > 0.0 or float((apart[lost] ** 2).sum()) <= 0.5 * total:
-        return ""
-    return (
-        f"{place['metric'].iloc[0]}: losses by failed runs on {counted(n, 'task')} make most of the variation between "
-        "tasks. So few say little about how often runs fail, and a version is not let through by a test that is wrong "
-        "then. Compare how often the versions fail, lmemtest.failure_rates(runs), or run more."
-    )
+    return 0 < n < FEW_FAILED and total > 0.0 and float((apart[lost] ** 2).sum()) > 0.5 * total
 
 
 def _mean(rows: pd.DataFrame, versions: Versions, label: Any) -> float:

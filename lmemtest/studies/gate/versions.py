@@ -50,6 +50,10 @@ class Versions:
         What was done to the runs before.
     scored : frozenset
         The tasks with failed runs that a policy gave a score.
+    n_failed : int or None
+        Failed runs of the new version; None where nothing says which failed.
+    n_runs : int
+        Runs of the new version, failed ones included; 0 where rows are no runs.
     """
 
     table: pd.DataFrame
@@ -62,6 +66,8 @@ class Versions:
     failed: bool = False
     notes: tuple[str, ...] = ()
     scored: frozenset[Any] = frozenset()
+    n_failed: int | None = None
+    n_runs: int = 0
 
     @property
     def version(self) -> str:
@@ -118,7 +124,18 @@ def of_runs(runs: Runs, old: Any, given: Mapping[str, Any]) -> Versions:
         failed=runs.failed is not None,
         notes=runs.notes,
         scored=_scored(runs),
+        **_failed_runs(runs, labels[after]),
     )
+
+
+def _failed_runs(runs: Runs, new: Any) -> dict[str, Any]:
+    """Failed runs and runs of the new version."""
+    if runs.budget is not None:  # rows are scores of a run at its budgets
+        return {}
+    source = runs if runs.failures is None else runs.failures.source
+    names, failed, rows = count_failures(source, [runs.algorithm])
+    at = list(names[runs.algorithm]).index(new)
+    return {"n_failed": int(failed[at]) if source.failed is not None else None, "n_runs": int(rows[at])}
 
 
 def _scored(runs: Runs) -> frozenset[Any]:
