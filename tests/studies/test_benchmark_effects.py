@@ -8,13 +8,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from scipy import stats
 from scipy.linalg import block_diag
 
 import lmemtest as lt
 from lmemtest.engine.theta import unpack
+from lmemtest.formula import parse_formula
 from lmemtest.model.random_effects import shapes
 from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
-from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
+from lmemtest.studies.benchmark.benchmark_effects import _unequal_noise, benchmark_effects
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 
@@ -209,7 +211,7 @@ def test_a_note_names_who_was_not_run_and_the_sentence_counts_apart() -> None:
         "On 2 of 8 benchmarks some algorithm was not run (t3: A0; t5: A1). Rows marked extrapolated are what the model "
         "expects of it there, as if it were missing by chance; an algorithm that failed there is probably worse."
     )
-    assert " of 20 intervals (simultaneous) exclude zero" in " ".join(found.sentences())
+    assert " of 20 intervals (simultaneous for each pair by itself) exclude zero" in " ".join(found.sentences())
     assert " ".join(found.sentences()).endswith(" 4 more are extrapolated to where an algorithm was not run.")
     complete = benchmark_effects(as_runs(study(7)), contrast="pairs")
     assert not complete.table["extrapolated"].any()
@@ -247,12 +249,47 @@ def test_a_reversal_is_named() -> None:
     assert drivers.to_frame().set_index("level")["largest_shift"].abs().idxmax() == "t7"
 
 
-def test_unequal_noise_is_noted() -> None:
+def test_unequal_noise_gets_residual_variances_of_its_own() -> None:
     frame = study(9)
+    alike = benchmark_effects(as_runs(frame))
+    assert alike.fit.dispersion is None
     frame.loc[frame["task"] == "t1", "loss"] *= 100.0
-    found = benchmark_effects(as_runs(frame))
-    assert "times as much on the noisiest benchmark" in found.notes[-1]
-    assert not [n for n in benchmark_effects(as_runs(frame), dispersion="task").notes if "noisiest" in n]
+    found, own = (benchmark_effects(as_runs(frame), **given, rng=1) for given in ({}, {"dispersion": "task"}))
+    assert "residual variance by task; estimate:" in found.facts[0]
+    pd.testing.assert_frame_equal(found.table, own.table)
+    common = benchmark_effects(as_runs(frame), dispersion=None)
+    assert common.fit.dispersion is None
+    assert "times as much on the noisiest benchmark" in common.notes[-1]
+    assert not [n for n in found.notes if "noisiest" in n]
+    frame.loc[frame["task"] == "t2", "loss"] = 1.0  # a benchmark without noise has no variance of its own
+    assert benchmark_effects(as_runs(frame)).fit.dispersion is None
+
+
+def test_the_noise_is_compared_by_bartletts_test() -> None:
+    frame = study(9, k=2, n=4)
+    cells = [part["loss"].to_numpy() for _, part in frame.groupby(["task", "tool"])]
+    pooled = [np.concatenate([a - a.mean(), b - b.mean()]) for a, b in zip(cells[::2], cells[1::2], strict=True)]
+    df, s2 = 6.0, np.array([(x**2).sum() / 6.0 for x in pooled])
+    k = len(s2)
+    statistic = df * (k * np.log(s2.mean()) - np.log(s2).sum()) / (1 + (k / df - 1 / (k * df)) / (3 * (k - 1)))
+    p = float(stats.chi2.sf(statistic, k - 1))
+    runs = as_runs(frame)
+    parsed = parse_formula("loss ~ tool + (1 | task)")
+    for level, chosen in ((p * 1.001, "task"), (p * 0.999, None)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("lmemtest.studies.benchmark.benchmark_effects._SELECT_P", level)
+            assert _unequal_noise(runs, parsed) == chosen
+
+
+def test_an_erratic_algorithm_gets_a_variance_of_its_own() -> None:
+    advantages = np.random.default_rng(3).normal(size=(4, 12)) * np.array([5.0, 1.0, 1.0, 1.0])[:, None]
+    runs = as_runs(study(10, k=4, b=12, advantages=advantages))
+    found = benchmark_effects(runs)
+    assert "diag(tool | task)" in found.fit.formula
+    assert found.between_sd["A0", "mean"] > 2.0 * found.between_sd["A1", "mean"]
+    given = benchmark_effects(runs, formula="loss ~ tool + (1 | task) + (1 | task:tool)")
+    assert "diag" not in given.fit.formula
+    assert "diag" not in benchmark_effects(as_runs(study(10, k=4, b=12))).fit.formula
 
 
 def test_what_is_refused() -> None:

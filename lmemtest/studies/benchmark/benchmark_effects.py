@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy import special
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, written
@@ -24,9 +25,12 @@ from lmemtest._validate import check_choice, check_flag, check_fraction, resolve
 from lmemtest.data.compress import compress
 from lmemtest.engine import prediction
 from lmemtest.engine.error_slopes import theta_slopes
-from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
+from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
 from lmemtest.formula import parse_formula
+from lmemtest.formula.terms import INTERCEPT
+from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.diagnostics.influence import InfluenceResult, influence
+from lmemtest.inference.diagnostics.scale import bartlett
 from lmemtest.inference.hypotheses.glrt import GlrtResult, glrt
 from lmemtest.inference.hypotheses.ranova import with_terms
 from lmemtest.inference.intervals.random_effects import effect_intervals
@@ -38,10 +42,13 @@ from lmemtest.studies.variation.run_layout import one_score_per_run
 from lmemtest.words import listed, p_text, plural
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
     from lmemtest.engine.criterion import Criterion
+    from lmemtest.formula.bars import ParsedFormula
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -49,7 +56,9 @@ if TYPE_CHECKING:
 CONTRASTS = ("mean", "pairs")
 UNITS = ("benchmark", "instance", "family")
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
-_UNEQUAL = 10.0  # ratio of the noise of two benchmarks from which on a note says so
+_UNEQUAL = 3.0  # ratio of the noise of two benchmarks from which on a note says so
+_SELECT_P = 0.05  # of the tests that choose between one variance and several
+_CONSTANT = 1e-12  # of the largest sum of squares: below it scores are constant
 
 
 @result
@@ -105,6 +114,15 @@ class BenchmarkEffects(Result):
         return (*self._of_intervals(), *self._of_heterogeneity())
 
     @property
+    def _family(self) -> str:
+        """Over what the intervals hold together."""
+        if not self.simultaneous:
+            return "one by one"
+        if len(self.comparisons) == 1 or (self.contrast == "mean" and len(self.comparisons) == 2):
+            return "simultaneous"
+        return f"simultaneous for each {'algorithm' if self.contrast == 'mean' else 'pair'} by itself"
+
+    @property
     def unit(self) -> str:
         """The column of the table that names what differences are of."""
         return "family" if self.by == "family" else "benchmark"
@@ -131,8 +149,7 @@ class BenchmarkEffects(Result):
             )
         clear = (known["ci_low"] > 0) | (known["ci_high"] < 0)
         against = known[clear & (np.sign(known["estimate"]) != np.sign(known["overall"]))]
-        how = "simultaneous" if self.simultaneous else "one by one"
-        text = f"{int(clear.sum())} of {len(known)} intervals ({how}) exclude zero"
+        text = f"{int(clear.sum())} of {len(known)} intervals ({self._family}) exclude zero"
         if not clear.any():
             text += "."
         elif against.empty:
@@ -171,11 +188,12 @@ class BenchmarkEffects(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model and its intervals."""
-        how = f"simultaneous over the {plural(self.unit)}" if self.simultaneous else "one by one"
+        together = f"simultaneous over the {plural(self.unit)}, not over the comparisons"
+        how = together if self.simultaneous else "one by one"
         what = "benchmarks of this family" if self.by == "family" else f"runs on this {self.by}"
         return (
-            f"{self.fit.formula}; estimate: what the model expects of further {what}, with "
-            f"{100 * self.level:.4g} % intervals of the prediction's error, for each comparison {how}.",
+            f"{self.fit.label}; estimate: what the model expects of further {what}, with "
+            f"{100 * self.level:.4g} % intervals of the prediction's error, {how}.",
         )
 
 
@@ -188,7 +206,7 @@ def benchmark_effects(
     simultaneous: bool = True,
     level: float = 0.95,
     formula: str | None = None,
-    dispersion: str | None = None,
+    dispersion: str | None = "auto",
     rng: int | np.random.Generator | None = None,
 ) -> BenchmarkEffects:
     """Differences between algorithms on each benchmark, shrunken towards the overall difference, with intervals.
@@ -209,10 +227,12 @@ def benchmark_effects(
     level : float in (0, 1)
         Confidence level.
     formula : str, optional
-        A model with random effects of the algorithms on benchmarks; by default the recommended one.
-    dispersion : str, optional
-        Column whose levels have residual variances of their own, as in `fit_lmm`: with the benchmark, a noisy one is
-        shrunken more than a quiet one.
+        A model with random effects of the algorithms on benchmarks; by default the recommended one, with a variance
+        for each algorithm where they differ (likelihood-ratio test, 5 %).
+    dispersion : str or None, default "auto"
+        Column whose levels have residual variances of their own, as in `fit_lmm`, so that a noisy benchmark is shrunken
+        more than a quiet one; None for one variance. "auto": the benchmark, where runs scatter differently (Bartlett's
+        test, 5 %).
     rng : int, numpy.random.Generator or None
         Points of the joint integral where it is not a quadrature.
 
@@ -277,10 +297,14 @@ def benchmark_effects(
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
     means = one_score_per_run(runs, task="benchmarks are compared")
-    formula = recommend(means).formula if formula is None else formula
-    fit = fit_lmm(formula, means, dispersion=dispersion)
+    given = recommend(means).formula if formula is None else formula
+    if dispersion == "auto" and "auto" not in means.columns:
+        dispersion = _unequal_noise(means, parse_formula(given))
+    fit = fit_lmm(given, means, dispersion=dispersion)
     _check_formula(fit, means)
     plan = Plan.of(means, contrast, by)
+    if formula is None and by != "family":
+        fit = _own_variances(fit)
     table, between, notes = _predicted(fit, plan, simultaneous, level, generator)
     if by == "family":
         table = table.rename(columns={"benchmark": "family"})
@@ -294,7 +318,7 @@ def benchmark_effects(
         direction=runs.direction,
         fit=fit,
         heterogeneity=_without_families(fit) if by == "family" else None,
-        notes=(*notes, *_scale_note(means, dispersion)),
+        notes=(*notes, *_scale_note(means, fit)),
     )
 
 
@@ -420,7 +444,7 @@ def _predicted(
         covariance = comparisons.error(fit, fit.optim.theta, fit.optim.criterion)
         df = comparisons.df(fit, covariance.diagonal())
     estimate, n, notes = overall + modes, len(plan.units), list[str]()
-    zero = variance <= _ZERO * fit.scale
+    zero = variance <= _ZERO * fit.mean_residual_variance
     table = pd.DataFrame({"benchmark": [*plan.units] * len(plan.comparisons)})
     table[["algorithm", "versus"]] = [pair for pair in plan.comparisons for _ in plan.units]
     table["n_runs"] = plan.n_runs.astype(int)
@@ -457,13 +481,46 @@ def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
     return notes
 
 
-def _scale_note(runs: Runs, dispersion: str | None) -> list[str]:
-    """A note if the noise differs much between benchmarks and the model does not know."""
-    if dispersion is not None:
-        return []
-    cells = compress(runs, [*runs.instance, runs.algorithm], score=runs.score)
+def _noise(runs: Runs, transform: Callable[[Array], Array] | None) -> tuple[Array, Array]:
+    """Sums of squares between runs of an algorithm on each benchmark, and their degrees of freedom."""
+    cells = compress(runs, [*runs.instance, runs.algorithm], score=runs.score, transform=transform)
     by = cells.frame.assign(ss=cells.ss, df=cells.n - 1).groupby(runs.benchmark, observed=True)[["ss", "df"]].sum()
-    sd = np.sqrt((by["ss"] / by["df"])[by["df"] > 0].to_numpy(dtype=float))
+    return by["ss"].to_numpy(dtype=float), by["df"].to_numpy(dtype=float)
+
+
+def _unequal_noise(runs: Runs, parsed: ParsedFormula) -> str | None:
+    """The benchmark, if runs scatter significantly differently on benchmarks, and on all of them; else None."""
+    squares, df = _noise(runs, parsed.response_transform)
+    k = len(df)
+    if k < 2 or not (df >= 1.0).all() or not (squares > _CONSTANT * squares.max(initial=0.0)).all():
+        return None
+    small = 1.0 + (float((1.0 / df).sum()) - 1.0 / float(df.sum())) / (3.0 * (k - 1.0))
+    p = special.chdtrc(k - 1.0, max(bartlett(squares, df, 0.0), 0.0) / small)
+    return str(runs.benchmark) if below(p, _SELECT_P) else None
+
+
+def _own_variances(fit: LmmFit) -> LmmFit:
+    """The model with a variance for each algorithm between benchmarks, where a test prefers it."""
+    runs, parsed = fit.data, fit.design.parsed
+    pair = {runs.benchmark, runs.algorithm}
+    common = [bar for bar in parsed.bars if set(bar.groups) == pair and bar.effects == (INTERCEPT,)]
+    if len(runs.algorithms) < 3 or len(common) != 1:
+        return fit
+    rest = replace(parsed, bars=tuple(bar for bar in parsed.bars if bar is not common[0]))
+    own = f"{rest} + diag({quote_name(runs.algorithm)} | {quote_name(str(runs.benchmark))})"
+    try:
+        found = fit_lmm(own, runs, dispersion=fit.dispersion)
+        return found if below(glrt(fit, found).p_value, _SELECT_P) else fit
+    except (DesignError, EstimationError):
+        return fit
+
+
+def _scale_note(runs: Runs, fit: LmmFit) -> list[str]:
+    """A note if the noise differs much between benchmarks and the model does not know."""
+    if fit.dispersion is not None:
+        return []
+    squares, df = _noise(runs, fit.design.parsed.response_transform)
+    sd = np.sqrt(squares[df > 0] / df[df > 0])
     sd = sd[sd > 0]
     if not len(sd) or sd.max() < _UNEQUAL * sd.min():
         return []

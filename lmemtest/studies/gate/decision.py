@@ -7,8 +7,8 @@ both claims are about it:
     worse:       reject d >= -m at level alpha; the upper bound of d is below -m;
 
 otherwise nothing is said. Where differences are about normal over tasks, a loss within the margin is called worse with
-probability alpha at most, however large the study, and more runs settle every case but d = -m itself. What a
-sample of tasks cannot show, `rare_losses` says. A difference that is significantly below 0 with bounds on either side of
+probability alpha at most, however large the study, and more runs settle every case but d = -m itself. What a sample
+of tasks cannot show, `rare_losses` says. A difference that is significantly below 0 with bounds on either side of
 -m is a loss of unknown importance; it is reported as such and decides nothing (Piaggio et al. 2012).
 
 Over metrics: the version passes if it is not worse on *all* of them, an intersection-union test, in which each metric
