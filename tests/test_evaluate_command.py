@@ -49,6 +49,17 @@ def test_suites_are_named_by_an_option():
 
 
 @pytest.mark.usefixtures("folder")
+def test_passages_are_named_by_an_option():
+    table = pd.read_csv("answers.csv")
+    table.assign(passage=table["task"] + (table["item"] // 4).astype(str)).to_csv("passages.csv", index=False)
+    run = CliRunner().invoke(app, ["evaluate", "passages.csv", *ROLES, "--score", "right", "--cluster", "passage"])
+    assert run.exit_code == 0, run.output
+    assert "60 items in 15 passages: the variance of a difference on these tasks is" in run.output
+    run = CliRunner().invoke(app, ["evaluate", "passages.csv", *ROLES, "--score", "right", "--cluster", "task"])
+    assert "error: --task and --cluster name the same column, 'task'." in run.output
+
+
+@pytest.mark.usefixtures("folder")
 def test_what_is_missing_is_said_in_options():
     run = CliRunner().invoke(app, ["evaluate", "answers.csv", *ROLES])
     assert run.exit_code == 2

@@ -13,7 +13,7 @@ from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, TableOp
 from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
-_NAMES = {name: f"--{name}" for name in ("model", "item", "task", "epoch", "judge", "family", "power")}
+_NAMES = {name: f"--{name}" for name in ("model", "item", "task", "epoch", "judge", "family", "cluster", "power")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,6 +44,10 @@ class EvaluationOptions(TableOptions):
     judge: Annotated[str | None, typer.Option("--judge", metavar="COLUMN", help="Who scored the answer.")] = None
     family: Annotated[
         str | None, typer.Option("--family", metavar="COLUMN", help="Suites that the tasks belong to.")
+    ] = None
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="COLUMN", help="Passages or conversations that items of a task share."),
     ] = None
     direction: Annotated[Direction, typer.Option("--direction", help="Which scores are good.")] = Direction.maximize
 
@@ -88,7 +92,9 @@ def evaluate_models(
 
         target = None if output is None else check_report_path(output)
         columns = given.model or []
-        roles: dict[str, Any] = {name: getattr(given, name) for name in ("item", "task", "epoch", "judge", "family")}
+        roles: dict[str, Any] = {
+            name: getattr(given, name) for name in ("item", "task", "epoch", "judge", "family", "cluster")
+        }
         labels = [name for name in roles.values() if name is not None]
         table = source_of(given).read(labels=labels + columns * (len(columns) == 1))
         needed = ("model", "item") if len(columns) > 1 else ("model", "item", "score")

@@ -21,7 +21,7 @@ from lmemtest.studies.evaluation.refusals import (
     refuse_partial_judging,
     refuse_scores,
 )
-from lmemtest.words import counted, format_level, joined, listed, plural
+from lmemtest.words import counted, format_level, joined, listed, plural, spoken
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,6 +66,10 @@ class Answers:
         The family of each task; of no entries without families.
     noun : str
         What a family is called: its column.
+    cluster : (n_items,) int
+        The cluster (passage, conversation) of each item, which is of one task; of no entries without clusters.
+    passage : str
+        What a cluster is called: its column.
     """
 
     models: tuple[str, ...]
@@ -83,6 +87,23 @@ class Answers:
     families: tuple[str, ...] = ()
     family: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     noun: str = "family"
+    cluster: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    passage: str = "item"
+
+    @property
+    def clustered(self) -> bool:
+        """Whether items come in clusters, which are the sample then."""
+        return len(self.cluster) > 0
+
+    @property
+    def n_sampled(self) -> NDArray[np.intp]:
+        """Of each model and task: items, or clusters of items, that have an answer, ``(n_models, n_tasks)``."""
+        if not self.clustered:
+            return self.n_items
+        has = answers_by(self.cluster, ~np.isnan(self.scores)) > 0
+        task = np.zeros(has.shape[1], dtype=np.intp)
+        task[self.cluster] = self.task
+        return answers_by(task, has).astype(np.intp)
 
     @property
     def families_are_sample(self) -> bool:
@@ -160,6 +181,11 @@ class Answers:
         return bool(np.isfinite(self.noise).any())
 
 
+def answers_by(group: Codes, values: Any) -> Array:
+    """Sums of columns by their group, ``(rows, groups)``."""
+    return np.stack([np.bincount(group, weights=row, minlength=int(group.max()) + 1) for row in values])
+
+
 def read_answers(
     table: Any,
     *,
@@ -170,10 +196,11 @@ def read_answers(
     epoch: str | None,
     judge: str | None,
     family: str | None = None,
+    cluster: str | None = None,
 ) -> tuple[Answers, str]:
     """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
     frame = as_frame(table, argument="table")
-    given = {"task": task, "item": item, "epoch": epoch, "judge": judge, "family": family}
+    given = {"task": task, "item": item, "epoch": epoch, "judge": judge, "family": family, "cluster": cluster}
     if family is not None and task is None:
         raise ArgumentError(
             f"{named('family')} names {family!r:.60}, which groups tasks, but no column of tasks is named. Name it: "
@@ -214,6 +241,8 @@ def read_answers(
     refuse_scores(groups, score, codes["model"], levels["model"])
     refuse_copies(groups, used)
     answers = _averaged(codes, levels, groups)
+    if cluster is not None:
+        answers = replace(answers, cluster=_of_items(codes, levels, cluster), passage=str(cluster))
     if family is None:
         return answers, score
     return replace(answers, families=levels["family"], family=_of_tasks(codes, levels, family), noun=str(family)), score
@@ -233,6 +262,41 @@ def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], colum
     return pairs[:, 1]
 
 
+def _of_items(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:
+    """The cluster of each item, items in the order of their tasks; refused where clusters are not parts of tasks."""
+    several, name = plural(column), spoken(column)
+    leave = in_words_of(python="leave out cluster=", command_line="leave out --cluster")
+    of_task = np.unique(np.column_stack([codes["cluster"], codes["task"]]), axis=0)
+    cluster, count = np.unique(of_task[:, 0], return_counts=True)
+    if (count > 1).any():
+        shared = joined([levels["cluster"][i] for i in cluster[count > 1]], most=3)
+        raise DataError(
+            f"{named('cluster')} must be nested in the task, and {int((count > 1).sum()):,} {several} ({shared}) are "
+            f"in several tasks. If names like 1, 2, 3 merely number the {several} of each task, give them names of "
+            "their own; if tasks share them, tasks are no independent samples, and there is no test here."
+        )
+    rows = np.unique(np.column_stack([codes["task"], codes["item"], codes["cluster"]]), axis=0)
+    twice = (np.diff(rows[:, :2], axis=0) == 0).all(axis=1)
+    if twice.any():
+        example, n = levels["item"][rows[:-1][twice][0, 1]], int(twice.sum())
+        raise DataError(
+            f"{counted(n, 'item')} (such as {example}) {'is' if n == 1 else 'are'} in several {several}; an item is "
+            f"part of one {name}. If names like 1, 2, 3 merely number the items of each, give items names of their own."
+        )
+    if len(cluster) == len(rows):
+        raise ArgumentError(
+            f"{named('cluster')} names {column!r}, of which each has one item: nothing is clustered, so {leave}."
+        )
+    if len(cluster) == len(levels["task"]):
+        raise DesignError(
+            f"{named('cluster')} names {column!r}, of which each task has one: the {several} are the tasks, and "
+            f"nothing says how scores vary over other {several} of a task. To ask about tasks like these, {leave}; "
+            f"to take the {several} for a sample of one task, "
+            + in_words_of(python="leave out task= instead.", command_line="leave out --task instead.")
+        )
+    return np.unique(rows[:, 2], return_inverse=True)[1].astype(np.intp)
+
+
 def _lengthened(
     frame: nw.DataFrame[Any] | nw.LazyFrame[Any], models: Any, score: Any, kept: list[Any]
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str, str]:
@@ -248,7 +312,7 @@ def _lengthened(
         raise ArgumentError(
             f"{named('score')} must be left out where each model has a column of scores, got {score!r:.60}."
         )
-    check_columns(kept, columns, argument="item, task, epoch, judge or family")
+    check_columns(kept, columns, argument="item, task, epoch, judge, family or cluster")
     names = [next(name for name in (base, f"{base}_", f"{base}__") if name not in kept) for base in ("model", "score")]
     for name in wanted:
         check_numeric(frame, name, argument="model")

@@ -19,13 +19,14 @@ from lmemtest.studies.evaluation.answers import Answers
 from lmemtest.studies.evaluation.noise import plan_components, points, variances_of
 from lmemtest.studies.evaluation.planning import EvaluationPlan, planned
 from lmemtest.studies.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
-from lmemtest.words import counted, joined, percent, plural
+from lmemtest.words import counted, joined, percent, plural, spoken
 
 if TYPE_CHECKING:
     from lmemtest.inference.means.comparisons import Comparisons
     from lmemtest.inference.means.separation import Separation
     from lmemtest.model import LmmFit
 
+_OF_CLUSTERS = (("design_effect", ".2f"), ("n_effective", ",.0f"))
 MOST_PAIRS = 45  # of ten models: more are not read in a summary
 ONE_TASK = (
     "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
@@ -58,6 +59,10 @@ class Evaluation(Result):
         ``source``, ``sd``, ``meaning``: standard deviations of the mixed model. No rows with one task.
     judges : pandas.DataFrame
         One row per judge and model: ``judge``, ``model``, ``accuracy``. No rows without judges.
+    clusters : pandas.DataFrame
+        One row: ``cluster`` (its column), ``n_clusters``, ``n_items``, ``design_effect``: the variance of a difference
+        on these tasks over that of independent items (median over the pairs), ``n_effective``: so many independent
+        items would tell as much. No rows without clusters.
     disagreement : float
         Share of the answers that judges scored differently; NaN without judges.
     these, like : Comparisons
@@ -75,7 +80,7 @@ class Evaluation(Result):
     figure: ClassVar[str | None] = "evaluation_plot"
     parts: ClassVar[Mapping[str, str]] = {
         "pairs": "table",
-        **{name: name for name in ("models", "noise", "detectable", "sources", "judges")},
+        **{name: name for name in ("models", "noise", "detectable", "sources", "judges", "clusters")},
     }
     formats: ClassVar = {
         f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
@@ -89,6 +94,7 @@ class Evaluation(Result):
     detectable: pd.DataFrame
     sources: pd.DataFrame
     judges: pd.DataFrame
+    clusters: pd.DataFrame
     disagreement: float
     these: Comparisons
     like: Comparisons | None
@@ -126,6 +132,7 @@ class Evaluation(Result):
         VarianceComponents
         """
         self._asked(LIKE)
+        self._refuse_clusters()
         return plan_components(self.fit, self.answers)  # type: ignore[arg-type]
 
     def plan(
@@ -161,10 +168,11 @@ class Evaluation(Result):
         Raises
         ------
         DesignError
-            With one task, which does not tell how much advantages change between tasks.
+            With one task, which does not tell how much advantages change between tasks; with clusters of items.
         """
         check_choice(question, "question", QUESTIONS)
         self._asked(LIKE)
+        self._refuse_clusters()
         variances = variances_of(self.fit, self.answers)  # type: ignore[arg-type]
         design = dict(self.design)
         if question == THESE and "family" in design:
@@ -184,6 +192,16 @@ class Evaluation(Result):
             fixed=fixed,
             at_most=at_most,
         )
+
+    def _refuse_clusters(self) -> None:
+        """A plan takes items for independent."""
+        if self.answers.clustered:
+            passage = spoken(self.answers.passage)
+            raise DesignError(
+                f"Items come in {plural(self.answers.passage)}, and a plan takes items for independent draws. Plan the "
+                f"number of {plural(self.answers.passage)}: average the scores of each {passage} and model, and call "
+                f"evaluate(..., item={self.answers.passage!r}) without cluster=."
+            )
 
     def _asked(self, question: str) -> Comparisons:
         check_choice(question, "question", QUESTIONS)
@@ -218,7 +236,7 @@ class Evaluation(Result):
         mean = "over" if self.noun == "mean score" else "as the mean over"
         where = "on this task" if one else f"{mean} these tasks"
         said = [
-            f"_these: {self.noun} {where}; items{judges} are the "
+            f"_these: {self.noun} {where}; {self._sampled}{judges} are the "
             "sample. Standard errors of each pair by itself, Satterthwaite degrees of freedom."
         ]
         if self.fit is not None:
@@ -241,6 +259,11 @@ class Evaluation(Result):
         )
         return (*said, adjusted, models)
 
+    @property
+    def _sampled(self) -> str:
+        """What is drawn of a task."""
+        return f"{plural(self.answers.passage)} of items" if self.answers.clustered else "items"
+
     def shown(self) -> pd.DataFrame:
         """Differences, intervals and p-values of either question; of many models their accuracies."""
         if len(self.table) > MOST_PAIRS:
@@ -257,6 +280,7 @@ class Evaluation(Result):
             *self._decisions(),
             *self._groups(),
             *self._of_judges(),
+            *self._of_clusters(),
             *self._noise(),
             *self._smallest(),
         )
@@ -346,6 +370,18 @@ class Evaluation(Result):
             f"Judges score {percent(self.disagreement)} of the answers differently; {first} comes first by {same} of "
             f"{counted(len(best), 'judge')}."
         )
+
+    def _of_clusters(self) -> Iterator[str]:
+        for row in self.clusters.to_dict("records"):
+            if math.isnan(row["design_effect"]):
+                continue
+            effect, as_many = (written(row[key], form) for key, form in _OF_CLUSTERS)
+            which = "" if len(self.table) == 1 else " (the median over the pairs)"
+            yield (
+                f"{row['n_items']:,} items in {row['n_clusters']:,} {plural(row['cluster'])}: the variance of a "
+                f"difference on {self.answers.here} is {effect} times that of independent items{which}, so they tell "
+                f"as much as {as_many} of these."
+            )
 
     def _noise(self) -> Iterator[str]:
         if self.noise.empty:

@@ -15,7 +15,14 @@ from lmemtest.inference.power.power import USUAL_POWER
 from lmemtest.studies.evaluation.answers import read_answers
 from lmemtest.studies.evaluation.evaluated import Evaluation
 from lmemtest.studies.evaluation.noise import detectable_of, noise_floor
-from lmemtest.studies.evaluation.questions import LIKE, THESE, fit_of, on_tasks_like_these, on_these_tasks
+from lmemtest.studies.evaluation.questions import (
+    LIKE,
+    THESE,
+    design_effect,
+    fit_of,
+    on_tasks_like_these,
+    on_these_tasks,
+)
 from lmemtest.studies.evaluation.refusals import refuse_nothing
 from lmemtest.studies.evaluation.reservations import notes_on
 from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs_table, sources_table
@@ -33,6 +40,7 @@ def evaluate(
     epoch: str | None = None,
     judge: str | None = None,
     family: str | None = None,
+    cluster: str | None = None,
     direction: str = "maximize",
     adjust: str | None = None,
     se: str | None = None,
@@ -61,6 +69,9 @@ def evaluate(
     family : str, optional
         Column of the families (suites) that tasks belong to, each task to one. From five on, with several tasks in
         some, they are a sample: the second question is about tasks of suites like these.
+    cluster : str, optional
+        Column of what items of a task have in common, such as the passage or conversation that they are about; each is
+        of one task. Items of one are no independent draws: they are the sample of the first question then.
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
@@ -81,14 +92,17 @@ def evaluate(
     ArgumentError, UnknownColumnError
         If an argument breaks its rule, or names a column that does not exist.
     DataError
-        If scores lie outside of [0, 1] or are missing, answers have several rows, or there is one model only.
+        If scores lie outside of [0, 1] or are missing, answers have several rows, there is one model only, or a
+        cluster is in several tasks.
     DesignError
-        If all scores are equal, no model has two items in a task, or judges scored different answers.
+        If all scores are equal, no model has two items in a task, judges scored different answers, or each task has one
+        cluster.
 
     Notes
     -----
     On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
-    that models with the same items are compared by differences. For tasks like these: the mixed model ``score ~ model +
+    that models with the same items are compared by differences; with `cluster`, from the clusters of each task (CR2 and
+    its degrees of freedom). For tasks like these: the mixed model ``score ~ model +
     (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
     pair's own scatter over tasks, as `analyze` does. Where families are the sample it has ``(1 | family) + (1 |
     family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
@@ -118,7 +132,7 @@ def evaluate(
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge,
-                                  family=family)  # fmt: skip
+                                  family=family, cluster=cluster)  # fmt: skip
     refuse_nothing(answers)
     facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
     here = on_these_tasks(answers, **facts)
@@ -150,6 +164,7 @@ def evaluate(
         ),
         sources=pd.DataFrame() if fit is None else sources_table(fit, answers),
         judges=judges_table(answers),
+        clusters=design_effect(answers, here, **facts),
         disagreement=answers.disagreement,
         these=pairs[THESE],
         like=pairs.get(LIKE),

@@ -8,6 +8,13 @@ With C_t the covariance matrix of the models' means over the n_t items of task t
 Every difference has its own variance: that of differences on the same items where models share them, the sum of two
 variances where they do not.
 
+Where items come in clusters (questions on one passage), these are the sample of a task: with e_c the sum over cluster c
+of a model's scores less their mean, and h_c the share of the task's n items that are in it,
+
+    C_t = sum_c e_c e_c' / (1 - h_c) / n^2    (CR2: Bell & McCaffrey 2002, Survey Methodology 28, 169-181)
+
+with their degrees of freedom, which are the number of clusters less one where these are equally large.
+
 *Tasks like these.* Tasks are the sample as well: the mixed model
 
     score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)
@@ -18,14 +25,16 @@ the sample, and their tasks with them. Where there are enough judges, they are a
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.data.runs import Runs
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import fit_lmm
-from lmemtest.studies.evaluation.answers import Answers, item_rows
+from lmemtest.studies.evaluation.answers import Answers, answers_by, item_rows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,11 +52,16 @@ def on_these_tasks(answers: Answers, **facts: Any) -> Estimates:
     """Accuracies as means over these tasks, with errors from their items."""
     counts = answers.n_items
     complete: NDArray[np.bool_] = np.all(counts > 0, axis=1)
-    known: NDArray[np.bool_] = np.all(counts > 1, axis=1)
+    known: NDArray[np.bool_] = np.all(answers.n_sampled > 1, axis=1)
     n_tasks = len(answers.tasks)
-    parts = np.stack([_covariance(answers.scores[:, answers.task == t]) for t in range(n_tasks)])  # (T, k, k)
+    of_task = [answers.task == t for t in range(n_tasks)]
+    if answers.clustered:
+        found = [_of_clusters(answers.scores[:, own], answers.cluster[own]) for own in of_task]
+        parts, freedom = (np.stack(part) for part in zip(*found, strict=True))
+    else:
+        parts = np.stack([_covariance(answers.scores[:, own]) for own in of_task])  # (T, k, k)
+        freedom = np.maximum(counts.T - 1.0, 0.0)  # (T, k)
     parts = np.nan_to_num(parts) / n_tasks**2
-    freedom = np.maximum(counts.T - 1.0, 0.0)  # (T, k)
     if answers.judges_are_sample:
         parts = np.concatenate([parts, _of_judges(answers)[None]])
         freedom = np.concatenate([freedom, np.full((1, len(complete)), len(answers.judges) - 1.0)])
@@ -81,6 +95,41 @@ def _covariance(scores: Array) -> Array:
         both = has.astype(float) @ has.T
         found: Array = centred @ centred.T * both / (both - 1.0) / np.outer(n, n)
     return np.where(both > 1.0, found, 0.0)
+
+
+def _of_clusters(scores: Array, cluster: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Covariance of the means of the rows over their columns, by clusters of columns; degrees of freedom."""
+    has = ~np.isnan(scores)
+    n = has.sum(axis=1, keepdims=True).astype(float)
+    cluster = np.unique(cluster, return_inverse=True)[1]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        centred = np.where(has, scores - np.nansum(scores, axis=1, keepdims=True) / n, 0.0)
+        size = answers_by(cluster, has)
+        rest = 1.0 - size / n
+        root = np.where(rest > 1e-12, answers_by(cluster, centred) / np.sqrt(rest) / n, 0.0)
+        ratio = np.where(rest > 1e-12, size**2 / rest, 0.0) / n
+        both = ratio.sum(axis=1) ** 2 - (ratio**2).sum(axis=1)  # over pairs of different clusters
+        df = n[:, 0] ** 2 / ((size**2).sum(axis=1) + both)
+    return root @ root.T, np.where((size > 0).sum(axis=1) > 1, df, 0.0)
+
+
+def design_effect(answers: Answers, clustered: Estimates, **facts: Any) -> pd.DataFrame:
+    """What clusters change: one row with ``cluster``, ``n_clusters``, ``n_items``, ``design_effect``, ``n_effective``.
+
+    The design effect is the variance of the difference of two models over that of independent items, its median over
+    the pairs; so many independent items would tell as much.
+    """
+    if not answers.clustered:
+        return pd.DataFrame()
+    independent = on_these_tasks(replace(answers, cluster=answers.cluster[:0]), **facts)
+    i, j = np.triu_indices(len(answers.models), k=1)
+    variances = [V[i, i] + V[j, j] - 2.0 * V[i, j] for V in (clustered.V, independent.V)]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        ratio = variances[0] / variances[1]
+    known = ratio[np.isfinite(ratio)]
+    effect, items = float(np.median(known)) if len(known) else np.nan, len(answers.task)
+    row = {"cluster": answers.passage, "n_clusters": int(answers.cluster.max()) + 1, "n_items": items}
+    return pd.DataFrame([row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}])
 
 
 def _of_judges(answers: Answers) -> Array:

@@ -75,6 +75,13 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
             f"to test on {answers.here}."
         )
     notes += _of_families(answers)
+    sampled = (answers.n_sampled == 1).any(axis=0)
+    narrow = [name for name, alone in zip(answers.tasks, sampled, strict=True) if alone and answers.clustered]
+    if narrow:
+        notes.append(
+            f"{counted(len(narrow), 'task')} ({joined(narrow)}) with one {spoken(answers.passage)} of items: nothing "
+            "says how scores vary over others, so there is no test on these tasks. Leave such tasks out."
+        )
     if answers.judges and not answers.judges_are_sample:
         one = len(answers.judges) == 1
         notes.append(

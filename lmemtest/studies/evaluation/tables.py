@@ -66,7 +66,8 @@ def models_table(
         {"model": list(answers.models), "n_tasks": (counts > 0).sum(axis=1), "n_items": counts.sum(axis=1)}
     )
     # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
-    fewest = {THESE: len(answers.tasks) * np.where(counts > 0, counts, counts.max()).min(axis=1)}
+    sampled = answers.n_sampled
+    fewest = {THESE: len(answers.tasks) * np.where(sampled > 0, sampled, sampled.max()).min(axis=1)}
     has = counts > 0
     if answers.families_are_sample:
         has = np.stack([has[:, answers.family == f].any(axis=1) for f in range(len(answers.families))], axis=1)
