@@ -79,7 +79,7 @@ def benchmark_effects_plot(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good", algorithm=["RS", "HB"])
     >>> ax = lt.benchmark_effects(runs, contrast="pairs").plot(kind="caterpillar")
     >>> ax.get_yticklabels()[0].get_text()
-    'boosting-diabetes'
+    'forest-cancer'
     """
     check_choice(kind, "kind", KINDS)
     if direction is not None:

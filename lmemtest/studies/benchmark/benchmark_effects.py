@@ -287,9 +287,9 @@ def benchmark_effects(
     >>> found = benchmark_effects(runs, contrast="pairs")
     >>> found.to_frame()[["benchmark", "observed", "overall", "estimate"]].head(3).round(4)
                benchmark  observed  overall  estimate
-    0    boosting-cancer   -0.0029  -0.0055   -0.0037
-    1  boosting-diabetes   -0.0214  -0.0055   -0.0163
-    2    boosting-digits   -0.0026  -0.0055   -0.0035
+    0    boosting-cancer   -0.0029  -0.0039   -0.0032
+    1  boosting-diabetes   -0.0214  -0.0039   -0.0053
+    2    boosting-digits   -0.0026  -0.0039   -0.0030
     """
     check_choice(contrast, "contrast", CONTRASTS)
     check_choice(by, "by", UNITS)
