@@ -298,7 +298,7 @@ def benchmark_effects(
     generator = resolve_rng(rng)
     means = one_score_per_run(runs, task="benchmarks are compared")
     given = recommend(means).formula if formula is None else formula
-    if dispersion == "auto" and "auto" not in means.columns:
+    if isinstance(dispersion, str) and dispersion == "auto" and "auto" not in means.columns:
         dispersion = _unequal_noise(means, parse_formula(given))
     fit = fit_lmm(given, means, dispersion=dispersion)
     _check_formula(fit, means)
