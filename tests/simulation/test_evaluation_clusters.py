@@ -1,7 +1,7 @@
 """Evaluations of items in passages: false differences and intervals of accuracies on these tasks.
 
 Logits add up effects of tasks, passages, models on passages, items, and models on items, all normal; models are equally
-good on every task. For the page "Evaluations": ``python tests/simulation/test_evaluation_clusters.py 200``.
+good on every task. For the page "Evaluations": ``python tests/simulation/test_evaluation_clusters.py 150``.
 """
 
 from __future__ import annotations
