@@ -1,0 +1,80 @@
+"""Rows and columns of a table that sum up the others: averages, ranks, wins. Told by their names and their values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["SUMMARY", "is_summary", "sums_up"]
+
+_NAMES = (
+    "avg average mean median total overall sum win wins loss losses tie ties rank ranks ranking score accuracy error "
+    "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1"
+)
+SUMMARY = frozenset(_NAMES.split())
+_DIGITS = 10  # decimals from which on a number counts as not rounded
+
+
+def sums_up(name: Any) -> bool:
+    """Whether a row or column is called like a summary: every word of its name says so.
+
+    >>> [sums_up(name) for name in ("Avg.", "Avg. Rank", "#1", "Mean accuracy", "MeanShift", "1")]
+    [True, True, True, True, False, False]
+    """
+    words = re.findall(r"# ?1\b|[^\W_]+", str(name).lower())
+    return bool(words) and {word.replace(" ", "") for word in words} <= SUMMARY
+
+
+def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool:
+    """Whether a value per row sums up the others of its row, `(rows, columns)`, as far as digits are printed.
+
+    Means, medians, sums, geometric means, standard deviations, extremes; mean ranks among the rows, ranks of the means,
+    and numbers of columns in which a row is best.
+    """
+    known = np.isfinite(values) & np.isfinite(others).any(axis=1)
+    if others.shape[1] < 2 or not known.any():
+        return False
+    step = 0.5 * 10.0 ** -_decimals(values[known])
+    width = 0.5 * 10.0 ** -_decimals(others[np.isfinite(others)])
+    slack = 1.001 * step + 1e-9 * float(np.abs(others[np.isfinite(others)]).max()) * others.shape[1]
+    for low, high in _limits(others[known], width):
+        if bool(((low - slack <= values[known]) & (values[known] <= high + slack)).all()):  # False where NaN
+            return True
+    return False
+
+
+def _limits(x: NDArray[np.float64], width: float) -> Iterator[tuple[Any, Any]]:
+    """The least and the largest value that each statistic of the rows may have where scores are off by `width`."""
+    from scipy.stats import rankdata
+
+    m = float(x.shape[1])
+    with np.errstate(all="ignore"):
+        mean = np.nanmean(x, axis=1)
+        near = [(mean, 1.0), (np.nanmedian(x, axis=1), 1.0), (np.nansum(x, axis=1), m)]
+        near += [(np.nanmin(x, axis=1), 0.0), (np.nanmax(x, axis=1), 0.0)]
+        if m > 2.0:
+            near += [(np.nanstd(x, axis=1), 1.5), (np.nanstd(x, axis=1, ddof=1), 1.5)]
+        if (x[np.isfinite(x)] > 0.0).all():
+            near.append((np.exp(np.nanmean(np.log(x), axis=1)), 1.5))
+        for found, times in near:
+            yield found - times * width, found + times * width
+        if len(x) < 2:
+            return
+        for signed in (x, -x):
+            for scores in (signed, np.nanmean(signed, axis=1, keepdims=True)):
+                low, high = (rankdata(scores, method=ties, axis=0, nan_policy="omit") for ties in ("min", "max"))
+                yield np.nanmean(low, axis=1), np.nanmean(high, axis=1)
+            best = signed == np.nanmin(signed, axis=0)
+            yield (best & (best.sum(axis=0) == 1)).sum(axis=1), best.sum(axis=1)  # a tie may count for both or none
+
+
+def _decimals(values: NDArray[np.float64]) -> int:
+    """How many decimals numbers are written with, at most."""
+    written = [np.format_float_positional(value, trim="-") for value in np.unique(values)[:10_000]]
+    return min(max(len(text.partition(".")[2]) for text in written), _DIGITS)
