@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest._caller import in_words_of
+from lmemtest._caller import in_words_of, named
+from lmemtest._validate import check_names
+from lmemtest.data.failures import WORDS as FAILED
 from lmemtest.data.number_cells import NumberCells, read_cells
 from lmemtest.data.roles import direction_of, role_of, words_of
 from lmemtest.data.summaries import is_summary, sums_up
-from lmemtest.errors import DataError
-from lmemtest.words import counted, format_level, joined, listed
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.words import counted, format_level, joined, listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -183,11 +185,30 @@ def tidied(
     ['spread', 'summary_columns', 'methods_in_rows']
     """
     table, readings = _of_single_values(*_without_empty(_with_names(frame)), kept)
+    if label is None and frame.index.name is not None:
+        label = str(frame.index.name)
     if wide is None:
         wide = score is None and _is_wide(table, kept)
     if not wide:
         return _long(table, readings, score, failed, kept, decimal)
     return _wide(table, readings, layout, failed, tuple(kept), algorithms, label, decimal)
+
+
+def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The role of failures (a column, "missing" or "nonfinite"), and words that stand for them in cells of scores.
+
+    >>> failure_words("TIMEOUT", ["time"]), failure_words("crashed", ["crashed"]), failure_words(None, [])
+    (('missing', ('TIMEOUT',)), ('crashed', ()), (None, ()))
+    """
+    given = check_names(() if failed is None else failed, "failed")
+    roles = [name for name in given if name in columns or name in FAILED]
+    words = tuple(name for name in given if name not in roles)
+    if len(roles) > 1 or (words and set(roles) & set(columns)):
+        raise ArgumentError(
+            f"{named('failed')} must be one column, or words in cells of scores, perhaps with one of "
+            f"{' or '.join(map(repr, FAILED))}, got {listed(map(repr, given))}."
+        )
+    return (roles[0] if roles else "missing" if words else None), words
 
 
 # --------------------------------------------------------------------------------------------------- rows and columns
@@ -314,8 +335,24 @@ class _Cells:
                 self.shown.setdefault(kind, cells.shown[kind])
         return cells
 
+    def refuse_unseen(self, columns: Sequence[str]) -> None:
+        """Every word that is given stands in some cell of scores; `columns` might be meant instead."""
+        seen = {word.lower() for word in self.words}
+        roles = ", ".join(map(repr, FAILED))
+        for word in self.failed.values():
+            if word.strip().lower() not in seen and columns:
+                raise UnknownColumnError(
+                    f"{named('failed')} names {word!r}, which is neither a column nor one of {roles}, nor a word in a "
+                    f"cell of scores. Columns: {listed(columns)}.{suggest(word, (*columns, *FAILED))}"
+                )
+            if word.strip().lower() not in seen:
+                raise ArgumentError(
+                    f"{named('failed')} must be one of {roles}, or a word in cells of scores, got {word!r}."
+                )
+
     @property
     def readings(self) -> tuple[Reading, ...]:
+        """What was found in the cells."""
         found = [
             Reading(kind, tuple(self.columns[kind]), self.counts[kind], self.shown[kind])
             for kind in ("percent", "spread", "markup")
@@ -331,13 +368,15 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
     """What is wrong with words among scores, with their counts and the option that makes them failures."""
     import shlex
 
+    n = sum(words.values())
+    hold = "holds words" if n == 1 else "hold words"
     common = sorted(words, key=lambda word: (-words[word], word))
     shown = listed((f"{word.strip()!r} {words[word]:,}" for word in common), most=5)
     given = [word.strip() for word in common[:5]]
     value = repr(given[0] if len(given) == 1 else given)
     return (
-        f"The column {name!r} must hold numbers, but {counted(sum(words.values()), 'cell')} of "
-        f"{cells.n_numbers + sum(words.values()):,} hold words ({shown}). If they stand for runs that failed: "
+        f"The column {name!r} must hold numbers, but {counted(n, 'cell')} of "
+        f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
         + in_words_of(
             python=f"failed={value}",
             command_line=" ".join(f"--failed {shlex.quote(word)}" for word in given),
@@ -368,6 +407,7 @@ def _long(
             if any(direction_of(other) and role_of(other) is None for other in numeric):
                 continue
         table = table.assign(**{name: found.numbers(name, cells).values})
+    found.refuse_unseen(list(table.columns))
     groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
     roles: dict[str, Any] = {}
     if spare and score not in spare:
@@ -438,6 +478,12 @@ def mean_columns(table: pd.DataFrame, names: Sequence[str]) -> tuple[dict[str, s
             spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
             bare = {}
     return {**groups, **bare}, [name for name in names if name in spare]
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a name says a mean, a spread or a number of runs, and nothing else."""
+    match = _TAIL.fullmatch(name.strip())
+    return match is not None and match["base"] is None
 
 
 def _kind_of(stat: str) -> str:
@@ -524,6 +570,7 @@ def _wide(
         table, readings = _without_summary_rows(table, readings, label, numbers, others)
         numbers = {name: read_cells(table[name], decimal) for name in numbers}
     table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
+    found.refuse_unseen(())
     percent = found.columns.get("percent", [])
     scores = [name for name in wanted if name not in text and name != label]
     if percent and algorithms is None:

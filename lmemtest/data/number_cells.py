@@ -71,7 +71,7 @@ def read_cells(column: pd.Series[Any], decimal: str | None = None) -> NumberCell
     codes, levels = pd.factorize(column.astype(object))
     counts = np.bincount(codes[codes >= 0], minlength=len(levels))
     texts = [level for level in levels if isinstance(level, str)]
-    commas = _commas(texts, decimal)
+    commas = _decimal_commas(texts, decimal)
     values, spreads = np.full(len(levels) + 1, np.nan), np.full(len(levels) + 1, np.nan)
     kinds: Counter[str] = Counter()
     shown: dict[str, str] = {}
@@ -88,10 +88,10 @@ def read_cells(column: pd.Series[Any], decimal: str | None = None) -> NumberCell
     return NumberCells(values[codes], spreads[codes], dict(kinds), shown, words)  # code -1 is the last value
 
 
-def number_in(value: Any, *, commas: str | None = None) -> tuple[str, float, float] | None:
+def number_in(value: Any, *, commas: bool = False) -> tuple[str, float, float] | None:
     """The kind of a cell, its number and what stands behind it; None for a word.
 
-    Commas are "decimal" signs or "thousands"; with None a cell with one is a word.
+    A cell with a comma is a word, unless commas are decimal signs.
 
     >>> number_in("85.3 ± 0.4"), number_in("**0.91**"), number_in("91.3 %"), number_in("TIMEOUT")
     (('spread', 85.3, 0.4), ('markup', 0.91, nan), ('percent', 91.3, nan), None)
@@ -105,10 +105,8 @@ def number_in(value: Any, *, commas: str | None = None) -> tuple[str, float, flo
     text = str(value).strip()
     if text.lower() in MISSING_CELLS:
         return "missing", np.nan, np.nan
-    if commas == "decimal":
+    if commas:
         text = _COMMA.sub(".", text)
-    elif commas == "thousands":
-        text = _THOUSANDS.sub(lambda found: found[0].replace(",", ""), text)
     try:
         number = float(text) if "_" not in text else np.nan  # Python reads 1_0 as 10
     except ValueError:
@@ -128,13 +126,9 @@ def number_in(value: Any, *, commas: str | None = None) -> tuple[str, float, flo
     return (kind, mean, spread) if np.isfinite(mean) else None
 
 
-def _commas(texts: list[str], decimal: str | None) -> str | None:
-    """What commas in these cells can only be."""
+def _decimal_commas(texts: list[str], decimal: str | None) -> bool:
+    """Whether commas in these cells are decimal signs: as was said, or because they can be nothing else."""
     with_comma = [text for text in texts if _COMMA.search(text) and not re.search(r"\[.*,.*\]", text)]
-    if decimal == "," or not with_comma:
-        return "decimal" if decimal == "," else None
-    if any(re.search(r"\d,\d{3}\.\d|\d,\d{3},\d{3}", text) for text in with_comma):
-        return "thousands"
-    points = any(re.search(r"\d\.\d", text) for text in texts)
-    unclear = all(_THOUSANDS.search(text) for text in with_comma)
-    return None if points or unclear or decimal == "." else "decimal"
+    if decimal is not None or not with_comma:
+        return decimal == ","
+    return not (any(re.search(r"\d\.\d", text) for text in texts) or all(map(_THOUSANDS.search, with_comma)))
