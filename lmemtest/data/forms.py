@@ -26,10 +26,10 @@ from lmemtest.words import counted, format_level, joined, listed, suggest
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["LAYOUTS", "Layout", "Reading", "Tidy", "read_as", "tidied"]
+__all__ = ["METHODS", "Methods", "Reading", "Tidy", "read_as", "tidied"]
 
-Layout = Literal["methods in columns", "methods in rows"]
-LAYOUTS: tuple[Layout, ...] = ("methods in columns", "methods in rows")
+Methods = Literal["columns", "rows"]
+METHODS: tuple[Methods, ...] = ("columns", "rows")
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +104,10 @@ class Tidy:
         Long as before, or wide with a row per `label` and numbers in all columns without another role.
     readings : tuple of Reading
         What was read as what; none where the table was taken as it is.
-    layout : {"methods in columns", "methods in rows"} or None
-        Of a wide table; None of a long one.
+    methods : {"columns", "rows"} or None
+        Where the methods of a wide table are; None of a long one.
     certain : bool
-        Whether names or values show the layout, or it was given. If not, the caller may ask.
+        Whether names or values show where they are, or it was given. If not, the caller may ask.
     label : str or None
         The column that names the rows of a wide table; None where they are numbered.
     roles : dict
@@ -117,21 +117,28 @@ class Tidy:
 
     frame: Any
     readings: tuple[Reading, ...] = ()
-    layout: Layout | None = None
+    methods: Methods | None = None
     certain: bool = True
     label: str | None = None
     roles: dict[str, Any] = field(default_factory=dict)
 
-    def laid_out(self, layout: Layout) -> Tidy:
-        """The same table with the layout that somebody said."""
-        return replace(self, layout=layout, certain=True)
+    def laid_out(self, methods: Methods) -> Tidy:
+        """The same wide table with its methods where somebody says they are."""
+        readings = tuple(
+            replace(reading, code=f"methods_in_{methods}") if reading.code.startswith("methods_in_") else reading
+            for reading in self.readings
+        )
+        role = "algorithm" if methods == "rows" else "benchmark"
+        roles = {name: value for name, value in self.roles.items() if name not in ("algorithm", "benchmark")}
+        roles |= {} if self.label is None else {role: self.label}
+        return replace(self, methods=methods, certain=True, readings=readings, roles=roles)
 
 
 def tidied(
     frame: Any,
     *,
     wide: bool | None = None,
-    layout: Layout | None = None,
+    methods: Methods | None = None,
     score: str | None = None,
     failed: Sequence[str] = (),
     kept: Sequence[str] = (),
@@ -147,8 +154,8 @@ def tidied(
         As it was read; it is not changed.
     wide : bool, optional
         Whether there is a column of scores per method (or per data set). By default told from names and values.
-    layout : {"methods in columns", "methods in rows"}, optional
-        Of a wide table; by default told from names and values.
+    methods : {"columns", "rows"}, optional
+        Where the methods of a wide table are; by default told from names and values.
     score : str, optional
         The score of a long table. Without it columns that are called like a score are looked at.
     failed : sequence of str
@@ -179,7 +186,7 @@ def tidied(
     >>> paper = pd.DataFrame({"Method": ["RF", "NN"], "iris": ["0.95 ± 0.01", "0.96 ± 0.02"], "wine": ["0.97 ± 0.02",
     ...     "0.94 ± 0.01"], "Avg.": ["0.96", "0.95"]})
     >>> tidy = tidied(paper)
-    >>> tidy.layout, tidy.label, tidy.frame.columns.tolist()
+    >>> tidy.methods, tidy.label, tidy.frame.columns.tolist()
     ('methods in rows', 'Method', ['Method', 'iris', 'wine'])
     >>> [reading.code for reading in tidy.readings]
     ['spread', 'summary_columns', 'methods_in_rows']
@@ -191,7 +198,7 @@ def tidied(
         wide = score is None and _is_wide(table, kept)
     if not wide:
         return _long(table, readings, score, failed, kept, decimal)
-    return _wide(table, readings, layout, failed, tuple(kept), algorithms, label, decimal)
+    return _wide(table, readings, methods, failed, tuple(kept), algorithms, label, decimal)
 
 
 def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -540,7 +547,7 @@ def _numbers_rows(column: pd.Series[Any]) -> bool:
 def _wide(
     table: pd.DataFrame,
     readings: tuple[Reading, ...],
-    layout: Layout | None,
+    methods: Methods | None,
     failed: Sequence[str],
     kept: tuple[str, ...],
     algorithms: Sequence[str] | None,
@@ -585,20 +592,20 @@ def _wide(
     if algorithms is None:
         table, readings, scores = _without_spreads(table, readings, scores)
         table, readings, scores = _without_summary_columns(table, readings, scores)
-    said, certain = _layout_of(table, label, scores, readings) if layout is None else (layout, True)
-    if said == "methods in rows" and scores and all(map(sums_up, scores)):
+    said, certain = _layout_of(table, label, scores, readings) if methods is None else (methods, True)
+    if said == "rows" and scores and all(map(sums_up, scores)):
         raise DataError(
             f"The columns {listed(map(repr, scores))} are called like summaries, and no others hold scores. A "
             "comparison needs the score on each data set, not their average alone."
         )
     if label is not None and is_unnamed(label):
-        new = "algorithm" if said == "methods in rows" else "benchmark"
+        new = "algorithm" if said == "rows" else "benchmark"
         if new not in table.columns:
             table, label = table.rename(columns={label: new}), new
-    if said == "methods in rows" or not certain:
-        code = "methods_in_rows" if said == "methods in rows" else "methods_in_columns"
+    if said == "rows" or not certain:
+        code = "methods_in_rows" if said == "rows" else "methods_in_columns"
         readings = (*readings, Reading(code, (label or "", *scores)))
-    roles = {} if label is None else {"algorithm" if said == "methods in rows" else "benchmark": label}
+    roles = {} if label is None else {"algorithm" if said == "rows" else "benchmark": label}
     return Tidy(table, readings, said, certain, label, roles)
 
 
@@ -659,7 +666,7 @@ def _without_spreads(
 # ------------------------------------------------------------------------------------------------------------ layout
 
 # Names by which an axis is known where its column of names does not say what it holds.
-_METHODS = (
+_KNOWN_METHODS = (
     "ours our proposed baseline xgboost xgb lightgbm lgbm catboost forest randomforest rf svm svc knn mlp logistic "
     "ridge lasso bayes adaboost gbm bert roberta gpt llama mistral claude gemini qwen resnet vit sgd adam adamw tpe "
     "smac rmsprop bohb hyperband ppo sac dqn ddpg td3 a2c autosklearn flaml autogluon tpot tabpfn"
@@ -673,9 +680,9 @@ _DATA_SETS = (
 
 def _layout_of(
     table: pd.DataFrame, label: str | None, scores: Sequence[str], readings: Sequence[Reading]
-) -> tuple[Layout, bool]:
+) -> tuple[Methods, bool]:
     """What lies in the rows, by the name of their column, by averages, and by names that everybody knows."""
-    in_columns, in_rows = LAYOUTS
+    in_columns, in_rows = METHODS
     if label is None:
         return in_columns, True
     said = None if is_unnamed(label) else role_of(label)
@@ -685,8 +692,8 @@ def _layout_of(
     if ("summary_columns" in codes) != ("summary_rows" in codes):  # a method is averaged over data sets
         return (in_rows if "summary_columns" in codes else in_columns), True
     labels = table[label].dropna().astype(str).tolist()
-    rows = _share(labels, _METHODS) + _share(scores, _DATA_SETS)
-    columns = _share(scores, _METHODS) + _share(labels, _DATA_SETS)
+    rows = _share(labels, _KNOWN_METHODS) + _share(scores, _DATA_SETS)
+    columns = _share(scores, _KNOWN_METHODS) + _share(labels, _DATA_SETS)
     return (in_rows if rows > columns else in_columns), rows != columns
 
 

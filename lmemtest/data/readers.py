@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -202,12 +202,13 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content of a file, its name for messages, and its format."""
+    """The content of a file, its name for messages, its format, and what its reader has been told of it already."""
 
     data: bytes
     shown: str
     kind: str
     options: Options
+    told: list[str] = field(default_factory=list)
 
     def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
         """The table as its columns hold it; see `read_table` for the columns of names."""
@@ -261,11 +262,11 @@ def _of_arrow(table: Any, options: Options) -> pd.DataFrame:
     import pyarrow as pa
 
     refuse_repeated(table.column_names, "given")
-    for place, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
+    for place, column in enumerate(table.schema):
+        if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
-            named_so = field.name in (*options.labels, *options.seeds)
-            table = table.set_column(place, field.name, pa.array(_of_decimals(values, named_so)))
+            named_so = column.name in (*options.labels, *options.seeds)
+            table = table.set_column(place, column.name, pa.array(_of_decimals(values, named_so)))
     return table.to_pandas()
 
 

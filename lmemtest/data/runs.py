@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.cells import Groups
     from lmemtest.data.failures import Failures
-    from lmemtest.data.forms import Layout
+    from lmemtest.data.forms import Methods
     from lmemtest.data.normalise import Scale
     from lmemtest.studies.checks.findings import RunsCheck
 
@@ -188,7 +188,7 @@ class Runs(Guided):
         algorithms: Sequence[str] | None = None,
         seed_shared: bool = True,
         failed: str | Sequence[str] | None = None,
-        layout: Layout | None = None,
+        methods: Methods | None = None,
     ) -> Runs:
         """The runs of a wide table: a column per algorithm and a row per benchmark, or the other way round.
 
@@ -218,9 +218,9 @@ class Runs(Guided):
         failed : str or sequence of str, optional
             Whether runs failed where a score is "missing" or "nonfinite"; see `Runs`. Or words in cells, such as
             "TIMEOUT".
-        layout : {"methods in columns", "methods in rows"}, optional
-            What the columns are. By default told by the name of the column of text (dataset or method), by averages,
-            and by well-known names; where nothing tells it, methods in columns.
+        methods : {"columns", "rows"}, optional
+            Where the algorithms are. By default told by the name of the column of text (dataset or method), by
+            averages, and by well-known names; where nothing tells it, in columns, and `notes` say so.
 
         Returns
         -------
@@ -259,7 +259,7 @@ class Runs(Guided):
             others=others,
             described={"family": families, "metafeatures": features},
             algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
-            layout=layout,
+            methods=methods,
             failed=failed,
         )
         runs = cls(

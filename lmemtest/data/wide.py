@@ -9,7 +9,7 @@ import narwhals as nw
 
 from lmemtest._caller import in_words_of, named, setting
 from lmemtest._validate import as_frame, check_choice, check_columns
-from lmemtest.data.forms import LAYOUTS, Layout, Tidy, failure_words, read_as, tidied
+from lmemtest.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.data.roles import role_of
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
@@ -28,7 +28,7 @@ def lengthened(
     others: dict[str, Any],
     described: dict[str, Sequence[str]],
     algorithms: Sequence[str] | None,
-    layout: Layout | None = None,
+    methods: Methods | None = None,
     failed: str | Sequence[str] | None = None,
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], dict[str, Any], tuple[str, ...]]:
     """The long table, its roles of algorithms, benchmarks and failures, and what the table was read as.
@@ -36,8 +36,8 @@ def lengthened(
     The arguments are those of `Runs.from_wide`; the frame may be one that was read already (`Tidy`).
     """
     failing, words = failure_words(failed, ())
-    if layout is not None:
-        check_choice(layout, "layout", LAYOUTS)
+    if methods is not None:
+        check_choice(methods, "methods", METHODS)
     given = frame.frame if isinstance(frame, Tidy) else frame
     table = as_frame(_with_text_labels(given), argument="frame")
     names = list(table.collect_schema().names())
@@ -48,18 +48,18 @@ def lengthened(
         check_columns(several, names, argument=role)
     if algorithms is not None:
         check_columns(algorithms, names, argument="algorithms")
-    label, layout = _label_of(algorithm, benchmark, layout, names)
+    label, methods = _label_of(algorithm, benchmark, methods, names)
     kept = [*said.values(), *(name for several in described.values() for name in several)]
     if isinstance(frame, Tidy):
-        tidy = frame if layout is None or frame.layout == layout else frame.laid_out(layout)
+        tidy = frame if methods is None or frame.methods == methods else frame.laid_out(methods)
     elif isinstance(table, nw.LazyFrame):
-        rows_by_name = label is not None and layout is None and label == algorithm
-        tidy = Tidy(given, layout="methods in rows" if rows_by_name else layout or LAYOUTS[0], label=label)
+        rows_by_name = label is not None and methods is None and label == algorithm
+        tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
     else:
         tidy = tidied(
             _in_pandas(given, table),
             wide=True,
-            layout=layout,
+            methods=methods,
             failed=words,
             kept=kept,
             algorithms=algorithms,
@@ -85,7 +85,7 @@ def lengthened(
         elif text:
             raise DataError(_of_text(text, label))
         _refuse_roles(table, wanted)
-    in_rows = tidy.layout == "methods in rows"
+    in_rows = tidy.methods == "rows"
     if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(
             f"A wide table has a column of scores for each of two or more algorithms, but there "
@@ -122,22 +122,22 @@ def lengthened(
 
 
 def _label_of(
-    algorithm: str, benchmark: str | None, layout: Layout | None, names: Sequence[str]
-) -> tuple[str | None, Layout | None]:
-    """The column that names the rows, and the layout, as far as the caller says so."""
-    if layout == "methods in rows":
+    algorithm: str, benchmark: str | None, methods: Methods | None, names: Sequence[str]
+) -> tuple[str | None, Methods | None]:
+    """The column that names the rows, and where the methods are, as far as the caller says so."""
+    if methods == "rows":
         if benchmark in names:
             raise ArgumentError(
                 f"{named('benchmark')} names the column {benchmark!r}, but with methods in rows the data sets are the "
                 f"names of columns. Name the column of methods: {setting('algorithm', benchmark)}."
             )
-        return (algorithm if algorithm in names else None), layout
+        return (algorithm if algorithm in names else None), methods
     if benchmark is not None:
         check_columns((benchmark,), names, argument="benchmark")
-        return benchmark, "methods in columns"
-    if algorithm in names and algorithm != "algorithm" and layout is None:  # the default names no column
-        return algorithm, "methods in rows"
-    return None, layout
+        return benchmark, "columns"
+    if algorithm in names and algorithm != "algorithm" and methods is None:  # the default names no column
+        return algorithm, "rows"
+    return None, methods
 
 
 def _in_pandas(given: Any, table: nw.DataFrame[Any]) -> Any:
