@@ -333,7 +333,8 @@ class _Cells:
                 f"{cells.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
                 "so that it is not clear what a number is a share of. Write all of them in one way."
             )
-        for word, n in cells.words.items():
+        empty = len(cells.values) - sum(cells.kinds.values()) - sum(cells.words.values())
+        for word, n in {**cells.words, **({"": empty} if empty and self.failed else {})}.items():
             self.words[word.strip()] = self.words.get(word.strip(), 0) + n
         for kind, n in cells.kinds.items():
             if kind != "plain":
@@ -366,7 +367,7 @@ class _Cells:
             if kind in self.counts
         ]
         if self.words:
-            words = listed(f"{word!r} {n:,}" for word, n in self.words.items())
+            words = listed(f"{repr(word) if word else 'empty'} {n:,}" for word, n in self.words.items())
             found.append(Reading("word", tuple(self.words), sum(self.words.values()), words))
         return tuple(found)
 
@@ -577,6 +578,10 @@ def _wide(
         table, readings = _without_summary_rows(table, readings, label, numbers, others)
         numbers = {name: read_cells(table[name], decimal) for name in numbers}
     table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
+    if found.failed:
+        numeric = [name for name in wanted if name != label and not _is_text(table[name])]
+        empty = sum(int(table[name].isna().sum()) for name in numeric)
+        found.words |= {"": found.words.get("", 0) + empty} if empty else {}
     found.refuse_unseen(())
     percent = found.columns.get("percent", [])
     scores = [name for name in wanted if name not in text and name != label]

@@ -436,7 +436,8 @@ class Runs(Guided):
             raise ArgumentError(
                 f"{named('drop_duplicates')} needs a table in memory: the rows of a lazy one have no order."
             )
-        keys = list(dict.fromkeys(self.study.columns))
+        keys = [name for name in (self.algorithm, self.benchmark, *self.family, self.seed, self.budget) if name]
+        keys += self.metafeatures
         score = nw.col(self.score).cast(nw.Float64)
         frame = self.frame
         if keep == "mean":
