@@ -42,7 +42,7 @@ def source_of(options: TableOptions) -> Source:
 
 def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
-    return read_form(options, source, roles).frame
+    return read_form(options, source, roles, wide=None if isinstance(options, RunOptions) else False).frame
 
 
 def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, wide: bool | None = None) -> Tidy:
@@ -58,7 +58,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
         seeds=seeds,
         failed=getattr(options, "failed", None),
         kept=others if wide else [*labels, *others],
-        score=None if wide else roles.get("score"),
+        score=None if wide else getattr(options, "score", None) or roles.get("score"),
         wide=wide,
         methods=getattr(options.methods, "value", None) if isinstance(options, RunOptions) else None,
         label=roles["benchmark"] if wide else None,

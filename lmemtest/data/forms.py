@@ -25,8 +25,11 @@ from lmemtest.words import counted, format_level, joined, listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
 __all__ = ["METHODS", "Methods", "Reading", "Tidy", "read_as", "tidied"]
+
+MOST_INNER = 200  # columns that the objects of one column may become
 
 Methods = Literal["columns", "rows"]
 METHODS: tuple[Methods, ...] = ("columns", "rows")
@@ -57,7 +60,7 @@ _WORDING: dict[str, Any] = {
     "header": lambda _: "names of columns from two rows",
     "empty": lambda r: f"{counted(r.count, 'empty row')} left out",
     "nested": lambda r: f"values within {joined(map(repr, r.names))} as columns of their own ({r.shown!r})",
-    "lists": lambda r: f"{_left_out(r.names)}, which hold{'s' if len(r.names) == 1 else ''} lists",
+    "lists": lambda r: f"{_left_out(r.names)}, which hold{'s' if len(r.names) == 1 else ''} lists or objects",
     "numbering": lambda r: f"{_left_out(r.names)}, which numbers the rows",
     "percent": lambda r: f"percent without the sign ({r.shown!r}) in {counted(r.count, 'cell')}",
     "spread": lambda r: f"means in {counted(r.count, 'cell')} such as {r.shown!r}, without what stands behind them",
@@ -192,7 +195,7 @@ def tidied(
     ['spread', 'summary_columns', 'methods_in_rows']
     """
     table, readings = _of_single_values(*_without_empty(_with_names(frame)), kept)
-    if label is None and frame.index.name is not None:
+    if label is None and frame.index.name:
         label = str(frame.index.name)
     if wide is None:
         wide = score is None and _is_wide(table, kept)
@@ -263,19 +266,17 @@ def _of_single_values(
     """The table with the values within objects as columns of their own, and without columns of lists."""
     import pandas as pd
 
-    flattened, shown, parts = [], "", {}
+    parts: dict[str, Any] = {}
+    flattened: list[str] = []
     for name in frame.columns:
-        column = frame[name]
-        if column.dtype == object and column.map(lambda value: isinstance(value, dict)).any():
-            objects = column.map(lambda value: value if isinstance(value, dict) else {})
-            inner = pd.DataFrame(objects.tolist(), index=frame.index)
-            inner = inner.set_axis([f"{name}.{key}" for key in inner.columns], axis=1)
-            shown = shown or (inner.columns[0] if len(inner.columns) else "")
-            flattened.append(name)
-            parts.update({key: inner[key] for key in inner.columns})
+        inner = _inner(frame[name], name) if name not in kept else None
+        if inner is None or set(inner.columns) & set(frame.columns):
+            parts[name] = frame[name]
         else:
-            parts[name] = column
+            parts |= {key: inner[key] for key in inner.columns}
+            flattened.append(name)
     if flattened:
+        shown = next(name for name in parts if name not in frame.columns)
         frame = pd.DataFrame(parts, index=frame.index)
         readings = (*readings, Reading("nested", tuple(flattened), shown=shown))
     nested = [name for name in frame.columns if frame[name].dtype == object and frame[name].map(_is_nested).any()]
@@ -294,6 +295,21 @@ def _of_single_values(
             )
         )
     return rest, (*readings, Reading("lists", tuple(lists)))
+
+
+def _inner(column: pd.Series[Any], name: str) -> pd.DataFrame | None:
+    """The values within the objects of a column, each with a column of its own; None where some are no objects."""
+    import pandas as pd
+
+    if column.dtype != object:
+        return None
+    known = column[column.notna()]
+    if known.empty or not known.map(lambda value: isinstance(value, dict)).all():
+        return None
+    if not 0 < len({key for value in known for key in value}) <= MOST_INNER:
+        return None
+    inner = pd.DataFrame(known.tolist(), index=known.index).reindex(column.index)
+    return inner.set_axis([f"{name}.{key}" for key in inner.columns], axis=1)
 
 
 def _is_nested(value: Any) -> bool:
@@ -416,12 +432,13 @@ def _long(
                 continue
         table = table.assign(**{name: found.numbers(name, cells).values})
     found.refuse_unseen(list(table.columns))
-    groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
     roles: dict[str, Any] = {}
-    if spare and score not in spare:
-        table = table.drop(columns=spare)
-        readings = (*readings, Reading("mean_columns", tuple(spare)))
-        if score is None and len(groups) == 1:
+    if score is None:
+        groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
+        if spare:
+            table = table.drop(columns=spare)
+            readings = (*readings, Reading("mean_columns", tuple(spare)))
+        if spare and len(groups) == 1:
             roles["score"] = next(iter(groups))
     return Tidy(table, (*readings, *found.readings), roles=roles)
 
@@ -579,7 +596,7 @@ def _wide(
         numbers = {name: read_cells(table[name], decimal) for name in numbers}
     table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
     if found.failed:
-        numeric = [name for name in wanted if name != label and not _is_text(table[name])]
+        numeric = [name for name in wanted if name not in numbers and not _is_text(table[name])]
         empty = sum(int(table[name].isna().sum()) for name in numeric)
         found.words |= {"": found.words.get("", 0) + empty} if empty else {}
     found.refuse_unseen(())
@@ -623,9 +640,8 @@ def _without_summary_rows(
         return table, readings
     columns = [numbers[name].values if name in numbers else table[name].to_numpy(dtype=float, na_value=np.nan)
                for name in (*numbers, *others)]  # fmt: skip
-    x = np.column_stack(columns)
     rows = np.flatnonzero(suspects).tolist()
-    out = [row for row in rows if is_summary(x[row], x[~suspects].T)]
+    out = _summaries(np.column_stack(columns).T, rows)
     readings = _told(
         readings, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
     )
@@ -639,10 +655,19 @@ def _without_summary_columns(
     suspects = [name for name in scores if sums_up(name)]
     if not suspects or len(suspects) == len(scores):
         return table, readings, scores
-    x = table[[name for name in scores if name not in suspects]].to_numpy(dtype=float, na_value=np.nan)
-    out = [name for name in suspects if is_summary(table[name].to_numpy(dtype=float, na_value=np.nan), x)]
+    x = table[scores].to_numpy(dtype=float, na_value=np.nan)
+    out = [scores[place] for place in _summaries(x, [scores.index(name) for name in suspects])]
     readings = _told(readings, "summary_columns", out, [name for name in suspects if name not in out])
     return table.drop(columns=out), readings, [name for name in scores if name not in out]
+
+
+def _summaries(x: NDArray[np.float64], suspects: list[int]) -> list[int]:
+    """Which of the suspected columns sum up the others, among which those are that sum up nothing themselves."""
+    sure = [place for place in range(x.shape[1]) if place not in suspects]
+    out = [place for place in suspects if is_summary(x[:, place], x[:, sure])]
+    rest = [place for place in suspects if place not in out]
+    more = [p for p in rest if len(rest) > 1 and is_summary(x[:, p], x[:, [*sure, *(q for q in rest if q != p)]])]
+    return sorted([*out, *more])
 
 
 def _told(readings: tuple[Reading, ...], code: str, out: Iterable[Any], stay: Iterable[Any]) -> tuple[Reading, ...]:
