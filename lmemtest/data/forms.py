@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Methods", "Reading", "Tidy", "read_as", "tidied"]
 
 MOST_INNER = 200  # columns that the objects of one column may become
+_LOOKED_AT = 1000  # rows from which it is told whether a column holds numbers
 
 Methods = Literal["columns", "rows"]
 METHODS: tuple[Methods, ...] = ("columns", "rows")
@@ -525,7 +526,7 @@ def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
     """Whether a table has a column of scores per method or data set, and names its rows, each once."""
     if kept:
         return False
-    found = {name: read_cells(table[name]) for name in table.columns if _is_text(table[name])}
+    found = {name: read_cells(table[name].head(_LOOKED_AT)) for name in table.columns if _is_text(table[name])}
     text = [name for name, cells in found.items() if not cells.mostly]
     others = [name for name in table.columns if name not in text and not is_unnamed(name)]
     _, spare = mean_columns(table, others)
