@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop."
-FILES = "csv, tsv, txt, xlsx, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
+FILES = "csv, tsv, txt, xlsx, md, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
 
 
 def number(text: str) -> float:
