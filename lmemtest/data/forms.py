@@ -441,7 +441,28 @@ def _long(
             readings = (*readings, Reading("mean_columns", tuple(spare)))
         if spare and len(groups) == 1:
             roles["score"] = next(iter(groups))
+    if score is not None and score in table.columns and not _is_text(table[score]):
+        table, readings = _without_summary_levels(table, readings, score)
     return Tidy(table, (*readings, *found.readings), roles=roles)
+
+
+def _without_summary_levels(
+    table: pd.DataFrame, readings: tuple[Reading, ...], score: str
+) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
+    text = [name for name in table.columns if name != score and _is_text(table[name])]
+    for name in text:
+        levels = [level for level in table[name].dropna().unique() if isinstance(level, str) and sums_up(level)]
+        others = [other for other in text if other != name and 1 < table[other].nunique() < len(table)]
+        if not levels or not others:
+            continue
+        wide = table.pivot_table(index=others, columns=name, values=score, aggfunc="mean", observed=True)
+        sure = wide.drop(columns=levels, errors="ignore").to_numpy(dtype=float)
+        out = [level for level in levels if level in wide and is_summary(wide[level].to_numpy(dtype=float), sure)]
+        if out:
+            table = table[~table[name].isin(out)].reset_index(drop=True)
+            readings = (*readings, Reading("summary_rows", tuple(out)))
+    return table, readings
 
 
 def _may_be_score(name: str) -> bool:
@@ -470,11 +491,14 @@ _TAIL = re.compile(
 _HEAD = re.compile(rf"(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})[\s_.\-/|:]+(?P<base>.+)", re.IGNORECASE)
 
 
-def mean_columns(table: pd.DataFrame, names: Sequence[str]) -> tuple[dict[str, str], list[str]]:
+def mean_columns(
+    table: pd.DataFrame, names: Sequence[str], *, of_methods: bool = False
+) -> tuple[dict[str, str], list[str]]:
     """Columns of means, each with its name without "mean", and the columns of spreads and counts that go with them.
 
     A pair needs a mean and a spread that is never negative; where a mean is called by its method alone, as in RF and
-    RF_std, so must be at least half of the columns that are no spreads.
+    RF_std, so must be at least half of the columns that are no spreads. With `of_methods` a name needs more than its
+    statistic: Mean and VAR are methods.
 
     >>> import pandas as pd
     >>> mean_columns(pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]}), ["RF_mean", "RF_std", "n"])
@@ -484,7 +508,7 @@ def mean_columns(table: pd.DataFrame, names: Sequence[str]) -> tuple[dict[str, s
     numeric = [name for name in names if not _is_text(table[name])]
     for name in numeric:
         match = _TAIL.fullmatch(name.strip()) or _HEAD.fullmatch(name.strip())
-        if match is not None:
+        if match is not None and (match["base"] or not of_methods):
             kind = _kind_of(match["stat"])
             if kind != "spread" or not (table[name].to_numpy(dtype=float, na_value=np.nan) < 0.0).any():
                 said.setdefault(match["base"] or "", {}).setdefault(kind, []).append(name)
@@ -529,7 +553,7 @@ def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
     found = {name: read_cells(table[name].head(_LOOKED_AT)) for name in table.columns if _is_text(table[name])}
     text = [name for name, cells in found.items() if not cells.mostly]
     others = [name for name in table.columns if name not in text and not is_unnamed(name)]
-    _, spare = mean_columns(table, others)
+    _, spare = mean_columns(table, others, of_methods=True)
     others = [name for name in others if name not in spare]
     methods = [name for name in others if not sums_up(name)]
     if len(text) > 1 or len(methods) < 2 or len(table) < 2:
@@ -682,7 +706,7 @@ def _without_spreads(
     table: pd.DataFrame, readings: tuple[Reading, ...], scores: list[str]
 ) -> tuple[pd.DataFrame, tuple[Reading, ...], list[str]]:
     """The table with the means of its methods, called by the methods, and without their spreads."""
-    means, spare = mean_columns(table, scores)
+    means, spare = mean_columns(table, scores, of_methods=True)
     if not spare:
         return table, readings, scores
     scores = [name for name in scores if name not in spare]

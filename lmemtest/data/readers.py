@@ -412,6 +412,9 @@ def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Re
         if not all(isinstance(record, dict) for record in value):
             raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
         return pd.DataFrame(value), ()
+    whole = _one_object(text)
+    if whole is not None:
+        return whole, ()
     records = []
     # a text within a line may hold what Unicode counts as a line break, such as U+2028
     for number, line in enumerate(text.split("\n"), start=1):
@@ -424,6 +427,24 @@ def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Re
                 )
             records.append(record)
     return pd.DataFrame(records), ()
+
+
+def _one_object(text: str) -> pd.DataFrame | None:
+    """The table of one object over several lines: its columns, or its values as the only row."""
+    import json
+
+    import pandas as pd
+
+    if "\n" not in text.strip() or not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):  # an object in each line
+        return None
+    parts = list(value.values())
+    columns = all(isinstance(part, list) for part in parts) or all(isinstance(part, dict) for part in parts)
+    same = len({len(part) for part in parts}) == 1 if columns else False
+    return pd.DataFrame(value).reset_index(drop=True) if same else pd.DataFrame([value])
 
 
 def _parsed(source: Source, text: str, line: int | None = None) -> Any:

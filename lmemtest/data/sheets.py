@@ -18,9 +18,7 @@ from lmemtest.words import listed, suggest
 __all__ = ["body_of", "chosen", "holds_table", "markdown_tables", "without_frame"]
 
 Rows = list[list[Any]]
-_NOTE = re.compile(
-    r"[*†‡§±]|(note|source|legend|caption|values|means?|bold|best|results|all|average[sd]? over)\b", re.I
-)
+_NOTE = re.compile(r"[*†‡§±]|[^\W\d][\w ]*:")  # "* not tuned", "Note: ..."
 _RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*")
 _EDGE = 1 << 14  # characters at each end of a text in which a title or notes are looked for
 _MOST_LINES = 40
@@ -191,11 +189,11 @@ def _complete_lines(text: str, cut: bool) -> str:
 
 def _without_notes(text: str, sep: str, readings: tuple[Reading, ...]) -> tuple[str, tuple[Reading, ...]]:
     """The text without notes in its last lines, and with one header where it has two rows of it."""
-    top = text.split("\n", 2)
+    top = text[:_EDGE].split("\n", 2)
     if len(top) == 3 and '"' not in top[0] + top[1]:
         header, one = _one_header([line.rstrip("\r").split(sep) for line in top[:2]] + [[top[2][:1]]])
         if one:
-            text = f"{sep.join(map(str, header[0]))}\n{top[2]}"
+            text = f"{sep.join(map(str, header[0]))}\n{text[len(top[0]) + len(top[1]) + 2 :]}"
             readings = (*readings, Reading("header"))
     start = max(len(text) - _EDGE, 0)
     start = text.find("\n", start) + 1 if start else 0

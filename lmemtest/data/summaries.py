@@ -38,7 +38,7 @@ def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool
     and numbers of columns in which a row is best.
     """
     known = np.isfinite(values) & np.isfinite(others).any(axis=1)
-    if others.shape[1] < 2 or not known.any():
+    if others.shape[1] < 2 or known.sum() < 2:
         return False
     step = 0.5 * 10.0 ** -_decimals(values[known])
     width = 0.5 * 10.0 ** -_decimals(others[np.isfinite(others)])

@@ -258,9 +258,25 @@ def test_a_method_that_is_called_like_a_summary_stays_and_is_named() -> None:
     tidy = tidied(table, wide=True)
     assert [(reading.code, reading.names) for reading in tidy.readings] == [("not_summaries", ("Mean",))]
     assert "Mean" in tidy.frame.columns
+    forecasts = pd.DataFrame({"dataset": list("abc"), "mean": [0.9, 0.6, 0.1], "VAR": [0.3, 0.3, 0.2], "ETS": 0.5})
+    assert lt.Runs.from_wide(forecasts, direction="minimize").algorithms == ("ETS", "VAR", "mean")
     both = tidied(table.assign(Average=table[METHODS].mean(axis=1).round(2)), wide=True)
     assert "Average" not in both.frame
     assert "Mean" in both.frame
+
+
+def test_averages_among_the_rows_of_a_long_table_are_left_out(tmp_path: Path) -> None:
+    long = truth().reset_index().melt("dataset", var_name="method", value_name="acc")
+    means = long.groupby("method")["acc"].mean().round(1).reset_index().assign(dataset="Average")
+    path = tmp_path / "a.csv"
+    pd.concat([long, means]).to_csv(path, index=False)
+    runs = lt.read_runs(path, score="acc", direction="maximize", algorithm="method", benchmark="dataset")
+    assert set(runs.levels("dataset")) == set(DATA_SETS)
+    assert "Mean" in runs.algorithms
+    assert runs.notes == ("Read as: the row 'Average' left out, which sums up other rows.",)
+    pd.concat([long, means.assign(acc=5.0)]).to_csv(path, index=False)
+    runs = lt.read_runs(path, score="acc", direction="maximize", algorithm="method", benchmark="dataset")
+    assert "Average" in runs.levels("dataset")
 
 
 # ------------------------------------------------------------------------------------------------ methods in rows
@@ -464,6 +480,13 @@ def test_values_within_values_become_columns_or_are_named(tmp_path: Path) -> Non
     assert mixed.readings == (Reading("lists", ("x",)),)
     path.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [{"id": 0}]}))
     with pytest.raises(DataError, match=r"lists or objects in the column 'samples', and no score for each run"):
+        open_table(path).tidy()
+    table = truth().reset_index()
+    for orient in ("columns", "records"):
+        path.write_text(table.to_json(orient=orient, indent=1))  # type: ignore[call-overload]
+        pd.testing.assert_frame_equal(open_table(path).read(), table, check_dtype=False)
+    path.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [{"id": 0}]}, indent=1))
+    with pytest.raises(DataError, match="lists or objects in the column 'samples'"):
         open_table(path).tidy()
     kept = tidied(pd.DataFrame({"m": ["a", "b"], "x": [[1], [2]], "acc": [0.1, 0.2]}), kept=["x"]).frame
     with pytest.raises(DataError, match="The column 'x' holds a list in each row"):
