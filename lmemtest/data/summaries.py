@@ -18,6 +18,8 @@ _NAMES = (
     "std sd stdev stddev deviation dev geomean gmean of all best number count top first place 1st #1"
 )
 SUMMARY = frozenset(_NAMES.split())
+CHANCE = 0.05  # with which one of the others might be where a summary is, in all rows
+MOST_TIED = 1.0  # ranks, or wins, by which a row may gain from ties
 _DIGITS = 10  # decimals from which on a number counts as not rounded
 
 
@@ -35,22 +37,31 @@ def is_summary(values: NDArray[np.float64], others: NDArray[np.float64]) -> bool
     """Whether a value per row sums up the others of its row, `(rows, columns)`, as far as digits are printed.
 
     Means, medians, sums, geometric means, standard deviations, extremes; mean ranks among the rows, ranks of the means,
-    and numbers of columns in which a row is best.
+    and numbers of columns in which a row is best. Not where scores are so much alike that any column would do.
     """
     known = np.isfinite(values) & np.isfinite(others).any(axis=1)
     if others.shape[1] < 2 or known.sum() < 2:
         return False
-    step = 0.5 * 10.0 ** -_decimals(values[known])
-    width = 0.5 * 10.0 ** -_decimals(others[np.isfinite(others)])
-    slack = 1.001 * step + 1e-9 * float(np.abs(others[np.isfinite(others)]).max()) * others.shape[1]
-    for low, high in _limits(others[known], width):
-        if bool(((low - slack <= values[known]) & (values[known] <= high + slack)).all()):  # False where NaN
-            return True
+    x, given = others[known], values[known]
+    finite = x[np.isfinite(x)]
+    slack = 0.5005 * 10.0 ** -_decimals(given) + 1e-9 * float(np.abs(finite).max()) * x.shape[1]
+    whole = bool((given == np.rint(given)).all())
+    for width in (0.0, 0.5 * 10.0 ** -_decimals(finite)):  # scores as they are, and as they may have been rounded
+        for low, high in _limits(x, width, whole):
+            low, high = low - slack, high + slack
+            if not ((low <= given) & (given <= high)).all():  # False where NaN
+                continue
+            alike = ((low[:, None] <= x) & (x <= high[:, None])).sum() + 0.5
+            if len(x) * np.log(alike / (finite.size + 0.5)) < np.log(CHANCE):
+                return True
     return False
 
 
-def _limits(x: NDArray[np.float64], width: float) -> Iterator[tuple[Any, Any]]:
-    """The least and the largest value that each statistic of the rows may have where scores are off by `width`."""
+def _limits(x: NDArray[np.float64], width: float, whole: bool) -> Iterator[tuple[Any, Any]]:
+    """The least and the largest value that each statistic of the rows may have where scores are off by `width`.
+
+    Scores that are tied as printed may differ before, so ranks and wins (whole numbers) have limits where few are.
+    """
     from scipy.stats import rankdata
 
     m = float(x.shape[1])
@@ -68,10 +79,14 @@ def _limits(x: NDArray[np.float64], width: float) -> Iterator[tuple[Any, Any]]:
             return
         for signed in (x, -x):
             for scores in (signed, np.nanmean(signed, axis=1, keepdims=True)):
-                low, high = (rankdata(scores, method=ties, axis=0, nan_policy="omit") for ties in ("min", "max"))
-                yield np.nanmean(low, axis=1), np.nanmean(high, axis=1)
+                ways = ("min", "average", "max")
+                low, middle, high = (
+                    np.nanmean(rankdata(scores, method=ties, axis=0, nan_policy="omit"), axis=1) for ties in ways
+                )
+                yield (low, high) if (high - low).max() <= MOST_TIED else (middle, middle)
             best = signed == np.nanmin(signed, axis=0)
-            yield (best & (best.sum(axis=0) == 1)).sum(axis=1), best.sum(axis=1)  # a tie may count for both or none
+            alone, tied = (best & (best.sum(axis=0) == 1)).sum(axis=1), best.sum(axis=1)
+            yield (alone, tied) if whole and (tied - alone).max() <= MOST_TIED else (tied, tied)
 
 
 def _decimals(values: NDArray[np.float64]) -> int:
