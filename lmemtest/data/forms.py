@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["METHODS", "Methods", "Reading", "Tidy", "read_as", "tidied"]
 
 MOST_INNER = 200  # columns that the objects of one column may become
-_LOOKED_AT = 1000  # rows from which it is told whether a column holds numbers
+_LOOKED_AT = 1000  # rows, or names, from which it is told what a column holds
 
 Methods = Literal["columns", "rows"]
 METHODS: tuple[Methods, ...] = ("columns", "rows")
@@ -187,11 +187,11 @@ def tidied(
     Examples
     --------
     >>> import pandas as pd
-    >>> paper = pd.DataFrame({"Method": ["RF", "NN"], "iris": ["0.95 ± 0.01", "0.96 ± 0.02"], "wine": ["0.97 ± 0.02",
-    ...     "0.94 ± 0.01"], "Avg.": ["0.96", "0.95"]})
+    >>> paper = pd.DataFrame({"Method": ["RF", "NN"], "iris": ["0.85 ± 0.01", "0.86 ± 0.02"], "wine": ["0.97 ± 0.02",
+    ...     "0.94 ± 0.01"], "Avg.": ["0.91", "0.90"]})
     >>> tidy = tidied(paper)
     >>> tidy.methods, tidy.label, tidy.frame.columns.tolist()
-    ('methods in rows', 'Method', ['Method', 'iris', 'wine'])
+    ('rows', 'Method', ['Method', 'iris', 'wine'])
     >>> [reading.code for reading in tidy.readings]
     ['spread', 'summary_columns', 'methods_in_rows']
     """
@@ -452,7 +452,9 @@ def _without_summary_levels(
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
     text = [name for name in table.columns if name != score and _is_text(table[name])]
     for name in text:
-        levels = [level for level in table[name].dropna().unique() if isinstance(level, str) and sums_up(level)]
+        found = table[name].dropna().unique()
+        few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets
+        levels = [level for level in few if isinstance(level, str) and sums_up(level)]
         others = [other for other in text if other != name and 1 < table[other].nunique() < len(table)]
         if not levels or not others:
             continue
