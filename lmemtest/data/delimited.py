@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.forms import Reading
-from lmemtest.data.sheets import without_frame
 from lmemtest.errors import ArgumentError, DataError, DataWarning
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lmemtest.data.forms import Reading
 
 __all__ = ["check_layout", "decoded", "exact_numbers", "numbers_of_text", "read_delimited"]
 
@@ -138,6 +138,8 @@ def read_delimited(
     What is None is what the file says; without `framed` there is nothing around the table.
     """
     import pandas as pd
+
+    from lmemtest.data.sheets import without_frame
 
     text, said = _without_preface(text)
     readings: tuple[Reading, ...] = ()
