@@ -44,6 +44,7 @@ OPTIONS: dict[str, Any] = {
     "metafeatures": _option("--metafeature", "COLUMN", "What describes a run's circumstances.", list[str]),
     "algorithms": _option("--only", "COLUMN", "A column of scores; may be repeated. All others by default.", list[str]),
     "names": _option("--names", "PATTERN", "What names are made of: '{algorithm}_{benchmark}_{seed}'."),
+    "study": _option("--study", "COLUMN", "Names of the studies in one table; by default study or study_name."),
     "metric": _option("--metric", "NAME", "Which of several metrics."),
     "objective": _option("--objective", "NAME", "Which of several objectives: its number from 0, or its name."),
     "parameter": _option("--parameter", "NAME", "Compare the values of this parameter instead of candidates."),
@@ -79,7 +80,7 @@ class Tool:
 TRACKED = ("score", "direction", "algorithm", "benchmark", "seed", "budget", "metafeatures", "names")
 ANSWERS = {"model": "algorithm", "task": "benchmark", "item": "seed"}
 TOOLS = {
-    "optuna": Tool("trials_dataframe() of Optuna", ("direction", "objective", "names", "best_so_far"), by_name=True),
+    "optuna": Tool("trials_dataframe() of Optuna", ("direction", "objective", "names", "study", "best_so_far"), by_name=True),
     "sklearn": Tool("cv_results_ or cross_validate of scikit-learn", ("metric", "parameter"), by_name=True),
     "wide": Tool(
         "a table of results as in papers: a column per algorithm",
@@ -88,7 +89,7 @@ TOOLS = {
     "hpob": Tool("curves as HPO-B publishes them (json)", ("direction", "first"), by_name=True),
     "carps": Tool("logs.parquet of CARP-S", ("metric", "best_so_far")),
     "amlb": Tool("results.csv of the AutoML benchmark", ("metric", "duplicates")),
-    "inspect_ai": Tool("samples_df() of inspect_ai", ("evals", "metric", "direction"), items=ANSWERS),
+    "inspect_ai": Tool("logs of inspect_ai (.eval, .json), or its samples_df()", ("evals", "metric", "direction"), items=ANSWERS),
     "lm_eval": Tool(
         "samples_*.jsonl of lm-evaluation-harness", ("metric", "filter", "direction"), by_name=True, items=ANSWERS
     ),

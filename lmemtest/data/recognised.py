@@ -415,24 +415,14 @@ def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
 
 def _inspect_log(file: str, reason: Iterable[str]) -> Recognised:
     """Logs of one evaluation each; several in a folder belong together."""
+    from lmemtest.data.importers.inspect_logs import is_log
+
     path = Path(file)
-    beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if _is_log(other)) if file else []
+    beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
     return Recognised(
         code="inspect_ai", what="a log of inspect_ai", columns=tuple(reason), tool="inspect_ai",
         files=tuple(beside) if len(beside) > 1 else _files(file),
     )  # fmt: skip
-
-
-def _is_log(path: Path) -> bool:
-    """Whether this is a log, by its suffix or its first keys."""
-    if path.suffix == ".eval":
-        return True
-    try:
-        with path.open("rb") as handle:
-            start = handle.read(4096)
-    except OSError:
-        return False
-    return b'"eval"' in start and b'"status"' in start
 
 
 def _lm_eval(file: str, reason: Sequence[str]) -> Recognised:
