@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.readers import Source
+    from lmemtest.data.recognised import Recognised
     from lmemtest.data.runs import Runs
 
 NEEDED = ("score", "direction", "algorithm")
+IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -49,13 +51,24 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
 
     With `settle`, so are those of columns that structure the rows, and without agreement they are refused.
     """
-    roles, source = options.roles(), source_of(options)
+    roles = options.roles()
+    lacking = any(roles[name] is None for name in NEEDED)
+    from lmemtest.data.recognised import EVALUATE, answers_in, recognised, recognised_file
+
+    if lacking and (export := recognised_file(options.table)) is not None:
+        return _prepared(options, _of_export(options, export, roles))
+    source = source_of(options)
     from lmemtest.data.runs import Runs
 
     if options.wide:
         return _prepared(options, _from_wide(options, source, roles))
     table = read_rows(options, source, roles)
-    if any(roles[name] is None for name in NEEDED):
+    export = (recognised if lacking else answers_in)(table, str(options.table))
+    if export is not None and export.tool != EVALUATE:
+        return _prepared(options, _of_export(options, export, roles))
+    if export is not None:
+        typer.echo(export.in_words(name_of(options)), err=True)
+    if lacking:
         roles = _guessed(options, table, roles)
         table = read_rows(options, source, roles)
     runs = Runs(table, **roles)
@@ -105,8 +118,37 @@ def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) ->
     raise ArgumentError(message)
 
 
+def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -> Runs:
+    """The runs of a file that another tool wrote, if the user agrees to the command that reads it."""
+    from lmemtest._caller import on_command_line
+    from lmemtest.errors import ArgumentError
+
+    export = export.with_options(roles)
+    message = export.in_words(name_of(options))
+    if not export.command or export.lacking or options.where:
+        raise ArgumentError(message)
+    if options.yes:
+        typer.echo(message, err=True)
+    elif not _confirmed(message):
+        raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")
+    with on_command_line(("lmemtest", *export.command), {name: f"--{name}" for name in (*IMPORTS, *export.options)}):
+        runs = export.runs()
+    for note in runs.notes:
+        typer.echo(note, err=True)
+    return runs
+
+
+def _confirmed(message: str) -> bool:
+    """Whether the user says yes to a message on a terminal."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    typer.echo(message, err=True)
+    return typer.confirm("Read it so and go on?", default=True, err=True)
+
+
 def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     """Runs of a table with a column per algorithm."""
+    from lmemtest.data.recognised import answers_in
     from lmemtest.data.runs import Runs
     from lmemtest.errors import ArgumentError
 
@@ -116,6 +158,9 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
     table = read_rows(options, source, {**roles, "algorithm": None})
     names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared", "failed")
     given = {name: roles[name] for name in names}
+    answers = answers_in(table, str(options.table))
+    if answers is not None:
+        typer.echo(answers.in_words(name_of(options)), err=True)
     return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
 

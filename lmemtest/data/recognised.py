@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.answer_roles import answer_roles
+from lmemtest.data.answer_roles import answer_roles, is_solved_or_not
 from lmemtest.data.roles import direction_of, role_of, words_of
 from lmemtest.words import listed
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
-__all__ = ["EVALUATE", "Recognised", "pattern_of", "recognised", "recognised_file"]
+__all__ = ["EVALUATE", "Recognised", "answers_in", "pattern_of", "recognised", "recognised_file"]
 
 EVALUATE = "evaluate"  # the tool of answers to items
 _ENDS = {"direction": "minimize|maximize"}
@@ -162,7 +162,7 @@ def recognised_file(path: str | Path) -> Recognised | None:
     """What a json file or a log of inspect_ai is; None for other files, and for what cannot be read."""
     name = Path(path).name.lower()
     if name.endswith(".eval"):
-        return _inspect_log(str(path), ("the suffix .eval",))
+        return _inspect_log(str(path), [], ("the suffix .eval",))
     if not re.search(r"\.(json|jsonl|ndjson)(\.\w+)?$", name) or not Path(path).is_file():
         return None
     from lmemtest.data.readers import open_table
@@ -267,10 +267,8 @@ def _sklearn(table: Any, file: str) -> Recognised | None:
         what, reason = "a cross_validate of scikit-learn", ["fit_time", "score_time", validated[0]]
     else:
         return None
-    options = {"metric": metrics[0]} if len(metrics) > 1 else {}
     return Recognised(
-        code="sklearn", what=what, columns=tuple(reason), tool="sklearn", files=_files(file), options=options,
-        others={"metric": tuple(metrics[1:])} if len(metrics) > 1 else {},
+        code="sklearn", what=what, columns=tuple(reason), tool="sklearn", files=_files(file), **_one_of(metrics),
         advice=_NAME_ALGORITHM if validated and not splits else "",
     )  # fmt: skip
 
@@ -284,11 +282,9 @@ def _inspect_samples(table: Any, file: str) -> Recognised | None:
         return None
     own = [n.removeprefix("score_") for n in scores if not n.endswith(("_answer", "_explanation", "_metadata"))]
     own = [name for name in own if "headline" not in name]
-    options = {"metric": own[0]} if len(own) > 1 else {}
     return Recognised(
         code="inspect_ai", what="samples of inspect_ai", columns=("sample_id", "eval_id", scores[0]),
-        tool="inspect_ai", files=_files(file), options=options,
-        others={"metric": tuple(own[1:])} if len(own) > 1 else {},
+        tool="inspect_ai", files=_files(file), **_one_of(own),
     )  # fmt: skip
 
 
@@ -367,23 +363,28 @@ def _is_text(column: pd.Series[Any]) -> bool:
     return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
-def _answers(table: Any, file: str) -> Recognised | None:
+_MADE_FOR = "This is the command made for such answers: models on these tasks, and on tasks like these."
+
+
+def answers_in(table: Any, file: str = "") -> Recognised | None:
     """Rows with an answer of a model to an item, or a column of them for each model."""
     roles = answer_roles(table)
     if roles is None:
         return None
     rated = "max_score" in roles
+    if not rated and "score" in roles and not is_solved_or_not(table[roles["score"]]):
+        return None
     columns = [part for name in ("model", "item", "score") for part in _several(roles.get(name, ()))]
     return Recognised(
         code="ratings" if rated else "items",
         what="ratings of models by judges" if rated else "answers of models to items, right (1) or wrong (0)",
-        columns=tuple(columns), tool=EVALUATE, files=_files(file), options=roles,
+        columns=tuple(columns), tool=EVALUATE, files=_files(file), options=roles, advice=_MADE_FOR,
     )  # fmt: skip
 
 
 _FRAMES: tuple[Callable[[Any, str], Recognised | None], ...] = (
     *(_mlflow, _wandb_chart, _wandb, _optuna, _sklearn, _inspect_samples, _amlb, _carps, _tensorboard),
-    *(_battles, _answers),
+    *(_battles, answers_in),
 )
 
 
@@ -402,18 +403,23 @@ def _of_content(content: Any, file: str) -> Recognised | None:
 def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
     inner = record.get("eval")
     if isinstance(inner, Mapping) and "model" in inner and "task" in inner:
-        return _inspect_log(file, ("eval", *(name for name in ("status", "samples", "results") if name in record)))
+        first = next(iter(record.get("samples") or [{}]))
+        scorers = list(first.get("scores") or {}) if isinstance(first, Mapping) else []
+        return _inspect_log(
+            file, scorers, ("eval", *(name for name in ("status", "samples", "results") if name in record))
+        )
     keys = [name for name in ("doc_id", "doc", "resps", "filtered_resps", "arguments") if name in record]
     if len(keys) > 2 and "doc_id" in record:
-        return _lm_eval(file, keys)
+        said = record.get("metrics") or [n for n, v in record.items() if n not in _OF_SAMPLE and type(v) is float]
+        return _lm_eval(file, keys, list(map(str, said)))
     if {"results", "configs"} <= set(record) and ("n-shot" in record or "versions" in record):
-        return _lm_eval(file, ["results", "configs"])
+        return _lm_eval(file, ["results", "configs"], [])
     if any(re.fullmatch(r"split\d+_test_.+|test_\w+", str(name)) for name in record):
         return _sklearn_json(record, file)
     return _trajectories(record)
 
 
-def _inspect_log(file: str, reason: Iterable[str]) -> Recognised:
+def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
     """Logs of one evaluation each; several in a folder belong together."""
     from lmemtest.data.importers.inspect_logs import is_log
 
@@ -421,18 +427,21 @@ def _inspect_log(file: str, reason: Iterable[str]) -> Recognised:
     beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
     return Recognised(
         code="inspect_ai", what="a log of inspect_ai", columns=tuple(reason), tool="inspect_ai",
-        files=tuple(beside) if len(beside) > 1 else _files(file),
+        files=tuple(beside) if len(beside) > 1 else _files(file), **_one_of(scorers),
     )  # fmt: skip
 
 
-def _lm_eval(file: str, reason: Sequence[str]) -> Recognised:
+_OF_SAMPLE = ("doc_id", "target")
+
+
+def _lm_eval(file: str, reason: Sequence[str], metrics: Sequence[str]) -> Recognised:
     """Samples of one model on one task each; the folder of all models is what is compared."""
     folder = Path(file).parent
     above = folder.parent if file else folder
     several = file and len({path.parent for path in above.glob("*/samples_*.jsonl*")}) > 1
     return Recognised(
         code="lm_eval", what="samples of the lm-evaluation-harness", columns=tuple(reason), tool="lm_eval",
-        files=(str(above),) if several else _files(file),
+        files=(str(above),) if several else _files(file), **_one_of(metrics),
     )  # fmt: skip
 
 
@@ -440,11 +449,9 @@ def _sklearn_json(record: Mapping[str, Any], file: str) -> Recognised:
     """One result of scikit-learn among those of a file."""
     found = {str(name): re.fullmatch(r"(?:split\d+_)?test_(.+)", str(name)) for name in record}
     metrics = list(dict.fromkeys(match[1] for match in found.values() if match is not None))
-    several = len(metrics) > 1
     return Recognised(
         code="sklearn", what="results of scikit-learn", columns=tuple(n for n, match in found.items() if match),
-        tool="sklearn", files=_files(file), options={"metric": metrics[0]} if several else {},
-        others={"metric": tuple(metrics[1:])} if several else {},
+        tool="sklearn", files=_files(file), **_one_of(metrics),
     )  # fmt: skip
 
 
@@ -516,6 +523,13 @@ def _metrics_among(table: Any, names: Iterable[str]) -> list[str]:
     """The numeric columns that are called like a score."""
     numeric = [name for name in names if not _is_text(table[name])]
     return [name for name in numeric if direction_of(name) is not None and role_of(name) is None]
+
+
+def _one_of(metrics: Sequence[str]) -> dict[str, Any]:
+    """The first of several metrics, and the others; no argument where there is one."""
+    if len(metrics) < 2:
+        return {}
+    return {"options": {"metric": metrics[0]}, "others": {"metric": tuple(metrics[1:])}}
 
 
 _SETS = ({"test"}, {"val", "valid", "validation", "eval", "dev"}, {"train", "training"})

@@ -40,6 +40,8 @@ def log_of(path: Path) -> tuple[pd.DataFrame, str]:
     """The samples of a log - model, task_name, id, epoch, a column per score, error - and its status."""
     if not path.is_file():
         raise not_found(path)
+    header: Any
+    samples: Any
     if path.suffix.lower() == ".eval":
         header, samples = _unpacked(path)
     else:
