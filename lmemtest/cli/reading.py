@@ -77,7 +77,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         from lmemtest.studies.checks.rules import refuse_unnamed
 
         columns = unnamed_columns(runs)
-        if columns and _agreed(options_of(columns), options.yes):
+        if columns and agreed(options_of(columns), options.yes):
             roles = with_roles(runs, columns)
             runs = Runs(read_rows(options, source, roles), **roles)
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
@@ -100,7 +100,7 @@ def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) ->
     for name, option in (("family", "--family"), ("metafeatures", "--metafeature"), ("ignore", "--ignore")):
         new += [part for column in found[name] if column not in roles[name] for part in (option, column)]
     lacking = [name for name in NEEDED if found[name] is None]
-    if not lacking and _agreed(new, options.yes):
+    if not lacking and agreed(new, options.yes):
         return found
     missing = " and ".join(", ".join(f"--{name}" for name in NEEDED if roles[name] is None).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
@@ -119,15 +119,24 @@ def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) ->
 
 
 def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -> Runs:
+    """The runs of a file that another tool wrote."""
+    from lmemtest.errors import ArgumentError
+
+    export = export.with_options(roles)
+    if options.where:  # of columns that the importer makes
+        raise ArgumentError(export.in_words(name_of(options)))
+    return runs_of_export(export, name_of(options), options.yes)
+
+
+def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
     """The runs of a file that another tool wrote, if the user agrees to the command that reads it."""
     from lmemtest._caller import on_command_line
     from lmemtest.errors import ArgumentError
 
-    export = export.with_options(roles)
-    message = export.in_words(name_of(options))
-    if not export.command or export.lacking or options.where:
+    message = export.in_words(shown)
+    if not export.command or export.lacking:
         raise ArgumentError(message)
-    if options.yes:
+    if yes:
         typer.echo(message, err=True)
     elif not _confirmed(message):
         raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")
@@ -203,7 +212,7 @@ def without_failures(policy: str, runs: Runs) -> Runs:
     return runs.score_failures(value)
 
 
-def _agreed(options: list[str], yes: bool) -> bool:
+def agreed(options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
         typer.echo(f"taking {shlex.join(options)}", err=True)
