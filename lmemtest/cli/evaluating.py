@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lmemtest.cli.commands import app
+from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, taken
 from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, TableOptions, number, takes
-from lmemtest.cli.reading import agreed, name_of, runs_of_export, source_of
+from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
 if TYPE_CHECKING:
@@ -117,16 +118,17 @@ def _read(given: EvaluationOptions) -> tuple[Any, dict[str, Any]]:
     """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
     from lmemtest._caller import command_with
     from lmemtest.data.answer_roles import answer_roles
-    from lmemtest.data.recognised import EVALUATE, recognised, recognised_file
     from lmemtest.errors import ArgumentError
     from lmemtest.words import listed
 
     roles = given.given()
-    export = recognised_file(given.table) if given.lacking else None
+    export = export_in(given.table) if given.lacking else None
     if export is None:
         table = _rows(given, roles)
         if not given.lacking:
             return table, roles
+        from lmemtest.data.recognised import recognised
+
         export = recognised(table, str(given.table))
     if export is not None and export.tool != EVALUATE:
         return _of_export(given, export)
@@ -135,7 +137,7 @@ def _read(given: EvaluationOptions) -> tuple[Any, dict[str, Any]]:
     if found is None:
         raise ArgumentError(message)
     new = [part for name, value in found.items() if value != roles.get(name) for part in _option_of(name, value)]
-    if not agreed(new, given.yes):
+    if not taken(new, given.yes):
         raise ArgumentError(
             f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
         )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
 from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
 NEEDED = ("score", "direction", "algorithm")
-IMPORTS = ("metric", "filter", "duplicates", "names", "objective", "study", "parameter")  # arguments of importers
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -53,21 +53,20 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
     """
     roles = options.roles()
     lacking = any(roles[name] is None for name in NEEDED)
-    from lmemtest.data.recognised import EVALUATE, answers_in, recognised, recognised_file
-
-    if lacking and (export := recognised_file(options.table)) is not None:
+    export = export_in(options.table) if lacking else None
+    if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
+    from lmemtest.data.recognised import recognised
     from lmemtest.data.runs import Runs
 
     if options.wide:
         return _prepared(options, _from_wide(options, source, roles))
     table = read_rows(options, source, roles)
-    export = (recognised if lacking else answers_in)(table, str(options.table))
+    export = recognised(table, str(options.table)) if lacking else None
     if export is not None and export.tool != EVALUATE:
         return _prepared(options, _of_export(options, export, roles))
-    if export is not None:
-        typer.echo(export.in_words(name_of(options)), err=True)
+    say_if_answers(table, options.table, name_of(options))
     if lacking:
         roles = _guessed(options, table, roles)
         table = read_rows(options, source, roles)
@@ -77,7 +76,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         from lmemtest.studies.checks.rules import refuse_unnamed
 
         columns = unnamed_columns(runs)
-        if columns and agreed(options_of(columns), options.yes):
+        if columns and _agreed(options_of(columns), options.yes):
             roles = with_roles(runs, columns)
             runs = Runs(read_rows(options, source, roles), **roles)
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
@@ -100,7 +99,7 @@ def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) ->
     for name, option in (("family", "--family"), ("metafeatures", "--metafeature"), ("ignore", "--ignore")):
         new += [part for column in found[name] if column not in roles[name] for part in (option, column)]
     lacking = [name for name in NEEDED if found[name] is None]
-    if not lacking and agreed(new, options.yes):
+    if not lacking and _agreed(new, options.yes):
         return found
     missing = " and ".join(", ".join(f"--{name}" for name in NEEDED if roles[name] is None).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
@@ -128,36 +127,8 @@ def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -
     return runs_of_export(export, name_of(options), options.yes)
 
 
-def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
-    """The runs of a file that another tool wrote, if the user agrees to the command that reads it."""
-    from lmemtest._caller import on_command_line
-    from lmemtest.errors import ArgumentError
-
-    message = export.in_words(shown)
-    if not export.command or export.lacking:
-        raise ArgumentError(message)
-    if yes:
-        typer.echo(message, err=True)
-    elif not _confirmed(message):
-        raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")
-    with on_command_line(("lmemtest", *export.command), {name: f"--{name}" for name in (*IMPORTS, *export.options)}):
-        runs = export.runs()
-    for note in runs.notes:
-        typer.echo(note, err=True)
-    return runs
-
-
-def _confirmed(message: str) -> bool:
-    """Whether the user says yes to a message on a terminal."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    typer.echo(message, err=True)
-    return typer.confirm("Read it so and go on?", default=True, err=True)
-
-
 def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     """Runs of a table with a column per algorithm."""
-    from lmemtest.data.recognised import answers_in
     from lmemtest.data.runs import Runs
     from lmemtest.errors import ArgumentError
 
@@ -167,9 +138,7 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
     table = read_rows(options, source, {**roles, "algorithm": None})
     names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared", "failed")
     given = {name: roles[name] for name in names}
-    answers = answers_in(table, str(options.table))
-    if answers is not None:
-        typer.echo(answers.in_words(name_of(options)), err=True)
+    say_if_answers(table, options.table, name_of(options))
     return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
 
@@ -212,7 +181,7 @@ def without_failures(policy: str, runs: Runs) -> Runs:
     return runs.score_failures(value)
 
 
-def agreed(options: list[str], yes: bool) -> bool:
+def _agreed(options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
         typer.echo(f"taking {shlex.join(options)}", err=True)

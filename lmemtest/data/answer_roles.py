@@ -41,7 +41,7 @@ def answer_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) ->
     {'model': 'llm', 'item': 'nr', 'task': 'area', 'score': 'solved'}
     """
     said = {name: value for name, value in (given or {}).items() if value is not None}
-    free = [n for n in map(str, table.columns) if n not in said.values() and not table[n].map(_is_nested).any()]
+    free = [n for n in map(str, table.columns) if n not in said.values() and not _is_nested(table[n])]
     model = said.get("model") or _model(table, free)
     if model is None:
         return _wide(table, free, said)
@@ -70,8 +70,9 @@ def answer_roles(table: pd.DataFrame, given: Mapping[str, Any] | None = None) ->
     return {**found, **_scale(table[score]), **said}
 
 
-def _is_nested(value: Any) -> bool:
-    return isinstance(value, (list, dict, tuple, set))
+def _is_nested(column: pd.Series[Any]) -> bool:
+    """Whether a column holds lists or dictionaries; its first values tell."""
+    return column.dtype == object and any(isinstance(value, (list, dict, tuple, set)) for value in column.head(100))
 
 
 def is_solved_or_not(column: pd.Series[Any]) -> bool:
@@ -118,21 +119,30 @@ def _item(table: Any, free: list[str], model: str) -> str | None:
 
 
 def _tasks(table: Any, free: list[str], item: str, keys: list[str]) -> list[str]:
-    """The columns that group items, finest first: tasks, and the families of these."""
-    repeated = bool(table.duplicated(keys).any())
+    """The columns that group items or number them again, tasks before the families of these.
+
+    A column of numbers in which items come again rather counts attempts.
+    """
+    epochs = [name for name in free if set(words_of(name)) & EPOCHS]
+    repeated = bool(table.duplicated([*keys, *epochs]).any())
     n_items, found = table[item].nunique(), []
     for name in free:
-        n = table[name].nunique()
-        if n < 2 or set(words_of(name)) & EPOCHS or role_of(name) == "seed":
+        n, called = table[name].nunique(), bool(set(words_of(name)) & TASKS)
+        if n < 2 or name in epochs or role_of(name) == "seed" or table[name].isna().any():
             continue
         groups = len(table[[item, name]].drop_duplicates()) == n_items and n <= n_items / 2
-        numbers = repeated and not table.duplicated([*keys, name]).any() and n < len(table) / 2
-        if (groups or numbers) and not table[name].isna().any():
-            found.append((not set(words_of(name)) & TASKS, -n, name))
-    found.sort()
-    names = [name for *_, name in found]
+        again = repeated and (called or _is_text(table[name])) and not table.duplicated([*keys, name, *epochs]).any()
+        if groups or (again and n < len(table) / 2):
+            found.append((not called, -n, name))
+    names = [name for *_, name in sorted(found)]
     above = [n for n in names[1:] if len(table[[names[0], n]].drop_duplicates()) == table[names[0]].nunique()]
     return names[:1] + [name for name in above if table[name].nunique() < table[names[0]].nunique()][:1]
+
+
+def _is_text(column: Any) -> bool:
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 def _epoch(table: Any, free: list[str], keys: list[str]) -> str | None:

@@ -536,11 +536,11 @@ _SETS = ({"test"}, {"val", "valid", "validation", "eval", "dev"}, {"train", "tra
 
 
 def _scored(metrics: Sequence[str]) -> dict[str, Any]:
-    """The arguments that say the score: of a test set before validation, of training last, and the others."""
+    """The arguments that say the score: of a test set before validation, of training last, losses last in each."""
 
-    def place(name: str) -> float:
+    def place(name: str) -> tuple[float, bool]:
         words = set(words_of(name))
-        return next((i for i, some in enumerate(_SETS) if words & some), 1.5)
+        return next((i for i, some in enumerate(_SETS) if words & some), 1.5), direction_of(name) == "minimize"
 
     known = [name for name in metrics if direction_of(name) is not None]
     if not known:

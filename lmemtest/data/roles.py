@@ -351,7 +351,8 @@ def guess_roles(table: pd.DataFrame, given: dict[str, Any]) -> dict[str, Any]:
     roles = {**dict.fromkeys(("score", "direction", "algorithm", "benchmark", "seed", "budget")), **given}
     taken = {name for name in roles.values() if isinstance(name, str)}
     taken |= {name for role in ("family", "metafeatures") for name in roles.get(role) or ()}
-    free = [str(name) for name in table.columns if str(name) not in taken]
+    flat = [n for n in table.columns if not table[n].map(lambda cell: isinstance(cell, (list, dict))).any()]
+    free = [str(name) for name in flat if str(name) not in taken]
     if roles["score"] is None:
         roles["score"] = _guessed_score(table, free)
     if roles["direction"] is None and roles["score"] is not None:
