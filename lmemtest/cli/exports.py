@@ -63,10 +63,10 @@ def taken(options: list[str], yes: bool) -> bool:
     return confirmed(f"By names and structure of the columns:\n  {shlex.join(options)}", "Take these?")
 
 
-def say_if_answers(table: Any, path: Path, shown: str) -> None:
+def say_if_answers(table: Any, path: Path, shown: str, score: str | None) -> None:
     """Name the command that is made for answers of models to items, if a table holds them."""
     from lmemtest.data.recognised import answers_in
 
-    found = answers_in(table, str(path))
+    found = answers_in(table, str(path), score)
     if found is not None:
         typer.echo(found.in_words(shown), err=True)

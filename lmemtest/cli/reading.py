@@ -66,7 +66,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
     export = recognised(table, str(options.table)) if lacking else None
     if export is not None and export.tool != EVALUATE:
         return _prepared(options, _of_export(options, export, roles))
-    say_if_answers(table, options.table, name_of(options))
+    say_if_answers(table, options.table, name_of(options), roles["score"])
     if lacking:
         roles = _guessed(options, table, roles)
         table = read_rows(options, source, roles)
@@ -138,7 +138,7 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
     table = read_rows(options, source, {**roles, "algorithm": None})
     names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared", "failed")
     given = {name: roles[name] for name in names}
-    say_if_answers(table, options.table, name_of(options))
+    say_if_answers(table, options.table, name_of(options), None)
     return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
 
 

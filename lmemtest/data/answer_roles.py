@@ -93,16 +93,20 @@ def _model(table: Any, free: list[str]) -> str | None:
 
 
 def _score(table: Any, free: list[str], *, rated: bool) -> str | None:
-    """The column of 0 and 1; where there are judges, of ratings."""
+    """The column of 0 and 1; else one between them that is called a score, or where there are judges, of ratings."""
     import pandas as pd
 
     solved = [n for n in free if is_solved_or_not(table[n]) and role_of(n) is None and not set(words_of(n)) & EPOCHS]
     if len(solved) > 1:
         solved = [n for n in solved if direction_of(n) == "maximize" or set(words_of(n)) & RATINGS] or solved
-    if solved or not rated:
+    if solved:
         return solved[0] if len(solved) == 1 else None
     numeric = [n for n in free if pd.api.types.is_numeric_dtype(table[n].dtype) and role_of(n) is None]
-    found = [name for name in numeric if set(words_of(name)) & RATINGS] or numeric
+    found = [name for name in numeric if set(words_of(name)) & RATINGS or direction_of(name) == "maximize"]
+    if not rated:  # graded answers, between 0 and 1
+        found = [name for name in found if table[name].min() >= 0.0 and table[name].max() <= 1.0]
+    elif not found:
+        found = numeric
     return found[0] if len(found) == 1 else None
 
 

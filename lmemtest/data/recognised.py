@@ -366,10 +366,15 @@ def _is_text(column: pd.Series[Any]) -> bool:
 _MADE_FOR = "This is the command made for such answers: models on these tasks, and on tasks like these."
 
 
-def answers_in(table: Any, file: str = "") -> Recognised | None:
-    """Rows with an answer of a model to an item, or a column of them for each model."""
+def answers_in(table: Any, file: str = "", score: str | None = None) -> Recognised | None:
+    """Rows with an answer of a model to an item, or a column of them for each model; None if it is not this score."""
     roles = answer_roles(table)
-    if roles is None:
+    if roles is None or score not in (None, roles.get("score")):
+        return None
+    others = [n for n in map(str, table.columns) if n != roles.get("score") and direction_of(n) is not None]
+    if (
+        score is None and "score" in roles and direction_of(roles["score"]) is None and others
+    ):  # solved, and in what time
         return None
     rated = "max_score" in roles
     if not rated and "score" in roles and not is_solved_or_not(table[roles["score"]]):

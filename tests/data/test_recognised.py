@@ -19,7 +19,7 @@ import lmemtest as lt
 from lmemtest._caller import on_command_line
 from lmemtest.data.answer_roles import answer_roles
 from lmemtest.data.importers.inspect_logs import log_of
-from lmemtest.data.recognised import Recognised, pattern_of, recognised, recognised_file
+from lmemtest.data.recognised import Recognised, answers_in, pattern_of, recognised, recognised_file
 from lmemtest.errors import DataError
 
 
@@ -304,6 +304,24 @@ def test_wide_answers_have_a_column_per_model_and_rows_that_are_items() -> None:
     assert answer_roles(table) == {"model": ["gpt", "llama", "qwen"]}
     table = table.assign(id=range(100, 130), subject=["a", "b", "c"] * 10)
     assert answer_roles(table) == {"model": ["gpt", "llama", "qwen"], "item": "id", "task": "subject"}
+
+
+def test_graded_answers_have_roles_and_are_no_certain_case_for_another_command() -> None:
+    table = answers().assign(correct=np.linspace(0.0, 1.0, 480))
+    found = answer_roles(table)
+    assert found is not None
+    assert found["score"] == "correct"
+    assert recognised(table) is None
+
+
+def test_solved_or_not_beside_another_score_is_not_taken_for_answers() -> None:
+    rows = list(itertools.product("ABC", range(15), range(2)))
+    table = pd.DataFrame(rows, columns=["solver", "instance", "seed"])
+    table = table.assign(solved=[i % 2 for i in range(90)], runtime=1.5)
+    assert recognised(table) is None
+    assert answers_in(table, score="runtime") is None
+    assert answers_in(table, score="solved") is not None
+    assert recognised(table.drop(columns="runtime")) is not None
 
 
 @pytest.mark.parametrize("file", sorted(FILES.glob("*.csv")), ids=lambda path: path.name)
