@@ -27,7 +27,7 @@ from typer.testing import CliRunner, Result
 from lmemtest.cli import app
 
 OPEN = {"optuna_studies": ["--direction", "minimize", "--names", "{algorithm}-{benchmark}-{seed}"]}
-READ = [name for name, (_, _, command) in FRAMES.items() if command and name != "optuna"]  # one study compares nothing
+READ = ["mlflow", "wandb", "wandb_chart", "optuna_studies", "search", "amlb_metrics"]  # one of each importer and form
 
 
 @pytest.fixture(autouse=True)
@@ -73,9 +73,10 @@ def test_what_failed_runs_count_is_in_the_printed_command_and_said_to_be_a_choic
 
 def test_yes_reads_an_export_and_goes_on() -> None:
     mlflow().to_csv("runs.csv", index=False)
-    wanted = json.loads(run(*printed(run(*printed(run("check", "runs.csv"))[0]))[-1], "--json").stdout)
-    found = run("report", "runs.csv", "--yes", "--score-failures", "worst", "--json")
-    assert json.loads(found.stdout)["pairs"] == wanted["pairs"]
+    _, *printed_last = printed(run(*printed(run("check", "runs.csv"))[0]))[-1]
+    wanted = json.loads(run("rank", *printed_last, "--json").stdout)
+    found = run("rank", "runs.csv", "--yes", "--score-failures", "worst", "--json")
+    assert json.loads(found.stdout) == wanted
     assert "runs.csv looks like an export of MLflow" in found.stderr
     assert "1 of 12 rows has no finite score" in found.stderr
 
