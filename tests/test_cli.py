@@ -652,7 +652,7 @@ def test_failed_runs_that_nobody_scored(run, options: str, error: str) -> None: 
     ("options", "error"),
     [
         ("--score-failures worst", "--score-failures needs to know which runs failed: --failed missing for scores"),
-        ("--failed crashd", "--failed names 'crashd', which is neither a column nor one of 'missing', 'nonfinite'."),
+        ("--failed crashd", "--failed names 'crashd', which is neither a column nor one of 'missing', 'nonfinite', "),
         ("--failed task", "--failed and --benchmark both name the column 'task'; every role needs its own column."),
     ],
 )

@@ -12,7 +12,7 @@ from typing import Annotated, Any, get_type_hints
 import typer
 
 POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop."
-FILES = "csv, tsv, txt, xlsx, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
+FILES = "csv, tsv, txt, xlsx, md, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
 
 
 def number(text: str) -> float:
@@ -28,6 +28,21 @@ class Direction(str, Enum):
 
     minimize = "minimize"
     maximize = "maximize"
+
+
+class Methods(str, Enum):
+    """Where the algorithms of a wide table are."""
+
+    columns = "columns"
+    rows = "rows"
+
+
+class Kept(str, Enum):
+    """What is kept of several rows of one run."""
+
+    first = "first"
+    last = "last"
+    mean = "mean"
 
 
 class Band(str, Enum):
@@ -88,6 +103,10 @@ class TableOptions:
         typer.Option(
             "--where", metavar="CONDITION", help="Rows to keep: 'column=value', 'epoch<=27'; may be repeated."
         ),
+    ] = None
+    sheet: Annotated[
+        str | None,
+        typer.Option("--sheet", metavar="NAME", help="Of several in a file: its name, or its number from 1."),
     ] = None
     sep: Annotated[
         str | None, typer.Option("--sep", metavar="CHAR", help="What separates fields, if it is unclear.")
@@ -159,9 +178,21 @@ class RunOptions(RoleOptions):
     ] = False
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
     wide: Annotated[bool, typer.Option("--wide", help="A column per algorithm, a row per benchmark.")] = False
+    methods: Annotated[
+        Methods | None,
+        typer.Option("--methods", help="Where the algorithms of a wide table are, if its names do not say it."),
+    ] = None
     failed: Annotated[
-        str | None,
-        typer.Option("--failed", metavar="COLUMN", help="Which runs failed: a column, or missing or nonfinite scores."),
+        list[str] | None,
+        typer.Option(
+            "--failed",
+            metavar="COLUMN",
+            help="Which runs failed: a column, missing or nonfinite scores, or a word like TIMEOUT; may be repeated.",
+        ),
+    ] = None
+    drop_duplicates: Annotated[
+        Kept | None,
+        typer.Option("--drop-duplicates", help="Keep one row of each run: the first, the last, or the mean score."),
     ] = None
     score_failures: Annotated[
         str | None,
@@ -208,14 +239,14 @@ class RunOptions(RoleOptions):
         return {"reference": self.reference, "target": self.target, "best_known": self.best_known}
 
     def roles(self) -> dict[str, Any]:
-        """The arguments of `Runs`."""
+        """The arguments of `Runs`; which runs failed is known when the columns are."""
         same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "seed", "budget")}
         several = {"family": self.family, "metafeatures": self.metafeature, "ignore": self.ignore}
         lists = {name: tuple(columns or ()) for name, columns in several.items()}
-        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own, "failed": self.failed}
+        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own, "failed": None}
 
 
-_OF_FILES = ("where", "sep", "decimal", "encoding")  # the last options in a help
+_OF_FILES = ("where", "sheet", "sep", "decimal", "encoding")  # the last options in a help
 
 
 def takes(group: type[TableOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -253,6 +284,7 @@ OPTIONS = {
     "algorithms": "--only",
     "policy": "--score-failures",
     "best_known": "--best-known",
+    "drop_duplicates": "--drop-duplicates",
     **{
         name: f"--{name}"
         for name in (
@@ -270,7 +302,7 @@ OPTIONS = {
                 "cost",
                 "unit",
             ),
-            *("method", "test", "control", "rope", "gamma", "failed", "reference", "target"),
+            *("method", "test", "control", "rope", "gamma", "failed", "reference", "target", "sheet", "methods"),
         )
     },
 }

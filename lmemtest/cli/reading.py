@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -14,6 +15,7 @@ from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.data.forms import Tidy
     from lmemtest.data.readers import Source
     from lmemtest.data.recognised import Recognised
     from lmemtest.data.runs import Runs
@@ -31,19 +33,59 @@ def source_of(options: TableOptions) -> Source:
     """The content of the file; whether it can be read is known before anything slow is imported."""
     from lmemtest.data.readers import open_table
 
-    return open_table(str(options.table), sep=options.sep, decimal=options.decimal, encoding=options.encoding)
+    return open_table(
+        str(options.table),
+        sheet=options.sheet,
+        sep=options.sep,
+        decimal=options.decimal,
+        encoding=options.encoding,
+    )
 
 
 def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
+    return read_form(options, source, roles, wide=None if isinstance(options, RunOptions) else False).frame
+
+
+def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, wide: bool | None = None) -> Tidy:
+    """The table as one of scores, with the rows that are asked for; what it was read as is told once."""
+    from lmemtest.data.forms import read_as
+
     several = [*roles["family"], *roles["metafeatures"]]
     labels = [name for name in (roles["algorithm"], roles["benchmark"], *several) if name]
-    table = source.read(labels=labels, seeds=[roles["seed"]] if roles["seed"] else [])
+    seeds = [roles["seed"]] if roles["seed"] else []
+    others = [name for name in (*seeds, *several, roles.get("budget"), *roles.get("ignore", ())) if name]
+    tidy = source.tidy(
+        labels=labels,
+        seeds=seeds,
+        failed=getattr(options, "failed", None),
+        kept=others if wide else [*labels, *others],
+        score=None if wide else getattr(options, "score", None) or roles.get("score"),
+        wide=wide,
+        methods=getattr(options.methods, "value", None) if isinstance(options, RunOptions) else None,
+        label=roles["benchmark"] if wide else None,
+    )
+    tidy = _asked(tidy) if wide else tidy
+    line = read_as(tidy.readings)
+    if line is not None and line not in source.told:
+        source.told.append(line)
+        typer.echo(line, err=True)
     if not options.where:
-        return table
+        return tidy
     from lmemtest.data.where import rows_where
 
-    return rows_where(table, options.where, roles)
+    return replace(tidy, frame=rows_where(tidy.frame, options.where, roles))
+
+
+def _asked(tidy: Tidy) -> Tidy:
+    """The wide table with its methods where the user says, if nothing shows it and there is somebody to ask."""
+    if tidy.certain or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return tidy
+    from lmemtest.words import joined
+
+    columns = [str(name) for name in tidy.frame.columns if name != tidy.label]
+    compared = typer.confirm(f"Are {joined(columns)} what is compared?", default=True, err=True)
+    return tidy.laid_out("columns" if compared else "rows")
 
 
 def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> Runs:
@@ -57,20 +99,17 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
     if export is not None:
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
-    from lmemtest.data.recognised import recognised
-    from lmemtest.data.runs import Runs
-
     if options.wide:
         return _prepared(options, _from_wide(options, source, roles))
-    table = read_rows(options, source, roles)
-    export = recognised(table, str(options.table)) if lacking else None
-    if export is not None and export.tool != EVALUATE:
-        return _prepared(options, _of_export(options, export, roles))
-    say_if_answers(table, options.table, name_of(options), roles["score"])
     if lacking:
-        roles = _guessed(options, table, roles)
-        table = read_rows(options, source, roles)
-    runs = Runs(table, **roles)
+        from lmemtest.data.recognised import recognised
+
+        export = recognised(source.read(), str(options.table))
+        if export is not None and export.tool != EVALUATE:
+            return _prepared(options, _of_export(options, export, roles))
+        roles = _guessed(options, read_rows(options, source, roles), roles)
+    runs = _made(options, source, roles)
+    say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
         from lmemtest.data.roles import options_of, unnamed_columns, with_roles
         from lmemtest.studies.checks.rules import refuse_unnamed
@@ -78,10 +117,18 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         columns = unnamed_columns(runs)
         if columns and _agreed(options_of(columns), options.yes):
             roles = with_roles(runs, columns)
-            runs = Runs(read_rows(options, source, roles), **roles)
+            runs = _made(options, source, roles)
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
             refuse_unnamed(runs)
     return _prepared(options, runs)
+
+
+def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
+    """The runs of a long table."""
+    from lmemtest.data.runs import Runs, with_notes
+
+    tidy = read_form(options, source, roles, wide=False)
+    return with_notes(Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}), source.told)
 
 
 def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) -> dict[str, Any]:
@@ -135,11 +182,13 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
     if roles["direction"] is None:
         raise ArgumentError("--direction must be given: whether a low or a high score is good.")
     new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
-    table = read_rows(options, source, {**roles, "algorithm": None})
-    names = ("direction", "benchmark", "family", "seed", "budget", "metafeatures", "seed_shared", "failed")
+    tidy = read_form(options, source, {**roles, "algorithm": None}, wide=True)
+    names = ("benchmark",) if tidy.methods == "columns" else ()
+    names = (*names, "direction", "family", "seed", "budget", "metafeatures", "seed_shared")
+    frame = tidy.frame.drop(columns=[name for name in roles["ignore"] if name in tidy.frame])
     given = {name: roles[name] for name in names}
-    say_if_answers(table, options.table, name_of(options), None)
-    return Runs.from_wide(table.drop(columns=[n for n in roles["ignore"] if n in table]), **given, **new)
+    say_if_answers(frame, options.table, name_of(options), None)
+    return Runs.from_wide(replace(tidy, frame=frame), **given, failed=tidy.roles["failed"], **new)
 
 
 def _prepared(options: RunOptions, runs: Runs) -> Runs:
@@ -148,6 +197,10 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:
             typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
+    if options.drop_duplicates is not None:
+        whole, runs = runs.n_rows, runs.drop_duplicates(options.drop_duplicates.value)
+        if whole > runs.n_rows:
+            typer.echo(runs.notes[-1], err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
     if options.score_failures is not None:

@@ -11,10 +11,13 @@ import io
 import math
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
+from lmemtest.data.forms import Reading
+from lmemtest.data.sheets import without_frame
 from lmemtest.errors import ArgumentError, DataError, DataWarning
 from lmemtest.words import listed
 
@@ -128,11 +131,18 @@ def read_delimited(
     seeds: Sequence[str],
     sep: str | None,
     decimal: str | None,
-) -> pd.DataFrame:
-    """A table of text with a header; `shown` names the file, None is what the file says."""
+    framed: bool = True,
+) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    """A table of text with a header, and what was left out around it; `shown` names the file.
+
+    What is None is what the file says; without `framed` there is nothing around the table.
+    """
     import pandas as pd
 
     text, said = _without_preface(text)
+    readings: tuple[Reading, ...] = ()
+    if framed and (sep or said) != " ":
+        text, readings = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
     sep = sep or said or _separator(text, shown)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}
     try:
@@ -155,7 +165,7 @@ def read_delimited(
     _refuse_repeated_header(text, sep, frame, shown)
     frame = frame.assign(**{name: exact_numbers(frame[name]) for name in named})
     numbers = [name for name in frame.columns if name not in named]
-    return _with_decimal_commas(frame, numbers, decimal, text, options, shown)
+    return _with_decimal_commas(frame, numbers, decimal, text, options, shown), readings
 
 
 def _without_preface(text: str) -> tuple[str, str | None]:
@@ -231,7 +241,7 @@ def _refuse_repeated_header(text: str, sep: str, frame: pd.DataFrame, shown: str
 
 def refuse_repeated(header: list[str], shown: str) -> None:
     """Every column name occurs once."""
-    twice = sorted({name for name in header if header.count(name) > 1})
+    twice = sorted(name for name, count in Counter(header).items() if count > 1)
     if twice:
         raise DataError(
             f"The file {shown} has more than one column named {listed(map(repr, twice))}; every name "

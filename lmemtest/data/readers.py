@@ -6,7 +6,7 @@ import difflib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +21,8 @@ from lmemtest.data.delimited import (
     read_delimited,
     refuse_repeated,
 )
+from lmemtest.data.forms import Reading, Tidy, failure_words, read_as, tidied
+from lmemtest.data.sheets import body_of, chosen, markdown_tables
 from lmemtest.errors import ArgumentError, DataError, MissingFileError
 from lmemtest.words import listed
 
@@ -48,7 +50,9 @@ def read_runs(
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
     seed_shared: bool = True,
-    failed: str | None = None,
+    failed: str | Sequence[str] | None = None,
+    drop_duplicates: Literal["first", "last", "mean"] | None = None,
+    sheet: str | int | None = None,
     sep: str | None = None,
     decimal: str | None = None,
     encoding: str | None = None,
@@ -59,10 +63,17 @@ def read_runs(
     ----------
     path : path
         A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
-        openpyxl: ``pip install 'lmemtest[excel]'``); ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list of
-        records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
-    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared, failed
+        openpyxl: ``pip install 'lmemtest[excel]'``); ``.md``; ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list
+        of records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
         The roles of the columns; see `Runs`.
+    failed : str or sequence of str, optional
+        Which runs failed; see `Runs`. Or words in place of a score, such as "TIMEOUT".
+    drop_duplicates : {"first", "last", "mean"}, optional
+        What is kept of rows of one run; see `Runs.drop_duplicates`.
+    sheet : str or int, optional
+        Of a file with several sheets (or Markdown tables): its name, or its number from 1. By default the only one that
+        holds a table.
     sep : str, optional
         What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
     decimal : {".", ","}, optional
@@ -73,7 +84,8 @@ def read_runs(
     Returns
     -------
     Runs
-        The table with its roles, in memory.
+        The table with its roles, in memory. `notes` say what was read as what: cells such as ``85.3 ± 0.4`` or
+        ``91.3%``, a title above the table, ...
 
     Raises
     ------
@@ -106,14 +118,23 @@ def read_runs(
     >>> runs.algorithms, runs.to_frame()["loss"].tolist()
     (('HB', 'RS'), [0.1, 0.25])
     """
-    from lmemtest.data.runs import Runs
+    from lmemtest.data.runs import Runs, with_notes
 
     metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
     family = (family,) if isinstance(family, str) else tuple(family or ())
     labels = [name for name in (algorithm, benchmark, *family, *metafeatures) if name]
-    table = read_table(path, labels=labels, seeds=[seed] if seed else [], sep=sep, decimal=decimal, encoding=encoding)
-    return Runs(
-        table,
+    ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore or ())
+    source = open_table(path, sheet=sheet, sep=sep, decimal=decimal, encoding=encoding)
+    seeds = [seed] if seed else []
+    tidy = source.tidy(
+        labels=labels,
+        seeds=seeds,
+        score=score,
+        failed=failed,
+        kept=[*labels, *seeds, *ignore, *([budget] if budget else [])],
+    )
+    runs = Runs(
+        tidy.frame,
         score=score,
         direction=direction,
         algorithm=algorithm,
@@ -122,10 +143,13 @@ def read_runs(
         seed=seed,
         budget=budget,
         metafeatures=metafeatures,
-        ignore=(ignore,) if isinstance(ignore, str) else tuple(ignore or ()),
+        ignore=ignore,
         seed_shared=seed_shared,
-        failed=failed,
+        failed=tidy.roles.get("failed"),
     )
+    notes = read_as(tidy.readings)
+    runs = with_notes(runs, () if notes is None else (notes,))
+    return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
 
 
 def read_table(
@@ -146,11 +170,22 @@ def read_table(
 
 
 def open_table(
-    path: str | os.PathLike[str], *, sep: str | None = None, decimal: str | None = None, encoding: str | None = None
+    path: str | os.PathLike[str],
+    *,
+    sheet: str | int | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
 ) -> Source:
     """The content of a file, to be read once the roles of its columns are known."""
     sep, decimal = check_layout(sep, decimal)
-    return _source(path, Options(sep=sep, decimal=decimal, encoding=encoding))
+    source = _source(path, Options(sep=sep, decimal=decimal, encoding=encoding, sheet=sheet))
+    if sheet is not None and source.kind not in ("excel", "markdown"):
+        raise ArgumentError(
+            f"{named('sheet')} is for .xlsx and .md, where a file may hold several tables, got {sheet!r} for "
+            f"{source.shown}. Leave it out."
+        )
+    return source
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -160,21 +195,43 @@ class Options:
     sep: str | None
     decimal: str | None
     encoding: str | None
+    sheet: str | int | None = None
     labels: tuple[str, ...] = ()
     seeds: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content of a file, its name for messages, and its format."""
+    """The content of a file, its name for messages, its format, and what its reader has been told of it already."""
 
     data: bytes
     shown: str
     kind: str
     options: Options
+    told: list[str] = field(default_factory=list)
 
     def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
-        """The table; see `read_table` for the columns of names."""
+        """The table as its columns hold it; see `read_table` for the columns of names."""
+        return self._table(labels, seeds)[0]
+
+    def tidy(
+        self,
+        *,
+        labels: Sequence[str] = (),
+        seeds: Sequence[str] = (),
+        failed: str | Sequence[str] | None = None,
+        **form: Any,
+    ) -> Tidy:
+        """The table in the form in which people have it, as a table of scores, with all that was read as something.
+
+        `failed` and `form` are arguments of `tidied`; ``roles["failed"]`` is what `Runs` takes.
+        """
+        table, readings = self._table(labels, seeds)
+        role, words = failure_words(failed, list(map(str, table.columns)))
+        tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
+        return replace(tidy, readings=(*readings, *tidy.readings), roles={**tidy.roles, "failed": role})
+
+    def _table(self, labels: Sequence[str], seeds: Sequence[str]) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
         return _READERS[self.kind](self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
 
 
@@ -187,7 +244,7 @@ def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
 # --------------------------------------------------------------------------------------------------------- formats
 
 
-def _read_arrow(source: Source, options: Options) -> pd.DataFrame:
+def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     import importlib
     import io
 
@@ -195,7 +252,7 @@ def _read_arrow(source: Source, options: Options) -> pd.DataFrame:
 
     try:
         read = importlib.import_module(f"pyarrow.{source.kind}").read_table  # parquet or feather
-        return _of_arrow(read(io.BytesIO(source.data)), options)
+        return _of_arrow(read(io.BytesIO(source.data)), options), ()
     except (pa.ArrowException, ValueError, OSError) as error:
         raise _unreadable(source.shown, source.kind, error) from None
 
@@ -205,11 +262,11 @@ def _of_arrow(table: Any, options: Options) -> pd.DataFrame:
     import pyarrow as pa
 
     refuse_repeated(table.column_names, "given")
-    for place, field in enumerate(table.schema):
-        if pa.types.is_decimal(field.type):
+    for place, column in enumerate(table.schema):
+        if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
-            named_so = field.name in (*options.labels, *options.seeds)
-            table = table.set_column(place, field.name, pa.array(_of_decimals(values, named_so)))
+            named_so = column.name in (*options.labels, *options.seeds)
+            table = table.set_column(place, column.name, pa.array(_of_decimals(values, named_so)))
     return table.to_pandas()
 
 
@@ -222,18 +279,51 @@ def _of_decimals(values: list[Any], names: bool) -> list[Any]:
     return floats
 
 
-def _read_text(source: Source, options: Options) -> pd.DataFrame:
+def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
         if source.data.startswith(magic):
             raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
     text = decoded(source.data, options.encoding, source.shown)
     if not text.strip():
         raise DataError(f"The file {source.shown} is empty.")
+    tables = markdown_tables(text) if source.kind == "markdown" or "|" in text[:4096] else []
+    if source.kind == "markdown" and not tables:
+        raise DataError(f"The file {source.shown} has no Markdown table: a header, a rule such as |---|---|, and rows.")
+    if tables:
+        return _read_markdown(tables, source, options)
     return read_delimited(text, source.shown, options.labels, options.seeds, options.sep, options.decimal)
 
 
-def _read_excel(source: Source, options: Options) -> pd.DataFrame:
-    """The one sheet that holds a table, with its first row as the header."""
+def _read_markdown(
+    tables: list[list[list[str]]], source: Source, options: Options
+) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    """One of the tables of a Markdown text, through the reader of delimited text."""
+    import csv
+    import io
+
+    by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
+    if len(by_name) < len(tables):
+        by_name = {f"table {place}": list(rows) for place, rows in enumerate(tables, start=1)}
+    name, rows = chosen(by_name, options.sheet, source.shown, "table")
+    width = len(rows[0])
+    ragged = next((row for row in rows if len(row) > width), None)
+    if ragged is not None:
+        raise DataError(
+            f"The file {source.shown} has a row of {len(ragged)} cells below a header of {width}: "
+            f"{' | '.join(map(str, ragged))[:60]!r}. Write a bar within a cell as \\|."
+        )
+    refuse_repeated([str(cell) for cell in rows[0] if cell], source.shown)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
+    table, readings = read_delimited(
+        text.getvalue(), source.shown, options.labels, options.seeds, ",", options.decimal, framed=False
+    )
+    several = (Reading("sheet", count=len(tables), shown=name),) if len(tables) > 1 and options.sheet is None else ()
+    return table, (*several, *readings)
+
+
+def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    """The sheet that holds a table, from its header on."""
     import io
 
     try:
@@ -244,16 +334,20 @@ def _read_excel(source: Source, options: Options) -> pd.DataFrame:
         ) from None
     try:
         book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
-        sheets = {sheet.title: [row for row in sheet.values if any(v is not None for v in row)] for sheet in book}
+        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book}
     except Exception as error:  # zip, xml and format errors of many kinds
         raise _unreadable(source.shown, "xlsx", error) from None
-    sheets = {title: rows for title, rows in sheets.items() if rows}
-    if len(sheets) != 1:
-        what = f"holds {len(sheets)} sheets ({listed(map(repr, sheets))})" if sheets else "is empty"
-        advice = " Keep the one with the runs, or save it as .csv." if sheets else ""
-        raise DataError(f"The file {source.shown} {what}.{advice}")
-    header, *rows = next(iter(sheets.values()))
+    n_full = sum(any(value is not None for row in rows for value in row) for rows in sheets.values())
+    if not n_full:
+        raise DataError(f"The file {source.shown} is empty.")
+    title, rows = chosen(sheets, options.sheet, source.shown)
+    several = (Reading("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
+    (header, *rows), readings = body_of(rows)
     kept = [i for i, name in enumerate(header) if name is not None]
+    first = next((i for i in range(len(header)) if any(row[i] is not None for row in rows)), 0)
+    if first not in kept and first < min(kept, default=0):  # the names of rows need no name of their own
+        header = [*header[:first], f"Unnamed: {first}", *header[first + 1 :]]
+        kept = [first, *kept]
     stray = sum(any(value is not None for i, value in enumerate(row) if i not in kept) for row in rows)
     if stray:
         raise DataError(
@@ -262,7 +356,7 @@ def _read_excel(source: Source, options: Options) -> pd.DataFrame:
         )
     names = [str(header[i]).strip() for i in kept]
     refuse_repeated(names, source.shown)
-    return _of_cells(names, [[row[i] for i in kept] for row in rows], options)
+    return _of_cells(names, [[row[i] for i in kept] for row in rows], options), (*several, *readings)
 
 
 def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.DataFrame:
@@ -305,7 +399,7 @@ def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any
     return column if found is None else found
 
 
-def _read_json(source: Source, options: Options) -> pd.DataFrame:
+def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     import pandas as pd
 
     try:
@@ -317,7 +411,10 @@ def _read_json(source: Source, options: Options) -> pd.DataFrame:
         value = _parsed(source, text)
         if not all(isinstance(record, dict) for record in value):
             raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
-        return pd.DataFrame(value)
+        return pd.DataFrame(value), ()
+    whole = _one_object(text)
+    if whole is not None:
+        return whole, ()
     records = []
     # a text within a line may hold what Unicode counts as a line break, such as U+2028
     for number, line in enumerate(text.split("\n"), start=1):
@@ -329,7 +426,25 @@ def _read_json(source: Source, options: Options) -> pd.DataFrame:
                     f'line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
                 )
             records.append(record)
-    return pd.DataFrame(records)
+    return pd.DataFrame(records), ()
+
+
+def _one_object(text: str) -> pd.DataFrame | None:
+    """The table of one object over several lines: its columns, or its values as the only row."""
+    import json
+
+    import pandas as pd
+
+    if "\n" not in text.strip() or not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json.loads(text)
+    except (json.JSONDecodeError, RecursionError):  # an object in each line
+        return None
+    parts = list(value.values())
+    columns = all(isinstance(part, list) for part in parts) or all(isinstance(part, dict) for part in parts)
+    same = len({len(part) for part in parts}) == 1 if columns else False
+    return pd.DataFrame(value).reset_index(drop=True) if same else pd.DataFrame([value])
 
 
 def _parsed(source: Source, text: str, line: int | None = None) -> Any:
@@ -348,10 +463,11 @@ def _parsed(source: Source, text: str, line: int | None = None) -> Any:
         ) from None
 
 
-_READERS: dict[str, Callable[[Source, Options], pd.DataFrame]] = {
+_READERS: dict[str, Callable[[Source, Options], tuple[pd.DataFrame, tuple[Reading, ...]]]] = {
     "parquet": _read_arrow,
     "feather": _read_arrow,
     "csv": _read_text,
+    "markdown": _read_text,
     "excel": _read_excel,
     "json": _read_json,
 }
@@ -363,6 +479,7 @@ _KINDS = {
     ".tsv": "csv",
     ".txt": "csv",
     ".xlsx": "excel",
+    ".md": "markdown",
     ".jsonl": "json",
     ".ndjson": "json",
     ".json": "json",

@@ -14,7 +14,7 @@ from lmemtest._caller import named, setting
 from lmemtest._hints import Guided, guided_arguments
 from lmemtest._table import ResultTable, Text
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
-from lmemtest.data.failures import WORDS, check_failed, count_failures, masked, rows_or_runs
+from lmemtest.data.failures import check_failed, count_failures, masked, rows_or_runs
 from lmemtest.data.query import collected
 from lmemtest.data.requirements import (
     NO_ROWS,
@@ -27,13 +27,14 @@ from lmemtest.data.requirements import (
 )
 from lmemtest.data.study import Study, subset
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.words import listed, suggest
+from lmemtest.words import joined, listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.cells import Groups
     from lmemtest.data.failures import Failures
+    from lmemtest.data.forms import Methods
     from lmemtest.data.normalise import Scale
     from lmemtest.studies.checks.findings import RunsCheck
 
@@ -186,9 +187,13 @@ class Runs(Guided):
         metafeatures: Sequence[str] = (),
         algorithms: Sequence[str] | None = None,
         seed_shared: bool = True,
-        failed: Literal["missing", "nonfinite"] | None = None,
+        failed: str | Sequence[str] | None = None,
+        methods: Methods | None = None,
     ) -> Runs:
-        """The runs of a wide table: a column per algorithm, a row per benchmark.
+        """The runs of a wide table: a column per algorithm and a row per benchmark, or the other way round.
+
+        Cells may be printed as in papers (``85.3 ± 0.4``, ``**85.3**``, ``91.3%``), and columns and rows of averages or
+        standard deviations may stand beside the scores: they are left out, and `notes` of the runs say so.
 
         Parameters
         ----------
@@ -197,10 +202,11 @@ class Runs(Guided):
         direction : {"minimize", "maximize"}
             Whether a low or a high score is good.  Required.
         score, algorithm : str
-            What to call the two columns that the long table gets.
+            What to call the two columns that the long table gets; with methods in rows `algorithm` is the column that
+            names these.
         benchmark : str, optional
             The column that names the rows; by default the only one of text, else the index of a pandas frame, else
-            the rows are numbered.
+            the rows are numbered. With methods in rows, what to call the column of the data sets.
         seed, budget : str, optional
             Columns of numbers that are not scores.
         family, metafeatures : sequence of str
@@ -209,13 +215,18 @@ class Runs(Guided):
             The columns of scores; by default all that have no other role.
         seed_shared : bool, default True
             As in `Runs`.
-        failed : {"missing", "nonfinite"}, optional
-            Whether runs failed where a score is missing, or infinite, too; see `Runs`.
+        failed : str or sequence of str, optional
+            Whether runs failed where a score is "missing" or "nonfinite"; see `Runs`. Or words in cells, such as
+            "TIMEOUT".
+        methods : {"columns", "rows"}, optional
+            Where the algorithms are. By default told by the name of the column of text (dataset or method), by
+            averages, and by well-known names; where nothing tells it, in columns, and `notes` say so.
 
         Returns
         -------
         Runs
-            One row per score.  An empty cell is a missing score, which `check` reports.
+            One row per score.  An empty cell is a missing score, which `check` reports; `notes` say what was read as
+            what.
 
         Raises
         ------
@@ -237,12 +248,10 @@ class Runs(Guided):
         from lmemtest.data.wide import lengthened
 
         check_direction(direction)
-        if failed is not None:
-            check_choice(failed, "failed", WORDS)
         others: dict[str, Any] = {"seed": seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
         families = check_names(family or (), "family")
-        table, rows = lengthened(
+        table, roles, notes = lengthened(
             frame,
             score=score,
             algorithm=algorithm,
@@ -250,19 +259,20 @@ class Runs(Guided):
             others=others,
             described={"family": families, "metafeatures": features},
             algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
+            methods=methods,
+            failed=failed,
         )
-        return cls(
+        runs = cls(
             nw.to_native(table),
             score=score,
             direction=direction,
-            algorithm=algorithm,
-            benchmark=rows,
             family=families,
             metafeatures=features,
             seed_shared=seed_shared,
-            failed=failed,
+            **roles,
             **others,
         )
+        return with_notes(runs, notes)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -389,6 +399,69 @@ class Runs(Guided):
             )
             _set(found, "notes", (*found.notes, left_out))
         return found
+
+    def drop_duplicates(self, keep: Literal["first", "last", "mean"]) -> Runs:
+        """The runs with one row for each of them.
+
+        Rows of the same algorithm, benchmark, family, seed, budget and metafeatures, as far as these have columns, are
+        one run that was written or made again. Without a column of seeds these are all rows of an algorithm on a
+        benchmark: name the seed first if there is one.
+
+        Parameters
+        ----------
+        keep : {"first", "last", "mean"}
+            Which row is kept, in the order of the table; or the first one with the mean of the scores.
+
+        Returns
+        -------
+        Runs
+            With the same roles; `notes` say how many rows were copies and how many had other scores.
+
+        Raises
+        ------
+        ArgumentError
+            If `keep` is none of these, or the table is lazy and so has no order.
+        DataError
+            For means, if some rows of a run failed and others have a score.
+
+        Examples
+        --------
+        >>> table = {"tool": ["HB", "RS", "RS"], "task": ["a", "a", "a"], "loss": [0.1, 0.2, 0.4]}
+        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+        >>> runs.drop_duplicates("mean").to_frame()["loss"].round(6).tolist()
+        [0.1, 0.3]
+        """
+        check_choice(keep, "drop_duplicates", ("first", "last", "mean"))
+        if self.is_lazy:
+            raise ArgumentError(
+                f"{named('drop_duplicates')} needs a table in memory: the rows of a lazy one have no order."
+            )
+        keys = [name for name in (self.algorithm, self.benchmark, *self.family, self.seed, self.budget) if name]
+        keys += self.metafeatures
+        score = nw.col(self.score).cast(nw.Float64)
+        frame = self.frame
+        if keep == "mean":
+            finite = score.is_finite().fill_null(False).cast(nw.Float64)
+            share = frame.select(finite.mean().over(*keys).alias("share"))["share"].to_numpy()
+            if ((share > 0.0) & (share < 1.0)).any():
+                raise DataError(
+                    f"{named('drop_duplicates')}={keep!r} needs the scores of all rows of a run, and some have none "
+                    "(failed or missing). Keep 'first' or 'last', or say before what a failure counts."
+                )
+            frame = frame.with_columns(score.mean().over(*keys).alias(self.score))
+        which = "last" if keep == "last" else "first"
+        found = frame.unique(keys, keep=which, maintain_order=True)
+        more = self.n_rows - len(found)
+        runs = self._with(found).following(self, partial(Runs.drop_duplicates, keep=keep))
+        if not more:
+            return runs
+        copies = self.n_rows - len(self.frame.unique([*keys, self.score]))
+        parts = [f"{n:,} {what}" for n, what in ((copies, "exact copies"), (more - copies, "with other scores")) if n]
+        kept = "the mean of its scores" if keep == "mean" else f"its {keep} row"
+        note = f"{more:,} of {self.n_rows:,} rows repeat a run (the same {joined(keys)}): {' and '.join(parts)}. "
+        notes = dict.fromkeys((*self.notes, *runs.notes, f"{note}Of each such run {kept} was kept."))
+        _set(runs, "notes", tuple(notes))
+        return runs
 
     def score_failures(
         self, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None

@@ -7,8 +7,9 @@ from typing import Any
 
 import narwhals as nw
 
-from lmemtest._caller import in_words_of
-from lmemtest._validate import as_frame, check_columns
+from lmemtest._caller import in_words_of, named, setting
+from lmemtest._validate import as_frame, check_choice, check_columns
+from lmemtest.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.data.roles import role_of
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
@@ -27,44 +28,82 @@ def lengthened(
     others: dict[str, Any],
     described: dict[str, Sequence[str]],
     algorithms: Sequence[str] | None,
-) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], str]:
-    """The long table, and its column of benchmarks; the arguments are those of `Runs.from_wide`."""
-    table = as_frame(_with_text_labels(frame), argument="frame")
-    schema = table.collect_schema()
-    names = list(schema.names())
-    named = {"benchmark": benchmark, **others}
-    for role, name in named.items():
-        if name is not None:
-            check_columns((name,), names, argument=role)
-    for role, columns in described.items():
-        check_columns(columns, names, argument=role)
-    kept = [name for name in named.values() if name is not None]
-    kept += [name for columns in described.values() for name in columns]
+    methods: Methods | None = None,
+    failed: str | Sequence[str] | None = None,
+) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], dict[str, Any], tuple[str, ...]]:
+    """The long table, its roles of algorithms, benchmarks and failures, and what the table was read as.
+
+    The arguments are those of `Runs.from_wide`; the frame may be one that was read already (`Tidy`).
+    """
+    failing, words = failure_words(failed, ())
+    if methods is not None:
+        check_choice(methods, "methods", METHODS)
+    given = frame.frame if isinstance(frame, Tidy) else frame
+    table = as_frame(_with_text_labels(given), argument="frame")
+    names = list(table.collect_schema().names())
+    said = {role: name for role, name in others.items() if name is not None}
+    for role, name in said.items():
+        check_columns((name,), names, argument=role)
+    for role, several in described.items():
+        check_columns(several, names, argument=role)
     if algorithms is not None:
-        wanted = list(check_columns(algorithms, names, argument="algorithms"))
-        clash = [name for name in wanted if name in kept]
+        check_columns(algorithms, names, argument="algorithms")
+    label, methods = _label_of(algorithm, benchmark, methods, names)
+    kept = [*said.values(), *(name for several in described.values() for name in several)]
+    if isinstance(frame, Tidy):
+        tidy = frame if methods is None or frame.methods == methods else frame.laid_out(methods)
+    elif isinstance(table, nw.LazyFrame):
+        rows_by_name = label is not None and methods is None and label == algorithm
+        tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
+    else:
+        tidy = tidied(
+            _in_pandas(given, table),
+            wide=True,
+            methods=methods,
+            failed=words,
+            kept=kept,
+            algorithms=algorithms,
+            label=label,
+        )
+    if tidy.readings or hasattr(given, "set_axis"):  # a table of another kind stays what it is if nothing was read
+        given = tidy.frame
+        table = as_frame(given, argument="frame")
+        names = list(table.collect_schema().names())
+    label = label if label in names else tidy.label
+    schema = table.collect_schema()
+    if algorithms is not None:
+        wanted = list(algorithms)
+        clash = [name for name in wanted if name in kept or name == label]
         if clash:
             raise ArgumentError(f"algorithms names {clash[0]!r}, which has another role. Leave it out of one of them.")
     else:
-        wanted = [name for name in names if name not in kept]
+        wanted = [name for name in names if name not in kept and name != label]
         text = [name for name in wanted if not schema[name].is_numeric()]
-        if benchmark is None and len(text) == 1:
-            benchmark = text[0]
-            kept, wanted = [benchmark, *kept], [name for name in wanted if name != benchmark]
+        if label is None and len(text) == 1:
+            label = text[0]
+            wanted = [name for name in wanted if name != label]
         elif text:
-            raise DataError(_of_text(text, benchmark))
-        _refuse_roles(wanted)
-    if len(wanted) < 2:
+            raise DataError(_of_text(text, label))
+        _refuse_roles(table, wanted)
+    in_rows = tidy.methods == "rows"
+    if len(wanted) < 2 and not (in_rows and wanted):
         raise DataError(
             f"A wide table has a column of scores for each of two or more algorithms, but there "
             f"{'is one' if wanted else 'is none'}: {listed(wanted) or 'no column of numbers'}. "
             f"Columns: {listed(names)}."
         )
-    table = table.select(*kept, *wanted)
-    if benchmark is None:
-        table, benchmark = _with_rows_named(frame, table, kept)
-        kept = [benchmark, *kept]
-    clash = [name for name in (score, algorithm) if name in kept]
+    table = table.select(*([label] if label is not None else ()), *kept, *wanted)
+    if label is None:
+        table, label = _with_rows_numbered(table, kept, in_rows)
+    columns: dict[str, Any] = {"algorithm": label if in_rows else algorithm, "benchmark": label}
+    if in_rows:
+        columns["benchmark"] = benchmark or next(
+            name for name in ("benchmark", "data set", "benchmark_") if name not in (label, *kept, score)
+        )
+        _refuse_doubled_methods(table, label, kept)
+    index = [label, *kept]
+    new = {"score": score, **{role: name for role, name in columns.items() if name != label}}
+    clash = [name for name in new.values() if name in index]
     if clash:
         raise ArgumentError(
             f"The new column {clash[0]!r} would have the name of a column of the table. Give score= or algorithm= "
@@ -76,7 +115,48 @@ def lengthened(
             f"The column {odd[0]!r} must hold numbers, the scores of an algorithm; it has {schema[odd[0]]}."
         )
     table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
-    return table.unpivot(on=wanted, index=kept, variable_name=algorithm, value_name=score), benchmark
+    over = columns["benchmark" if in_rows else "algorithm"]
+    long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
+    notes = read_as(tidy.readings)
+    return long, {**columns, "failed": failing}, () if notes is None else (notes,)
+
+
+def _label_of(
+    algorithm: str, benchmark: str | None, methods: Methods | None, names: Sequence[str]
+) -> tuple[str | None, Methods | None]:
+    """The column that names the rows, and where the methods are, as far as the caller says so."""
+    if methods == "rows":
+        if benchmark in names:
+            raise ArgumentError(
+                f"{named('benchmark')} names the column {benchmark!r}, but with methods in rows the data sets are the "
+                f"names of columns. Name the column of methods: {setting('algorithm', benchmark)}."
+            )
+        return (algorithm if algorithm in names else None), methods
+    if benchmark is not None:
+        check_columns((benchmark,), names, argument="benchmark")
+        return benchmark, "columns"
+    if algorithm in names and algorithm != "algorithm" and methods is None:  # the default names no column
+        return algorithm, "rows"
+    return None, methods
+
+
+def _in_pandas(given: Any, table: nw.DataFrame[Any]) -> Any:
+    """The table as a pandas frame, with the index of one."""
+    return given if hasattr(given, "set_axis") else table.to_pandas()
+
+
+def _refuse_doubled_methods(table: Any, label: str, kept: list[str]) -> None:
+    """With methods in rows each stands in one, or a column tells its runs apart."""
+    if isinstance(table, nw.LazyFrame):
+        return
+    keys = table.select(label, *kept).to_pandas()
+    twice = keys[label][keys.duplicated()].unique().tolist()
+    if twice:
+        raise DataError(
+            f"The column {label!r} must name each method once, but {listed(map(repr, twice), most=3)} "
+            f"{'stands' if len(twice) == 1 else 'stand'} in several rows. If these are runs, name the column that "
+            f"tells them apart ({named('seed')}); else rename or drop one."
+        )
 
 
 def _with_text_labels(frame: Any) -> Any:
@@ -119,11 +199,17 @@ def _of_text(text: list[str], benchmark: str | None) -> str:
     )
 
 
-def _refuse_roles(wanted: list[str]) -> None:
-    """A number that says which run this is would pass for the scores of an algorithm."""
-    for name in wanted:
+def _refuse_roles(table: Any, wanted: list[str]) -> None:
+    """A number that says which run this is would pass for the scores of an algorithm; 0s and 1s are answers."""
+    suspects = [n for n in wanted if n.startswith("Unnamed:") or role_of(n) in ("seed", "budget", "benchmark")]
+    if not suspects:
+        return
+    answers = not isinstance(table, nw.LazyFrame) and all(
+        set(table.get_column(name).drop_nulls().unique().to_list()) <= {0, 1} for name in wanted
+    )
+    for name in suspects:
         said = role_of(name)
-        if name.startswith("Unnamed:") or said in ("seed", "budget", "benchmark"):
+        if name.startswith("Unnamed:") or not answers or len(table) <= 2:
             what = "looks like row numbers" if name.startswith("Unnamed:") else f"looks like the {said}"
             role = said or "benchmark"
             raise ArgumentError(
@@ -135,21 +221,13 @@ def _refuse_roles(wanted: list[str]) -> None:
             )
 
 
-def _with_rows_named(frame: Any, table: Any, kept: list[str]) -> tuple[Any, str]:
-    """Rows named by the index of a pandas frame, or else numbered."""
-    index = getattr(frame, "index", None)
-    if index is not None and getattr(index, "nlevels", 2) == 1 and not _is_counted(index):
-        name = str(index.name) if index.name is not None else "benchmark"
-        native = nw.to_native(table).assign(**{name: list(index)})
-        return nw.from_native(native), name
+def _with_rows_numbered(table: Any, kept: list[str], in_rows: bool) -> tuple[Any, str]:
+    """Rows without names are benchmarks, numbered."""
+    if in_rows:
+        raise ArgumentError(f"The rows need names of their methods: {setting('algorithm', 'COLUMN')}.")
     if isinstance(table, nw.LazyFrame):
         raise ArgumentError("The rows of a lazy wide table need names: give benchmark=.")
     if kept:
         raise ArgumentError("The rows need names of their benchmarks: " + in_words_of(
             python="give benchmark=.", command_line="give --benchmark COLUMN."))  # fmt: skip
     return table.with_row_index(ROW), ROW
-
-
-def _is_counted(index: Any) -> bool:
-    """Whether the index only numbers the rows."""
-    return index.dtype.kind in "iu" and index.name is None

@@ -107,7 +107,10 @@ def _data(analysis: Analysis) -> Section:
     long = len(overview.table.frame) > MOST_ROWS
     table = Fold("Table of the benchmarks", (overview,)) if long else overview
     score = paragraph("The score is ", Code(analysis.runs.score), f"; {wording.better(analysis)} is better.")
-    return Section("data", "Data and checks", (score, TableBlock(_roles(analysis)), *_findings(analysis), table))
+    done = analysis.runs.failures  # in a section of its own
+    made = [note for note in analysis.runs.notes if done is None or note != done.note]
+    how = (Bullets(tuple((note,) for note in made)),) if made else ()
+    return Section("data", "Data and checks", (score, *how, TableBlock(_roles(analysis)), *_findings(analysis), table))
 
 
 def _roles(analysis: Analysis) -> ResultTable:

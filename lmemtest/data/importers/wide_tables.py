@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -12,44 +11,15 @@ import pandas as pd
 from lmemtest._caller import in_words_of, named
 from lmemtest._validate import check_names, check_positive_int
 from lmemtest.data.importers.sources import frame_of, names_of, parts_of
+from lmemtest.data.number_cells import number_in
 from lmemtest.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.data.summaries import sums_up
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
 
 __all__ = ["wide"]
 
-SUMMARY = frozenset(
-    [
-        "avg",
-        "average",
-        "mean",
-        "median",
-        "total",
-        "overall",
-        "sum",
-        "win",
-        "wins",
-        "loss",
-        "losses",
-        "tie",
-        "ties",
-        "rank",
-        "ranking",
-        "score",
-        "accuracy",
-        "error",
-        "std",
-        "of",
-        "all",
-        "best",
-        "number",
-        "count",
-    ]
-)
-MARKUP = re.compile(r"\\(?:textbf|mathbf|bf|underline|emph|textit)\b|[*_$^{}†‡%]|\\[a-zA-Z]*pm|\\,")
-NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
-LARGEST = 10**300  # of whole numbers that are read as scores
-CELL = re.compile(rf"\s*({NUMBER})\s*(?:(?:±|\+/-|\+-)\s*({NUMBER})|\(\s*(?:±|\+/-)?\s*({NUMBER})\s*\))?\s*")
+_FAILED = ("fail", "failed", "oom", "timeout")
 
 
 def wide(
@@ -126,7 +96,7 @@ def wide(
     frame = frame.set_axis(names, axis=1)
     others = [name for name in names if name != rows]
     chosen = check_names(others if algorithms is None else algorithms, "algorithms")
-    is_summary = frame[rows].map(lambda name: isinstance(name, str) and _sums_up(name))
+    is_summary = frame[rows].map(lambda name: isinstance(name, str) and sums_up(name))
     summaries = frame.loc[is_summary, rows].tolist()
     frame = frame[~is_summary].reset_index(drop=True)
     twice = frame.loc[frame[rows].duplicated(), rows].unique().tolist()
@@ -176,25 +146,14 @@ def wide(
     return with_notes(runs, notes)
 
 
-def _sums_up(name: str) -> bool:
-    """Whether a row is called like a summary: every word of its name says so."""
-    words = re.findall(r"[^\W_]+", name.lower())
-    return bool(words) and set(words) <= SUMMARY
-
-
 def _cell(value: Any, column: str) -> tuple[float, float]:
     """The number in a cell and the one behind ± or in brackets."""
-    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
-    if is_number and not LARGEST < abs(value) < np.inf:
-        return float(value), float("nan")
-    text = "" if value is None or value is pd.NA else str(value)
-    plain = MARKUP.sub("", re.sub(r"\\pm\b", "±", text)).strip()
-    if plain.lower() in ("", "-", "--", "–", "—", "nan", "na", "n/a", "none", "fail", "failed", "oom", "timeout"):
+    found = number_in(value)
+    if found is not None:
+        return found[1:]
+    if str(value).strip().lower() in _FAILED:
         return float("nan"), float("nan")
-    match = CELL.fullmatch(plain)
-    if match is None:
-        raise DataError(
-            f"The column {column!r} holds {text!r}, which is no number such as 0.93 or 0.93 ± 0.02. If it is no "
-            f"algorithm, name those that are: {in_words_of(python='algorithms=[...]', command_line='--only COLUMN')}."
-        )
-    return float(match[1]), float(match[2] or match[3] or "nan")
+    raise DataError(
+        f"The column {column!r} holds {str(value)!r}, which is no number such as 0.93 or 0.93 ± 0.02. If it is no "
+        f"algorithm, name those that are: {in_words_of(python='algorithms=[...]', command_line='--only COLUMN')}."
+    )

@@ -259,7 +259,7 @@ def ranking_of(
     if asked.control is None:
         table["letters"] = [verdict.separation.letters[name] for name in order]
     kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
-    notes = verdict.notes
+    notes = (*runs.notes, *verdict.notes)
     if method == "lmem" and blocks.unit == "seed":
         notes = (*notes, "One benchmark only: what follows says nothing about others.")
     return Ranking(
