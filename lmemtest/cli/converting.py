@@ -35,7 +35,7 @@ def _column(role: str, text: str) -> Any:
 
 # An option for each argument of an importer.
 OPTIONS: dict[str, Any] = {
-    "direction": Annotated[Direction | None, typer.Option("--direction", help="Which scores are good.")],
+    "direction": Direction,
     "score": _column("score", "The score, or the metric of a chart."),
     "algorithm": _column("algorithm", "What is compared."),
     "benchmark": _column("benchmark", "Tasks, or the names of the rows."),
@@ -168,8 +168,6 @@ def _imported(name: str, tool: Tool, files: list[str], given: dict[str, Any]) ->
     from lmemtest.data import importers
 
     options = {option: value for option, value in given.items() if value is not None and value != []}
-    if "direction" in options:
-        options["direction"] = options["direction"].value
     if "best_so_far" in options:
         options["best_so_far"] = not options["best_so_far"]  # --single-trials
     runs: Runs = getattr(importers, name)(_by_name(files) if tool.by_name else _alone(files), **options)

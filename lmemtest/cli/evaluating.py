@@ -59,7 +59,7 @@ class EvaluationOptions(TableOptions):
     max_score: Annotated[
         float, typer.Option("--max", metavar="NUMBER", parser=number, help="Highest score of the scale, such as 10.")
     ] = 1.0
-    direction: Annotated[Direction, typer.Option("--direction", help="Which scores are good.")] = Direction.maximize
+    direction: Direction = "maximize"
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
 
     def given(self) -> dict[str, Any]:
@@ -189,7 +189,7 @@ def evaluate_models(
 
             found = evaluate(
                 table,
-                **{"direction": given.direction.value, **roles},
+                **{"direction": given.direction or "maximize", **roles},
                 adjust=adjust,
                 se=se,
                 alpha=alpha,

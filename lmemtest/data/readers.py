@@ -45,7 +45,7 @@ def read_runs(
     algorithm: str,
     benchmark: str | None = None,
     family: str | Sequence[str] | None = None,
-    seed: str | None = None,
+    seed: str | Sequence[str] | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
@@ -125,7 +125,7 @@ def read_runs(
     labels = [name for name in (algorithm, benchmark, *family, *metafeatures) if name]
     ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore or ())
     source = open_table(path, sheet=sheet, sep=sep, decimal=decimal, encoding=encoding)
-    seeds = [seed] if seed else []
+    seeds = [seed] if isinstance(seed, str) else list(seed or ())
     tidy = source.tidy(
         labels=labels,
         seeds=seeds,

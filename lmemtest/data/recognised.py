@@ -90,7 +90,8 @@ class Recognised:
             return ""
         files = list(self.files)
         first = "table" if not files or self.tool == EVALUATE else repr(files[0] if len(files) == 1 else files)
-        given = [*(f"{n}={v!r}" for n, v in self.options.items()), *(f"{n}={v!r}" for n, v in self.lacking.items())]
+        lacking = {name: choice.partition("|")[0] for name, choice in self.lacking.items()}
+        given = [f"{name}={value!r}" for name, value in {**self.options, **lacking}.items()]
         function = "evaluate" if self.tool == EVALUATE else f"importers.{self.tool}"
         return f"lmemtest.{function}({', '.join([first, *given])})"
 
@@ -114,10 +115,13 @@ class Recognised:
         first = f"{shown} looks like {self.what} (columns {listed(self.columns[:_SHOWN])})"
         if not self.tool:
             return f"{first}. {self.advice}"
-        open_ = [f"{_option(n)} {shlex.quote(c) if '{' in c else c}" for n, c in self.lacking.items()]
-        line = " ".join([shlex.join(["lmemtest", *self.command]), *open_])
+        open_ = [part for n, c in self.lacking.items() for part in (_option(n), c.partition("|")[0])]
+        line = shlex.join(["lmemtest", *self.command, *open_])
         said = [f"{first}:\n  {in_words_of(python=self.call, command_line=line)}"]
-        for name, values in self.others.items():
+        choices = {n: tuple(c.split("|")[1:]) for n, c in self.lacking.items() if "|" in c}
+        if "direction" in choices:
+            said.append("Only you can say whether low or high scores are good: change the direction if high ones are.")
+        for name, values in {**self.others, **{n: c for n, c in choices.items() if n != "direction"}}.items():
             option = in_words_of(python=name, command_line=_option(name))
             said.append(f"Other values of {option}: {listed(values, most=6)}.")
         return "\n".join([*said, *([self.advice] if self.advice else [])])

@@ -41,8 +41,9 @@ def test_what_only_the_user_knows_stays_open() -> None:
     with on_command_line():
         words = found.in_words("trials.csv")
     assert words.splitlines()[1] == (
-        "  lmemtest convert optuna trials.csv --direction minimize|maximize --names '{algorithm}-{benchmark}-{seed}'"
+        "  lmemtest convert optuna trials.csv --direction minimize --names '{algorithm}-{benchmark}-{seed}'"
     )
+    assert "Only you can say whether low or high scores are good" in words
     assert words.endswith("in names such as 'TPE-a-0'?")
     said = found.with_options({"direction": "minimize", "names": "{algorithm}-{benchmark}-{seed}"})
     assert said.lacking == {}

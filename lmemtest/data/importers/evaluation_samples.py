@@ -83,7 +83,7 @@ def inspect_ai(
     [1.0, 0.0, 1.0, 1.0]
     """
     if direction is not None:
-        check_direction(direction)
+        direction = check_direction(direction)
     evals = None if evals is None else _evals(evals)
     tables, stopped = [], list[str]()
     given = _logs_of_folder(samples)
@@ -387,7 +387,7 @@ def _direction(metric: str, given: Any, results: Mapping[Path, dict[str, Any]]) 
         said = {True}
     found = ("maximize" if said.pop() else "minimize") if len(said) == 1 else None
     if found is None or given is not None:
-        check_direction(REQUIRED if given is None else given)
+        given = check_direction(REQUIRED if given is None else given)
         if found not in (None, given):
             raise ArgumentError(f"{named('direction')} is {given!r}, but {metric!r} is to {found}. Leave it out.")
         return given

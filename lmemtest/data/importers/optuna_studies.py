@@ -93,7 +93,7 @@ def optuna(
     """
     best_so_far, keys, pattern = check_flag(best_so_far, "best_so_far"), check_keys(keys), checked_pattern(names)
     if direction is not None:
-        check_direction(direction)
+        direction = check_direction(direction)
     given = parts_of(studies, argument="studies", keys=keys, files="*.csv")
     parts = [single for part in given for single in _studies_in(part, study)]
     read = [_of_study(part, objective) if _is_study(part.content) else _of_table(part, objective) for part in parts]
@@ -235,8 +235,7 @@ def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
             "Give those of one direction, or turn the values of the others."
         )
     if not first:
-        check_direction(REQUIRED if given is None else given)
-        return given
+        return check_direction(REQUIRED if given is None else given)
     way, shown = next(iter(first.items()))
     if given not in (None, way):
         raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from lmemtest._hints import guided
-from lmemtest._options import DIRECTIONS, ERRORS, REPORT_ADJUSTMENTS
+from lmemtest._options import ERRORS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_direction, check_fraction
 from lmemtest.inference.power.power import USUAL_POWER
 from lmemtest.studies.evaluation.answers import read_answers
 from lmemtest.studies.evaluation.evaluated import Evaluation
@@ -119,7 +119,7 @@ def evaluate(
     0     B           0.917             a
     1     A           0.750             b
     """
-    check_choice(direction, "direction", DIRECTIONS)
+    direction = check_direction(direction)
     if se is not None:
         check_choice(se, "se", ERRORS)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
