@@ -111,13 +111,16 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         export = None if wide else recognised(source.read(), str(options.table))
         if export is not None and export.tool != EVALUATE:
             return _prepared(options, _of_export(options, export, roles))
+        if export is not None:
+            typer.echo(export.in_words(name_of(options)), err=True)
         tidy = read_form(options, source, {**roles, "algorithm": None} if wide else roles, wide=wide or None)
         reading = _guessed(options, tidy, roles)
         roles, wide = {**roles, **reading.roles}, reading.wide
     if wide:
         return _prepared(options, _from_wide(options, source, roles))
     runs = _made(options, source, roles)
-    say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
+    if not lacking:
+        say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
         from lmemtest.data.guessing import Guess, left_out
         from lmemtest.data.roles import options_of, unnamed_columns, with_roles

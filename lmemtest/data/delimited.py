@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.forms import Reading
-from lmemtest.data.sheets import without_frame
 from lmemtest.errors import ArgumentError, DataError, DataWarning
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lmemtest.data.forms import Reading
 
 __all__ = ["check_layout", "decoded", "exact_numbers", "numbers_of_text", "read_delimited"]
 
@@ -142,6 +142,8 @@ def read_delimited(
     text, said = _without_preface(text)
     readings: tuple[Reading, ...] = ()
     if framed and (sep or said) != " ":
+        from lmemtest.data.sheets import without_frame
+
         text, readings = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
     sep = sep or said or _separator(text, shown)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}

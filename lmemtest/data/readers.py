@@ -21,14 +21,13 @@ from lmemtest.data.delimited import (
     read_delimited,
     refuse_repeated,
 )
-from lmemtest.data.forms import Reading, Tidy, failure_words, read_as, tidied
-from lmemtest.data.sheets import body_of, chosen, markdown_tables
 from lmemtest.errors import ArgumentError, DataError, MissingFileError
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.data.forms import Reading, Tidy
     from lmemtest.data.runs import Runs
 
 __all__ = ["STDIN", "not_found", "read_runs", "read_table"]
@@ -147,6 +146,8 @@ def read_runs(
         seed_shared=seed_shared,
         failed=tidy.roles.get("failed"),
     )
+    from lmemtest.data.forms import read_as
+
     notes = read_as(tidy.readings)
     runs = with_notes(runs, () if notes is None else (notes,))
     return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
@@ -227,6 +228,8 @@ class Source:
         `failed` and `form` are arguments of `tidied`; ``roles["failed"]`` is what `Runs` takes.
         """
         table, readings = self._table(labels, seeds)
+        from lmemtest.data.forms import failure_words, tidied
+
         role, words = failure_words(failed, list(map(str, table.columns)))
         tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
         return replace(tidy, readings=(*readings, *tidy.readings), roles={**tidy.roles, "failed": role})
@@ -280,6 +283,8 @@ def _of_decimals(values: list[Any], names: bool) -> list[Any]:
 
 
 def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    from lmemtest.data.sheets import markdown_tables
+
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
         if source.data.startswith(magic):
             raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
@@ -300,6 +305,9 @@ def _read_markdown(
     """One of the tables of a Markdown text, through the reader of delimited text."""
     import csv
     import io
+
+    from lmemtest.data.forms import Reading
+    from lmemtest.data.sheets import chosen
 
     by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
     if len(by_name) < len(tables):
@@ -325,6 +333,9 @@ def _read_markdown(
 def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     """The sheet that holds a table, from its header on."""
     import io
+
+    from lmemtest.data.forms import Reading
+    from lmemtest.data.sheets import body_of, chosen
 
     try:
         import openpyxl

@@ -337,9 +337,10 @@ class RunsCheck(Result):
         if whole:
             lines = self._tree(max(len(o.findings) for o in self.outcomes), cut=False)
         else:
-            trees = (self._tree(most, cut=True) for most in (_BRANCH, 1))
-            short = (tree for tree in trees if len(tree) + len(tail) <= LINES)
-            lines = next(short, None) or self._tree(0, cut=True)
+            for most in (_BRANCH, 1, 0):
+                lines = self._tree(most, cut=True)
+                if len(lines) + len(tail) <= LINES:
+                    break
         return Text("\n".join([*lines, *tail]), self._repr_html_())
 
     def _tree(self, most: int, *, cut: bool) -> list[str]:
