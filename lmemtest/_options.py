@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 DIRECTIONS = ("minimize", "maximize")
+NEEDED = ("score", "direction", "algorithm")  # roles without which nothing is compared
+DIRECTION_WORDS = {
+    "minimize": "minimize minimise min minimum low lower smaller lower_is_better",
+    "maximize": "maximize maximise max maximum high higher larger higher_is_better",
+}  # what people write for them
 DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")
 DDF_NAMES = {
     "satterthwaite": "Satterthwaite",

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import named
+from lmemtest._options import DIRECTION_WORDS, DIRECTIONS
 from lmemtest._rounding import written
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.words import listed, suggest
@@ -22,6 +23,7 @@ __all__ = [
     "check_choice",
     "check_column",
     "check_columns",
+    "check_direction",
     "check_flag",
     "check_fraction",
     "check_magnitude",
@@ -67,6 +69,39 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
     quoted = " or ".join(repr(option) for option in options)
     hint = suggest(value, options) if isinstance(value, str) else ""
     raise ArgumentError(f"{name} must be {quoted}, got {value!r}.{hint}")
+
+
+def check_direction(value: Any, name: str = "direction") -> str:
+    """Check that `value` says which scores are good, and write it in Optuna's words.
+
+    Parameters
+    ----------
+    value : object
+        The argument: "minimize", "maximize", or another word for it, such as "min", "lower" or "higher is better".
+    name : str
+        Its name, for the message.
+
+    Returns
+    -------
+    str
+        "minimize" or "maximize".
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is no such word.
+
+    Examples
+    --------
+    >>> check_direction("max"), check_direction("lower is better"), check_direction("Minimise")
+    ('maximize', 'minimize', 'minimize')
+    """
+    if isinstance(value, str):
+        word = value.strip().lower().replace(" ", "_").replace("-", "_")
+        for direction, words in DIRECTION_WORDS.items():
+            if word in words.split():
+                return direction
+    return check_choice(value, name, DIRECTIONS)
 
 
 def check_fraction(value: Any, name: str) -> float:

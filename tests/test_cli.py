@@ -467,9 +467,11 @@ def test_what_cannot_be_guessed_is_asked_for(run, folder: Path) -> None:  # type
     frame.to_csv(folder / "runs.csv", index=False)
     outcome = run("report", "runs.csv", "--yes")
     assert outcome.code == 2
+    roles = "--score value --direction {} --algorithm tool --benchmark task --seed rep"
     assert outcome.err.endswith(
-        "As far as names tell:\n  lmemtest report runs.csv --yes --score value --algorithm tool --benchmark task "
-        "--seed rep --direction minimize|maximize\n"
+        "\nOnly you can say whether low or high scores are good.\n"
+        f"If a high 'value' is good:\n  lmemtest report runs.csv --yes {roles.format('maximize')}\n"
+        f"If a low 'value' is good:\n  lmemtest report runs.csv --yes {roles.format('minimize')}\n"
     )
 
 

@@ -44,6 +44,7 @@ def read_again(found: Result) -> lt.Runs:
     several = {"metafeatures": options.pop("metafeature", [])}
     several |= {name: options.pop(name, []) for name in ("family", "ignore")}
     own = options.pop("seed_own", None) is not None
+    options.pop("score_failures", None)  # of the report
     given: Any = {name: value[0] for name, value in options.items()}
     return lt.read_runs(command[2], **given, **several, seed_shared=not own)
 

@@ -170,21 +170,36 @@ def demo(context: typer.Context, output: Output = None) -> None:
 
 @app.command(short_help="Look for what can spoil a comparison.")
 @takes(RunOptions)
-def check(context: typer.Context, given: RunOptions, json: Json = False) -> None:
+def check(
+    context: typer.Context,
+    given: RunOptions,
+    whole: Annotated[bool, typer.Option("--all", help="Print every finding, not the first of each kind.")] = False,
+    json: Json = False,
+    output: Output = None,
+) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
 
-    The exit code is 1 if there are errors that stop a fit, and 0 otherwise.
+    The exit code is 1 if there are errors that stop a fit, and 0 otherwise. At most 60 lines are printed; with --all,
+    or in a file with -o, there is every finding.
 
     \b
     Example:
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
     """
     with session(context):
+        from lmemtest.report.files import check_report_path
+
+        target = None if output is None else check_report_path(output)
         check_options(None, None, None, given)
         runs = read_runs(given, settle=given.yes)
         with progress() as step:
             found = runs.check(progress=step)
-        typer.echo(found.to_frame("findings").to_json(orient="records", indent=2) if json else found.summary())
+            if target is not None:
+                found.save(target)
+        findings = found.to_frame("findings")
+        typer.echo(findings.to_json(orient="records", indent=2) if json else found.summary(whole=whole))
+        if target is not None:
+            typer.echo(str(target))
         if any(finding.severity == "error" for finding in found.findings):
             raise typer.Exit(1)
 
@@ -393,7 +408,7 @@ def bands(
             found = curves(
                 data,
                 score=given.score,
-                direction=given.way,
+                direction=given.direction,
                 by=by,
                 level=level,
                 band=band.value,

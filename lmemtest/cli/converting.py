@@ -35,7 +35,7 @@ def _column(role: str, text: str) -> Any:
 
 # An option for each argument of an importer.
 OPTIONS: dict[str, Any] = {
-    "direction": Annotated[Direction | None, typer.Option("--direction", help="Which scores are good.")],
+    "direction": Direction,
     "score": _column("score", "The score, or the metric of a chart."),
     "algorithm": _column("algorithm", "What is compared."),
     "benchmark": _column("benchmark", "Tasks, or the names of the rows."),
@@ -44,6 +44,7 @@ OPTIONS: dict[str, Any] = {
     "metafeatures": _option("--metafeature", "COLUMN", "What describes a run's circumstances.", list[str]),
     "algorithms": _option("--only", "COLUMN", "A column of scores; may be repeated. All others by default.", list[str]),
     "names": _option("--names", "PATTERN", "What names are made of: '{algorithm}_{benchmark}_{seed}'."),
+    "study": _option("--study", "COLUMN", "Names of the studies in one table; by default study or study_name."),
     "metric": _option("--metric", "NAME", "Which of several metrics."),
     "objective": _option("--objective", "NAME", "Which of several objectives: its number from 0, or its name."),
     "parameter": _option("--parameter", "NAME", "Compare the values of this parameter instead of candidates."),
@@ -79,7 +80,9 @@ class Tool:
 TRACKED = ("score", "direction", "algorithm", "benchmark", "seed", "budget", "metafeatures", "names")
 ANSWERS = {"model": "algorithm", "task": "benchmark", "item": "seed"}
 TOOLS = {
-    "optuna": Tool("trials_dataframe() of Optuna", ("direction", "objective", "names", "best_so_far"), by_name=True),
+    "optuna": Tool(
+        "trials_dataframe() of Optuna", ("direction", "objective", "names", "study", "best_so_far"), by_name=True
+    ),
     "sklearn": Tool("cv_results_ or cross_validate of scikit-learn", ("metric", "parameter"), by_name=True),
     "wide": Tool(
         "a table of results as in papers: a column per algorithm",
@@ -88,7 +91,9 @@ TOOLS = {
     "hpob": Tool("curves as HPO-B publishes them (json)", ("direction", "first"), by_name=True),
     "carps": Tool("logs.parquet of CARP-S", ("metric", "best_so_far")),
     "amlb": Tool("results.csv of the AutoML benchmark", ("metric", "duplicates")),
-    "inspect_ai": Tool("samples_df() of inspect_ai", ("evals", "metric", "direction"), items=ANSWERS),
+    "inspect_ai": Tool(
+        "logs of inspect_ai (.eval, .json), or its samples_df()", ("evals", "metric", "direction"), items=ANSWERS
+    ),
     "lm_eval": Tool(
         "samples_*.jsonl of lm-evaluation-harness", ("metric", "filter", "direction"), by_name=True, items=ANSWERS
     ),
@@ -163,8 +168,6 @@ def _imported(name: str, tool: Tool, files: list[str], given: dict[str, Any]) ->
     from lmemtest.data import importers
 
     options = {option: value for option, value in given.items() if value is not None and value != []}
-    if "direction" in options:
-        options["direction"] = options["direction"].value
     if "best_so_far" in options:
         options["best_so_far"] = not options["best_so_far"]  # --single-trials
     runs: Runs = getattr(importers, name)(_by_name(files) if tool.by_name else _alone(files), **options)
@@ -205,20 +208,24 @@ def _content(runs: Runs, suffix: str) -> str | bytes:
 
 
 def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
-    """What to call with the table."""
+    """What to call with the table; what failed runs count is a choice that the command must hold."""
+    from lmemtest._caller import command_with
     from lmemtest.data.roles import command_of
 
     roles = runs.roles()
-    report = ["lmemtest", "report", str(output), *command_of(roles)]
-    commands = [report]
-    if tool.items is not None:
+    failed = runs.failed is not None
+    policy = ["--score-failures", "worst"] if failed else []
+    commands = [["lmemtest", "report", str(output), *command_of(roles), *policy]]
+    said = [f"{runs.n_rows:,} rows in {output}. Compare them:"]
+    if failed:
+        said.append(f"({POLICIES} worst is one choice.)")
+    if tool.items is not None and failed:  # `evaluate` knows no failures
+        again = command_with(["--score-failures", "0"])
+        said.insert(1, f"To evaluate answers without a score as wrong, convert them so: {again}")
+    elif tool.items is not None:
         taken = {option: str(roles[role]) for option, role in tool.items.items()}
-        taken |= {
-            "score": runs.score,
-            "direction": str(runs.direction),
-            **dict(zip(["epoch"], runs.ignore, strict=False)),
-        }
+        taken |= {"score": runs.score, "direction": str(runs.direction)}
+        taken |= dict(zip(["epoch"], runs.ignore, strict=False))
         options = [part for option, value in taken.items() for part in (f"--{option}", value)]
         commands.insert(0, ["lmemtest", "evaluate", str(output), *options])
-    count = f"{runs.n_rows:,} rows in {output}. Compare them:"
-    return [count, *(f"  {shlex.join(command)}" for command in commands)]
+    return [*said, *(f"  {shlex.join(command)}" for command in commands)]

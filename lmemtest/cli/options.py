@@ -23,11 +23,22 @@ def number(text: str) -> float:
         raise typer.BadParameter(f"{text!r} is not a number.") from None
 
 
-class Direction(str, Enum):
-    """Which scores are good."""
+def direction(text: str) -> str:
+    """Which scores are good, in Optuna's words."""
+    from lmemtest._validate import check_direction
+    from lmemtest.errors import ArgumentError
 
-    minimize = "minimize"
-    maximize = "maximize"
+    try:
+        return check_direction(text)
+    except ArgumentError as error:
+        raise typer.BadParameter(str(error)) from None
+
+
+# minimize or maximize, also as min, max, lower or higher
+Direction = Annotated[
+    str | None,
+    typer.Option("--direction", metavar="minimize|maximize", parser=direction, help="Which scores are good."),
+]
 
 
 class Methods(str, Enum):
@@ -124,24 +135,16 @@ class RoleOptions(TableOptions):
     score: Annotated[
         str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column to compare. Required.")
     ] = None
-    direction: Annotated[Direction | None, typer.Option("--direction", help="Which scores are good. Required.")] = None
+    direction: Direction = None
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared. Required.")
     ] = None
     benchmark: Annotated[
         str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")
     ] = None
-    seed: Annotated[
-        str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
-    ] = None
     budget: Annotated[
         str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")
     ] = None
-
-    @property
-    def way(self) -> str | None:
-        """The direction in Python's words."""
-        return None if self.direction is None else str(self.direction.value)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,12 +155,21 @@ class TrialOptions(RoleOptions):
     algorithm: Annotated[
         str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")
     ] = None
+    seed: Annotated[
+        str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions(RoleOptions):
     """A table of runs, and what is done to its scores."""
 
+    seed: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--seed", metavar="COLUMN", help="What tells repetitions apart; several (repeat, fold) by repeating it."
+        ),
+    ] = None
     metafeature: Annotated[
         list[str] | None,
         typer.Option("--metafeature", metavar="COLUMN", help="What describes a run's circumstances; may be repeated."),
@@ -240,10 +252,12 @@ class RunOptions(RoleOptions):
 
     def roles(self) -> dict[str, Any]:
         """The arguments of `Runs`; which runs failed is known when the columns are."""
-        same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "seed", "budget")}
+        same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "budget")}
+        seeds = tuple(self.seed or ())
+        same["seed"] = seeds if len(seeds) > 1 else next(iter(seeds), None)  # type: ignore[assignment]
         several = {"family": self.family, "metafeatures": self.metafeature, "ignore": self.ignore}
         lists = {name: tuple(columns or ()) for name, columns in several.items()}
-        return {**same, **lists, "direction": self.way, "seed_shared": not self.seed_own, "failed": None}
+        return {**same, **lists, "direction": self.direction, "seed_shared": not self.seed_own, "failed": None}
 
 
 _OF_FILES = ("where", "sheet", "sep", "decimal", "encoding")  # the last options in a help

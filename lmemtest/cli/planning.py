@@ -34,13 +34,14 @@ class PlanOptions(TableOptions):
 
     table: _Table = None  # type: ignore[assignment]
     score: Annotated[str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column of the table.")] = None
-    direction: Annotated[Direction | None, typer.Option("--direction", help="Which scores are good.")] = None
+    direction: Direction = None
     algorithm: Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared.")] = None
     benchmark: Annotated[
         str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")
     ] = None
     seed: Annotated[
-        str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
+        list[str] | None,
+        typer.Option("--seed", metavar="COLUMN", help="What tells repetitions apart; may be repeated."),
     ] = None
     family: Annotated[
         list[str] | None,

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest._options import NEEDED
+from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
 from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.data.forms import Tidy
+    from lmemtest.data.guessing import Guess, Reading
     from lmemtest.data.readers import Source
+    from lmemtest.data.recognised import Recognised
     from lmemtest.data.runs import Runs
 
-NEEDED = ("score", "direction", "algorithm")
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
@@ -40,6 +42,11 @@ def source_of(options: TableOptions) -> Source:
     )
 
 
+def names_of(role: Any) -> list[str]:
+    """The columns of a role that one or several make up."""
+    return [role] if isinstance(role, str) else list(role or ())
+
+
 def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
     return read_form(options, source, roles, wide=None if isinstance(options, RunOptions) else False).frame
@@ -51,7 +58,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
 
     several = [*roles["family"], *roles["metafeatures"]]
     labels = [name for name in (roles["algorithm"], roles["benchmark"], *several) if name]
-    seeds = [roles["seed"]] if roles["seed"] else []
+    seeds = names_of(roles["seed"])
     others = [name for name in (*seeds, *several, roles.get("budget"), *roles.get("ignore", ())) if name]
     tidy = source.tidy(
         labels=labels,
@@ -89,21 +96,41 @@ def _asked(tidy: Tidy) -> Tidy:
 def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> Runs:
     """The runs; roles that are missing are guessed and taken once they are agreed to.
 
-    With `settle`, so are those of columns that structure the rows, and without agreement they are refused.
+    With `settle`, so are those of columns that structure the rows, and without agreement they are refused. A file that
+    another tool wrote is read by its importer.
     """
-    roles, source = options.roles(), source_of(options)
-    if options.wide:
+    roles, wide = options.roles(), options.wide
+    lacking = any(roles[name] is None for name in NEEDED if name == "direction" or not wide)
+    export = export_in(options.table) if lacking and not wide else None
+    if export is not None:
+        return _prepared(options, _of_export(options, export, roles))
+    source = source_of(options)
+    if lacking:
+        from lmemtest.data.recognised import recognised
+
+        export = None if wide else recognised(source.read(), str(options.table))
+        if export is not None and export.tool != EVALUATE:
+            return _prepared(options, _of_export(options, export, roles))
+        if export is not None:
+            typer.echo(export.in_words(name_of(options)), err=True)
+        tidy = read_form(options, source, {**roles, "algorithm": None} if wide else roles, wide=wide or None)
+        reading = _guessed(options, tidy, roles)
+        roles, wide = {**roles, **reading.roles}, reading.wide
+    if wide:
         return _prepared(options, _from_wide(options, source, roles))
-    if any(roles[name] is None for name in NEEDED):
-        roles = _guessed(options, read_rows(options, source, roles), roles)
     runs = _made(options, source, roles)
+    if not lacking:
+        say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
+        from lmemtest.data.guessing import Guess, left_out
         from lmemtest.data.roles import options_of, unnamed_columns, with_roles
         from lmemtest.studies.checks.rules import refuse_unnamed
 
         columns = unnamed_columns(runs)
-        if columns and _agreed(options_of(columns), options.yes):
-            roles = with_roles(runs, columns)
+        more = with_roles(runs, columns)
+        rest = Guess(readings=(), left_out=left_out(runs.to_frame(), more))
+        if columns and _agreed(rest, options_of(columns), options.yes):
+            roles = more
             runs = _made(options, source, roles)
         elif columns and not own_model:  # what a model of one's own uses is known to `analyze`
             refuse_unnamed(runs)
@@ -118,52 +145,50 @@ def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     return with_notes(Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}), source.told)
 
 
-def _guessed(options: RunOptions, table: pd.DataFrame, roles: dict[str, Any]) -> dict[str, Any]:
-    """The roles with those that names and structure suggest, if the user agrees."""
-    from lmemtest._caller import command_with
-    from lmemtest.data.roles import guess_roles
+def _guessed(options: RunOptions, tidy: Tidy, roles: dict[str, Any]) -> Reading:
+    """The roles with those that names and structure suggest, if they leave one reading and the user agrees."""
+    from lmemtest.data.guessing import guess
     from lmemtest.errors import ArgumentError
     from lmemtest.words import listed
 
-    found = guess_roles(table, roles)
-    new: list[str] = []
-    for name in ("score", "direction", "algorithm", "benchmark", "seed", "budget"):
-        if roles[name] is None and found[name] is not None:
-            new += [f"--{name}", found[name]]
-    for name, option in (("family", "--family"), ("metafeatures", "--metafeature"), ("ignore", "--ignore")):
-        new += [part for column in found[name] if column not in roles[name] for part in (option, column)]
-    lacking = [name for name in NEEDED if found[name] is None]
-    if not lacking and _agreed(new, options.yes):
-        return found
-    missing = " and ".join(", ".join(f"--{name}" for name in NEEDED if roles[name] is None).rsplit(", ", 1))
+    table, roles = tidy.frame, {**roles, "failed": tidy.roles.get("failed")}
+    found = guess(table, roles, wide=tidy.methods is not None)
+    if found.sure and _agreed(found, found.readings[0].options(roles, wide=options.wide), options.yes):
+        return found.readings[0]
+    wide = tidy.methods is not None or any(reading.wide for reading in found.readings)
+    needed = [f"--{name}" for name in NEEDED if roles[name] is None and (name == "direction" or not wide)]
+    missing = " and ".join(", ".join(needed).rsplit(", ", 1))
     message = f"{missing} must be given. Columns of {name_of(options)}: {listed(table.columns)}."
-    if not lacking:
-        raise ArgumentError(
-            f"{message} By names and structure:\n  {command_with(new)}\n--yes takes these roles without asking."
-        )
+    told = found.told(roles, "", wide=options.wide)
     numbers = table.select_dtypes("number").shape[1]
-    if "algorithm" in lacking and numbers > 1 and table.shape[1] - numbers <= 1:
+    if "algorithm" in found.lacking and numbers > 1 and table.shape[1] - numbers <= 1:
         message += " If each algorithm has a column of its own, give --wide."
-    if new:
-        ends = {"direction": "minimize|maximize"}
-        rest = " ".join(f"--{name} {ends.get(name, 'COLUMN')}" for name in lacking)
-        message += f" As far as names tell:\n  {command_with(new)} {rest}"
-    raise ArgumentError(message)
+    if found.sure:
+        told += "\n--yes takes these roles without asking."
+    raise ArgumentError(f"{message} {told}" if found.sure else f"{message}\n{told}".rstrip())
+
+
+def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -> Runs:
+    """The runs of a file that another tool wrote."""
+    from lmemtest.errors import ArgumentError
+
+    export = export.with_options(roles)
+    if options.where:  # of columns that the importer makes
+        raise ArgumentError(export.in_words(name_of(options)))
+    return runs_of_export(export, name_of(options), options.yes)
 
 
 def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     """Runs of a table with a column per algorithm."""
     from lmemtest.data.runs import Runs
-    from lmemtest.errors import ArgumentError
 
-    if roles["direction"] is None:
-        raise ArgumentError("--direction must be given: whether a low or a high score is good.")
     new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
     tidy = read_form(options, source, {**roles, "algorithm": None}, wide=True)
     names = ("benchmark",) if tidy.methods == "columns" else ()
     names = (*names, "direction", "family", "seed", "budget", "metafeatures", "seed_shared")
     frame = tidy.frame.drop(columns=[name for name in roles["ignore"] if name in tidy.frame])
     given = {name: roles[name] for name in names}
+    say_if_answers(frame, options.table, name_of(options), None)
     return Runs.from_wide(replace(tidy, frame=frame), **given, failed=tidy.roles["failed"], **new)
 
 
@@ -210,16 +235,20 @@ def without_failures(policy: str, runs: Runs) -> Runs:
     return runs.score_failures(value)
 
 
-def _agreed(options: list[str], yes: bool) -> bool:
+def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
-        typer.echo(f"taking {shlex.join(options)}", err=True)
+        for line in found.taken(options):
+            typer.echo(line, err=True)
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     typer.echo("By names and structure of the columns:", err=True)
-    for option, column in zip(options[::2], options[1::2], strict=True):
-        typer.echo(f"  {option:<14} {column}", err=True)
+    for part in options:
+        typer.echo(f"  {part:<14}" if part.startswith("--") else f" {part}\n", err=True, nl=False)
+    typer.echo("", err=True)
+    for line in (*found.reasons, *([f"Left out: {', '.join(found.left_out)}"] if found.left_out else [])):
+        typer.echo(line, err=True)
     return typer.confirm("Take these?", default=True, err=True)
 
 

@@ -85,8 +85,8 @@ def _errors() -> Iterator[None]:
             named = error.strerror and error.filename is not None
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))
         finally:
-            for warning in caught:
-                typer.echo(f"warning: {warning.message}", err=True)
+            for text in dict.fromkeys(str(warning.message) for warning in caught):
+                typer.echo(f"warning: {text}", err=True)
 
 
 def _fail(message: str) -> NoReturn:

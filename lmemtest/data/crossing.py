@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._caller import in_words_of
+from lmemtest.data.requirements import check_algorithms
 from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
@@ -124,6 +125,7 @@ def crossing(runs: Runs) -> Crossing | None:
 
 def require_crossing(runs: Runs) -> None:
     """Refuse runs in which no two algorithms have a benchmark in common, with the reason and the next step."""
+    check_algorithms(runs)
     found = runs.study.crossing
     if found is not None and found.none_meet:
         raise DesignError(f"The algorithms cannot be compared: {found.reason()}. {found.advice()}")

@@ -125,7 +125,8 @@ def failure_indicator(runs: Runs) -> Runs:
         name += "_"
     columns = (*runs.ignore, runs.score, *((runs.failed,) if runs.failed in runs.columns else ()))
     frame = runs.frame.with_columns(failed_rows(runs).cast(nw.Float64).alias(name))
-    roles = {"score": name, "direction": "minimize", "failed": None, "ignore": tuple(dict.fromkeys(columns))}
+    roles: dict[str, Any] = {"score": name, "direction": "minimize", "failed": None}
+    roles["ignore"] = tuple(dict.fromkeys(columns))
     return runs.restricted(frame, (), **roles)
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from lmemtest._caller import in_words_of, named
+from lmemtest._caller import command_with, in_words_of, named
 from lmemtest._validate import check_names
 from lmemtest.data.failures import WORDS as FAILED
 from lmemtest.data.number_cells import NumberCells, read_cells
@@ -391,7 +391,6 @@ class _Cells:
 
 def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
     """What is wrong with words among scores, with their counts and the option that makes them failures."""
-    import shlex
 
     n = sum(words.values())
     hold = "holds words" if n == 1 else "hold words"
@@ -404,7 +403,7 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
         f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
         + in_words_of(
             python=f"failed={value}",
-            command_line=" ".join(f"--failed {shlex.quote(word)}" for word in given),
+            command_line=command_with([part for word in given for part in ("--failed", word)]),
         )
         + f". If {name!r} is no score, give it another role or leave it out."
     )

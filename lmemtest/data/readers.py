@@ -44,7 +44,7 @@ def read_runs(
     algorithm: str,
     benchmark: str | None = None,
     family: str | Sequence[str] | None = None,
-    seed: str | None = None,
+    seed: str | Sequence[str] | None = None,
     budget: str | None = None,
     metafeatures: Sequence[str] = (),
     ignore: Sequence[str] = (),
@@ -125,7 +125,7 @@ def read_runs(
     labels = [name for name in (algorithm, benchmark, *family, *metafeatures) if name]
     ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore or ())
     source = open_table(path, sheet=sheet, sep=sep, decimal=decimal, encoding=encoding)
-    seeds = [seed] if seed else []
+    seeds = [seed] if isinstance(seed, str) else list(seed or ())
     tidy = source.tidy(
         labels=labels,
         seeds=seeds,
@@ -147,6 +147,8 @@ def read_runs(
         seed_shared=seed_shared,
         failed=tidy.roles.get("failed"),
     )
+    from lmemtest.data.forms import read_as
+
     notes = read_as(tidy.readings)
     runs = with_notes(runs, () if notes is None else (notes,))
     return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
@@ -229,6 +231,8 @@ class Source:
         from lmemtest.data.forms import failure_words, tidied
 
         table, readings = self._table(labels, seeds)
+        from lmemtest.data.forms import failure_words, tidied
+
         role, words = failure_words(failed, list(map(str, table.columns)))
         tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
         return replace(tidy, readings=(*readings, *tidy.readings), roles={**tidy.roles, "failed": role})

@@ -29,8 +29,8 @@ def check_algorithms(runs: Runs) -> None:
     """Two algorithms or more."""
     if len(runs.algorithms) < 2:
         raise DataError(
-            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing "
-            f"needs two or more. Is another column the algorithm? Columns: {listed(runs.columns)}."
+            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing needs two or "
+            f"more. Were the others filtered out, or is another column the algorithm? Columns: {listed(runs.columns)}."
         )
 
 

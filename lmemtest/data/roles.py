@@ -1,4 +1,4 @@
-"""Roles of columns: guessed from names and from structure; and columns without a role that structure the rows.
+"""Roles of columns by their names; and columns without a role that structure the rows.
 
 A column without a role *structures the rows* if rows that agree in all named columns differ in it, and its values are
 spread over the algorithms more evenly than chance would, or its name says what it is. Rows that share such a value
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
 __all__ = [
+    "SCORE_NAMES",
     "Unnamed",
+    "command_of",
     "direction_of",
-    "guess_roles",
+    "keywords_of",
     "options_of",
     "role_of",
     "unnamed_columns",
@@ -44,51 +46,57 @@ def _words(text: str) -> frozenset[str]:
 _NAMES: dict[str, frozenset[str]] = {
     "algorithm": _words(
         "algorithm algo alg method model optimizer optimiser tool classifier regressor estimator learner agent solver "
-        "approach system sampler policy llm technique searcher heuristic"
+        "approach system sampler policy llm technique searcher heuristic clf framework "
+        "verfahren methode modell algorithmus"
     ),
     "benchmark": _words(
         "benchmark bench dataset task problem env environment game instance question item prompt function objective "
-        "scenario corpus"
+        "scenario corpus data datensatz aufgabe instanz"
     ),
     "seed": _words(
-        "seed fold rep repeat repetition replicate replication run trial resample rerun attempt cv random_state"
+        "seed fold rep repeat repetition replicate replication run trial resample rerun attempt cv random_state "
+        "wiederholung lauf durchlauf"
     ),
     "budget": _words(
         "budget epoch step iteration iter time fidelity evaluation eval nfev nfe timestep frame walltime elapsed "
-        "wallclock duration generation round"
+        "wallclock duration generation round epoche"
     ),
     "choice": _words("metric measure criterion split subset phase partition"),
 }
 _TAILS = _words("id ids name names nr no num number idx index key label code")
 _HIGH = _words(
     "accuracy acc f1 auc auroc auprc precision recall return reward r2 bleu rouge iou miou map mcc kappa correct "
-    "success win likelihood throughput dice ndcg hypervolume"
+    "success win likelihood throughput dice ndcg hypervolume genauigkeit trefferquote"
 )
 _LOW = _words(
     "loss error err regret rmse mse mae mape nll perplexity ppl wer cer runtime time latency cost brier logloss crps "
-    "par2 par10 duration memory energy fid"
+    "par2 par10 duration memory energy fid fehler verlust laufzeit"
 )
-_SCORES = _words("score value result performance fitness y")  # names that do not say which end is good
+SCORE_NAMES = _words("score value result performance fitness y")  # names that do not say which end is good
 _TURNED = _words("neg negative minus negated")
+_RANKS = _words("rank place")
 
 MANY = 10  # different numbers, from which on they are rather a course than a setting
+SHARED = 0.1  # of all pairs of a run and a budget that occur at least, where runs share their budgets
 EVEN = -2.33  # normal quantile: counts as even as these occur by chance in 1 of 100 columns
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unnamed:
-    """A column without a role that structures the rows: how many values it has, which role it may have (None where none
-    is left for it), and whether its name says so.
+    """A column without a role that structures the rows: how many values it has, which role it may have, whether its
+    name says so, and whether it joins other columns of seeds.
     """
 
     name: str
     n_values: int
-    role: Role | None
+    role: Role
     by_name: bool
+    joins: bool = False
 
     def in_words(self) -> str:
         """The column with its number of values and what it may be."""
-        what = {"metafeatures": "a metafeature", None: "a further repetition"}.get(self.role, f"the {self.role}")
+        what = {"metafeatures": "a metafeature"}.get(str(self.role), f"the {self.role}")
+        what = "a part of the seed" if self.joins else what
         if role_of(self.name) == "choice":
             what = "several scores in one column"
         return f"{self.name!r} ({self.n_values:,} values, {'by its name' if self.by_name else 'perhaps'} {what})"
@@ -105,7 +113,7 @@ def words_of(name: str) -> list[str]:
     return [word[:-1] if word.endswith("s") and word[:-1] in _KNOWN else word for word in words]
 
 
-_KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, _SCORES)
+_KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
 
 
 def role_of(name: str) -> str | None:
@@ -129,10 +137,12 @@ def role_of(name: str) -> str | None:
 def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
     """Which scores are good, if the name of the score says so.
 
-    >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "F1-score")]
-    ['maximize', 'minimize', None, None, 'maximize']
+    >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "accuracy_rank")]
+    ['maximize', 'minimize', None, None, 'minimize']
     """
     words = set(words_of(name))
+    if words & _RANKS:
+        return "minimize"
     high, low = bool(words & _HIGH), bool(words & _LOW)
     if high == low or words & _TURNED:
         return None
@@ -155,17 +165,20 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     [('fold', 'seed'), ('x', 'metafeatures')]
     """
     known = [name for name in known if name in runs.columns and name not in (runs.score, runs.algorithm)]
-    given = {runs.score, runs.failed, *runs.study.columns, *known}
+    given = {runs.score, runs.failed, *runs.study.columns, *runs.seeds, *known}
     names = [name for name in runs.columns if name not in given and (name in runs.ignore) == ignored]
     table = _counted(runs, names, known)
-    roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": runs.seed, "budget": runs.budget}
+    seeds = [runs.seed] if runs.seed is not None else []
+    roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": seeds, "budget": runs.budget}
     metafeatures = list(dict.fromkeys([*runs.family, *runs.metafeatures, *known]))
     found: list[Unnamed] = []
     while candidates := [c for name in table.columns if (c := table.judged(name, runs, roles, metafeatures))]:
-        column = min(candidates, key=_rank)
+        column = min(candidates, key=lambda column: (table.names_runs(column.name, runs.algorithm), *_rank(column)))
         found.append(column)
         table.columns.remove(column.name)
-        if column.role in ("benchmark", "seed", "budget"):
+        if column.role == "seed":
+            roles["seed"].append(column.name)
+        elif column.role in ("benchmark", "budget"):
             roles[column.role] = column.name
         else:
             metafeatures.append(column.name)
@@ -174,7 +187,7 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
 
 def _rank(column: Unnamed) -> tuple[int, int]:
     """Which column takes its role first: names before structure, benchmarks before the rest, the finest of several."""
-    order = ("benchmark", "seed", "budget", "metafeatures", None)
+    order = ("benchmark", "seed", "budget", "metafeatures")
     return order.index(column.role) + 10 * (not column.by_name), -column.n_values
 
 
@@ -186,6 +199,7 @@ class _Counted:
     codes: dict[str, np.ndarray]
     sizes: dict[str, int]
     text: frozenset[str]
+    counting: frozenset[str]  # whose values are 0, 1, 2 or 1, 2, 3, and so on
     n: np.ndarray
 
     def joint(self, names: Iterable[str | None]) -> tuple[np.ndarray, int]:
@@ -200,31 +214,61 @@ class _Counted:
 
     def judged(self, name: str, runs: Runs, roles: dict[str, Any], metafeatures: list[str]) -> Unnamed | None:
         """The column with a guess of its role, if it structures the rows."""
-        levels, total = self.sizes[name], int(self.n.sum())
-        seed, others = roles["seed"], [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
+        levels, total, seeds = self.sizes[name], int(self.n.sum()), roles["seed"]
+        others = [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
         if levels < 2 or levels == total or self.fixed_by(others, name):
             return None
         said = role_of(name)
-        open_ = not self.fixed_by([*others, seed], name)  # rows that agree in all named columns differ in it
-        nested = seed is not None and said != "seed" and levels < self.sizes[seed] and self.fixed_by([seed], name)
+        open_ = not self.fixed_by([*others, *seeds], name)  # rows that agree in all named columns differ in it
+        nested = bool(seeds) and said != "seed" and levels < self.joint(seeds)[1] and self.fixed_by(seeds, name)
         if not (open_ or nested):
             return None
+        keys = [part for part in (*others, *seeds) if part is not None]
+        course = said == "budget" and name not in self.text and self.is_course(name, keys)
+        if said == "budget" and name not in self.text and not course:
+            return None  # a time that was measured
         by_name = said in ("benchmark", "seed") and 2 * levels <= total
-        by_name |= said == "budget" and open_ and seed is not None
-        even = self.is_even(name, [part for part in (*others, seed) if part is not None])
-        if not (by_name or even):
+        by_name |= course and open_ and bool(seeds)
+        if not (by_name or self.is_even(name, keys)):
             return None
-        return Unnamed(name=name, n_values=levels, role=self.role(name, said, roles), by_name=said is not None)
+        role = self.role(name, said, roles)
+        return Unnamed(
+            name=name,
+            n_values=levels,
+            role=role,
+            by_name=said is not None,
+            joins=role == "seed" and bool(seeds),
+        )
 
-    def role(self, name: str, said: str | None, roles: dict[str, Any]) -> Any:
-        if said in ("benchmark", "seed", "budget") and roles[said] is None:
-            return said if said != "budget" or name not in self.text else "metafeatures"
+    def role(self, name: str, said: str | None, roles: dict[str, Any]) -> Role:
+        """The role that the name says and that is not taken, or that the kind of its values suggests."""
         if said == "seed":
-            return None
+            return "seed"
+        if said in ("benchmark", "budget") and roles[said] is None:
+            return said if said == "benchmark" or name not in self.text else "metafeatures"  # type: ignore[return-value]
         if said is None and name in self.text and roles["benchmark"] is None and self.sizes[name] > 2:
             return "benchmark"
-        counts = said is None and name not in self.text and self.sizes[name] >= MANY  # such as the number of a trial
-        return "budget" if counts and roles["seed"] is not None and roles["budget"] is None else "metafeatures"
+        if said is None and name not in self.text and self.sizes[name] >= MANY:  # such as the number of a trial
+            return "budget" if roles["seed"] and roles["budget"] is None else "metafeatures"
+        repeats = said is None and name in self.counting and self.sizes[name] > 2 and not roles["seed"]
+        return "seed" if repeats else "metafeatures"
+
+    def names_runs(self, name: str, algorithm: str) -> bool:
+        """Whether a column names whole runs, such as ``sgd_cifar10_s0``: it leaves no choice for the algorithm."""
+        return self.fixed_by([name], algorithm)
+
+    def is_course(self, name: str, keys: list[str]) -> bool:
+        """Whether numbers are where runs were scored, not what was measured: many runs share them, or they rise in
+        each run."""
+        run, n_runs = self.joint(keys)
+        n_pairs, n_values = self.joint([*keys, name])[1], self.sizes[name]
+        if n_pairs >= max(2 * n_values, SHARED * n_values * n_runs):
+            return True
+        if len(run) < 3 * n_runs:
+            return False
+        order = np.argsort(run, kind="stable")
+        steps = np.diff(self.codes[name][order])[np.diff(run[order]) == 0]
+        return bool((steps >= 0).all())
 
     def is_even(self, name: str, keys: list[str]) -> bool:
         """Whether the rows of the other columns are spread over its levels more evenly than by chance.
@@ -232,8 +276,8 @@ class _Counted:
         Pearson's statistic of independence is far *below* its degrees of freedom where somebody laid out the table
         (Wilson and Hilferty's normal approximation of chi-squared).
         """
-        for some in (keys, keys[:-1], keys[:1]):  # all named columns, without the seed, the algorithms
-            key, n_keys = self.joint(some)
+        for kept in range(len(keys), 0, -1):  # all named columns, then without the seeds, down to the algorithms
+            key, n_keys = self.joint(keys[:kept])
             if n_keys * self.sizes[name] <= 4 * len(self.n) + 1024:
                 break
         else:
@@ -262,7 +306,7 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
     else:
         table = frame.select(*dict.fromkeys((*named, *names))).to_pandas()
         n = np.ones(len(table))
-    codes, sizes, text = {}, {}, []
+    codes, sizes, text, counting = {}, {}, [], []
     for name in (*named, *names):
         try:
             code, levels = column_codes(table[name])
@@ -271,39 +315,47 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
         codes[name], sizes[name] = code.astype(np.int64), len(levels)
         if not pd.api.types.is_numeric_dtype(table[name].dtype):
             text.append(name)
+        elif float(levels[0]) in (0.0, 1.0) and (np.diff(np.asarray(levels, dtype=float)) == 1).all():
+            counting.append(name)
     kept = [name for name in names if name in codes and 1 < sizes[name] < runs.n_rows]
-    return _Counted(columns=kept, codes=codes, sizes=sizes, text=frozenset(text), n=n)
+    return _Counted(columns=kept, codes=codes, sizes=sizes, text=frozenset(text), counting=frozenset(counting), n=n)
 
 
 # ----------------------------------------------------------------------------------------------------- what is said
 
 
 def with_roles(runs: Runs, columns: Iterable[Unnamed]) -> dict[str, Any]:
-    """The roles of the runs with those that were guessed; what has none is ignored."""
-    roles = runs.roles()
+    """The roles of the runs with those that were guessed."""
+    roles, seeds = runs.roles(), list(runs.seeds)
     for column in columns:
-        if column.role is None:
-            roles["ignore"] = (*roles["ignore"], column.name)
-        elif column.role == "metafeatures":
+        if column.role == "metafeatures":
             roles["metafeatures"] = (*roles["metafeatures"], column.name)
+        elif column.role == "seed":
+            seeds.append(column.name)
         else:
             roles[column.role] = column.name
-    return roles
+    seeds.sort(key=list(runs.columns).index)
+    return {**roles, "seed": tuple(seeds) if len(seeds) > 1 else next(iter(seeds), None)}
 
 
 def options_of(columns: Iterable[Unnamed]) -> list[str]:
     """The guessed roles as options of the command line."""
     options: list[str] = []
     for column in columns:
-        option = {"metafeatures": "--metafeature", None: "--ignore"}.get(column.role, f"--{column.role}")
+        option = "--metafeature" if column.role == "metafeatures" else f"--{column.role}"
         options += [option, column.name]
     return options
 
 
 def call_of(roles: dict[str, Any]) -> str:
     """The roles as a call of `Runs`."""
-    given = [f"{name}={list(value) if isinstance(value, tuple) else value!r}" for name, value in stated(roles).items()]
-    return f"Runs(table, {', '.join(given)})"
+    return f"Runs(table, {keywords_of(roles)})"
+
+
+def keywords_of(roles: dict[str, Any]) -> str:
+    """The roles as arguments of a call."""
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in stated(roles).items()}
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())
 
 
 def command_of(roles: dict[str, Any]) -> list[str]:
@@ -331,66 +383,3 @@ def stated(roles: dict[str, Any]) -> dict[str, Any]:
         for name, value in roles.items()
         if (value is False if name == "seed_shared" else value not in (None, ()))
     }
-
-
-# ------------------------------------------------------------------------------------------------ guessing all roles
-
-
-def guess_roles(table: pd.DataFrame, given: dict[str, Any]) -> dict[str, Any]:
-    """Complete the arguments of `Runs` from names and structure; score, direction and algorithm may still be None.
-
-    >>> table = pd.DataFrame({"tool": ["A", "B"] * 4, "task": list("uuuuvvvv"), "rep": [0, 0, 1, 1] * 2,
-    ...                       "loss": [0.1, 0.2, 0.15, 0.1, 0.4, 0.3, 0.2, 0.1]})
-    >>> roles = guess_roles(table, {"score": None, "direction": None, "algorithm": None})
-    >>> {role: name for role, name in roles.items() if name}
-    {'score': 'loss', 'direction': 'minimize', 'algorithm': 'tool', 'benchmark': 'task', 'seed': 'rep'}
-    """
-    from lmemtest.data.runs import Runs
-    from lmemtest.errors import LmemtestError
-
-    roles = {**dict.fromkeys(("score", "direction", "algorithm", "benchmark", "seed", "budget")), **given}
-    taken = {name for name in roles.values() if isinstance(name, str)}
-    taken |= {name for role in ("family", "metafeatures") for name in roles.get(role) or ()}
-    free = [str(name) for name in table.columns if str(name) not in taken]
-    if roles["score"] is None:
-        roles["score"] = _guessed_score(table, free)
-    if roles["direction"] is None and roles["score"] is not None:
-        roles["direction"] = direction_of(roles["score"])
-    if roles["algorithm"] is None:
-        roles["algorithm"] = _guessed_algorithm(table, [name for name in free if name != roles["score"]])
-    if roles["score"] is None or roles["algorithm"] is None:
-        return roles
-    try:
-        runs = Runs(table, **{**roles, "direction": roles["direction"] or "minimize"})
-        columns = unnamed_columns(runs)
-    except LmemtestError:  # told when the runs are made in earnest
-        return roles
-    found = {**with_roles(runs, columns), "direction": roles["direction"]}
-    return {name: value for name, value in found.items() if name in given or name != "seed_shared"}
-
-
-def _guessed_score(table: pd.DataFrame, free: list[str]) -> str | None:
-    """The only numeric column that is called like a score; names that say which end is good go first."""
-    numeric = [name for name in free if pd.api.types.is_numeric_dtype(table[name].dtype)]
-    numeric = [name for name in numeric if not pd.api.types.is_bool_dtype(table[name].dtype)]
-    for good in (
-        lambda name: direction_of(name) is not None and role_of(name) is None,
-        lambda name: bool(set(words_of(name)) & _SCORES),
-        lambda name: direction_of(name) is not None,
-        lambda name: role_of(name) is None and table[name].nunique() > 2,
-    ):
-        found = [name for name in numeric if good(name)]
-        if found:
-            return found[0] if len(found) == 1 else None
-    return None
-
-
-def _guessed_algorithm(table: pd.DataFrame, free: list[str]) -> str | None:
-    """The column that is called like an algorithm, or the only one of text."""
-    found = [name for name in free if role_of(name) == "algorithm" and table[name].nunique() > 1]
-    if len(found) > 1:  # a model is one where nothing is called an algorithm
-        found = [name for name in found if {"algorithm", "algo", "alg"} & set(words_of(name))]
-    if not found:
-        text = [name for name in free if not pd.api.types.is_numeric_dtype(table[name].dtype)]
-        found = [name for name in text if role_of(name) is None and 1 < table[name].nunique() < len(table)]
-    return found[0] if len(found) == 1 else None

@@ -14,6 +14,7 @@ from lmemtest._caller import named, setting
 from lmemtest._hints import Guided, guided_arguments
 from lmemtest._table import ResultTable, Text
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
+from lmemtest._validate import check_direction as known_direction
 from lmemtest.data.failures import check_failed, count_failures, masked, rows_or_runs
 from lmemtest.data.query import collected
 from lmemtest.data.requirements import (
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from lmemtest.data.normalise import Scale
     from lmemtest.studies.checks.findings import RunsCheck
 
-__all__ = ["DIRECTIONS", "REQUIRED", "Runs", "check_direction", "with_notes", "with_scale"]
+__all__ = ["REQUIRED", "Runs", "check_direction", "with_notes", "with_scale"]
 
 
 class _Required:
@@ -48,8 +49,8 @@ class _Required:
         return "<required>"
 
 
-DIRECTIONS = ("minimize", "maximize")  # Optuna's words
 REQUIRED: Any = _Required()
+BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -77,8 +78,9 @@ class Runs(Guided):
         the finer ones in one of the coarser. Families are a sample, too, so that a claim is about further families and
         not about further benchmarks of these. A benchmark may be in several families, such as a data set in several
         search spaces.
-    seed : str, optional
-        The column that tells repetitions apart.
+    seed : str or sequence of str, optional
+        The column that tells repetitions apart; of several, such as the repeat and the fold of a cross-validation,
+        every combination is a seed, and the attribute is their names with `` / `` between them.
     budget : str, optional
         The column of the budget (fidelity, iteration, time) at which the score was taken; numbers, dates or
         an ordered categorical.
@@ -139,7 +141,7 @@ class Runs(Guided):
     algorithm: str = field(kw_only=True)
     benchmark: str | None = field(kw_only=True, default=None)
     family: tuple[str, ...] = field(kw_only=True, default=())
-    seed: str | None = field(kw_only=True, default=None)
+    seed: Any = field(kw_only=True, default=None)
     budget: str | None = field(kw_only=True, default=None)
     metafeatures: tuple[str, ...] = field(kw_only=True, default=())
     ignore: tuple[str, ...] = field(kw_only=True, default=())
@@ -153,12 +155,17 @@ class Runs(Guided):
     study: Study = field(init=False)
 
     def __post_init__(self) -> None:
-        check_direction(self.direction)
+        self._make(several=True)
+
+    def _make(self, *, several: bool) -> None:
+        """Check the arguments and fill the rest; with `several` there must be two algorithms or more."""
+        _set(self, "direction", check_direction(self.direction))
         for name in ("family", "metafeatures", "ignore"):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
         _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+        _join_seeds(self)
         check_roles(self)
         check_failed(self)
         _set(self, "frame", masked(self))
@@ -169,7 +176,8 @@ class Runs(Guided):
         if not self.is_lazy:
             check_types(self)
         _set(self, "algorithms", self.study.levels(self.algorithm))
-        check_algorithms(self)
+        if several:
+            check_algorithms(self)
         check_families(self)
 
     @classmethod
@@ -182,7 +190,7 @@ class Runs(Guided):
         algorithm: str = "algorithm",
         benchmark: str | None = None,
         family: str | Sequence[str] | None = None,
-        seed: str | None = None,
+        seed: str | Sequence[str] | None = None,
         budget: str | None = None,
         metafeatures: Sequence[str] = (),
         algorithms: Sequence[str] | None = None,
@@ -247,8 +255,9 @@ class Runs(Guided):
         """
         from lmemtest.data.wide import lengthened
 
-        check_direction(direction)
-        others: dict[str, Any] = {"seed": seed, "budget": budget}
+        direction = check_direction(direction)
+        several = () if seed is None or isinstance(seed, str) else check_names(seed, "seed")
+        others: dict[str, Any] = {"seed": None if several else seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
         families = check_names(family or (), "family")
         table, roles, notes = lengthened(
@@ -257,7 +266,7 @@ class Runs(Guided):
             algorithm=algorithm,
             benchmark=benchmark,
             others=others,
-            described={"family": families, "metafeatures": features},
+            described={"family": families, "metafeatures": features, "seed": several},
             algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
             methods=methods,
             failed=failed,
@@ -270,7 +279,7 @@ class Runs(Guided):
             metafeatures=features,
             seed_shared=seed_shared,
             **roles,
-            **others,
+            **{**others, "seed": several or seed},
         )
         return with_notes(runs, notes)
 
@@ -283,6 +292,19 @@ class Runs(Guided):
     def instance(self) -> tuple[str, ...]:
         """The columns that make up an instance: benchmark, families that a benchmark is in several of, metafeatures."""
         return (*((self.benchmark,) if self.benchmark else ()), *self.study.crossed, *self.metafeatures)
+
+    @property
+    def seeds(self) -> tuple[str, ...]:
+        """The columns that make up the seed."""
+        parts = () if self.seed is None else tuple(self.seed.split(BETWEEN_SEEDS))
+        return parts if set(parts) <= set(self.columns) else (self.seed,)
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """The columns without a role that were not left out on purpose."""
+        named = {self.score, self.failed, *self.study.columns, *self.seeds, *self.ignore}
+        named |= {self.scale.score} if self.scale is not None else set()
+        return tuple(name for name in self.columns if name not in named)
 
     @property
     def is_lazy(self) -> bool:
@@ -365,7 +387,11 @@ class Runs(Guided):
             frame = frame.filter(nw.col(column).is_in(values))
             wanted[column] = values
         known = self.study.seen(wanted) if self.is_lazy else ()
-        found = self.restricted(frame, [subset(groups, wanted) for groups in known]) if known else self._with(frame)
+        one = self.algorithm in wanted  # asked for: looked at, not compared
+        if known:
+            found = self.restricted(frame, [subset(groups, wanted) for groups in known], several=not one)
+        else:
+            found = self._with(frame, several=not one)
         return found.following(self, lambda runs: runs.filter(**wanted))
 
     def with_metafeatures(self, *names: str) -> Runs:
@@ -741,8 +767,13 @@ class Runs(Guided):
         title = f"Runs: {size}, {self.direction} {self.score}"
         return ResultTable(title, pd.DataFrame(rows, columns=["role", "column", "levels"]), notes=self.notes)
 
-    def _with(self, frame: Any) -> Runs:
-        return with_scale(Runs(frame, **self.roles()), self.scale)
+    def _with(self, frame: Any, *, several: bool = True) -> Runs:
+        """Other rows with the same roles."""
+        runs: Runs = object.__new__(Runs)
+        for name, value in {"frame": frame, **self.roles(), "failures": None, "notes": ()}.items():
+            _set(runs, name, value)
+        runs._make(several=several and len(self.algorithms) > 1)
+        return with_scale(runs, self.scale)
 
     def following(self, source: Runs, step: Failures | Callable[[Runs], Runs]) -> Runs:
         """These runs, which a step made of others, with what is known of failures there."""
@@ -756,7 +787,7 @@ class Runs(Guided):
             _set(self, "notes", (*self.notes, done.note))
         return self
 
-    def restricted(self, frame: Any, seen: Sequence[Groups], **roles: Any) -> Runs:
+    def restricted(self, frame: Any, seen: Sequence[Groups], *, several: bool = True, **roles: Any) -> Runs:
         """Runs of a part of the table, which was checked; `seen` are tables of their cells, where there are any."""
         runs: Runs = object.__new__(Runs)
         for name, value in {**self.roles(), **roles}.items():
@@ -770,7 +801,8 @@ class Runs(Guided):
         if not runs.n_rows:
             raise DataError(NO_ROWS)
         _set(runs, "algorithms", runs.study.levels(runs.algorithm) if seen else self.algorithms)
-        check_algorithms(runs)
+        if several and len(self.algorithms) > 1:
+            check_algorithms(runs)
         return runs
 
 
@@ -802,15 +834,31 @@ def _set(runs: Runs, name: str, value: Any) -> None:
     object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
 
 
-def check_direction(direction: Any) -> None:
-    """Refuse a direction that is not given, or is none."""
+def check_direction(direction: Any) -> Any:
+    """The direction in Optuna's words; one that is not given, or is none, is refused."""
     if direction is REQUIRED:
         raise ArgumentError(
             f"{named('direction')} is required: {setting('direction', 'minimize')} if a low score is good (a loss, a "
             f"regret), {setting('direction', 'maximize')} if a high one is (an accuracy). It decides which algorithm "
             "is called better, and the numbers do not show it."
         )
-    check_choice(direction, "direction", DIRECTIONS)
+    return known_direction(direction)
+
+
+def _join_seeds(runs: Runs) -> None:
+    """Several columns of seeds as one, with a value for each of their combinations."""
+    given, columns = runs.seed, runs.frame.collect_schema().names()
+    if given is None or given in columns:
+        return
+    names = check_names(given, "seed")
+    if len(names) == 1 and set(names[0].split(BETWEEN_SEEDS)) <= set(columns):  # as `roles` gives them
+        names = tuple(names[0].split(BETWEEN_SEEDS))
+    if len(names) > 1:
+        check_columns(names, columns, argument="seed")
+        parts = [nw.col(name).cast(nw.String) for name in names]
+        joined = nw.concat_str(parts, separator=BETWEEN_SEEDS)
+        _set(runs, "frame", runs.frame.with_columns(joined.alias(BETWEEN_SEEDS.join(names))))
+    _set(runs, "seed", BETWEEN_SEEDS.join(names))
 
 
 def _protected(frame: Any) -> Any:
@@ -839,10 +887,10 @@ def _levels_text(levels: tuple[Any, ...]) -> str:
     return f"{len(levels):,}: {shown}{', ...' if len(levels) > 6 else ''}"
 
 
-def require_runs(runs: Any) -> None:
-    """Refuse a table whose columns have no roles, with the way to give them."""
+def require_runs(runs: Any, function: str = "{}") -> None:
+    """Refuse a table whose columns have no roles, with the call of the function that gives them."""
     if not isinstance(runs, Runs):
-        raise ArgumentError(
-            f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean: "
-            "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
-        )
+        from lmemtest.data.guessing import refuse_without_roles
+
+        message = f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean."
+        refuse_without_roles(runs, {}, function.replace("{}", "lmemtest.Runs(df, {})"), message)

@@ -140,7 +140,7 @@ def trajectories(
     4         B        4               6.0    False
     5         B        8               1.0    False
     """
-    check_direction(direction)
+    direction = check_direction(direction)
     frame = as_frame(logs, argument="logs")
     roles, keys = _roles(frame, run, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}, family)
     _check_rules(before, after)

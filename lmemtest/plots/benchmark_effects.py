@@ -9,9 +9,8 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import tie_order
-from lmemtest._validate import check_choice, check_positive_int
+from lmemtest._validate import check_choice, check_direction, check_positive_int
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.random_effects import intervals
@@ -83,7 +82,7 @@ def benchmark_effects_plot(
     """
     check_choice(kind, "kind", KINDS)
     if direction is not None:
-        check_choice(direction, "direction", DIRECTIONS)
+        direction = check_direction(direction)
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
     if isinstance(effects, pd.DataFrame):
         content = _of_table(effects, direction)

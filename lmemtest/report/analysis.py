@@ -19,14 +19,15 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from lmemtest._hints import Guided, guided
-from lmemtest._options import DDF_METHODS, ERRORS, REPORT_ADJUSTMENTS
+from lmemtest._options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
 from lmemtest._result import csv_text
 from lmemtest._rounding import in_tie_order
 from lmemtest._table import Text
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_callable, check_choice, check_columns, check_fraction
+from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
+from lmemtest.data.guessing import refuse_without_roles
 from lmemtest.data.roles import stated
-from lmemtest.data.runs import Runs, require_runs, with_named_algorithms
+from lmemtest.data.runs import Runs, with_named_algorithms
 from lmemtest.data.scales import Modelled
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
 from lmemtest.formula.bars import parse_formula
@@ -49,7 +50,6 @@ from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.studies.modelling.undeclared_families import undeclared_families
 from lmemtest.studies.scores.scale_agreement import decisions_compared, free_name, raw_runs
 from lmemtest.studies.variation.model_components import variance_components
-from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -578,14 +578,16 @@ def _runs_of(table: Any, roles: dict[str, Any]) -> Runs:
                 f"{next(iter(roles))} is for a dataframe; Runs have their roles. Give others to Runs(table, ...)."
             )
         return table
-    if not roles:
-        require_runs(table)
-    missing = [name for name in ("score", "algorithm") if name not in roles]
+    missing = [name for name in NEEDED if name not in roles]
     if missing:
-        raise ArgumentError(
-            f"analyze of a dataframe needs {' and '.join(f'{name}=' for name in missing)}: which column is it? "
-            f"Columns: {listed(as_frame(table, argument='runs').collect_schema().names())}."
-        )
+        if not roles:
+            message = f"runs must be Runs, got {type(table).__name__}. Say what the columns mean."
+        elif missing == ["direction"]:
+            message = "analyze of a dataframe needs direction=: is a low or a high score good?"
+        else:
+            named = " and ".join(f"{name}=" for name in missing)
+            message = f"analyze of a dataframe needs {named}: which column is it?"
+        refuse_without_roles(table, roles, "lmemtest.analyze(df, {})", message)
     return Runs(table, **roles)
 
 

@@ -35,7 +35,7 @@ from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
 from lmemtest.studies.variation.model_components import components_frame
-from lmemtest.words import MISSING, counted, format_level, format_number, format_p, joined, plural, sentence
+from lmemtest.words import MISSING, counted, format_level, format_number, format_p, joined, listed, plural, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -88,12 +88,13 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         progress(step)
         sections.append(build(analysis))
     runs = analysis.runs
-    first, *others = wording.headline(analysis)
-    rest = [part for text in others for part in (" ", *text)][1:]
+    texts = wording.headline(analysis)
+    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) is not None else 1  # a warning, the answer
+    rest = [part for text in texts[n_first:] for part in (" ", *text)][1:]
     return Document(
         title=f"Comparison of {len(runs.algorithms)} algorithms by {runs.score}",
         subtitle=analysis.check.overview,
-        lead=(Paragraph(first), *([Paragraph(tuple(rest))] if rest else [])),
+        lead=(*map(Paragraph, texts[:n_first]), *([Paragraph(tuple(rest))] if rest else [])),
         sections=tuple(section for section in sections if section is not None),
         generator=f"lmemtest {analysis.versions['lmemtest']}",
     )
@@ -126,7 +127,9 @@ def _roles(analysis: Analysis) -> ResultTable:
             levels, most = [format_level(level) for level in runs.levels(name)], 24 if role == "algorithm" else 6
             more = ", ..." if len(levels) > most else ""
             rows.append((role, name, f"{len(levels):,}: {', '.join(levels[:most])}{more}"))
-    return ResultTable("Columns and their roles", pd.DataFrame(rows, columns=["role", "column", "values"]))
+    unused = listed(map(repr, runs.unused), most=24)
+    notes = (f"Not used, as they have no role: {unused}.",) if unused else ()
+    return ResultTable("Columns and their roles", pd.DataFrame(rows, columns=["role", "column", "values"]), notes)
 
 
 def _findings(analysis: Analysis) -> list[Block]:

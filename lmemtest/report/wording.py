@@ -65,15 +65,17 @@ def better(analysis: Analysis) -> str:
 
 def headline(analysis: Analysis) -> tuple[Text, ...]:
     """The answer in a few sentences, with what a reader must know before using it."""
-    found: list[Text | None] = [_who(analysis)]
+    answered = len(analysis.comparable) > 1
+    found: list[Text | None] = [warned(analysis) if answered else None, _who(analysis)]
     if analysis.incomparable:
         found += [_never_met(analysis), *_left_out(analysis)]
     else:
         found += [_by_how_much(analysis), _over_what(analysis), _how_sure(analysis), _never_met(analysis)]
         found += [*_left_out(analysis), _uneven_budgets(analysis), _on_rows(analysis), *_reversal(analysis)]
         found += [_other_population(analysis), _other_scale(analysis), _failed_runs(analysis)]
-        found += [_mind_the_scale(analysis), _mind_the_skew(analysis), _mind_the_families(analysis)]
-    return tuple(text for text in (*found, _of_the_table(analysis)) if text)
+        found += [None if analysis.check.scales_differ else _mind_the_scale(analysis)]
+        found += [_mind_the_skew(analysis), _mind_the_families(analysis)]
+    return tuple(text for text in (*found, None if answered else warned(analysis)) if text)
 
 
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:
@@ -149,10 +151,31 @@ def _by_how_much(analysis: Analysis) -> Text | None:
     if worse and level and worse[0] != second:
         beaten = f"over {worse[0]}, the best of those that it is significantly better than,"
         text += f"; {beaten} it is {_lead(analysis, best, worse[0])}"
+    text += _why_not(analysis, best, worse, level)
     others = [name for name in analysis.separation.levels if name not in ranked]
     if others and not analysis.means.apart():
         text += f". The data do not identify how {joined(others)} compare{'s' * (len(others) == 1)} with these"
     return (f"{text}.",)
+
+
+def _why_not(analysis: Analysis, best: str, worse: list[str], level: list[str]) -> str:
+    """Why an algorithm cannot be distinguished from the best although one closer to it can."""
+    place = {name: i for i, name in enumerate(analysis.comparable)}
+    if not worse:
+        return ""
+    beaten = min(worse, key=place.__getitem__)
+    farther = [name for name in level if place[name] > place[beaten]]
+    if not farther:
+        return ""
+    gap, *_, wide = advantage(analysis, best, farther[0])
+    narrow = advantage(analysis, best, beaten)[-1]
+    if not wide > narrow:
+        return ""
+    write = writer(narrow)
+    return (
+        f". Over {farther[0]} the lead is larger, {write(gap)}, but so is its standard error ({write(wide)}, over "
+        f"{beaten} {write(narrow)}), so it is not shown"
+    )
 
 
 def runner_up(analysis: Analysis) -> str:
@@ -257,11 +280,18 @@ def assumes_alike(analysis: Analysis) -> bool:
 # --------------------------------------------------------------------------------------------- reservations
 
 
-def _of_the_table(analysis: Analysis) -> Text | None:
-    """What the checks of the table found that can change the conclusion."""
-    if any(found.severity == "warning" and found.kind != "score_scale" for found in analysis.check.findings):
-        return ("The checks of the table found something that can change the conclusion (see Data and checks).",)
-    return None
+def warned(analysis: Analysis) -> Text | None:
+    """The worst that the checks of the table found, with its number: it stands before the answer that it can change."""
+    told = {"no_common_benchmark", "irregular_budgets", *(("single_trials",) if analysis.incomparable else ())}
+    problems = [outcome for outcome in analysis.check.to_fix if outcome.findings[0].kind not in told]
+    if not problems:
+        return None
+    first, *others = problems
+    text: Text = (Strong(analysis.check.in_sum(first)), f". {first.advice}".rstrip())
+    if first.findings[0].kind == "score_scale" and not analysis.incomparable:
+        text = _mind_the_scale(analysis) or text
+    more = f" Also found: {joined([outcome.check for outcome in others])} (see Data and checks)." if others else ""
+    return (*text, more)
 
 
 def _never_met(analysis: Analysis) -> Text | None:

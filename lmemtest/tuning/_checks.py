@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_direction as check_direction
+from lmemtest._validate import check_fraction
 from lmemtest.errors import ArgumentError, DataError
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 
-DIRECTIONS = ("maximize", "minimize")
 SHOWN = 5  # positions that a message lists
 
 
@@ -109,11 +109,6 @@ def name_of(statistic: str | float) -> str:
     ('mean', '0.9 quantile')
     """
     return statistic if isinstance(statistic, str) else f"{statistic:g} quantile"
-
-
-def check_direction(direction: Any) -> str:
-    """Which end of the score is better."""
-    return check_choice(direction, "direction", DIRECTIONS)
 
 
 def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:

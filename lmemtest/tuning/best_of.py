@@ -202,7 +202,7 @@ def best_of(
     >>> won.estimate.round(2), bool((won.band_low > 0.5).all())
     (array([0.95, 1.  ]), True)
     """
-    check_direction(direction)
+    direction = check_direction(direction)
     level = check_fraction(level, "level")
     error, if_paired = float(1.0 - np.sqrt(level)), 0.5 * (1.0 - level)
     searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error, if_paired=if_paired)

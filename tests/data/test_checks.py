@@ -178,12 +178,10 @@ def test_duplicates_and_what_they_are(frame: pd.DataFrame, same: bool) -> None:
     if not same:
         copies = copies.assign(loss=copies["loss"] - 1e-9)
     found = check(pd.concat([frame, copies, copies[:1]], ignore_index=True))
-    (finding,) = only(found, "duplicates")
+    (finding,) = only(found, "duplicates" if same else "reruns")
     assert (finding.severity, finding.benchmark, finding.algorithm, finding.count) == ("warning", "t2", "RS", 5)
-    scores = "with equal scores" if same else "with different scores"
-    assert finding.message == (
-        f"'RS' on 't2' has 5 rows more than one per algorithm, instance, seed, budget, {scores}."
-    )
+    what = "are copies of another: {} and score" if same else "repeat another with a different score: {}"
+    assert finding.message == f"5 rows of 'RS' on 't2' {what.format('tool, task, prior, seed, epochs')} are the same."
     assert ("drop them" in finding.advice) == same
     row = cell(found, "t2", "RS")
     assert (row["duplicates"], row["n"], row["distinct"]) == (5, 35, 30 if same else 34)
@@ -191,7 +189,7 @@ def test_duplicates_and_what_they_are(frame: pd.DataFrame, same: bool) -> None:
 
 def test_a_forgotten_budget_shows_as_duplicates(frame: pd.DataFrame) -> None:
     found = check(frame.drop(columns="epochs"), budget=None)
-    assert len(only(found, "duplicates")) == 12
+    assert len(only(found, "reruns")) == 12
     assert "(a budget, a metafeature) was not named" in found.findings[0].advice
     assert found.cells["distinct"].tolist() == [30] * 12
 

@@ -11,7 +11,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest._caller import on_command_line
-from lmemtest.data.roles import direction_of, guess_roles, role_of, unnamed_columns
+from lmemtest.data.guessing import guess
+from lmemtest.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.errors import ArgumentError
 
 
@@ -115,11 +116,16 @@ def test_measurements_are_no_structure() -> None:
     assert len(names) <= 3
 
 
-def test_a_second_repetition_is_left_out_by_hand() -> None:
+def test_a_second_repetition_is_a_part_of_the_seed() -> None:
     table = crossed(algorithm=3, dataset=4, rep=3, fold=5)
-    assert found(table, benchmark="dataset", seed="rep") == [("fold", None)]
+    assert found(table, benchmark="dataset", seed="rep") == [("fold", "seed")]
+    assert found(table, benchmark="dataset", seed=["rep", "fold"]) == []
     runs = lt.Runs(table, score="score", direction="minimize", algorithm="algorithm", benchmark="dataset", seed="rep")
-    assert "ignore=['fold']" in runs.check(rules_only=True).findings[0].advice
+    finding = runs.check(rules_only=True).findings[0]
+    assert "'fold' (5 values, by its name a part of the seed)" in finding.message
+    assert "benchmark='dataset', seed=['rep', 'fold'])." in finding.advice
+    with on_command_line(["lmemtest", "check", "f.csv", "--seed", "rep"]):
+        assert "lmemtest check f.csv --seed rep --seed fold " in runs.check(rules_only=True).findings[0].advice
 
 
 def test_several_scores_in_one_column_are_named_as_such() -> None:
@@ -233,25 +239,30 @@ def test_a_direction_against_the_name_is_a_note() -> None:
         ),
         (
             {"algorithm": "who", "dataset": "benchmark", "fold": "run", "score": "value"},
-            {"score": "value", "direction": None, "algorithm": "who", "benchmark": "benchmark", "seed": "run"},
+            {"score": "value", "direction": "maximize", "algorithm": "who", "benchmark": "benchmark", "seed": "run"},
         ),
     ],
 )
 def test_roles_are_guessed(columns: dict[str, str], wanted: dict[str, str]) -> None:
     table = crossed(algorithm=3, dataset=5, fold=4)
     table["fold"] = table["fold"].str[-1].astype(int)
-    roles = guess_roles(table.rename(columns=columns), {})
+    roles = guess(table.rename(columns=columns)).readings[0].roles
     assert {name: roles[name] for name in wanted} == wanted
 
 
 def test_what_is_ambiguous_is_not_guessed() -> None:
     table = crossed(algorithm=3, dataset=5).assign(accuracy=lambda t: t["score"], f1=lambda t: t["score"])
-    roles = guess_roles(table.drop(columns="score"), {})
-    assert roles["score"] is None
-    assert roles["algorithm"] == "algorithm"
-    both = crossed(method=2, model=3)
-    assert guess_roles(both, {})["algorithm"] is None
-    assert guess_roles(crossed(algorithm=2, model=3), {})["algorithm"] == "algorithm"
+    readings = guess(table.drop(columns="score")).readings
+    assert [reading.roles["score"] for reading in readings] == ["accuracy", "f1"]
+    assert {(reading.roles["algorithm"], reading.roles["benchmark"]) for reading in readings} == {
+        ("algorithm", "dataset")
+    }
+    both = guess(crossed(method=2, model=3), {"direction": "maximize"}).readings
+    assert [(r.roles["algorithm"], r.roles["metafeatures"]) for r in both] == [
+        ("method", ("model",)),
+        ("model", ("method",)),
+    ]
+    assert {r.roles["algorithm"] for r in guess(crossed(algorithm=2, model=3)).readings} == {"algorithm"}
 
 
 def test_the_number_of_a_trial_is_a_budget() -> None:

@@ -13,7 +13,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from lmemtest.data.runs import DIRECTIONS, Runs
+import lmemtest as lt
+from lmemtest._options import DIRECTIONS
+from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
@@ -129,10 +131,70 @@ def test_direction_is_required_and_lists_its_options(frame: pd.DataFrame) -> Non
     assert "direction='maximize' if a high one is (" in str(error.value)
     with pytest.raises(TypeError):
         Runs(frame, "loss", "minimize", "tool")  # type: ignore[misc,call-arg]
-    for wrong in ("min", "lower", None, "MINIMIZE", True):
+    for wrong in ("minim", "best", None, "", True):
         text = refusal(frame, ArgumentError, direction=wrong)
         assert text.startswith("direction must be 'minimize' or 'maximize', got ")
     assert DIRECTIONS == ("minimize", "maximize")
+
+
+@pytest.mark.parametrize(
+    ("word", "direction"),
+    [
+        *((word, "minimize") for word in ("min", "lower", "MINIMISE", "lower is better", "lower-is-better", "minimum")),
+        *((word, "maximize") for word in ("max", "higher", "Maximise", "higher_is_better", "maximum")),
+    ],
+)
+def test_other_words_for_a_direction_are_taken(frame: pd.DataFrame, word: str, direction: str) -> None:
+    assert Runs(frame, **{**ROLES, "direction": word}).direction == direction
+    wide = pd.DataFrame({"A": [1.0, 2.0], "B": [2.0, 4.0]})
+    assert Runs.from_wide(wide, direction=word).direction == direction  # type: ignore[arg-type]
+
+
+def test_several_columns_make_one_seed(frame: pd.DataFrame) -> None:
+    """Every combination is a seed, and the runs that follow from these have the same roles."""
+    frame = frame.assign(seed=frame["seed"] // 2, fold=frame["seed"] % 2)
+    runs = Runs(frame, **{**ROLES, "seed": ["seed", "fold"]})
+    assert (runs.seed, runs.seeds, runs.levels("seed / fold")) == (
+        "seed / fold",
+        ("seed", "fold"),
+        ("0 / 0", "0 / 1", "1 / 0"),
+    )
+    by_hand = Runs(
+        frame.assign(both=frame["seed"].astype(str) + "-" + frame["fold"].astype(str)), **{**ROLES, "seed": "both"}
+    )
+    pd.testing.assert_frame_equal(runs.check(rules_only=True).cells, by_hand.check(rules_only=True).cells)
+    again = Runs(frame, **runs.roles())
+    assert (
+        again.filter(**{"seed / fold": "1 / 0"}).n_rows == frame[(frame["seed"] == 1) & (frame["fold"] == 0)].shape[0]
+    )
+    assert "seed / fold" not in frame.columns
+    with pytest.raises(UnknownColumnError, match="seed names the column 'split'"):
+        Runs(frame, **{**ROLES, "seed": ["seed", "split"]})
+
+
+@pytest.mark.parametrize("backend", ["polars", "lazy", "pyarrow", "duckdb"])
+def test_every_backend_joins_seeds(frame: pd.DataFrame, backend: str) -> None:
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    data = polars.from_pandas(frame.assign(fold=frame["seed"] % 2))
+    table = {
+        "polars": lambda: data,
+        "lazy": data.lazy,
+        "pyarrow": data.to_arrow,
+        "duckdb": lambda: duckdb.from_arrow(data.to_arrow()),
+    }
+    runs = Runs(table[backend](), **{**ROLES, "seed": ["seed", "fold"]})
+    assert runs.levels("seed / fold") == ("0 / 0", "1 / 1", "2 / 0")
+
+
+def test_one_algorithm_can_be_looked_at_and_not_compared(frame: pd.DataFrame) -> None:
+    runs = Runs(frame, **ROLES).filter(algorithm="HB")
+    assert (runs.algorithms, runs.n_rows, runs.filter(task="t1").n_rows) == (("HB",), 24, 12)
+    assert runs.check(rules_only=True).overview.startswith("24 rows: 1 algorithm")
+    for compare in (lt.analyze, lt.rank, lt.recommend):
+        with pytest.raises(DataError, match="holds one algorithm only, 'HB'; comparing needs two or more. Were the"):
+            compare(runs)
+    with pytest.raises(DataError, match="holds one algorithm only"):
+        Runs(frame[frame["tool"] == "HB"], **ROLES)
 
 
 @pytest.mark.parametrize("role", ["score", "algorithm", "benchmark", "seed", "budget"])
@@ -287,8 +349,7 @@ def test_filter_says_what_does_not_occur(frame: pd.DataFrame, backend: str) -> N
     )
     with pytest.raises(UnknownColumnError, match=r"filter names the column 'taks'.* Did you mean 'task'"):
         runs.filter(taks="t1")
-    with pytest.raises(DataError, match="one algorithm only, 'HB'"):
-        runs.filter(tool="HB")
+    assert runs.filter(tool="HB").algorithms == ("HB",)
     assert runs.filter(seed=np.array([0, 2])).n_rows == 32
     assert runs.filter(seed=range(2)).n_rows == 32
     assert runs.filter(seed={1}).n_rows == 16

@@ -355,7 +355,7 @@ def test_what_comes_first_is_fixed_first():
     report = check(runs_of(table), rules_only=True)
     assert [o.check for o in report.to_fix] == ["duplicates", "copies", "curves", "scales"]
     assert " ".join(report.sentences()).startswith(
-        "Fix first: duplicates. 'a0' on 'b0' has 1 row more than one per algorithm"
+        "Fix first: duplicates. 1 row of 'a0' on 'b0' is a copy of another: algorithm, task, seed, budget and"
     )
     assert " ".join(report.sentences()).endswith("Then check again; after it come: copies, curves, scales.")
     frame = report.to_frame()

@@ -11,6 +11,7 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of, named
 from lmemtest.data.importers.imported import imported, is_nested, numbers_in, one_of
+from lmemtest.data.importers.inspect_logs import COMPLETE, is_log, log_of, logs_in
 from lmemtest.data.importers.sources import (
     Part,
     check_keys,
@@ -19,6 +20,7 @@ from lmemtest.data.importers.sources import (
     json_of,
     names_of,
     needs_columns,
+    one_type,
     parts_of,
     table_of,
 )
@@ -49,8 +51,9 @@ def inspect_ai(
     Parameters
     ----------
     samples : dataframe, path or list
-        What ``samples_df`` returns, in memory or in a file, with the columns ``model`` and ``task_name``:
-        ``samples_df("logs", columns=EvalModel + EvalTask + SampleSummary)``.
+        Logs (``.eval`` or ``.json``), or the folder of them. Or what ``samples_df`` returns, in memory or in a file,
+        with the columns ``model`` and ``task_name``: ``samples_df("logs", columns=EvalModel + EvalTask +
+        SampleSummary)``.
     evals : dataframe or path, optional
         What ``evals_df`` returns: it adds ``model`` and ``task_name`` to samples without them, by ``eval_id``.
     metric : str, optional
@@ -80,13 +83,21 @@ def inspect_ai(
     [1.0, 0.0, 1.0, 1.0]
     """
     if direction is not None:
-        check_direction(direction)
+        direction = check_direction(direction)
     evals = None if evals is None else _evals(evals)
-    tables = [
-        _with_evals(frame_of(part, argument="samples", labels=["model", "task_name", "id"]), part, evals)
-        for part in parts_of(samples, argument="samples", keys=(), files="*.parquet", is_content=has_column("id"))
-    ]
+    tables, stopped = [], list[str]()
+    given = _logs_of_folder(samples)
+    for part in parts_of(given, argument="samples", keys=(), files="*.parquet", is_content=has_column("id")):
+        if part.path is not None and is_log(part.path):
+            log, status = log_of(part.path)
+            stopped += [f"{part.path.name} ({status})"] if status != COMPLETE else []
+            tables.append(log)
+        else:
+            found = frame_of(part, argument="samples", labels=["model", "task_name", "id"])
+            tables.append(_with_evals(found, part, evals))
     table = pd.concat(tables, ignore_index=True)
+    if "id" in table:
+        table["id"] = one_type(table["id"].tolist())
     scores = [n for n in names_of(table) if n.startswith("score_") and not n.endswith(DETAILS) and "headline" not in n]
     if not scores:
         needs_columns(table, ["score_<scorer>"], shown="samples", what="a table of scored samples", advice=f"{READ}.")
@@ -94,6 +105,8 @@ def inspect_ai(
     name = one_of(names, metric, argument="metric", what="scorers", shown="samples")
     values, graded = _graded(table[f"score_{name}"], f"score_{name}")
     notes = []
+    if stopped:
+        notes.append(f"Logs of evaluations that did not end well: {listed(stopped)}. Their samples are taken.")
     if graded:
         notes.append("Grades count as in inspect_ai: C 1, P 0.5, I and N 0.")
         if direction == "minimize":
@@ -125,6 +138,13 @@ def inspect_ai(
         repeated="If an evaluation was run again, keep one of them: filter the samples by eval_id.",
         alone="Give the samples of several models.",
     )
+
+
+def _logs_of_folder(given: Any) -> Any:
+    """The logs of a folder, where it holds some."""
+    if not isinstance(given, (str, Path)) or not Path(given).is_dir():
+        return given
+    return logs_in(Path(given)) or given
 
 
 def _evals(given: Any) -> pd.DataFrame:
@@ -367,7 +387,7 @@ def _direction(metric: str, given: Any, results: Mapping[Path, dict[str, Any]]) 
         said = {True}
     found = ("maximize" if said.pop() else "minimize") if len(said) == 1 else None
     if found is None or given is not None:
-        check_direction(REQUIRED if given is None else given)
+        given = check_direction(REQUIRED if given is None else given)
         if found not in (None, given):
             raise ArgumentError(f"{named('direction')} is {given!r}, but {metric!r} is to {found}. Leave it out.")
         return given

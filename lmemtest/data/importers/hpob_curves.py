@@ -62,7 +62,7 @@ def hpob(
     >>> runs.algorithms, runs.levels("task"), runs.levels("trial")
     (('GP', 'Random'), ('5860/14951',), (1, 2))
     """
-    check_direction(direction)
+    direction = check_direction(direction)
     first = check_positive_int(first, "first", minimum=0)
     found: list[tuple[tuple[str, ...], list[Any]]] = []
     said = set()

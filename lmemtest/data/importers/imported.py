@@ -95,7 +95,7 @@ def imported(
     only; `repeated` what to do with several rows of one run, told apart by `within`, None where there can be none.
     Rows without a finite score are failed runs, unless they are single `trials`.
     """
-    check_direction(direction)
+    direction = check_direction(direction)
     given = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
     roles = {role: name for role, name in given.items() if name is not None}
     check_labels(table, [*roles.values(), *([family] if family else []), *metafeatures, *within])

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named
-from lmemtest._validate import check_flag
-from lmemtest.data.importers.imported import best_of_trials, imported, numbers_in, one_of
+from lmemtest._validate import check_column, check_flag
+from lmemtest.data.importers.imported import best_of_trials, check_labels, imported, numbers_in, one_of
 from lmemtest.data.importers.labels import NUMBERED, labelled
 from lmemtest.data.importers.sources import (
     KEYS,
@@ -24,7 +24,7 @@ from lmemtest.data.importers.sources import (
 )
 from lmemtest.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.words import counted
+from lmemtest.words import counted, format_level
 
 __all__ = ["optuna"]
 
@@ -40,6 +40,7 @@ def optuna(
     direction: Literal["minimize", "maximize"] | None = None,
     objective: str | int | None = None,
     names: str | None = None,
+    study: str | None = None,
     keys: str | Sequence[str] = KEYS,
     best_so_far: bool = True,
 ) -> Runs:
@@ -58,6 +59,9 @@ def optuna(
     names : str, optional
         What the names of the studies, or of the files without their suffix, are made of:
         ``"{algorithm}_{benchmark}_{seed}"``.
+    study : str, optional
+        Column of a table that holds several studies, with their names. By default ``study`` or ``study_name``, where a
+        table has it with more than one value.
     keys : sequence of str
         What the names of a mapping are, from outside to inside: "algorithm", "benchmark", "seed" in this order.
     best_so_far : bool, default True
@@ -89,8 +93,9 @@ def optuna(
     """
     best_so_far, keys, pattern = check_flag(best_so_far, "best_so_far"), check_keys(keys), checked_pattern(names)
     if direction is not None:
-        check_direction(direction)
-    parts = parts_of(studies, argument="studies", keys=keys, files="*.csv")
+        direction = check_direction(direction)
+    given = parts_of(studies, argument="studies", keys=keys, files="*.csv")
+    parts = [single for part in given for single in _studies_in(part, study)]
     read = [_of_study(part, objective) if _is_study(part.content) else _of_table(part, objective) for part in parts]
     labels, said = labelled(
         [_named(part, table, pattern) for part, (table, _) in zip(parts, read, strict=True)], parts, advice=_name_them()
@@ -127,14 +132,36 @@ def optuna(
 def _name_them() -> str:
     return in_words_of(
         python="Give studies by name, {'TPE': study, ...} or {(algorithm, benchmark, seed): study}, or set "
-        "study.set_user_attr('algorithm', ...).",
+        "study.set_user_attr('algorithm', ...), or say what their names are made of: "
+        "names='{algorithm}_{benchmark}_{seed}'.",
         command_line="Give files by name, TPE=FILE or ALGORITHM,BENCHMARK,SEED=FILE, or say what the names of the "
-        "files are made of: --names '{algorithm}_{seed}'.",
+        "studies or files are made of: --names '{algorithm}_{benchmark}_{seed}'.",
     )
+
+
+_STUDY = ("study", "study_name")
 
 
 def _is_study(thing: Any) -> bool:
     return hasattr(thing, "trials") and hasattr(thing, "directions")
+
+
+def _studies_in(part: Part, column: str | None) -> list[Part]:
+    """The studies of a table, one for each name in the column of studies; a study is one."""
+    if _is_study(part.content):
+        return [part]
+    table = frame_of(part, argument="studies", labels=["algorithm", "benchmark", *_STUDY], seeds=["seed"])
+    if column is not None:
+        check_column(column, table.columns, argument="study")
+    names = [column] if column is not None else [name for name in _STUDY if name in table and table[name].nunique() > 1]
+    if not names:
+        return [part]
+    check_labels(table, names[:1])
+    if table[names[0]].isna().any():
+        without = counted(int(table[names[0]].isna().sum()), "trial")
+        raise DataError(f"{part.shown}: {without} without a name of their study in the column {names[0]!r}.")
+    by_study = table.groupby(names[0], sort=False)
+    return [Part(trials.drop(columns=names[0]), part.labels, format_level(name)) for name, trials in by_study]
 
 
 def _of_study(part: Part, objective: Any) -> tuple[pd.DataFrame, str]:
@@ -208,8 +235,7 @@ def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
             "Give those of one direction, or turn the values of the others."
         )
     if not first:
-        check_direction(REQUIRED if given is None else given)
-        return given
+        return check_direction(REQUIRED if given is None else given)
     way, shown = next(iter(first.items()))
     if given not in (None, way):
         raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")

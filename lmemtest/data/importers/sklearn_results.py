@@ -88,6 +88,7 @@ def sklearn(
         return _of_validations(parts, tables, metric)
     if chosen is None:  # names are those of data sets
         parts = [Part(part.content, _as_benchmark(part), part.shown) for part in parts]
+        parts = _called_as_files(parts)
     if any("algorithm" in part.labels for part in parts):
         raise ArgumentError(
             "The algorithms of a search are its candidates, so results must not name it an algorithm. To compare tuned "
@@ -124,6 +125,14 @@ def _is_json(path: Path) -> bool:
 def _is_result(thing: Any) -> bool:
     names = [name for name in thing if isinstance(name, str)] if isinstance(thing, Mapping) else []
     return any(name.startswith("test_") or SPLIT.fullmatch(name) for name in names)
+
+
+def _called_as_files(parts: list[Part]) -> list[Part]:
+    """Several files without names have those of the files, if these differ."""
+    names = [part.path.name.partition(".")[0] for part in parts if part.path is not None and not part.labels]
+    if len(parts) < 2 or len(set(names)) < len(parts):
+        return parts
+    return [Part(p.content, {"benchmark": name}, p.shown) for p, name in zip(parts, names, strict=True)]
 
 
 def _as_benchmark(part: Part) -> dict[str, Any]:
@@ -243,7 +252,7 @@ def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | No
         ignore=() if parameter is not None else parameters,
         seed_shared=False,
         said={
-            "benchmark": "the name that was given",
+            "benchmark": "the name that was given, or that of the file",
             "algorithm": "the parameters of a candidate" if parameter is None else f"the parameter {parameter}",
         },
         notes=_notes("candidate"),

@@ -74,7 +74,7 @@ def wide(
     2  iris        NN   0.96     NaN
     3  wine        NN    NaN     NaN
     """
-    check_direction(direction)
+    direction = check_direction(direction)
     if averaged is not None:
         averaged = check_positive_int(averaged, "averaged")
     if not isinstance(score, str) or not score:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._options import DIRECTIONS
-from lmemtest._validate import check_choice
+from lmemtest._validate import check_direction
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ def check_kind(value: Comparisons, verb: str, *kinds: str) -> None:
 def known_direction(given: Any, of_runs: str | None, verb: str) -> str:
     """Which end is better: as given, else that of the runs; refused where neither says so."""
     if given is not None:
-        return check_choice(given, "direction", DIRECTIONS)
+        return check_direction(given)
     if of_runs is None:
         raise ArgumentError(
             f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, DIRECTIONS, ERROR_NAMES
+from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest._result import Result, result
 from lmemtest._rounding import below, tie_order
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest._validate import check_direction, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.given import (
     given_alpha,
@@ -183,7 +183,7 @@ class Separation(Result):
         (('A',), ('B', 'C'))
         """
         if direction is not None:
-            check_choice(direction, "direction", DIRECTIONS)
+            direction = check_direction(direction)
         for name, text in {"score": score, "statistic": statistic, "test": test}.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"{name} must be a text, got {text!r}.")
@@ -351,7 +351,7 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
     check_kind(pairs, "separation", "pairs")
     check_fraction(alpha, "alpha")
     if direction is not None:
-        check_choice(direction, "direction", DIRECTIONS)
+        direction = check_direction(direction)
     if pairs.by:
         groups = [key for key, _ in pairs.estimates.groups()]
         example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())

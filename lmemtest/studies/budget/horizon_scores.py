@@ -123,7 +123,7 @@ class RunCurves:
 
     def table(self, scores: Array, name: str) -> Runs:
         """A table with one row per run and the given score, with the roles of the runs but for the budget."""
-        roles = {**self.runs.roles(), "score": name, "budget": None, "failed": None}
+        roles = {**self.runs.roles(), "score": name, "budget": None, "failed": None, "ignore": ()}
         return type(self.runs)(self.keys.assign(**{name: scores}), **roles)
 
     def rows_at(self, budgets: Sequence[float]) -> Runs:

@@ -23,7 +23,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import noncentrality_interval
 from lmemtest.inference.means.adjust import adjust_raw
-from lmemtest.words import format_level, listed
+from lmemtest.words import IN_SENTENCE, format_level, joined, listed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -203,18 +203,20 @@ def benchmark_information(
     frame, averaged = runs.study.one_score_per_run()
     if by == "benchmark" and len(runs.study.instance) > 1:
         frame = _per_benchmark(frame, runs)
-    notes = list(averaged)
-    rows = []
+    rows, untested = [], dict[str, list[str]]()
     for name, part in frame.groupby("instance", observed=True, sort=False):
-        row, note = _one(str(name), part, runs, level)
+        row, reasons = _one(str(name), part, runs, level)
         rows.append(row)
-        notes += note
+        for reason in reasons:
+            untested.setdefault(reason, []).append(str(name))
     table = pd.DataFrame(rows)
+    why = [_where(names, len(table), reason) for reason, names in untested.items()]
     if table["p_raw"].isna().all():
         raise DesignError(
-            f"no benchmark can be tested: {' '.join(notes[len(averaged) :])} Bring repeated runs (seeds) of the "
-            "algorithms on the same benchmark."
+            f"no benchmark can be tested: {' '.join(why)} Bring repeated runs (seeds) of the algorithms on the same "
+            "benchmark."
         )
+    notes = [*averaged, *why]
     adjusted = adjust_raw(table["p_raw"].to_numpy(), adjust, int(table["p_raw"].notna().sum()))
     at = list(table.columns).index("p_raw") + 1
     table.insert(at, "p_value", adjusted)
@@ -248,6 +250,13 @@ def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
     return means
 
 
+def _where(names: list[str], n: int, reason: str) -> str:
+    """A reason with the benchmarks that it concerns: all of a few by name, many by their number."""
+    if len(names) <= IN_SENTENCE:
+        return f"{joined(names)}: {reason}"
+    return f"{len(names):,} of {n:,} benchmarks ({listed(names, most=2)}): {reason}"
+
+
 def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[str, Any], list[str]]:
     scores, rows = part["score"].to_numpy(), part.groupby("algorithm", observed=True).indices
     groups = [(a, scores[rows[a]]) for a in runs.algorithms if a in rows]
@@ -262,12 +271,12 @@ def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[
     alone = [a for a, y in groups if len(y) < 2]
     samples = [y for _, y in groups if len(y) > 1]
     if len(samples) < 2:
-        note = f"{name}: fewer than two algorithms ran there more than once, so chance cannot be judged."
+        note = "fewer than two algorithms ran there more than once, so chance cannot be judged."
         return row | dict.fromkeys((*_TEST, *_SIZE), float("nan")), [note]
-    notes = [f"{name}: {listed(alone)} ran once there and took no part in the test."] if alone else []
+    notes = [f"{listed(alone)} ran once there and took no part in the test."] if alone else []
     layout = _OneWay(samples)
     test, note = layout.test()
-    return row | test | layout.size(level), [*notes, *([f"{name}: {note}"] if note else [])]
+    return row | test | layout.size(level), [*notes, *([note] if note else [])]
 
 
 _TEST = ("f_ratio", "df_num", "df_den", "p_raw")

@@ -25,6 +25,7 @@ from lmemtest.studies.checks.findings import SEVERITIES, CheckOutcome, Finding, 
 from lmemtest.studies.checks.seed_effect import seed_effect
 from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
 from lmemtest.studies.checks.traces import broken_traces
+from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from lmemtest.data.score_kind import ScoreKind
     from lmemtest.model import LmmFit
 
+_NAMED = 6  # columns without a role
 _BENCHMARKS = 3  # with fewer, nothing sets a benchmark apart from the others
 
 
@@ -117,7 +119,8 @@ def _names(subject: _Subject) -> Answer:
 
 def _roles(subject: _Subject) -> Answer:
     found = [*rules.role_findings(subject.runs), *family_findings(subject.runs)]
-    return Answer(found, "No column without a role structures the rows.")
+    unused = listed(map(repr, subject.runs.unused), _NAMED)
+    return Answer(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
 
 
 def _coverage(subject: _Subject) -> Answer:
@@ -354,7 +357,7 @@ def check(
     """
     from lmemtest.studies.budget.budget_model import FORMS
 
-    require_runs(runs)
+    require_runs(runs, "lmemtest.check({})")
     alpha = check_fraction(alpha, "alpha")
     check_choice(form, "form", FORMS)
     check_callable(progress, "progress", "the name of each step")

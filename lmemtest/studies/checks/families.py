@@ -8,18 +8,18 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
-from lmemtest.data.roles import words_of
+from lmemtest.data.roles import role_of
 from lmemtest.data.sampled import FEWEST_FAMILIES
+from lmemtest.errors import DataError
 from lmemtest.studies.checks.findings import Finding
 from lmemtest.words import counted, format_level, listed, plural, spoken
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-# What people call a column that groups benchmarks.
-_NAMES = frozenset(["family", "suite", "space", "domain", "collection", "category", "area"])
 _UNEQUAL = 5  # times as many benchmarks in the largest family as in the smallest
 _SHOWN = 4
+_LOOKED_AT = 20  # columns without a role
 
 
 def family_findings(runs: Runs) -> list[Finding]:
@@ -32,16 +32,18 @@ def family_findings(runs: Runs) -> list[Finding]:
 
 
 def _likely(runs: Runs) -> list[Finding]:
-    """Metafeatures, and columns without a role that are called like families, that group the benchmarks."""
+    """Metafeatures, and columns without a role, whatever they are called, that group the benchmarks."""
     study, schema = runs.study, runs.frame.collect_schema()
-    others = () if runs.is_lazy else [name for name in runs.columns if name not in (*study.columns, runs.score)]
-    named = [name for name in others if set(words_of(name)[-1:]) & _NAMES and name not in runs.ignore]
+    others = [name for name in runs.unused if not schema[name].is_numeric()][: 0 if runs.is_lazy else _LOOKED_AT]
     benchmarks = study.count(runs.benchmark)
     found = []
-    for name in (*study.kinds, *named):
-        if schema[name].is_numeric() or not 1 < study.count(name) <= benchmarks / 2:
+    for name in (*study.kinds, *others):
+        if schema[name].is_numeric() or role_of(name) == "choice":
             continue
-        if study.count(runs.benchmark, name) > benchmarks:
+        try:
+            if not 1 < study.count(name) <= benchmarks / 2 or study.count(runs.benchmark, name) > benchmarks:
+                continue
+        except DataError:  # missing values, lists: nothing that groups
             continue
         families, tasks = plural(name), plural(str(runs.benchmark))
         give = in_words_of(python=f"Runs(..., family={name!r})", command_line=f"--family {name}")

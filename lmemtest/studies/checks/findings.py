@@ -16,13 +16,15 @@ from lmemtest._table import Text
 from lmemtest.data.points import Points
 from lmemtest.data.scales import SCALE_RATIO
 from lmemtest.data.score_kind import ScoreKind
-from lmemtest.words import listed
+from lmemtest.words import joined, listed
 
 __all__ = ["SEVERITIES", "SHOWN", "CheckOutcome", "Finding", "RunsCheck", "on", "per_cell"]
 
 SEVERITIES = ("error", "warning", "note", "fine", "skipped")
 SHOWN = 3  # findings of one kind in a text
 _BRANCH = 2  # findings of one check in the tree; all are in `to_frame`
+LINES = 60  # of the text
+_CHARACTERS = 400  # of a line of the tree
 _NAMED = 6  # checks that could not be made in the sentence; all are in `left_out`
 
 
@@ -195,6 +197,36 @@ class RunsCheck(Result):
         problems = [o for o in self.outcomes if o.severity in ("error", "warning")]
         return tuple(sorted(problems, key=lambda o: SEVERITIES.index(o.severity)))
 
+    def in_sum(self, outcome: CheckOutcome) -> str:
+        """The worst kind of finding of a check, with all that it concerns counted."""
+        first = outcome.findings[0]
+        return self._together([f for f in outcome.findings if (f.severity, f.kind) == (first.severity, first.kind)])
+
+    def _together(self, alike: list[Finding]) -> str:
+        """Findings of one kind as one."""
+        count, rows = sum(finding.count for finding in alike), int(self.cells["n"].sum())
+        one = count == 1
+        if len(alike) == 1:
+            return alike[0].message.removesuffix(".")
+        if alike[0].kind == "duplicates":
+            return f"{count:,} of {rows:,} rows {'is a copy of another' if one else 'are copies of others'}"
+        if alike[0].kind == "reruns":
+            return f"{count:,} of {rows:,} rows repeat another run with a different score"
+        if alike[0].kind == "missing_cells":
+            n = self.cells["benchmark"].nunique()
+            names = dict.fromkeys(finding.algorithm for finding in alike)
+            lacks = {name: sum(finding.algorithm == name for finding in alike) for name in names}
+            return f"No runs: {joined([f'{name} on {lacking} of {n} benchmarks' for name, lacking in lacks.items()])}"
+        if alike[0].kind == "non_finite":
+            return f"{count:,} of {rows:,} scores are missing or infinite"
+        if alike[0].kind == "unpaired_seeds":
+            places = {finding.benchmark for finding in alike}
+            return f"Seeds were not run by every algorithm on {len(places):,} benchmarks ({count:,} in all)"
+        if alike[0].kind == "missing_budgets":
+            names = dict.fromkeys(str(finding.algorithm) for finding in alike)
+            return f"{count:,} scores at some budgets are missing, of {joined(names)}"
+        return f"{alike[0].message.removesuffix('.')} (and {len(alike) - 1:,} more like it)"
+
     @property
     def left_out(self) -> tuple[CheckOutcome, ...]:
         """The checks that could not be made, in the order of the tree."""
@@ -230,7 +262,7 @@ class RunsCheck(Result):
         wanted = f" They need {'; '.join(self.needs)}." if self.needs else ""
         if self.to_fix:
             first, *rest = self.to_fix
-            text = f"Fix first: {first.check}. {first.found[0]} {first.advice}".strip()
+            text = f"Fix first: {first.check}. {self.in_sum(first)}. {first.advice}".strip()
             if rest:
                 text += f" Then check again; after it come: {', '.join(o.check for o in rest)}."
             if reach in ("little", "none") and first.severity != "error":
@@ -292,8 +324,27 @@ class RunsCheck(Result):
         """The outcomes without the levels of the tests."""
         return self._outcomes().drop(columns="level")
 
-    def summary(self) -> str:
-        """The checks as a tree, and what to fix first."""
+    def summary(self, *, whole: bool = False) -> str:
+        """The checks as a tree, and what to fix first.
+
+        Parameters
+        ----------
+        whole : bool
+            With every finding. By default it has 60 lines at most: of each kind of finding the first, and how many
+            there are.
+        """
+        tail = ["", *self.sentences(), *self.facts]
+        if whole:
+            lines = self._tree(max(len(o.findings) for o in self.outcomes), cut=False)
+        else:
+            for most in (_BRANCH, 1, 0):
+                lines = self._tree(most, cut=True)
+                if len(lines) + len(tail) <= LINES:
+                    break
+        return Text("\n".join([*lines, *tail]), self._repr_html_())
+
+    def _tree(self, most: int, *, cut: bool) -> list[str]:
+        """The lines of the tree, with so many findings of each kind; none: with a line for each check."""
         width = max(len(o.check) for o in self.outcomes)
         lines = [self.title]
         for stage, group in groupby(self.outcomes, lambda o: o.stage):
@@ -301,20 +352,31 @@ class RunsCheck(Result):
             outcomes = list(group)
             for outcome in outcomes:
                 head, below = ("└── ", "    ") if outcome is outcomes[-1] else ("├── ", "│   ")
-                lines += _branch(outcome, head, below, width)
-        return Text("\n".join([*lines, "", *self.sentences(), *self.facts]), self._repr_html_())
+                lines += _branch(outcome, head, below, width, most, cut=cut)
+        return lines
 
 
-def _branch(outcome: CheckOutcome, head: str, below: str, width: int) -> list[str]:
+def _branch(outcome: CheckOutcome, head: str, below: str, width: int, most: int, *, cut: bool) -> list[str]:
     """The lines of a check: of each kind of finding the first ones, with the advice once."""
     lines = []
     for _, group in groupby(outcome.findings, lambda finding: (finding.severity, finding.kind)):
         found = list(group)
-        shown, more = found[:_BRANCH], len(found) - _BRANCH
+        shown, more = found[: max(most, 1)], len(found) - max(most, 1)
         lines += [finding.message for finding in shown]
         if more > 0:
-            lines.append(f"... and {more:,} more{in_words_of(python='; see to_frame()', command_line='')}.")
+            see = in_words_of(python="; see to_frame()", command_line="; --all shows them")
+            lines.append(f"... and {more:,} more{see}.")
         lines += [f"-> {advice}" for advice in dict.fromkeys(finding.advice for finding in shown) if advice]
-    first, *rest = lines or [outcome.text]
+    if most < 1 and len(lines) > 1:
+        lines = [f"{lines[0]} (1 of {len(outcome.findings):,} findings)" * bool(lines)]
+    first, *rest = [_shortened(line) if cut else line for line in lines or [outcome.text]]
     indent = f"{below}{'':<{width}}  {'':<7}  "
     return [f"{head}{outcome.check:<{width}}  {outcome.severity:<7}  {first}", *(indent + line for line in rest)]
+
+
+def _shortened(text: str) -> str:
+    """A text that would fill a screen, up to its last whole word."""
+    if len(text) <= _CHARACTERS:
+        return text
+    whole = in_words_of(python="all of it in to_frame()", command_line="all of it with --all")
+    return f"{text[:_CHARACTERS].rsplit(' ', 1)[0]} ... ({whole})"

@@ -156,23 +156,39 @@ def similar_levels(points: Points) -> list[Finding]:
 
 
 def duplicates(points: Points) -> list[Finding]:
-    conflicting = np.bincount(points.cell, weights=points.low < points.high, minlength=points.n_cells)
-    key = ["algorithm", *(["instance"] if points.runs.instance else []), "seed"]
-    key += ["budget"] if points.runs.budget else []
+    """Rows beyond the first of a run at a budget: copies, with equal scores, and reruns, with others."""
+    if points.runs.seed is None or _told_apart(points.runs):  # they are repetitions
+        return []
+    extra = points.n - 1
+    differ = points.low < points.high
+    names = (points.runs.algorithm, *points.runs.instance, points.runs.seed, points.runs.budget)
+    key = listed([str(name) for name in names if name is not None])
     forgotten = "a metafeature" if points.runs.budget else "a budget, a metafeature"
-    copies = "These are copies, which make the result look surer than it is: drop them."
     repeats = (
-        f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true "
-        f"repetitions, give each its own seed."
+        f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true repetitions, "
+        "give each its own seed."
     )
 
-    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        differ = bool(conflicting[cell])
-        scores = "with different scores" if differ else "with equal scores"
-        rows = f"{count:,} row{'s' * (count > 1)} more than one per {listed(key)}"
-        return f"{algorithm}{where} has {rows}, {scores}.", repeats if differ else copies
+    def copy(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
+        advice = "Copies make the result look surer than it is: drop them."
+        return f"{rows} of another: {key} and score are the same.", advice
 
-    return per_cell(points, points.extra_rows, "warning", "duplicates", say)
+    def rerun(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} repeat{'s' * (count == 1)} another"
+        return f"{rows} with a different score: {key} are the same.", repeats
+
+    found = []
+    for kind, rows, say in (("duplicates", extra * ~differ, copy), ("reruns", extra * differ, rerun)):
+        counts = np.bincount(points.cell, weights=rows, minlength=points.n_cells)
+        found += per_cell(points, counts, "warning", kind, say)
+    return found
+
+
+def _told_apart(runs: Runs) -> bool:
+    """Whether columns that were left out on purpose, such as the number of an attempt, tell rows of one run apart."""
+    columns = [column.name for column in unnamed_columns(runs, ignored=True)] if runs.ignore else []
+    return bool(columns) and not runs.is_lazy and runs.study.count(*runs.study.columns, *columns) == runs.n_rows
 
 
 def constant_scores(points: Points, kind: ScoreKind) -> list[Finding]:

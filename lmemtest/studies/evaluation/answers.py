@@ -13,11 +13,14 @@ import pandas as pd
 from lmemtest._caller import in_words_of, named
 from lmemtest._validate import as_frame, check_column, check_columns
 from lmemtest.data.cells import Groups, aggregate, check_numeric, combine_codes
+from lmemtest.data.query import collected
+from lmemtest.data.recognised import answers_in
 from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.studies.evaluation.refusals import (
     refuse_copies,
     refuse_marks,
+    refuse_off_scale,
     refuse_partial_judging,
     refuse_scores,
 )
@@ -60,6 +63,10 @@ class Answers:
         Whether an item's name occurs in several tasks.
     graded : bool
         Whether some score is neither 0 nor 1.
+    scale : tuple of float
+        The lowest and highest score of the table, which count as 0 and 1 here.
+    rows_are_items : bool
+        Whether no column named the items.
     families : tuple of str
         Names of the families (suites) of tasks; none without such a column.
     family : (n_tasks,) int
@@ -84,6 +91,8 @@ class Answers:
     n_rows: int
     repeated_ids: bool
     graded: bool
+    scale: tuple[float, float] = (0.0, 1.0)
+    rows_are_items: bool = False
     families: tuple[str, ...] = ()
     family: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     noun: str = "family"
@@ -119,6 +128,16 @@ class Answers:
     def here(self) -> str:
         """The tasks in a sentence."""
         return "this task" if len(self.tasks) == 1 else "these tasks"
+
+    @property
+    def without_tasks(self) -> dict[str, tuple[str, ...]]:
+        """The models that have no answer on some task, with these tasks: they are not compared on these tasks."""
+        none = self.n_items == 0
+        return {
+            name: tuple(task for task, is_missing in zip(self.tasks, row, strict=True) if is_missing)
+            for name, row in zip(self.models, none, strict=True)
+            if row.any()
+        }
 
     @property
     def n_items(self) -> NDArray[np.intp]:
@@ -189,14 +208,15 @@ def answers_by(group: Codes, values: Any) -> Array:
 def read_answers(
     table: Any,
     *,
-    model: str | Sequence[str],
-    item: str,
+    model: str | Sequence[str] | None,
+    item: str | None,
     task: str | None,
     score: str | None,
     epoch: str | None,
     judge: str | None,
     family: str | None = None,
     cluster: str | None = None,
+    scale: tuple[float, float] = (0.0, 1.0),
 ) -> tuple[Answers, str]:
     """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
     frame = as_frame(table, argument="table")
@@ -207,6 +227,10 @@ def read_answers(
             + in_words_of(python="task=...", command_line="--task COLUMN")
             + "."
         )
+    rows_are_items = item is None and not isinstance(model, str) and model is not None
+    if rows_are_items:
+        frame, item = _numbered(frame, epoch, judge)
+        given["item"] = item
     if not isinstance(model, str) and model is not None:
         frame, model, score = _lengthened(frame, model, score, [name for name in given.values() if name is not None])
     schema = frame.collect_schema()
@@ -214,7 +238,9 @@ def read_answers(
     given = {"model": model, **given}
     for role, name in (("model", model), ("item", item), ("score", score)):
         if name is None:
-            raise ArgumentError(f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.")
+            raise ArgumentError(
+                f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.{_suggested(frame)}"
+            )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
     roles = {**used, "score": score}
@@ -227,6 +253,9 @@ def read_answers(
         frame = frame.with_columns(nw.col(score).cast(nw.Int8()))
     refuse_marks(frame, score)
     check_numeric(frame, score, argument="score")
+    if scale != (0.0, 1.0):
+        refuse_off_scale(frame, score, scale)
+        frame = frame.with_columns((nw.col(score).cast(nw.Float64()) - scale[0]) / (scale[1] - scale[0]))
     groups = aggregate(frame, list(used.values()), score)
     of_role = dict(zip(groups.keys.names, zip(groups.keys.codes, groups.keys.levels, strict=True), strict=True))
     codes = {role: np.asarray(of_role[name][0], dtype=np.intp) for role, name in used.items()}
@@ -240,12 +269,32 @@ def read_answers(
         )
     refuse_scores(groups, score, codes["model"], levels["model"])
     refuse_copies(groups, used)
-    answers = _averaged(codes, levels, groups)
+    answers = replace(_averaged(codes, levels, groups), scale=scale, rows_are_items=rows_are_items)
     if cluster is not None:
         answers = replace(answers, cluster=_of_items(codes, levels, cluster), passage=str(cluster))
     if family is None:
         return answers, score
     return replace(answers, families=levels["family"], family=_of_tasks(codes, levels, family), noun=str(family)), score
+
+
+def _suggested(frame: Any) -> str:
+    """The call that columns suggest, if they hold answers."""
+    found = answers_in(collected(frame.lazy()).to_pandas())
+    return "" if found is None else f" By names and structure: {found.call}"
+
+
+def _numbered(frame: Any, epoch: str | None, judge: str | None) -> tuple[Any, str]:
+    """A table with the number of its row, which is the item where each model has a column and nothing names items."""
+    for role, name in (("epoch", epoch), ("judge", judge)):
+        if name is not None:
+            raise ArgumentError(
+                f"{named(role)} names {name!r:.60}, so a row is no item. Name the column of the items: "
+                + in_words_of(python="item=...", command_line="--item COLUMN")
+                + "."
+            )
+    frame = collected(frame.lazy())
+    column = next(name for name in ("row", "row_", "row__") if name not in frame.columns)
+    return frame.with_row_index(column), column
 
 
 def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:

@@ -298,10 +298,10 @@ class Evaluation(Result):
         for suffix, where, found in self._questions():
             rows = self.models.set_index("model")
             means = rows[f"accuracy_{suffix}"]
-            order = list(found.levels if suffix == "like" else rows.index)
-            name = order[0]
-            if math.isnan(means[name]):
+            order = [name for name in (found.levels if suffix == "like" else rows.index) if not math.isnan(means[name])]
+            if not order:
                 continue
+            name = order[0]
             row = rows.loc[name]
             first = [other for other in order if abs(means[other] - means[name]) <= 1e-9]
             ends = f"{written(row[f'ci_low_{suffix}'], '.3f')} to {written(row[f'ci_high_{suffix}'], '.3f')}"
@@ -322,6 +322,10 @@ class Evaluation(Result):
             else:
                 than = f"it is significantly better than {'all others' if len(better) > 1 else better[0]}"
             yield f"{where} {name} has {lead}{known}; {than}."
+        lacking = self.answers.without_tasks
+        if lacking:
+            each = [f"{name} (no answers on {joined(tasks, most=3)})" for name, tasks in lacking.items()]
+            yield f"Not compared on these tasks: {joined(each, most=8)}."
         if self.like is None:
             yield ONE_TASK
 
@@ -329,10 +333,12 @@ class Evaluation(Result):
         if self.like is None:
             return
         here, there = (self.table[f"differ_{suffix}"] for suffix in SUFFIX.values())
-        if here.notna().any() and len(here) > 1:
+        tested_here, tested_there = (int(differ.notna().sum()) for differ in (here, there))
+        if tested_here and len(here) > 1:
+            of = "" if tested_there == tested_here else f" of {tested_there:,}"
             yield (
-                f"Pairs of models that differ significantly: {int(here.sum()):,} of {len(here):,} on these tasks, "
-                f"{int(there.sum()):,} for {self.answers.like}."
+                f"Pairs of models that differ significantly: {int(here.sum()):,} of {tested_here:,} on these tasks, "
+                f"{int(there.sum()):,}{of} for {self.answers.like}."
             )
         names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
         for which, text in ((here & ~there, f"on these tasks but not for {self.answers.like}"),
@@ -346,14 +352,18 @@ class Evaluation(Result):
         if len(self.answers.models) == 2:  # said of the one that leads
             return
         for suffix, where, found in self._questions():
-            groups = [group for group in found.groups if len(group) > 1]
+            outside = self.answers.without_tasks if suffix == "these" else {}
+            compared = [tuple(name for name in group if name not in outside) for group in found.groups]
+            groups = [group for group in compared if len(group) > 1]
             if not groups or self.table[f"differ_{suffix}"].isna().all():
                 continue
             kept = groups[:3] if len(groups) <= 3 else groups[:1]
             said = "; nor among ".join(joined(group, most=8) for group in kept)
             left = len(groups) - len(kept)
             more = f"; nor within {left} groups more, which letters show" if left else ""
-            untested = " (pairs without a test included)" * bool(found.undecided.to_numpy().any())
+            kept_in = [name for name in found.levels if name not in outside]
+            undecided = found.undecided.loc[kept_in, kept_in].to_numpy()
+            untested = " (pairs without a test included)" * bool(undecided.any())
             yield f"{where} no difference is shown among {said}{more}{untested}."
 
     def _of_judges(self) -> Iterator[str]:

@@ -8,9 +8,9 @@ from typing import Any
 import pandas as pd
 
 from lmemtest._hints import guided
-from lmemtest._options import DIRECTIONS, ERRORS, REPORT_ADJUSTMENTS
+from lmemtest._options import ERRORS, REPORT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_direction, check_fraction
 from lmemtest.inference.power.power import USUAL_POWER
 from lmemtest.studies.evaluation.answers import read_answers
 from lmemtest.studies.evaluation.evaluated import Evaluation
@@ -23,7 +23,7 @@ from lmemtest.studies.evaluation.questions import (
     on_tasks_like_these,
     on_these_tasks,
 )
-from lmemtest.studies.evaluation.refusals import refuse_nothing
+from lmemtest.studies.evaluation.refusals import check_scale, refuse_nothing
 from lmemtest.studies.evaluation.reservations import notes_on
 from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs_table, sources_table
 
@@ -33,14 +33,16 @@ from lmemtest.studies.evaluation.tables import judges_table, models_table, pairs
 def evaluate(
     table: Any,
     *,
-    model: str | Sequence[str],
-    item: str,
+    model: str | Sequence[str] | None = None,
+    item: str | None = None,
     task: str | None = None,
     score: str | None = None,
     epoch: str | None = None,
     judge: str | None = None,
     family: str | None = None,
     cluster: str | None = None,
+    min_score: float = 0.0,
+    max_score: float = 1.0,
     direction: str = "maximize",
     adjust: str | None = None,
     se: str | None = None,
@@ -55,9 +57,11 @@ def evaluate(
         One row per answer (and judge), with scores of 0 and 1 or between them; or one row per item with a column of
         scores for each model.
     model : str or sequence of str
-        Column of the models; or the columns of their scores, and then `score` is left out.
+        Column of the models; or the columns of their scores, and then `score` is left out. Required: without it the
+        error has the call that columns suggest.
     item, score : str
-        Columns of the items (questions, prompts, instances) and of the scores.
+        Columns of the items (questions, prompts, instances) and of the scores. Where each model has a column, rows are
+        the items if `item` is left out.
     task : str, optional
         Column of the tasks (benchmarks, subjects); items belong to their task, also where names repeat. Without it all
         items are of one task.
@@ -72,6 +76,8 @@ def evaluate(
     cluster : str, optional
         Column of what items of a task have in common, such as the passage or conversation that they are about; each is
         of one task. Items of one are no independent draws: they are the sample of the first question then.
+    min_score, max_score : float
+        The ends of the scale of the scores, such as 1 and 10 of ratings, which count as 0 and 1.
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
@@ -92,8 +98,8 @@ def evaluate(
     ArgumentError, UnknownColumnError
         If an argument breaks its rule, or names a column that does not exist.
     DataError
-        If scores lie outside of [0, 1] or are missing, answers have several rows, there is one model only, or a
-        cluster is in several tasks.
+        If scores lie outside of [min_score, max_score] or are missing, answers have several rows, there is one model
+        only, or a cluster is in several tasks.
     DesignError
         If all scores are equal, no model has two items in a task, judges scored different answers, or each task has one
         cluster.
@@ -126,13 +132,14 @@ def evaluate(
     0     B           0.917             a
     1     A           0.750             b
     """
-    check_choice(direction, "direction", DIRECTIONS)
+    direction = check_direction(direction)
     if se is not None:
         check_choice(se, "se", ERRORS)
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
+    scale = check_scale(min_score, max_score)
     answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge,
-                                  family=family, cluster=cluster)  # fmt: skip
+                                  family=family, cluster=cluster, scale=scale)  # fmt: skip
     refuse_nothing(answers)
     facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
     here = on_these_tasks(answers, **facts)

@@ -12,7 +12,7 @@ from lmemtest._caller import in_words_of, named
 from lmemtest._rounding import written
 from lmemtest.data.cells import Groups
 from lmemtest.data.query import collected
-from lmemtest.errors import DataError, DesignError
+from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.words import counted, format_level, joined, listed
 
 if TYPE_CHECKING:
@@ -44,6 +44,30 @@ def refuse_marks(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> No
     )
 
 
+def check_scale(low: Any, high: Any) -> tuple[float, float]:
+    """The ends of a scale of scores."""
+    for name, end in (("min_score", low), ("max_score", high)):
+        if isinstance(end, bool) or not isinstance(end, (int, float)) or not np.isfinite(end):
+            raise ArgumentError(f"{named(name)} must be a finite number, got {end!r}.")
+    if not low < high:
+        raise ArgumentError(
+            f"{named('max_score')} must be above {named('min_score')}, got {written(high, '.6g')} and "
+            f"{written(low, '.6g')}."
+        )
+    return float(low), float(high)
+
+
+def refuse_off_scale(frame: Any, score: str, scale: tuple[float, float]) -> None:
+    """Scores beyond the ends that were given."""
+    ends = collected(frame.lazy().select(nw.col(score).min().alias("low"), nw.col(score).max().alias("high"))).row(0)
+    beyond = [value for value, out in zip(ends, (ends[0] < scale[0], ends[1] > scale[1]), strict=True) if out]
+    if beyond:
+        raise DataError(
+            f"Column {score!r} must hold scores from {scale[0]:g} to {scale[1]:g} ({named('min_score')} and "
+            f"{named('max_score')}), got {written(beyond[0], '.6g')}."
+        )
+
+
 def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: Sequence[str]) -> None:
     """Scores that are missing, or no shares of 1."""
     if groups.n_bad.any():
@@ -61,7 +85,7 @@ def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: S
     if low < 0.0:
         raise DataError(
             f"Column {score!r} must hold scores from 0 to 1, got {written(low, '.6g')} "
-            f"({int((y < 0.0).sum()):,} below 0). For scores on another scale use Runs and analyze."
+            f"({int((y < 0.0).sum()):,} below 0). {_ends()} For scores without ends use Runs and analyze."
         )
     beyond = int((y > 1.0).sum())
     if high <= 100.0 and ((y == 0.0) | (y > 1.0)).all():
@@ -74,8 +98,14 @@ def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: S
     raise DataError(
         f"Column {score!r} must hold scores from 0 to 1; {beyond:,} of {len(y):,} are above 1, up to "
         f"{written(high, '.6g')}{whose}. If shares and percentages are mixed, as where models come from different "
-        "tools, divide the percentages by 100 and leave the shares as they are; else divide by the most points of the "
-        "item."
+        f"tools, divide the percentages by 100 and leave the shares as they are. {_ends()} Else divide by the most "
+        "points of the item."
+    )
+
+
+def _ends() -> str:
+    return "If all items have one scale, give its ends: " + in_words_of(
+        python="min_score=1, max_score=10.", command_line="--min 1 --max 10."
     )
 
 

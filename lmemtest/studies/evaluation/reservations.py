@@ -23,11 +23,19 @@ FEW_DIFFERING = 10  # items on which two models differ, below which t-tests of 0
 
 def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple[str, ...]:
     counts, notes = answers.n_items, []
-    lacking = [name for name, row in zip(answers.models, counts, strict=True) if (row == 0).any()]
+    low, high = answers.scale
+    if answers.scale != (0.0, 1.0):
+        notes.append(
+            f"Scores from {low:g} to {high:g} count as 0 to 1: a difference of 0.1 is {0.1 * (high - low):g} on their "
+            "scale."
+        )
+    if answers.rows_are_items:
+        notes.append("No column of items was named: each row is one, answered by all models.")
+    lacking = list(answers.without_tasks)
     if lacking:
         notes.append(
-            f"{joined(lacking)} {'has' if len(lacking) == 1 else 'have'} no answers on some task, so these tasks "
-            "together have no number there. Leave out the model or those tasks."
+            f"{joined(lacking)} {'has' if len(lacking) == 1 else 'have'} no answers on some task, so there is no mean "
+            "over these tasks to compare. Leave out the model or those tasks."
         )
     single = [name for name, column in zip(answers.tasks, counts.T, strict=True) if (column == 1).any()]
     if len(single) == len(answers.tasks):

@@ -11,7 +11,7 @@ import pandas as pd
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._levels import in_order
-from lmemtest._validate import as_frame, check_column, check_columns, check_names
+from lmemtest._validate import as_frame, check_column, check_columns, check_direction, check_names
 from lmemtest.data.failures import count_failures, masked
 from lmemtest.data.query import collected
 from lmemtest.data.roles import direction_of, role_of, unnamed_columns
@@ -258,12 +258,9 @@ def common_rows(versions: Versions, name: str) -> tuple[pd.DataFrame, list[str],
 
 def direction_for(name: str, direction: str | Mapping[str, str] | None) -> str:
     """The direction of a metric: as given, or what its name says."""
-    from lmemtest._validate import check_choice
-    from lmemtest.data.runs import DIRECTIONS
-
     given = direction.get(name, direction.get(EVERY)) if isinstance(direction, Mapping) else direction
     if given is not None:
-        return check_choice(given, named("direction"), DIRECTIONS)
+        return check_direction(given)
     found = direction_of(name)
     if found is not None:
         return found

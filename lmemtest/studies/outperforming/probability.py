@@ -8,10 +8,9 @@ import numpy as np
 
 from lmemtest._caller import in_words_of
 from lmemtest._hints import guided
-from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, check_fraction, check_positive_int
+from lmemtest._validate import check_direction, check_flag, check_fraction, check_positive_int
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks, over_benchmarks
@@ -126,5 +125,5 @@ def probability_of_outperforming(
     for name, value in (("algorithms", algorithms), ("control", control)):
         if value is not None:
             raise ArgumentError(f"{name} belongs to a Runs as first argument, got {name}={value!r:.60}.")
-    way = check_choice("maximize" if direction is None else direction, "direction", DIRECTIONS)
+    way = check_direction("maximize" if direction is None else direction)
     return of_samples(a, b, paired, gamma, alpha, direction=way, method=method, n_draws=n_draws, rng=rng)

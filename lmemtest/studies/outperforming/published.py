@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy import special
 
-from lmemtest._options import DIRECTIONS
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, tolerance
-from lmemtest._validate import as_frame, check_choice, check_column, check_fraction, check_positive_int
+from lmemtest._validate import as_frame, check_column, check_direction, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import counted, format_number, percent
 
@@ -186,7 +185,7 @@ def published_improvements(
     if check_column(score, names, argument="score") == check_column(time, names, argument="time"):
         raise ArgumentError(f"score and time must be two columns, got {score!r} for both.")
     columns = frame.select(score, time).collect()
-    check_choice(direction, "direction", DIRECTIONS)
+    direction = check_direction(direction)
     error = _error(sd, k, correlation)
     threshold = improvement_threshold(sd, k=k, correlation=correlation, alpha=alpha)
     values, times = (_numbers(columns, name) for name in (score, time))

@@ -9,10 +9,12 @@ import numpy as np
 
 from lmemtest._caller import named
 from lmemtest._hints import guided
-from lmemtest._options import DIRECTIONS, ERRORS
+from lmemtest._options import ERRORS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest._validate import check_choice, check_direction, check_fraction, check_positive_int, resolve_rng
+from lmemtest.data.guessing import refuse_without_roles
+from lmemtest.data.requirements import check_algorithms
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile
@@ -202,18 +204,18 @@ def side_by_side(blocks: Blocks) -> tuple[str, ...]:
 def runs_of(data: Any, direction: str | None) -> Runs:
     """Runs as they are, a wide frame as runs with its rows as benchmarks."""
     if direction is not None:
-        check_choice(direction, "direction", DIRECTIONS)
+        direction = check_direction(direction)
     if isinstance(data, Runs):
         if direction is not None and direction != data.direction:
             raise ArgumentError(
                 f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
                 "a wide frame."
             )
+        check_algorithms(data)
         return data
     if direction is None:
-        raise ArgumentError(
-            "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
-        )
+        message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
+        refuse_without_roles(data, {}, "lmemtest.rank(lmemtest.Runs(df, {}))", message)
     return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
 
 

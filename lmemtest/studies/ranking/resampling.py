@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._options import DIRECTIONS
 from lmemtest._rounding import tolerance
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest._validate import check_direction, check_fraction, check_positive_int
 from lmemtest.data.normalise import UNITLESS
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
@@ -205,7 +204,7 @@ def complete_blocks(data: Any, direction: str | None, sample: str = "runs") -> t
         )
     if not isinstance(data, Runs):
         runs = Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
-    elif direction is not None and check_choice(direction, "direction", DIRECTIONS) != runs.direction:
+    elif direction is not None and check_direction(direction) != runs.direction:
         raise ArgumentError(f"direction must be that of the runs, {runs.direction!r}, or None, got {direction!r}.")
     blocks = blocks_of(runs, unit="benchmark")
     gaps = np.argwhere(blocks.n_runs == 0)

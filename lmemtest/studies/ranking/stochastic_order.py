@@ -245,6 +245,8 @@ def stochastic_order(
     blocks, unitless = complete_blocks(runs, direction, sample)
     samples = _samples(blocks, sample)
     k = len(blocks.algorithms)
+    if k < 2:
+        raise DesignError(f"These scores are of one algorithm, {blocks.algorithms[0]}; comparing needs two or more.")
     family = k * (k - 1) * len(samples)
     more = "Repeat more runs, or compare fewer algorithms or benchmarks"
     if sample == "benchmarks":

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.data.requirements import check_algorithms
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.data.sampled import FEWEST_FAMILIES, of_these_families
 from lmemtest.data.study import labels
@@ -171,8 +172,9 @@ def one_score_per_run(runs: Any, *, task: str) -> Runs:
 
 
 def require_benchmarks(runs: Any, task: str) -> Runs:
-    """The runs, if they are of two benchmarks or more."""
+    """The runs, if they are of two algorithms and of two benchmarks or more."""
     require_runs(runs)
+    check_algorithms(runs)
     benchmark = runs.study.require("benchmark", f"nothing says what differs between benchmarks, by which {task}")
     levels = runs.levels(benchmark)
     if len(levels) < 2:

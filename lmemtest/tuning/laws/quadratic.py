@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest._validate import check_choice, resolve_rng
+from lmemtest._validate import check_direction, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import DIRECTIONS, FloatArray, check_k, check_probabilities, check_share, plain
+from lmemtest.tuning._checks import FloatArray, check_k, check_probabilities, check_share, plain
 
 Number = float | FloatArray
 
@@ -142,7 +142,7 @@ class QuadraticLaw:
     def _minimizes(self, direction: str | None) -> bool:
         if direction is None:
             return bool(self.convex)
-        return check_choice(direction, "direction", DIRECTIONS) == "minimize"
+        return check_direction(direction) == "minimize"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import math
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -343,7 +345,62 @@ def test_a_model_that_lacks_a_task_has_no_number_for_these_tasks():
     rows = found.to_frame().set_index(["left", "right"])
     assert rows["p_value_these"].isna().tolist() == [True, False, True]
     assert rows["p_value_like"].notna().all()
-    assert found.notes[0].startswith("B has no answers on some task, so these tasks together have no number there.")
+    assert found.notes[0].startswith("B has no answers on some task, so there is no mean over these tasks to compare.")
+
+
+def test_models_that_lack_a_task_are_named_outside_of_the_ranking():
+    table = pd.concat([answers(4).assign(n=0), answers(4).query("model == 'A'").assign(model="Z")])
+    table = table[(table["model"] != "Z") | (table["task"] != "t1")]
+    found, whole = lt.evaluate(table, **ROLES), lt.evaluate(table[table["model"] != "Z"], **ROLES)
+    said = found.sentences()
+    assert "Not compared on these tasks: Z (no answers on t1)." in said
+    here = [sentence for sentence in said if sentence.startswith(("On these", "A difference is shown on these"))]
+    assert not any("Z" in sentence.replace("Not compared", "") for sentence in here)
+    assert all("without a test" not in sentence for sentence in here)
+    models = found.to_frame("models").set_index("model")
+    assert models.loc["Z", "letters_these"] == ""
+    assert models.index[-1] == "Z"
+    others = whole.to_frame("models").set_index("model")["letters_these"]
+    assert models["letters_these"].drop("Z").map(len).to_dict() == others.map(len).to_dict()
+
+
+def test_scores_on_a_scale_are_those_divided_by_hand():
+    table = answers(3).assign(right=lambda t: 1 + 9 * t["right"])
+    by_hand = lt.evaluate(answers(3), **ROLES)
+    found = lt.evaluate(table, **ROLES, min_score=1, max_score=10)
+    pd.testing.assert_frame_equal(found.to_frame(), by_hand.to_frame())
+    assert found.notes[0] == "Scores from 1 to 10 count as 0 to 1: a difference of 0.1 is 0.9 on their scale."
+    for name, value, message in (
+        ("max_score", 0.0, "max_score must be above min_score, got 0 and 0."),
+        ("min_score", math.nan, "min_score must be a finite number, got nan."),
+        ("max_score", True, "max_score must be a finite number, got True."),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            lt.evaluate(table, **ROLES, **{name: value})
+    with pytest.raises(DataError, match=r"from 1 to 9 \(min_score and max_score\), got 10\."):
+        lt.evaluate(table, **ROLES, min_score=1, max_score=9)
+
+
+def test_rows_are_the_items_where_models_have_columns_and_nothing_names_items():
+    rng = np.random.default_rng(11)
+    wide = pd.DataFrame(
+        {"row": "x", "A": rng.integers(2, size=30), "B": rng.integers(2, size=30), "t": ["u", "v"] * 15}
+    )
+    found = lt.evaluate(wide, model=["A", "B"], task="t")
+    by_id = lt.evaluate(wide.assign(id=range(30)), model=["A", "B"], task="t", item="id")
+    pd.testing.assert_frame_equal(found.to_frame(), by_id.to_frame())
+    assert "No column of items was named: each row is one, answered by all models." in found.notes
+    lazy = lt.evaluate(pl.from_pandas(wide).lazy(), model=["A", "B"], task="t")
+    pd.testing.assert_frame_equal(lazy.to_frame(), by_id.to_frame())
+    with pytest.raises(ArgumentError, match=r"epoch names 't', so a row is no item\. Name the column of the items"):
+        lt.evaluate(wide, model=["A", "B"], epoch="t")
+
+
+def test_without_roles_the_whole_call_is_suggested():
+    with pytest.raises(ArgumentError) as error:
+        lt.evaluate(answers(3))
+    call = str(error.value).partition("By names and structure: ")[2]
+    assert call == "lmemtest.evaluate(table, model='model', item='item', task='task', score='right')"
 
 
 def test_models_with_the_same_answers_have_no_test_on_these_tasks():
