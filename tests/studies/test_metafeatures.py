@@ -441,3 +441,22 @@ def test_runs_need_benchmark_and_seed(runs):
 def test_options_are_checked(runs, options, message):
     with pytest.raises(lt.errors.ArgumentError, match=re.escape(message)):
         analysis(runs, **options)
+
+
+def test_benchmarks_whose_outcomes_are_at_their_ceiling_are_named():
+    """The same effect on all benchmarks; on half of them B wins everywhere already at the first level."""
+    rng = np.random.default_rng(6)
+    names = ["task", "prior", "tool", "seed", "budget"]
+    frame = pd.MultiIndex.from_product([range(8), range(2), range(2), range(20), range(4)], names=names)
+    frame = frame.to_frame(index=False)
+    t, p, a = (frame[c].to_numpy() for c in names[:3])
+    advantage = np.where(t % 2 == 0, 20.0, 0.0) + 6.0 * p
+    frame["loss"] = rng.normal(size=8)[t] - a * advantage + rng.normal(size=(8, 2, 2, 20))[t, p, a, frame["seed"]]
+    frame = frame.assign(task="t" + frame["task"].astype(str), prior=frame["prior"].map({0: "bad", 1: "good"}))
+    frame["tool"] = frame["tool"].map({0: "A", 1: "B"})
+    result = metafeature_outcomes(runs_of(frame), algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    contrasts = result.contrasts.set_index("benchmark")
+    assert result.singled_out == ("t0", "t2", "t4", "t6")
+    assert contrasts.index[contrasts["no_room"]].tolist() == ["t0", "t2", "t4", "t6"]
+    assert (contrasts.loc["t0", "reference_outcome"], contrasts.loc["t0", "contrast"]) == (1.0, 0.0)
+    assert result.sentences()[-1].startswith("Of these, t0, t2, t4 and t6 have no room for the mean contrast: at one")

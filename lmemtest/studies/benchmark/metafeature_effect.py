@@ -22,6 +22,7 @@ from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.intervals.partial_pooling import FEWEST, PartialPooling, pool
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.estimates import Estimates
+from lmemtest.inference.means.moderation import fit_scaled_f, squeeze
 from lmemtest.model import fit_lmm
 from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
 from lmemtest.studies.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
@@ -40,6 +41,7 @@ METHODS = ("model", "outcomes")
 _MOST_LEVELS, _FEWEST_BENCHMARKS = 4, 6
 # Contrasts above which the joint integral gives way to Šidák's inequality, which costs little width there.
 _JOINT = 60
+_SMALL = 0.02  # of the mean variance of a level: below it a benchmark's own counts as this
 _ROUNDING = 1e-12  # of the largest score: differences that vary less do not vary
 
 
@@ -183,7 +185,8 @@ def metafeature_effect(
     rng : int, numpy.random.Generator or None
         Points of the joint integrals where they are not quadratures; signs of the residuals of "outcomes".
     dispersion : {"benchmark"}, optional
-        Of "model": runs scatter differently on each benchmark.
+        Of "model": over benchmarks, those on which runs scatter more count less. The intervals of the benchmarks have
+        the noise of each in any case.
     test, unit, adjust, n_draws
         Of "outcomes", see `lmemtest.studies.benchmark.metafeature_outcomes.metafeature_outcomes`.
 
@@ -211,10 +214,13 @@ def metafeature_effect(
     difficulties that vary at least half as much as the differences; normalised scores break it.)
 
     The contrast of a benchmark is its own one, by generalised least squares with the model's variances of runs and
-    seeds, drawn towards the mean over benchmarks (partial pooling). How much contrasts vary between benchmarks is not
-    taken as known: the variance is integrated out, so that intervals hold at least as often as stated over benchmarks
-    like these, also where it is estimated as zero. Intervals and p-values of a table are simultaneous, by Šidák's
-    inequality. A benchmark that is far from the others is drawn towards them, and its interval is then too optimistic.
+    seeds, drawn towards the mean over benchmarks (partial pooling). Its variance is that of the runs at each of its
+    two levels: the scatter of the benchmark's own runs there, squeezed towards that of all benchmarks at the level
+    (Smyth 2004, doi:10.2202/1544-6115.1027), and never below it, with Satterthwaite's degrees of freedom. How much
+    contrasts vary between benchmarks is not taken as known: the variance is integrated out, so that intervals hold at
+    least as often as stated over benchmarks like these, also where it is estimated as zero. Intervals and p-values of a
+    table are simultaneous, by Šidák's inequality. A benchmark that is far from the others is drawn towards them, and
+    its interval is then too optimistic.
 
     References
     ----------
@@ -408,7 +414,12 @@ def _of_benchmarks(
                 "pool their contrasts, which are left out."
             )
             continue
-        pooled = pool(own[b, late] - own[b, early], variance[b, late] + variance[b, early], df[b, late])
+        parts_of = np.concatenate([variance[b, late], variance[b, early]], axis=1)
+        freedom = np.concatenate([df[b, late], df[b, early]], axis=1)
+        total = parts_of.sum(axis=1)
+        pooled = pool(
+            own[b, late] - own[b, early], total, total**2 / (parts_of**2 / freedom).sum(axis=1)
+        )  # Satterthwaite
         part = pd.DataFrame({"benchmark": [pairs.benchmarks[i] for i in b], "level": level, "reference": reference})
         part["raw"] = raw[b, late] - raw[b, early]
         parts.append(_tested(part, pooled, general, alpha, m))
@@ -418,8 +429,8 @@ def _of_benchmarks(
             "pooled. method='outcomes' compares levels on each benchmark by itself."
         )
     notes.append(
-        f"The {m} intervals of the benchmarks are simultaneous by Šidák's inequality, and allow for how little is "
-        "known of the variation between benchmarks."
+        f"The {m} intervals of the benchmarks are simultaneous by Šidák's inequality, have the noise of each level and "
+        "benchmark, and allow for how little is known of the variation between benchmarks."
     )
     return pd.concat(parts, ignore_index=True), notes
 
@@ -446,10 +457,11 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
 
 
 def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array]:
-    """``(m, k)`` each: advantages by the runs of a benchmark alone, their variances, and degrees of freedom of these.
+    """Advantages by the runs of a benchmark alone ``(m, k)``, the parts of their variances, and df of these.
 
     Runs of both algorithms with one seed share its effect; the others do not. Generalised least squares for the two
-    means with the variances of runs and seeds of the fit.
+    means with the variances of runs and seeds of the fit. The parts ``(m, k, 3)`` are those of the pairs and of the
+    single runs of each algorithm, each as large as the runs of that kind at that level show.
     """
     y, ran, both = pairs.run_means, pairs.ran, pairs.in_both[:, :, None, :]
     paired, single = ran & both, ran & ~both
@@ -457,23 +469,52 @@ def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array
     seed = fit.covariances[-1][0, 0] if both.any() else 0.0
     n_paired, n_single = paired.sum(axis=3)[:, :, 0], single.sum(axis=3)
     total, across = run + seed, run * (run + 2.0 * seed)  # a pair has the covariance [[total, seed], [seed, total]]
-    information = np.zeros((*n_paired.shape, 2, 2))
-    information[..., 0, 0] = n_paired * total / across + n_single[..., 0] / total
-    information[..., 1, 1] = n_paired * total / across + n_single[..., 1] / total
-    information[..., 0, 1] = information[..., 1, 0] = -n_paired * seed / across
-    sums = (y * paired).sum(axis=3)
-    score = (sums * total[..., None] - sums[..., ::-1] * seed) / across[..., None]
-    score += (y * single).sum(axis=3) / total[..., None]
+    of_pair = np.stack([np.stack([total, -seed + 0.0 * run], -1), np.stack([-seed + 0.0 * run, total], -1)], -1)
+    of_pair /= across[..., None, None]
+    information = n_paired[..., None, None] * of_pair + n_single[..., None] / total[..., None, None] * np.eye(2)
+    score = np.einsum("bkij,bkj->bki", of_pair, (y * paired).sum(axis=3)) + (y * single).sum(axis=3) / total[..., None]
     information[~pairs.compared] = np.eye(2)
     covariance = np.linalg.inv(information)
     means = np.einsum("bkij,bkj->bki", covariance, score)
-    difference = pairs.sign * (means[..., 1] - means[..., 0])
-    variance = covariance[..., 0, 0] + covariance[..., 1, 1] - 2.0 * covariance[..., 0, 1]
-    # of differences within pairs, and of the single runs of each algorithm about their mean
-    df = np.maximum(n_paired - 1, 0) + np.maximum(n_single - 1, 0).sum(axis=2)
-    df = df * pairs.compared
-    df = df.sum(axis=1, keepdims=True) if fit.dispersion else np.full_like(df, df.sum())
-    return difference, variance, np.maximum(np.broadcast_to(df, variance.shape), 1).astype(float)
+    weight = covariance @ np.array([-1.0, 1.0])
+    by_pairs = n_paired * np.einsum("bki,bkij,bkj->bk", weight, np.broadcast_to(of_pair, information.shape), weight)
+    parts = np.concatenate([by_pairs[..., None], n_single * weight**2 / total[..., None]], axis=2)
+    # scatter of differences within pairs, and of the single runs of each algorithm, relative to the model's
+    squares = np.concatenate(
+        [
+            (_about_mean(y[:, :, 0] - y[:, :, 1], paired[:, :, 0]) / (2.0 * run))[..., None],
+            _about_mean(y, single) / total[..., None],
+        ],
+        axis=2,
+    )
+    df = np.concatenate([n_paired[..., None], n_single], axis=2) - 1.0
+    ratio, freedom = _scatter(squares, np.where(pairs.compared[..., None], np.maximum(df, 0.0), 0.0))
+    return pairs.sign * (means[..., 1] - means[..., 0]), parts * ratio, freedom
+
+
+def _about_mean(y: Array, which: NDArray[np.bool_]) -> Array:
+    """Sum of squares about the mean over the last axis."""
+    mean = (y * which).sum(axis=-1, keepdims=True) / np.maximum(which.sum(axis=-1, keepdims=True), 1)
+    return np.asarray((np.where(which, y - mean, 0.0) ** 2).sum(axis=-1))
+
+
+def _scatter(squares: Array, df: Array) -> tuple[Array, Array]:
+    """Variances over those of the model, each level and kind of runs by itself, and their degrees of freedom.
+
+    Those of the benchmarks, along the first axis, are squeezed towards each other, and none falls below their mean:
+    with two seeds a benchmark can look quiet that is not.
+    """
+    all_df = df.sum(axis=0)
+    common = np.where(all_df > 0, squares.sum(axis=0) / np.maximum(all_df, 1.0), 1.0)
+    own = np.moveaxis(np.where(df > 0, squares / np.maximum(df, 1.0), np.nan), 0, -1)
+    d = np.moveaxis(np.where(df > 0, df, 1.0), 0, -1)
+    floor = _SMALL * common[..., None]
+    location, prior_df = fit_scaled_f(np.fmax(own, floor), d)
+    prior = np.where(np.isfinite(prior_df), location, common)[..., None]
+    shown = np.where(np.isnan(own), prior, own)
+    value, freedom = squeeze(shown, d, prior, prior_df[..., None], among=len(df))
+    most = np.where(all_df > 0, all_df, max(df.sum(), 1.0))
+    return np.maximum(np.moveaxis(value, -1, 0), common), np.minimum(np.moveaxis(freedom, -1, 0), most)
 
 
 def _run_variances(fit: LmmFit, pairs: PairScores) -> Array:

@@ -25,9 +25,10 @@ from lmemtest.studies.benchmark.outcomes import (
     mean_outcomes,
     overall,
     test_points,
+    without_room,
 )
 from lmemtest.studies.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
-from lmemtest.words import format_level, format_number, p_text, percent
+from lmemtest.words import format_level, format_number, joined, p_text, percent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,7 +60,9 @@ class MetafeatureOutcomes(MetafeatureContrasts):
     contrasts : pandas.DataFrame
         One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``level_outcome`` and
         ``reference_outcome`` (mean outcomes over the budgets), ``contrast`` (their difference), ``p_raw`` and
-        ``p_value`` (adjusted) of "no difference", ``decision``, ``singled_out``. p-values are two-sided. Decisions:
+        ``p_value`` (adjusted) of "no difference", ``decision``, ``singled_out``, ``no_room`` (mean outcomes lie between
+        -1 and 1, and from where the benchmark is at one of the levels the mean contrast would lead out of this range,
+        so the verdicts cannot follow). p-values are two-sided. Decisions:
         "follows" (significant, in the direction of the mean over benchmarks), "unclear" (not so, but significant in
         this direction in a one-sided test without adjustment), "reversed" (significant in the other direction without
         adjustment), "none found".
@@ -142,9 +145,16 @@ class MetafeatureOutcomes(MetafeatureContrasts):
         names = [
             f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['decision']})" for r in odd.to_dict("records")
         ]
+        full = odd.loc[odd["no_room"], "benchmark"].tolist()
+        room = (
+            f"Of these, {joined(map(format_level, full), 8)} {'has' if len(full) == 1 else 'have'} no room for the "
+            "mean contrast: at one of the levels the outcome is too close to 1 or -1 already, so verdicts cannot show "
+            "an effect of that size. method='model' compares the scores."
+        )
         unclear = int((part["decision"] == UNCLEAR).sum())
         more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
-        return [*out, f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."]
+        counts = f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."
+        return [*out, counts, *([room] if full else [])]
 
 
 @one_blas_thread()
@@ -241,6 +251,7 @@ def metafeature_outcomes(
     )
     over_benchmarks = overall(pairs, table, alpha)
     table, close = decided(table, over_benchmarks, alpha, n_draws if unit == "run" else None)
+    table["no_room"] = without_room(table, over_benchmarks)
     means = mean_outcomes(outcomes.outcome)
     order, tree = _clusters(means)
     points, instances = _frames(pairs, outcomes, means)

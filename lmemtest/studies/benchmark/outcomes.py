@@ -302,6 +302,14 @@ def overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFram
     return frame.assign(p_value=adjust_raw(raw, "holm", len(frame)), ci_low=low, ci_high=high)
 
 
+def without_room(table: pd.DataFrame, over_benchmarks: pd.DataFrame) -> NDArray[np.bool_]:
+    """Contrasts that cannot be as large as the mean over benchmarks, since outcomes end at -1 and 1."""
+    mean = table[["level", "reference"]].merge(over_benchmarks, on=["level", "reference"], how="left")["contrast"]
+    up = np.sign(mean)
+    room = np.minimum(1.0 - up * table["reference_outcome"], 1.0 + up * table["level_outcome"])
+    return np.asarray(below(room, np.abs(mean)), dtype=bool)
+
+
 def decided(
     table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float, n_draws: int | None
 ) -> tuple[pd.DataFrame, list[str]]:
