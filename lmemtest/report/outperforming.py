@@ -136,7 +136,7 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Outperf
 
 
 def _conclusions(best: str, shown: pd.DataFrame) -> str:
-    """For whom each of the three conclusions holds."""
+    """For whom each of the conclusions holds."""
     parts = []
     for conclusion in CONCLUSIONS:
         names = shown.index[shown["conclusion"] == conclusion]
@@ -187,7 +187,8 @@ def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -
         frame["difference of the shares"] = shown["risk_difference"].to_numpy()
     frame["conclusion"] = shown["conclusion"].to_numpy()
     if shown["n_benchmarks"].max() > 1:
-        frame["better on"] = [f"{u} of {n}" for u, n in zip(shown["better_on"], shown["n_benchmarks"], strict=True)]
+        counts = zip(shown["better_on"], shown["n_benchmarks"], shown["better_on_most"], strict=True)
+        frame["better on"] = [f"{u} of {n}" if most else MISSING for u, n, most in counts]
     formats = dict.fromkeys(["probability", "difference of the shares"], ".3f")
     replicated = "Better on: at least so many benchmarks, by partial conjunction of their own tests."
     notes = (*found.facts, *([replicated] if "better on" in frame else []), *found.notes)

@@ -9,6 +9,7 @@ from scipy import special, stats
 from lmemtest.studies.outperforming.duels import Duel, together
 from lmemtest.studies.outperforming.intervals import PAIRED, UStatistic, coverage
 from lmemtest.studies.outperforming.replicability import better_on
+from lmemtest.studies.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
 
 pytestmark = pytest.mark.level(3)
 
@@ -164,3 +165,28 @@ def test_no_more_benchmarks_are_counted_than_there_are(better):
     rates = {name: times / runs for name, times in too_many.items()}
     print(f"better on {better} of 10: counted {counted / runs:.1f}, too many {rates}")
     assert max(rates.values()) <= 0.05 + 0.015
+
+
+def test_meaningful_is_said_of_advantages_that_are():
+    """400 studies over benchmarks: an advantage below gamma is called meaningful in 2.5 % at most.
+
+    The true P is that on another benchmark of the kind: the advantage d of a benchmark is normal, in standard
+    deviations of a difference of two runs, so P = Phi(mean / sqrt(1 + sd^2)).
+    """
+    gamma, sd, count = 0.75, 0.5, 400
+    studies = [(0.60, 10, 5), (0.65, 20, 5), (0.65, 20, 10), (0.65, 30, 10)]
+    studies += [(0.75, 10, 5), (0.75, 30, 10), (0.85, 20, 10), (0.95, 10, 5)]
+    for p, benchmarks, pairs in studies:
+        rng = np.random.default_rng([benchmarks, pairs, round(100 * p)])
+        found = []
+        for _ in range(count):
+            d = special.ndtri(p) * (1.0 + sd**2) ** 0.5 + sd * rng.normal(size=benchmarks)
+            signs = list(np.sign(d[:, None] + rng.normal(size=(benchmarks, pairs))))
+            duel = Duel(tuple(map(str, range(benchmarks))), signs, [])
+            found.append(conclusion(*together(duel, "mixed", True, 0.95, 1, rng)[1:], gamma))
+        rate = {name: found.count(name) / count for name in (POSSIBLY_MEANINGFUL, MEANINGFUL)}
+        print(f"P={p} {benchmarks} x {pairs}: the paper's zone {100 * sum(rate.values()):.1f} %, "
+              f"may be {100 * rate[POSSIBLY_MEANINGFUL]:.1f}, meaningful {100 * rate[MEANINGFUL]:.1f}")  # fmt: skip
+        if p <= gamma:
+            assert stats.binomtest(found.count(MEANINGFUL), count, 0.025, alternative="greater").pvalue > 0.001
+    assert rate[MEANINGFUL] > 0.5  # P = 0.95

@@ -165,6 +165,15 @@ def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
     )
 
 
+def least_p(duel: Duel, paired: bool) -> Array:
+    """The p-values of the benchmarks if all runs of left were better."""
+    if paired:
+        return 0.5 ** np.array([s.size for s in duel.signs], dtype=float)
+    return np.array(
+        [_mann_whitney(np.arange(1.0, x.size + 1.0), -np.arange(1.0, y.size + 1.0)) for x, y in duel.samples]
+    )
+
+
 def _mann_whitney(left: Array, right: Array) -> float:
     """One-sided p-value of scipy's test; scores that differ by rounding are tied."""
     from scipy.stats import mannwhitneyu

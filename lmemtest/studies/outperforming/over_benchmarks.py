@@ -13,10 +13,10 @@ from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, together
+from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, least_p, together
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.studies.outperforming.sample_size import adjusted_gamma
-from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusion, meaning
+from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusion, in_words, meaning
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.words import counted, listed, percent, plural, suggest
 
@@ -48,7 +48,8 @@ class OutperformingOverBenchmarks(Result):
         ``mean`` of the benchmarks' probabilities that a run of left is better (of the means by family, where families
         are the sample), ``estimate`` of the method with ``ci_low`` and ``ci_high``,
         ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni, at half of alpha as
-        either side of the interval). For scores of 0 and 1 ``risk_difference``, 2 estimate - 1, as well.
+        either side of the interval), ``better_on_most``: the largest number that so many runs can show. For scores of 0
+        and 1 ``risk_difference``, 2 estimate - 1, as well.
     benchmarks : pandas.DataFrame
         One row per pair and benchmark: ``left``, ``right``, ``family`` (where families are the sample), ``benchmark``,
         ``wins``, ``ties``, ``losses`` of left, ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw``
@@ -91,6 +92,10 @@ class OutperformingOverBenchmarks(Result):
         """Of which score."""
         return f"Probability that a run is better on the same benchmark, in {self.score}"
 
+    def shown(self) -> pd.DataFrame:
+        """Without what so many runs can show at most."""
+        return self.table.drop(columns="better_on_most")
+
     @property
     def band(self) -> str:
         """What the intervals are."""
@@ -103,10 +108,10 @@ class OutperformingOverBenchmarks(Result):
     def facts(self) -> tuple[str, ...]:
         """What the intervals are, and what was asked."""
         family = round(self.alpha / self.alpha_adjusted)
-        shared = f", for {family} pairs: alpha = {self.alpha:g} and gamma = {self.gamma:g} adjusted" * (family > 1)
+        shared = f" (for {family} pairs: alpha = {self.alpha:g} and gamma = {self.gamma:g}, adjusted)" * (family > 1)
         return (
             f"{self.band}; ties count one half.",
-            f"Significant: above 0.5; meaningful: also beyond gamma = {written(self.gamma_adjusted, '.3g')}{shared}.",
+            in_words(self.gamma_adjusted, shared),
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -139,7 +144,7 @@ class OutperformingOverBenchmarks(Result):
             f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
             f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
         ]
-        if row["n_benchmarks"] > 1:
+        if row["n_benchmarks"] > 1 and row["better_on_most"]:
             count = counted(row["n_benchmarks"], "benchmark")
             found = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
             none = f"{left} cannot be counted as better than {right} on any number of {count}"
@@ -211,6 +216,7 @@ def over_benchmarks(
                 "ci_high": high,
                 "conclusion": conclusion(low, high, raised),
                 "better_on": better_on(p, "bonferroni", 0.5 * share),
+                "better_on_most": better_on(least_p(duel, paired), "bonferroni", 0.5 * share),
                 **({"risk_difference": 2.0 * middle - 1.0} if duel.binary else {}),
             }
         )

@@ -101,7 +101,7 @@ def probability_of_outperforming(
     >>> b = [0.78, 0.82, 0.80, 0.83, 0.81, 0.80, 0.79, 0.84, 0.77, 0.85]
     >>> found = probability_of_outperforming(a, b)
     >>> found.estimate, round(found.ci_low, 3), round(found.ci_high, 3), found.conclusion
-    (0.9, 0.596, 0.982, 'significant and meaningful')
+    (0.9, 0.596, 0.982, 'significant and may be meaningful')
     """
     gamma, alpha = check_gamma(gamma), check_fraction(alpha, "alpha")
     paired, n_draws = check_flag(paired, "paired"), check_positive_int(n_draws, "n_draws")

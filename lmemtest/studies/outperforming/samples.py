@@ -17,7 +17,7 @@ from lmemtest.studies.outperforming.intervals import (
     paired_interval,
     unpaired_interval,
 )
-from lmemtest.studies.outperforming.verdict import conclusion, meaning, signs_of
+from lmemtest.studies.outperforming.verdict import conclusion, in_words, meaning, signs_of
 from lmemtest.studies.ranking.effect_size import effect_size
 from lmemtest.studies.ranking.effect_sizes import check_samples
 from lmemtest.words import counted, percent
@@ -48,8 +48,9 @@ class Outperforming(Result):
         Share of the pairs in which A is better, ties one half; of all pairs of runs where they are not paired.
     ci_low, ci_high : float
         Two-sided interval at level ``1 - alpha``.
-    conclusion : {"not significant", "significant but not meaningful", "significant and meaningful"}
-        Significant if ``ci_low > 0.5``, and meaningful if also ``ci_high > gamma``. It is about A being better.
+    conclusion : str
+        "not significant"; where ``ci_low > 0.5`` "significant but not meaningful" (``ci_high <= gamma``), "significant
+        and may be meaningful", or "significant and meaningful" (``ci_low > gamma``). It is about A being better.
     n : (int, int)
         Runs of A and of B.
     ties : int
@@ -101,7 +102,7 @@ class Outperforming(Result):
         kind = INTERVALS[self.method] if self.paired or self.method != "score" else UNPAIRED_SCORE
         return (
             f"{percent(1.0 - self.alpha)} {kind}; {better} scores are better, ties count one half.",
-            f"Significant: the interval is above 0.5; meaningful: it also reaches beyond gamma = {self.gamma:g}.",
+            in_words(self.gamma),
         )
 
     def sentences(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What is asked of two algorithms, and the three conclusions."""
+"""What is asked of two algorithms, and the four conclusions."""
 
 from __future__ import annotations
 
@@ -18,22 +18,37 @@ if TYPE_CHECKING:
 
 NOT_SIGNIFICANT = "not significant"
 NOT_MEANINGFUL = "significant but not meaningful"
+POSSIBLY_MEANINGFUL = "significant and may be meaningful"
 MEANINGFUL = "significant and meaningful"
-CONCLUSIONS = (MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT)
+CONCLUSIONS = (MEANINGFUL, POSSIBLY_MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT)
 
 
 def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
-    """What an interval says, in the words of Bouthillier et al. (2021); without an interval nothing is significant."""
+    """What an interval says; without an interval nothing is significant.
+
+    Bouthillier et al. (2021) have three zones: their "significant and meaningful" is an interval that reaches beyond
+    gamma. Here it is one that is beyond gamma, and "may be meaningful" if it only reaches there.
+    """
     if not below(0.5, ci_low):
         return NOT_SIGNIFICANT
-    return MEANINGFUL if below(gamma, ci_high) else NOT_MEANINGFUL
+    if not below(gamma, ci_high):
+        return NOT_MEANINGFUL
+    return MEANINGFUL if below(gamma, ci_low) else POSSIBLY_MEANINGFUL
+
+
+def in_words(gamma: float, note: str = "") -> str:
+    """What the conclusions ask of an interval, `note` on where gamma comes from."""
+    limit = f"gamma = {written(gamma, '.3g')}{note}"
+    return f"Significant: the interval is above 0.5; meaningful: above {limit}; may be meaningful: it holds gamma."
 
 
 def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: str = "B") -> tuple[str, ...]:
     """What a conclusion does not say."""
     limit = written(gamma, ".3g")
     if found == MEANINGFUL:
-        return (f"Meaningful says that a probability above {limit} is not excluded, not that it is shown.",)
+        return ()
+    if found == POSSIBLY_MEANINGFUL:
+        return (f"A probability above {limit} is neither shown nor excluded.",)
     if found == NOT_MEANINGFUL:
         return (f"{left} is more often better, but with a probability of at most {limit}.",)
     if below(ci_high, 0.5):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -205,8 +207,23 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
     found = lt.probability_of_outperforming(runs, paired=paired, method=method, n_draws=100, rng=1)
     row = found.table.iloc[0]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.025 ** (1 / 6), 1.0))
-    assert (row["conclusion"], row["better_on"]) == ("significant and meaningful", 6)
+    assert (row["conclusion"], row["better_on"]) == ("significant and may be meaningful", 6)
     assert "Clopper and Pearson's of as many wins" in " ".join(found.notes)
+
+
+@pytest.mark.parametrize(("paired", "seeds", "can"), [(True, 5, 0), (True, 12, 1), (False, 3, 0), (False, 7, 1)])
+def test_on_how_many_benchmarks_is_said_where_a_benchmarks_own_test_could_show_it(paired, seeds, can):
+    frame = table(benchmarks=12, seeds=seeds)
+    frame["acc"] += 2.0 * (frame["algorithm"] == "A")
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    row, texts = found.table.iloc[0], " ".join(found.sentences())
+    own = found.to_frame("benchmarks")
+    least = 0.5**seeds if paired else 1.0 / math.comb(2 * seeds, seeds)
+    assert own["p_raw"].min() >= least * (1.0 - 1e-12)
+    assert (row["better_on_most"] > 0) == (12.0 * least <= 0.025) == bool(can)
+    assert ("benchmarks (partial conjunction)" in texts) == bool(can)
+    assert "cannot be counted" not in texts
+    assert "better_on_most" not in found.shown()
 
 
 def test_a_control_that_is_worse_is_said_to_be():

@@ -18,7 +18,13 @@ from lmemtest.studies.outperforming.intervals import (
     score_interval,
     tables,
 )
-from lmemtest.studies.outperforming.verdict import MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT, conclusion
+from lmemtest.studies.outperforming.verdict import (
+    MEANINGFUL,
+    NOT_MEANINGFUL,
+    NOT_SIGNIFICANT,
+    POSSIBLY_MEANINGFUL,
+    conclusion,
+)
 
 
 def test_score_interval_is_wilsons_without_ties():
@@ -76,11 +82,12 @@ def test_percentile_intervals_of_few_pairs_do_not_cover():
     assert coverage(5, 0.9, 0.0, "score") == pytest.approx(1 - stats.binom.cdf(3, 5, 0.9), abs=1e-12)
 
 
-def test_conclusions_in_the_words_of_the_paper():
+def test_meaningful_is_said_where_it_is_shown_and_the_papers_zone_is_the_sum_of_both():
     assert conclusion(0.49, 0.9, 0.75) == NOT_SIGNIFICANT
     assert conclusion(0.5, 0.9, 0.75) == NOT_SIGNIFICANT
     assert conclusion(0.51, 0.75, 0.75) == NOT_MEANINGFUL
-    assert conclusion(0.51, 0.76, 0.75) == MEANINGFUL
+    assert conclusion(0.51, 0.76, 0.75) == conclusion(0.75, 0.99, 0.75) == POSSIBLY_MEANINGFUL
+    assert conclusion(0.76, 0.99, 0.75) == MEANINGFUL
     assert conclusion(np.nan, np.nan, 0.75) == NOT_SIGNIFICANT
 
 
