@@ -3,7 +3,7 @@ mixed model and whatever intervals say through `lmemtest.rank`.
 
 Run as a script it prints the tables of docs/validation.md, all or those that are named:
 
-    python tests/simulation/rankings.py [sizes] [against] [gaps] [model] [apart] [coverage] [medians] [power]
+    python tests/simulation/rankings.py [sizes] [unlike] [against] [gaps] [model] [apart] [coverage] [medians] [power]
 """
 
 from __future__ import annotations
@@ -17,7 +17,9 @@ from scipy import special, stats
 
 import lmemtest as lt
 from lmemtest.inference.distributions.largest_t import largest_t
+from lmemtest.inference.distributions.student import t_quantile
 from lmemtest.inference.distributions.studentized_range import qtukey
+from lmemtest.inference.means.moderation import moderation
 from lmemtest.studies.ranking.classical import median_interval, null_of_sums, ranked, signed_rank, skillings_mack
 
 Array = np.ndarray
@@ -82,6 +84,19 @@ def by_means(x: Array) -> Array:
     _, n, k = x.shape
     df = (n - 1.0) * (k - 1.0)
     return np.ptp(x.mean(axis=1), axis=1) > float(qtukey(1.0 - ALPHA, k, df)) * np.sqrt(within(x) / n)
+
+
+def moderated(x: Array) -> Array:
+    """The first step of "stepdown", with the variance of each pair squeezed towards the residual one."""
+    _, n, k = x.shape
+    i, j = np.triu_indices(k, 1)
+    d = x[:, :, i] - x[:, :, j]
+    common = np.maximum(2.0 * within(x), 1e-300)[:, None]
+    own, df = d.var(axis=1, ddof=1) / common, np.full((len(x), len(i)), n - 1.0)
+    family = moderation(own, df, i, j, np.ones(k))
+    ratio, df = family.ratios(np.eye(k)[i] + np.eye(k)[j], own, df, df * (k - 1.0))
+    cut = t_quantile(special.ndtr(-qtukey(1.0 - ALPHA, k, np.inf) / np.sqrt(2.0)), df)
+    return (np.abs(d.mean(axis=1)) > cut * np.sqrt(common * ratio / n)).any(axis=1)
 
 
 def within(x: Array) -> Array:
@@ -165,9 +180,7 @@ def chosen(x: Array) -> Array:
     normal_ones = (w >= ALPHA / rest.shape[2]).all(axis=1)
     if k == 2:
         return np.where(normal_ones, paired_t(x), wilcoxon(x))
-    columns = [rest[:, :, c] for c in range(k)]
-    alike = stats.bartlett(*columns, axis=1).pvalue >= ALPHA
-    return np.where(normal_ones & alike, by_means(x), nemenyi(x))
+    return np.where(normal_ones, moderated(x), nemenyi(x))
 
 
 def rng_like(x: Array) -> Array:
@@ -177,6 +190,7 @@ def rng_like(x: Array) -> Array:
 
 TESTS: dict[str, Callable[[Array], Array]] = {
     "auto": chosen,
+    "moderated": moderated,
     "t": paired_t,
     "tukey": by_means,
     "nemenyi": nemenyi,
@@ -186,6 +200,38 @@ TESTS: dict[str, Callable[[Array], Array]] = {
     "Friedman F": iman_davenport,
 }
 OF_PAIRS = tuple(name for name in TESTS if not name.endswith(" F"))
+
+# Equal means, unlike spreads or skewed losses of one algorithm: (benchmarks, algorithms) and draws.
+UNLIKE_ONES: dict[str, tuple[tuple[int, int], Callable[[np.random.Generator, tuple[int, int, int]], Array]]] = {
+    "one of 4, sd 2": ((8, 4), lambda rng, shape: spread_by(rng, shape, [2.0, 1.0, 1.0, 1.0])),
+    "one of 4, sd 3": ((6, 4), lambda rng, shape: spread_by(rng, shape, [3.0, 1.0, 1.0, 1.0])),
+    "one of 8, sd 2": ((10, 8), lambda rng, shape: spread_by(rng, shape, [2.0, *[1.0] * 7])),
+    "one of 10, sd 2": ((8, 10), lambda rng, shape: spread_by(rng, shape, [2.0, *[1.0] * 9])),
+    "half 4, half 0.5": ((20, 6), lambda rng, shape: spread_by(rng, shape, [4.0] * 3 + [0.5] * 3)),
+    "exponential, one of 5": (
+        (15, 5),
+        lambda rng, shape: one_skewed(rng, shape, 1.0 - rng.exponential(size=shape[:2])),
+    ),
+    "rare losses, one of 5": ((15, 5), lambda rng, shape: one_skewed(rng, shape, rare_losses(rng, shape))),
+}
+
+
+def spread_by(rng: np.random.Generator, shape: tuple[int, int, int], sds: list[float]) -> Array:
+    """Benchmarks differ, advantages have these standard deviations, and the mean of three runs of sd 0.5 is seen."""
+    runs = 0.5 / 3**0.5 * rng.normal(size=shape)
+    return rng.normal(size=(*shape[:2], 1)) + rng.normal(size=shape) * np.array(sds) + runs
+
+
+def one_skewed(rng: np.random.Generator, shape: tuple[int, int, int], first: Array) -> Array:
+    """Beside others whose advantages vary little, so that the first decides."""
+    x = spread_by(rng, shape, [0.3] * shape[2])
+    x[:, :, 0] += first
+    return x
+
+
+def rare_losses(rng: np.random.Generator, shape: tuple[int, int, int]) -> Array:
+    """On one benchmark in ten a loss of three, made up for by the others."""
+    return 0.3 - 3.0 * (rng.random(shape[:2]) < 0.1)
 
 
 # ---------------------------------------------------------------------- versus a control, the first; missing cells
@@ -346,6 +392,19 @@ def print_sizes() -> None:
             row(shape, k, *both([sizes(shape, k, n, number(shape, k, N_TABLES)) for n in BLOCKS]))
 
 
+def sizes_of_unlike(name: str, n_tables: int) -> dict[str, float]:
+    """Tables with any false difference where one algorithm varies more, or is skewed."""
+    (n, k), draw = UNLIKE_ONES[name]
+    x = draw(np.random.default_rng([n, k, len(name)]), (n_tables, n, k))
+    return {test: 100.0 * float(TESTS[test](x).mean()) for test in ("auto", "moderated", "tukey", "nemenyi")}
+
+
+def print_unlike() -> None:
+    head("algorithms", "benchmarks", "auto", "moderated", "tukey", "nemenyi")
+    for name, ((n, _), _) in UNLIKE_ONES.items():
+        row(name, n, *sizes_of_unlike(name, N_TABLES).values())
+
+
 def print_against() -> None:
     head("scores", "k", *AGAINST)
     for shape in SHAPES:
@@ -402,6 +461,7 @@ def print_power() -> None:
 
 PRINTED = {
     "sizes": print_sizes,
+    "unlike": print_unlike,
     "against": print_against,
     "gaps": print_gaps,
     "model": print_model,

@@ -230,7 +230,13 @@ def test_shares_sum_to_one_and_the_sentence_names_the_largest() -> None:
     table = found.to_frame()
     assert table["share"].sum() == approx(1.0)
     largest = table.loc[table["share"].idxmax(), "source"]
-    assert " ".join(found.sentences()).startswith(f"The largest part of the variation of loss is {largest} (")
+    first, second = found.sentences()[:2]
+    assert first.startswith(f"The largest part of the variation of loss is estimated to be {largest} (")
+    assert second == "By the 95 % intervals run and task:tool cannot be excluded as the largest."
+    few = {source.name: source for source in found.sources}
+    shown = replace(few[largest], ci_low=few["run"].ci_high * 2.0, variance=few["run"].variance * 9.0, share=0.9)
+    apart = replace(found, sources=(shown, *(source for name, source in few.items() if name != largest)))
+    assert apart.sentences()[0].startswith(f"The largest part of the variation of loss is {largest} (90 %)")
     assert found.variance("interaction") == approx(table.set_index("source").loc["task:tool", "variance"])
     assert "Where the variation comes from" in found.summary()
 

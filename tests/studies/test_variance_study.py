@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
-from lmemtest.inference.intervals.variances import Combinations, SampleVariance
+from lmemtest.inference.intervals.variances import Combinations, SampleVariance, widening
 from lmemtest.studies.variation.binomial_noise import binomial_noise
 from lmemtest.studies.variation.source_designs import identified
 
@@ -422,3 +422,44 @@ def test_equal_scores_have_no_noise_to_compare():
     found = binomial_noise({"a": [0.9, 0.9, 0.9], "b": [0.8, 0.9, 0.7]}, 100)
     assert found.sentences()[0] == "a: all scores are equal, and nothing is said of their noise."
     assert found.table.loc[0, ["ci_high", "ratio_high", "n_effective"]].isna().all()
+
+
+def crossed_table(draw, n: int = 12) -> pd.DataFrame:
+    rng = np.random.default_rng(5)
+    effects = draw(rng, n), 0.5 * rng.normal(size=n)
+    rows = [(i, j, effects[0][i] + effects[1][j] + 0.2 * rng.normal()) for i in range(n) for j in range(n)]
+    return pd.DataFrame(rows, columns=["data", "init", "acc"])
+
+
+def test_crossed_intervals_are_longer_where_predicted_effects_are_skewed():
+    """The profile of the mixed model where they are not; on the log scale as much longer as `widening` says."""
+    table = crossed_table(lambda rng, n: -(rng.exponential(size=n) ** 1.5))
+    study = lt.variance_study(table, score="acc", sources=["data", "init"])
+    fit = lt.fit_lmm("acc ~ 1 + (1 | data) + (1 | init)", table)
+    plain = fit.profile(["sd"], reml=True).table
+    got = study.table.set_index("source")
+    for i, name in enumerate(("data", "init")):
+        factor = widening(fit.modes[i].ravel())
+        for end in ("ci_low", "ci_high"):
+            ratio = np.log(got.loc[name, end] / got.loc[name, "sd"]) / np.log(
+                plain[end].iloc[i] / plain["estimate"].iloc[i]
+            )
+            assert_allclose(ratio, factor, rtol=1e-4)
+    x = fit.modes[0].ravel()
+    assert_allclose(widening(x) ** 2 * (3 - 9 / 12) + 9 / 12, 3 + 1.5 * stats.skew(x, bias=False) ** 2)
+    assert widening(x) > 1.3
+    assert "Longer on the log scale are those of data (" in " ".join(study.notes)
+
+
+def test_the_largest_part_is_named_where_the_intervals_show_it():
+    table = crossed_table(lambda rng, n: 0.6 * rng.normal(size=n))
+    near = lt.variance_study(table, score="acc", sources=["data", "init"])
+    assert near.table.set_index("source")["may_be_largest"].to_dict() == {"data": True, "init": True, "residual": False}
+    assert near.sentences()[0].startswith("The largest part of the variance is estimated to be data: ")
+    assert near.sentences()[0].endswith("; init cannot be excluded.")
+    far = lt.variance_study(
+        crossed_table(lambda rng, n: 4.0 * rng.normal(size=n)), score="acc", sources=["data", "init"]
+    )
+    assert far.table["may_be_largest"].tolist() == [True, False, False]
+    assert far.sentences()[0].startswith("The largest part of the variance is data: ")
+    assert far.table.set_index("source").loc["init", "relative_high"] < 1.0

@@ -9,10 +9,11 @@ from lmemtest.words import format_number
 
 TESTS = {
     "lmem": ("auto",),
-    "frequentist": ("auto", "t", "tukey", "nemenyi", "conover", "wilcoxon"),
+    "frequentist": ("auto", "moderated", "t", "tukey", "nemenyi", "conover", "wilcoxon"),
     "bayesian": ("auto", "signed_rank", "hierarchical"),
 }
 TEST_NAMES = {
+    "moderated": "t-tests with moderated standard errors",
     "t": "paired t-tests",
     "tukey": "Tukey's HSD of the repeated-measures ANOVA",
     "nemenyi": "Nemenyi's test",
@@ -24,7 +25,7 @@ TEST_NAMES = {
 }
 ON_RANKS = ("nemenyi", "conover")
 NOT_SHOWN, NO_TEST = "no difference shown", "no test"  # decisions for neither
-OWN_VARIANCES = ("t", "wilcoxon")  # each pair has its own: no Tukey, no Dunnett
+OWN_VARIANCES = ("moderated", "t", "wilcoxon")  # each pair has its own: no Tukey, no Dunnett
 PAIR_ADJUSTMENTS = ("tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")
 CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")
 

@@ -1,8 +1,9 @@
-"""The classical tests of several algorithms on the same blocks (Demšar 2006), each as estimates or as tests of pairs.
+"""The tests of several algorithms on the same blocks (Demšar 2006), each as estimates or as tests of pairs.
 
 Repeated-measures ANOVA and the paired t-test on scores, Nemenyi's and Conover's test on ranks differ in what is
 averaged and in the covariance of the averages, so each of them is a set of `Estimates`: means of n blocks with
 
+- moderated: that of ``score ~ algorithm + (1 | block)``, the variance of each pair squeezed towards the model's;
 - paired t: the sample covariance of the scores, n - 1 degrees of freedom, each pair its own variance;
 - ANOVA and Tukey: the residual mean square after blocks and algorithms, (n - 1)(k - 1) degrees of freedom;
 - Conover: the same on ranks;
@@ -24,7 +25,10 @@ from lmemtest._rounding import below, tolerance
 from lmemtest.errors import DesignError
 from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.inference.means.adjust import adjust_raw, raw_levels, step_down
+from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.estimates import Estimates
+from lmemtest.inference.means.moderated import moderated
+from lmemtest.model import fit_lmm
 from lmemtest.studies.ranking.omnibus import Omnibus
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
 
-FEWEST_BLOCKS = 2
+FEWEST_BLOCKS, FEWEST_MODERATED = 2, 3
 MOST_EXACT = 50  # blocks up to which the null distribution of the signed-rank sum is exact, ties or not
 
 
@@ -66,7 +70,7 @@ def ranked(scores: Array, size: float = 0.0) -> Array:
 
 
 def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
-    """Means over complete blocks with the covariance of a test: "t", "tukey", "conover" or "nemenyi"."""
+    """Means over complete blocks with the covariance of a test: "moderated", "t", "tukey", "conover" or "nemenyi"."""
     n, k = blocks.scores.shape
     on_ranks = test in ("conover", "nemenyi")
     x = ranked(-blocks.gains) if on_ranks else blocks.scores
@@ -84,6 +88,8 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
                 "'wilcoxon', which need no residual variance, and look for copied scores: lmemtest.check(runs)."
             )
         V, df = within / n * spread, (n - 1.0) * (k - 1.0)
+    if test == "moderated":
+        return _moderated_means(blocks, level)
     return Estimates.of(
         {"algorithm": list(blocks.algorithms)},
         b=x.mean(axis=0),
@@ -95,6 +101,29 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
         level=level,
         n_obs=n * k,
     )
+
+
+def _moderated_means(blocks: Blocks, level: float) -> Estimates:
+    """Marginal means of the mixed model of the scores by block, with moderated standard errors."""
+    import pandas as pd
+
+    n, k = blocks.scores.shape
+    if n < FEWEST_MODERATED:
+        raise DesignError(
+            f"moderated standard errors need {FEWEST_MODERATED} {blocks.units} with a score of every algorithm, got "
+            f"{n}. Use test='nemenyi', or add runs."
+        )
+    names = pd.Index(blocks.algorithms)
+    frame = pd.DataFrame(
+        {
+            "score": blocks.scores.ravel(),
+            "algorithm": pd.Categorical.from_codes(np.tile(np.arange(k), n), categories=names),
+            blocks.unit: np.repeat(np.arange(n), k),
+        }
+    )
+    fit = fit_lmm(f"score ~ algorithm + (1 | {blocks.unit})", frame)
+    means = emmeans(fit, "algorithm", vcov=moderated(fit, blocks.unit), level=level)
+    return replace(means, score=blocks.score, direction=blocks.direction)
 
 
 def residual_variance(x: Array) -> float:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-BY_MEANS = ("lmem", "tukey", "t", "hierarchical")
+BY_MEANS = ("lmem", "moderated", "tukey", "t", "hierarchical")
 EXCHANGES = 2000
 MOST_SAID = 10  # disagreements in sentences; all are in the table
 

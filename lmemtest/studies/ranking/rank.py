@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["rank"]
 
 # What goes with the tests of each kind: a standardised mean with means, a share of signed ranks with ranks.
-EFFECTS = {"t": "cohen_dz", "tukey": "cohen_dz", "lmem": "cohen_dz", "hierarchical": "cohen_dz"}
+EFFECTS = dict.fromkeys(("moderated", "t", "tukey", "lmem", "hierarchical"), "cohen_dz")
 
 
 @guided
@@ -77,8 +77,8 @@ def rank(
     alpha : float in (0, 1)
         Chance of any false difference (Bayesian: of each decision to be wrong, by its posterior).
     test : str
-        "frequentist": "t", "tukey" (repeated-measures ANOVA), "nemenyi", "conover", "wilcoxon", or "auto": paired
-        t-test or signed-rank test for two algorithms, Tukey or Nemenyi for more, by Shapiro-Wilk and Bartlett or Levene
+        "frequentist": "moderated", "t", "tukey" (repeated-measures ANOVA), "nemenyi", "conover", "wilcoxon", or "auto":
+        paired t-test or signed-rank test for two algorithms, moderated t-tests or Nemenyi for more, by Shapiro-Wilk
         tests of the residuals; signed-rank tests where cells are missing. "bayesian": "signed_rank" ("auto") or
         "hierarchical".
     adjust : str, optional
@@ -129,7 +129,7 @@ def rank(
     >>> wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
     >>> found = rank(wide, "frequentist", direction="maximize")
     >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
-    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'a', 'b']}
+    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'b', 'c']}
     """
     method, test = _method_and_test(method, test)
     runs = runs_of(data, direction)

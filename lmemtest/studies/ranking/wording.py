@@ -60,7 +60,7 @@ def _met(row: Mapping[Any, Any]) -> int:
 def _better(ranking: Ranking) -> str:
     """Better in which sense: by a test, by more than what does not matter, or as far as is known."""
     if ranking.method != "bayesian":
-        return "significantly better"
+        return "ranked significantly better" if ranking.test in ON_RANKS else "significantly better"
     return "practically better" if ranking.asked.rope > 0.0 else "probably better"
 
 

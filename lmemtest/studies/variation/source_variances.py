@@ -1,8 +1,9 @@
 """Variances of the sources of one table of trainings, from lines of one source each or from a mixed model.
 
 One at a time: the variance of a line of a source is V_source + V_noise, and that of trainings run again is V_noise,
-which is taken off. Crossed: the scores are a sum of independent normal effects, one per seed of each source and per
-combination of the seeds of two where these are repeated, and a residual.
+which is taken off. Crossed: the scores are a sum of independent effects, one per seed of each source and per
+combination of the seeds of two where these are repeated, and a residual; intervals are profiles for normal effects,
+made longer by the shape of the predicted ones.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest._rounding import below, in_tie_order, written
 from lmemtest.errors import ConvergenceWarning, DesignError
-from lmemtest.inference.intervals.variances import Combinations, SampleVariance
+from lmemtest.inference.intervals.variances import Combinations, SampleVariance, widening
 from lmemtest.inference.power.components import TOGETHER
 from lmemtest.model import fit_lmm
 from lmemtest.studies.variation.source_designs import Layout, Lines, OneAtATime, identified, same_groups
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
 NOISE, RESIDUAL = "noise", "residual"
 ALL = "all at once"
 SAME = "Trainings with equal seeds have equal scores: no numerical noise is seen."
+_LONGER = 1.1  # where the note names whose intervals are longer
 _SEEN = 2.0  # trainings per combination of seeds on average, from which on it has an effect of its own
 
 
@@ -77,8 +80,9 @@ class SourceVariances:
         ends = [np.sqrt(np.maximum(self.of.interval(part.row), 0.0)).tolist() for part in self.parts]
         flat = [part.kind != NOISE and high == 0.0 for part, (_, high) in zip(self.parts, ends, strict=True)]
         shared = len(self.parts) > 1 and not any(flat)  # else the sum is as unknown as its parts, or one part
+        rivals = self._largest()
         rows = []
-        for part, limits_of_sd, equal in zip(self.parts, ends, flat, strict=True):
+        for part, limits_of_sd, equal, rival in zip(self.parts, ends, flat, rivals, strict=True):
             variance = max(float(part.row @ self.of.value), 0.0)
             share = self.of.ratio(part.row, total) if shared else (np.nan,) * 2
             relative = (np.nan,) * 3
@@ -92,15 +96,30 @@ class SourceVariances:
             rows.append(
                 (
                     *(part.name, part.kind, part.n, part.df, variance, variance**0.5, *limits_of_sd),
-                    *(variance / whole if whole > 0.0 else np.nan, share[0], min(share[1], 1.0), *relative),
+                    *(variance / whole if whole > 0.0 else np.nan, share[0], min(share[1], 1.0), *relative, rival),
                 )
             )
         return pd.DataFrame(rows, columns=COLUMNS)
+
+    def _largest(self) -> list[bool]:
+        """Which parts may be the largest: the one that is estimated so, and those that its interval does not exclude.
+
+        The interval is that of the other variance over its own, at the level of all intervals. A part that varies less
+        than the grid of the scores is excluded.
+        """
+        values = [max(float(part.row @ self.of.value), 0.0) for part in self.parts]
+        first = in_tie_order(range(len(values)), values.__getitem__, descending=True)[0]
+        row = self.parts[first].row
+        return [
+            i == first or not (self.of.interval(part.row)[1] == 0.0 or below(self.of.ratio(part.row, row)[1], 1.0))
+            for i, part in enumerate(self.parts)
+        ]
 
 
 COLUMNS = [
     *("source", "kind", "n", "df", "variance", "sd", "ci_low", "ci_high"),
     *("share", "share_low", "share_high", "relative", "relative_low", "relative_high"),
+    "may_be_largest",
 ]  # fmt: skip
 
 
@@ -187,7 +206,8 @@ def of_model(layout: Layout, level: float) -> SourceVariances:
     formula = " + ".join(["score ~ 1", *(f"(1 | t{i})" for i in range(len(codes)))])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # profiles go on from better optima themselves
-        table = fit_lmm(formula, frame).profile(["sd", "residual sd"], level=level, reml=True).table
+        fit = fit_lmm(formula, frame)
+        table = fit.profile(["sd", "residual sd"], level=level, reml=True).table
     # with an effect of every combination of seeds, nothing but trainings run again is left
     left = NOISE if any(same_groups(code, layout.cell) for code in codes.values()) else RESIDUAL
     names = [*codes, left]
@@ -199,9 +219,32 @@ def of_model(layout: Layout, level: float) -> SourceVariances:
         for name, kind, size, d, row in zip(names, [*kinds, left], [*sizes, n], df, unit, strict=True)
     ]
     values = {name: table[name].to_numpy(dtype=float) ** 2 for name in ("estimate", "ci_low", "ci_high")}
-    of = Combinations(values["estimate"], values["ci_low"], values["ci_high"])
+    wider = np.array([widening(x) for x in (*(mode.ravel() for mode in fit.modes), np.asarray(fit.residuals()))])
+    of = _widened(values["estimate"], values["ci_low"], values["ci_high"], wider)
     same = (SAME,) if n < copies else ()
-    return SourceVariances(design="crossed", parts=tuple(parts), of=of, notes=(*same, *_left_in_residual(codes)))
+    notes = (*same, *_left_in_residual(codes), _on_shapes(names, wider, values["estimate"]))
+    return SourceVariances(design="crossed", parts=tuple(parts), of=of, notes=notes)
+
+
+def _widened(value: Array, low: Array, high: Array, by: Array) -> Combinations:
+    """Intervals for normal effects, on the log scale as much longer as the predicted effects make them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        known = value > 0.0
+        down = np.where(known & (low > 0.0), value * (low / value) ** by, low)
+        up = np.where(known, value * (high / value) ** by, high)
+    return Combinations(value, down, up)
+
+
+def _on_shapes(names: list[str], wider: Array, value: Array) -> str:
+    """What the intervals assume, and whose are longer for it."""
+    longer = [f"{name} ({written(f, '.1f')} times)" for name, f, v in zip(names, wider, value, strict=True)
+              if v > 0.0 and f > _LONGER]  # fmt: skip
+    said = f" Longer on the log scale are those of {joined(longer, 99)}." if longer else ""
+    return (
+        "Intervals are profiles for normal effects, made longer where the predicted effects are skewed or have heavy "
+        f"tails.{said} A tail that few seeds have not shown is not in them: of exponential effects 95 % intervals held "
+        "in 84 to 91 % of studies with 5 or 10 seeds of each source."
+    )
 
 
 def _terms(layout: Layout) -> tuple[dict[str, NDArray[np.intp]], list[str]]:

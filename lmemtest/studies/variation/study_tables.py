@@ -85,7 +85,7 @@ def tables_of(layout: Layout, found: SourceVariances, unit: str | None, rows: pd
     """The four tables of one study."""
     table = found.table(unit)
     lost = [name for name in layout.sources if name not in set(table["source"])]
-    empty = dict.fromkeys(COLUMNS[3:], np.nan)
+    empty = {**dict.fromkeys(COLUMNS[3:], np.nan), "may_be_largest": False}
     missing = pd.DataFrame([{"source": s, "kind": "source", "n": layout.levels(s), **empty} for s in lost])
     table = pd.concat([table, missing], ignore_index=True) if lost else table
     order = {name: i for i, name in enumerate(layout.sources)}

@@ -21,12 +21,13 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._result import Result, result
-from lmemtest._rounding import in_tie_order
+from lmemtest._rounding import below, in_tie_order
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.inference.distributions.student import noncentrality_interval
 from lmemtest.inference.intervals.balanced import BalancedModel, Factors, Stratum
+from lmemtest.inference.intervals.variances import Combinations
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.inference.means.joint import f_test
 from lmemtest.inference.power.components import Pilot, VarianceComponents
@@ -180,12 +181,15 @@ class VarianceSources(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """What matters most, and what the algorithms account for."""
-        first, second, *_ = in_tie_order(self.sources, lambda source: source.share, descending=True)
+        first, second, *others = in_tie_order(self.sources, lambda source: source.share, descending=True)
         text = (
-            f"The largest part of the variation of {self.score} is {first.name} ({percent(first.share)}): "
+            f"The largest part of the variation of {self.score} is {{}}{first.name} ({percent(first.share)}): "
             f"{first.meaning}; then {second.name} ({percent(second.share)})."
         )
-        found = [text]
+        open_ = [source.name for source in (second, *others) if self._may_exceed(source, first)]
+        found = [text.format("estimated to be " if open_ else "")]
+        if open_:
+            found.append(f"By the {percent(self.level)} intervals {joined(open_)} cannot be excluded as the largest.")
         algorithm = next(source for source in self.sources if source.kind == "algorithm")
         if algorithm not in (first, second):
             found.append(f"The means of the algorithms account for {percent(algorithm.share)}.")
@@ -195,6 +199,13 @@ class VarianceSources(Result):
             share, names = percent(self.variance("family_interaction") / advantages), joined([s.name for s in between])
             found.append(f"Of the variance of the advantages, an estimated {share} lies between families ({names}).")
         return tuple(found)
+
+    def _may_exceed(self, source: Source, first: Source) -> bool:
+        """Whether the interval of its variance over the first one reaches 1; so it does where one is not known."""
+        both = np.array([[one.variance, one.ci_low**2, one.ci_high**2] for one in (source, first)])
+        if not np.isfinite(both).all():
+            return source.variance > 0.0
+        return not below(Combinations(*both.T).ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))[1], 1.0)
 
     def _frame(self) -> pd.DataFrame:
         """One row per source: source, kind, meaning, variance, share, sd, ci_low, ci_high (of the SD)."""

@@ -55,8 +55,9 @@ class VarianceStudy(Result):
         One row per source, interaction and rest: ``algorithm`` and ``benchmark`` where there are such columns,
         ``source``, ``kind`` ("source", "interaction", "together", "noise", "residual"), ``n`` (seeds, or trainings of
         the last two), ``df``, ``variance``, ``sd`` with ``ci_low`` and ``ci_high``; ``share`` of the sum of all rows
-        and ``relative``, the variance over that of `relative_to`, each with ``_low`` and ``_high``. What the table
-        does not identify is NaN; shares have no interval where one of the parts has none.
+        and ``relative``, the variance over that of `relative_to`, each with ``_low`` and ``_high``; ``may_be_largest``,
+        the part with the largest estimate and those whose variance over its own has an interval that reaches 1. What
+        the table does not identify is NaN (False); shares have no interval where one of the parts has none.
     at_once : pandas.DataFrame
         Trainings in which several sources are new at once: ``sources``, ``n``, ``sd``, ``ci_low``, ``ci_high``;
         ``added_sd``, what these sources have added up; ``ratio`` of the two variances, ``ratio_low``, ``ratio_high``;
@@ -237,14 +238,16 @@ class VarianceStudy(Result):
             text = f"of {only['source']} alone the variance is known: standard deviation {format_number(only['sd'], 3)}"
             ends = f" ({level} interval {format_number(only['ci_low'], 3)} to {format_number(only['ci_high'], 3)})"
             return (_said(where, f"{text}{ends if np.isfinite(only['ci_low']) else ''}."),)
-        first = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)[0]
+        first, *behind = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)
+        open_ = [row["source"] for row in behind if row["may_be_largest"]]
         ends = f" ({level} interval {percent(first['share_low'])} to {percent(first['share_high'])})"
         ends = ends if np.isfinite(first["share_low"]) else ""
         every = len(known) == len(rows)
         text = (
             f"{'the largest part of the variance' if every else 'of the parts with a number the largest'} is "
-            f"{first['source']}: {percent(first['share'])} of {'the' if every else 'their'} sum{ends}, "
-            f"standard deviation {format_number(first['sd'], 3)}."
+            f"{'estimated to be ' if open_ else ''}{first['source']}: {percent(first['share'])} of "
+            f"{'the' if every else 'their'} sum{ends}, standard deviation {format_number(first['sd'], 3)}"
+            f"{f'; {joined(open_)} cannot be excluded' if open_ else ''}."
         )
         others = rows[rows["relative_low"].notna() & (rows["source"] != self.relative_to) & (rows["kind"] == "source")]
         if others.empty:

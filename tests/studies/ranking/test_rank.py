@@ -187,7 +187,7 @@ def test_side_by_side_the_trap_is_shown_and_measured():
     [
         ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
         ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
-        ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "tests of 'frequentist' are auto, t, tukey"),
+        ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "tests of 'frequentist' are auto, moderated, t, tukey"),
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
         ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
         ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
@@ -364,3 +364,40 @@ def test_a_model_compares_algorithms_without_a_common_whole_block():
     assert found.rows_as_blocks is None
     assert "lmem" in found.rankings
     assert found["signed_rank"].levels == ("B", "A", "C")
+
+
+def test_means_are_compared_by_moderated_errors_unless_tukey_is_asked_for():
+    """Of one score per benchmark that is the comparison of the mixed model; one erratic algorithm does not matter."""
+    rng = np.random.default_rng(4)
+    x = (
+        rng.normal(size=(12, 1)) * 3.0
+        + rng.normal(size=(12, 5)) * [4.0, 1.0, 1.0, 1.0, 1.0]
+        + [0.0, 0.0, 0.4, 0.8, 1.2]
+    )
+    wide = pd.DataFrame(x, columns=list("ABCDE"))
+    found, model = lt.rank(wide, "frequentist", direction="maximize"), lt.rank(wide, direction="maximize")
+    assert (found.test, found.omnibus) == ("moderated", None)
+    columns = ["left", "right", "estimate", "se", "df", "statistic", "p_value", "ci_low", "ci_high"]
+    pd.testing.assert_frame_equal(found.pairs[columns], model.pairs[columns])
+    assert set(found.assumptions["test"]) == {"Shapiro-Wilk"}
+    assert any(note.startswith("A varies about") for note in found.notes)
+    tukey = lt.rank(wide, "frequentist", test="tukey", direction="maximize")
+    assert tukey.pairs["se"].nunique() == 1
+    assert (found.pairs["se"] < tukey.pairs["se"]).sum() == 6  # of the pairs without A
+    with pytest.raises(DesignError, match="moderated standard errors need 3 benchmarks"):
+        lt.rank(wide.iloc[:2], "frequentist", test="moderated", direction="maximize")
+
+
+def test_skewed_advantages_and_what_better_means_of_ranks_are_said():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(30, 4)) * 0.5
+    x[:, 0] += 1.0 - rng.exponential(size=30) ** 1.5
+    wide = pd.DataFrame(x, columns=list("ABCD"))
+    ranks = lt.rank(wide, "frequentist", direction="maximize")
+    assert ranks.test == "nemenyi"
+    assert "Better is meant of mean ranks" in " ".join(ranks.notes)
+    assert all("is ranked significantly better than" in text for text in ranks.sentences() if " than " in text)
+    for test in ("nemenyi", "moderated", "tukey", "t"):
+        notes = " ".join(lt.rank(wide, "frequentist", test=test, direction="maximize").notes)
+        assert "The advantages of A over the benchmarks are more skewed than normal ones (skewness -" in notes
+        assert ("ranks then differ although means do not" in notes) == (test == "nemenyi")
