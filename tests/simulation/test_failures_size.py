@@ -182,3 +182,20 @@ def test_intervals_of_rates_hold_for_further_benchmarks(benchmarks: int, rate: f
     shares = rng.binomial(5, own) / 5
     held = sum(low <= rate <= high for low, high in map(bounded_mean_interval, shares))
     assert held >= binom.ppf(0.001, tables, 0.95)
+
+
+@pytest.mark.parametrize("benchmarks", [10, 20, 30])
+def test_equal_rates_are_not_equal_ways_to_fail(benchmarks):
+    """Not a size: one algorithm fails with all seeds on a tenth of the benchmarks, the others one by one as often."""
+    found = 0
+    for k in range(1000):
+        rng = np.random.default_rng([k, benchmarks])
+        failed = rng.binomial(5, 0.1, size=(benchmarks, 4))
+        failed[:, 0] = 5 * (rng.random(benchmarks) < 0.1)
+        names = tuple(map(str, range(benchmarks)))
+        counts = FailureCounts(
+            algorithms=tuple("abcd"), benchmarks=names, failed=failed, runs=np.full_like(failed, 5), family=None
+        )
+        found += alike_p_value(counts, "benchmark") < 0.05
+    print(f"{benchmarks} benchmarks: {found / 10} %")
+    assert 50 < found < 150

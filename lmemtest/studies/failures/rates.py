@@ -93,8 +93,9 @@ class FailureRates(Result):
             "how failures are spread; on these benchmarks they are Clopper and Pearson's, if runs fail independently.",
             "Tests on these benchmarks: exact, given how many runs failed on each, if runs fail independently. On "
             "further benchmarks: the names of the algorithms (of two, the signs of differences) are exchanged on whole "
-            "benchmarks, so that runs of one may fail together; with fewer than six on which two algorithms differ no "
-            "p-value of a pair is below 0.06.",
+            "benchmarks, so that runs of one may fail together, but all algorithms alike: one whose runs fail together "
+            "beside others that fail one by one is different also at the same rate. With fewer than six on which two "
+            "algorithms differ no p-value of a pair is below 0.06.",
         )
 
     def sentences(self) -> tuple[str, ...]:
@@ -157,7 +158,7 @@ def dependence(p_values: Mapping[str, float], alpha: float) -> str:
     wider = [said[name] for name in list(p_values)[list(p_values).index(widest) + 1 :]]
     if widest != "run":
         not_shown = f"; {joined(wider)} it is not shown" if wider else ""
-        found = f"How often runs fail depends on the algorithm, also {said[widest]}"
+        found = f"Failing depends on the algorithm, also {said[widest]}, by its rate or by runs that fail together"
         return f"{found}, so failed runs are not missing by chance{not_shown}."
     together = f"; {joined(wider)} it is not shown, as runs of one algorithm may fail together" if wider else ""
     return f"If runs fail independently, how often they fail depends on the algorithm {said['run']}{together}."

@@ -134,7 +134,9 @@ def test_few_runs_decide_nothing(reference):
     assert found["one_run"] == found["two_runs"] == 0.0
     two = stochastic_order(runs_of({"t": {"A": [1.0, 2.0], "B": [0.0, 0.5]}}), tau=0.5, rng=1)
     assert not two.table["decision"].any()
-    assert "Samples of 2 and 2 cannot decide: no p-value of theirs is below 0.17" in two.notes[-1]
+    assert "Samples of 2 and 2 cannot decide: no p-value of theirs is below 0.17" in two.notes[-2]
+    assert two.notes[-1].startswith("Some sample has 2 values: bounds of the violation ratio are too low there.")
+    assert set(two.table["open"]) <= {"p_value", "eps_min and p_value"}
     one = stochastic_order(runs_of({"t": {"A": [1.0], "B": [0.0, 0.5], "C": [0.2, 0.1]}}), tau=0.5, rng=1)
     assert one.matrix("decision").loc["A", "B"] is pd.NA
     assert np.isnan(one.matrix().loc["A", "B"])
