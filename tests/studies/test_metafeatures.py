@@ -460,3 +460,8 @@ def test_benchmarks_whose_outcomes_are_at_their_ceiling_are_named():
     assert contrasts.index[contrasts["no_room"]].tolist() == ["t0", "t2", "t4", "t6"]
     assert (contrasts.loc["t0", "reference_outcome"], contrasts.loc["t0", "contrast"]) == (1.0, 0.0)
     assert result.sentences()[-1].startswith("Of these, t0, t2, t4 and t6 have no room for the mean contrast: at one")
+    lower = frame.assign(loss=frame["loss"] + 20.0 * ((frame["task"] != "t0") & (t % 2 == 0) & (a == 1)))
+    lower.loc[(lower["task"] == "t0") & (p == 1) & (a == 1), "loss"] += 26.0  # the only odd one, and not by a ceiling
+    odd = metafeature_outcomes(runs_of(lower), algorithms=("B", "A"), metafeature="prior", n_draws=499, rng=1)
+    assert odd.singled_out == ("t0",)
+    assert "singled out: t0 (" in odd.sentences()[-1]

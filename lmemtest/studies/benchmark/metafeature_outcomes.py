@@ -146,15 +146,17 @@ class MetafeatureOutcomes(MetafeatureContrasts):
             f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['decision']})" for r in odd.to_dict("records")
         ]
         full = odd.loc[odd["no_room"], "benchmark"].tolist()
+        unclear = int((part["decision"] == UNCLEAR).sum())
+        more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
+        counts = f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."
+        if not full:
+            return [*out, counts]
         room = (
             f"Of these, {joined(map(format_level, full), 8)} {'has' if len(full) == 1 else 'have'} no room for the "
             "mean contrast: at one of the levels the outcome is too close to 1 or -1 already, so verdicts cannot show "
             "an effect of that size. method='model' compares the scores."
         )
-        unclear = int((part["decision"] == UNCLEAR).sum())
-        more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
-        counts = f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."
-        return [*out, counts, *([room] if full else [])]
+        return [*out, counts, room]
 
 
 @one_blas_thread()

@@ -303,11 +303,11 @@ def overall(pairs: PairScores, table: pd.DataFrame, alpha: float) -> pd.DataFram
 
 
 def without_room(table: pd.DataFrame, over_benchmarks: pd.DataFrame) -> NDArray[np.bool_]:
-    """Contrasts that cannot be as large as the mean over benchmarks, since outcomes end at -1 and 1."""
+    """Where no contrast was found that could not be as large as the mean, since outcomes end at -1 and 1."""
     mean = table[["level", "reference"]].merge(over_benchmarks, on=["level", "reference"], how="left")["contrast"]
     up = np.sign(mean)
     room = np.minimum(1.0 - up * table["reference_outcome"], 1.0 + up * table["level_outcome"])
-    return np.asarray(below(room, np.abs(mean)), dtype=bool)
+    return np.asarray(below(room, np.abs(mean)) & (table["decision"] == NONE_FOUND), dtype=bool)
 
 
 def decided(

@@ -251,7 +251,7 @@ def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
     return [
         f"The advantages of {shape.skewed} over the {blocks.units} are more skewed than normal ones (skewness "
         f"{written(shape.skewness, '.1f')}, {p_text(shape.skewness_p)}). In simulations with one such algorithm of "
-        f"five and equal means, a nominal 5 % was up to {'17' if on_ranks else '11'} %"
+        f"five and equal means, a nominal 5 % was up to {'17' if on_ranks else '12'} %"
         f"{', since ranks then differ although means do not' if on_ranks else ''}."
     ]
 
