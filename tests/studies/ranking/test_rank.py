@@ -187,7 +187,11 @@ def test_side_by_side_the_trap_is_shown_and_measured():
     [
         ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
         ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
-        ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "tests of 'frequentist' are auto, moderated, t, tukey"),
+        (
+            {"method": "frequentist", "test": "signed_rank"},
+            ArgumentError,
+            "are auto, moderated, t, tukey",
+        ),
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
         ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
         ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
