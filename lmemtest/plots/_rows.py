@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from lmemtest._caller import in_words_of
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis, FloatArray
 
@@ -157,9 +156,7 @@ class Shown:
         """What is left out, as a line to add to others; empty if all rows are drawn."""
         if not self.left_out:
             return ""
-        total = len(self.kept) + self.left_out
-        every = in_words_of(python=f"; max_rows={total} draws all", command_line="")
-        return f"\n{self.left_out:,} of {total:,} {what} are left out{every}."
+        return f"\n{self.left_out:,} of {len(self.kept) + self.left_out:,} {what} are left out."
 
 
 def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axes:

@@ -33,9 +33,10 @@ from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.distribution import DistributionBand
 from lmemtest.tuning.estimators import ExpectedBest
+from lmemtest.tuning.evidence import EVIDENCE
 from lmemtest.tuning.plan import TuningPlan
 from lmemtest.tuning.simulate import Coverage
-from lmemtest.words import counted
+from lmemtest.words import counted, span
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
@@ -399,9 +400,24 @@ def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = Non
         strip=(Row(spans=_evidence(comparison, x), empty="none"),),
         x_label="Trials" if comparison.axis == "trials" else "Cost",
         y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
-        foot=comparison.sentences()[0],
+        foot=f"{comparison.sentences()[0]}{_other_evidence(comparison)}",
     )
     return draw_lines(lines, ax)
+
+
+def _other_evidence(comparison: CurveComparison) -> str:
+    """The evidence in the strip that the sentence of the label does not name: weaker, or for the other side."""
+    label = EVIDENCE.index(comparison.label)
+    where: dict[tuple[str, str], list[str]] = {}
+    for run in comparison.segments:
+        named = 0 < label <= EVIDENCE.index(run.evidence) and comparison.better in (run.better, None)
+        if not named:
+            where.setdefault((run.evidence, run.better), []).append(span(run.start, run.stop))
+    found = []
+    for (evidence, better), spans in where.items():
+        at = f"at {', '.join(spans)} trials" if comparison.axis == "trials" else f"at a cost of {', '.join(spans)}"
+        found.append(f"{evidence} evidence that {better} is better {at.replace('at 1 trials', 'at 1 trial')}")
+    return f" {'Elsewhere' if label else 'At some'}: {'; '.join(found)}." if found else ""
 
 
 def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:
