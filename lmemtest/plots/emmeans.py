@@ -92,18 +92,26 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
     return _rows.draw_rows(content, ax)
 
 
-def decided_by(separation: Separation) -> str:
-    """Test, adjustment and level of the decisions of a separation, as far as they are known."""
+ERRORS = {  # what standard errors are by, in a foot
+    "model": "errors of the model",
+    "moderated": "moderated errors",
+    "cluster-robust": "cluster-robust errors",
+}
+
+
+def decided_by(separation: Separation, *, level: bool = True) -> str:
+    """Test, standard errors, adjustment and maybe level of the decisions of a separation, as far as they are known."""
     adjustment = adjustment_name(separation.adjust) if separation.adjust else ""
     named = separation.test.lower()
     if adjustment.lower() in named or (
         separation.adjust == "tukey" and "nemenyi" in named
     ):  # which is Tukey's of ranks
         adjustment = ""
-    level = "" if math.isnan(separation.alpha) else f"α = {separation.alpha:.3g}"
+    alpha = f"α = {separation.alpha:.3g}" if level and not math.isnan(separation.alpha) else ""
     parts = [
         _style.one_line(separation.test) if separation.test else "",
-        _style.nobreak(", ".join(part for part in (adjustment, level) if part)),
+        ERRORS.get(getattr(separation, "errors", ""), ""),
+        _style.nobreak(", ".join(part for part in (adjustment, alpha) if part)),
     ]
     return ", ".join(part for part in parts if part) or "as given"
 

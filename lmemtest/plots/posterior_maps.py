@@ -90,7 +90,8 @@ def posterior_maps_plot(
 
     Notes
     -----
-    Bold numbers belong to decided pairs, or dots where the cells are too small for numbers. A pair without probabilities has a dash.
+    Bold numbers belong to decided pairs, or dots where the cells are too small for numbers. A pair without
+    probabilities has a dash.
 
     Examples
     --------

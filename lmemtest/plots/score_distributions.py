@@ -172,7 +172,9 @@ def _foot(content: _Content) -> str:
     if len(content.result.several_modes):
         words.append(f"Star: more than one cluster (dip test, Holm, level {content.result.alpha:g}).")
     elif table["p_value"].notna().any():
-        words.append(f"No group is shown to have more than one cluster (dip test, Holm, level {content.result.alpha:g}).")
+        words.append(
+            f"No group is shown to have more than one cluster (dip test, Holm, level {content.result.alpha:g})."
+        )
     if content.untested:
         words.append("Question mark: not tested (too few scores, or one value too often).")
     elif table["p_value"].isna().all():

@@ -73,7 +73,8 @@ def cd_diagram(
     Notes
     -----
     The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on one bar do
-    not differ significantly; a hollow circle marks one that the bar passes without joining it. Where at least one
+    not differ significantly; a hollow circle marks one that the bar passes without joining it. Dots are at the means;
+    where some would hide who is on a bar, they stand apart and a line below says so. Where at least one
     pair of a bar has no test and is undecided, the bar is dashed and has diamonds; algorithms on no common bar differ
     significantly. The ruler shows the smallest critical difference (thick) and the largest (thin); there is none where
     no critical difference decides. If a test of all algorithms together is not significant, a line below says so. Names

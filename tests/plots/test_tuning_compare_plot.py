@@ -82,7 +82,9 @@ def test_the_foot_names_all_the_evidence_of_the_strip():
                 named = comparison.label != "none" and comparison.better in (run.better, None)
                 named = named and order.index(run.evidence) >= order.index(comparison.label)
                 where = f"{run.start:g}" if run.start == run.stop else f"{run.start:g} to {run.stop:g}"
-                said = [part for part in rest.split(";") if f"{run.evidence} evidence that {run.better} is better" in part]
+                said = [
+                    part for part in rest.split(";") if f"{run.evidence} evidence that {run.better} is better" in part
+                ]
                 assert (where in "".join(said)) == (not named)
                 shown.add((comparison.label, run.better, named))
     assert {label for label, _, named in shown if not named} >= {"none"}
