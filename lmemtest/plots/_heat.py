@@ -142,9 +142,7 @@ def grid(
         if plan.cell[0] >= needed[0] - 1e-6 and plan.cell[1] >= needed[1] - 1e-6:
             break
     else:
-        around = plan.margins[1] + plan.margins[3]
-        narrow = plan.cell[0] < needed[0] <= least[0]
-        raise _canvas.too_small(ax, what, None if narrow else needed[1] * len(rows) + around)
+        raise _canvas.too_small(ax, what, *_least_size(ax, rows, columns, plan, needed))
     _canvas.leave_margins(ax, *plan.margins)
     _layout.open_panel(ax, font, edges=())
     ax.set_aspect("auto")
@@ -192,6 +190,16 @@ def _plan(
     bottom += 0.8 * font + small.height(words) if words else 0.0
     top = _canvas.PAD + above * font
     return Grid(font, labels, heads, flat, words, (left, bottom, right, top), (inner, max(size[1] - bottom - top, 1.0)))
+
+
+def _least_size(
+    ax: Axes, rows: Sequence[str], columns: Sequence[str], plan: Grid, needed: Sequence[float]
+) -> tuple[float, float]:
+    """Height and width in points that hold cells of the size `needed`; row labels grow with the width up to a share."""
+    height = needed[1] * len(rows) + plan.margins[1] + plan.margins[3]
+    ruler = _style.Ruler(ax, plan.font, **_style.font_for(rows))
+    rest = needed[0] * len(columns) + plan.margins[0] + plan.margins[2] - ruler.widest(plan.labels)
+    return height, min(rest + ruler.widest(rows), rest / (1.0 - LABEL_SHARE))
 
 
 def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, Grid]:
