@@ -218,8 +218,8 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     least = (LEAST_NUMBER * wanted[0], LEAST_NUMBER * wanted[1])
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
-    emphasised = bool(heat.emphasis) and heat.bold is not None and bool(heat.bold.any())
-    note = f"{BOLD}{heat.emphasis} {heat.note}".rstrip(" ") if emphasised else heat.note
+    emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
+    note = f"{BOLD}{heat.emphasis} {heat.note}".rstrip(" ") if len(emphasised) else heat.note
     plan = grid(ax, heat.rows, heat.columns, what, note=note, least=least, **room)
     mappable = heat.mappable
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
@@ -229,8 +229,8 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     shown = np.ma.masked_where(~heat.painted, heat.values)
     ax.pcolormesh(*edges, shown, cmap=mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
     _draw_scale(ax, heat, plan, mappable, lines)
-    if not _draw_numbers(ax, heat, plan, mappable) and emphasised:
-        _draw_dots(ax, heat, plan, mappable)
+    if not _draw_numbers(ax, heat, plan, mappable) and len(emphasised):
+        _draw_dots(ax, heat, plan, mappable, emphasised)
         ax.xaxis.label.set_text(DOT + plan.note.removeprefix(BOLD))
     return ax, plan
 
@@ -294,9 +294,8 @@ def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) ->
     return True
 
 
-def _draw_dots(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> None:
-    """Mark the emphasised cells where their numbers do not fit."""
-    cells = np.argwhere(heat.bold)
+def _draw_dots(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, cells: NDArray[np.intp]) -> None:
+    """Mark the emphasised cells, of row and column, where numbers do not fit."""
     inks = [_ink(mappable, heat.values[row, column]) for row, column in cells]
     size = min(0.5 * plan.font, 0.4 * min(plan.cell))
     ax.scatter(cells[:, 1], cells[:, 0], s=size**2, c=inks, linewidths=0, label="_emphasised", zorder=3)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, figure_height, figure_width, plan_of
-from lmemtest.plots._given import as_separation
+from lmemtest.plots._given import as_separation, checked_limits
 from lmemtest.studies.ranking.ranking import Ranking
 
 
@@ -123,16 +122,3 @@ def checked_title(title: object) -> str:
     if not isinstance(title, str):
         raise ArgumentError(f"title must be a text, got {title!r}.")
     return _style.one_line(title) if title else ""
-
-
-def checked_limits(limits: object) -> tuple[float, float] | None:
-    """Two scores in ascending order, or None."""
-    if limits is None:
-        return None
-    try:
-        low, high = map(float, limits)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not low < high or math.isinf(low) or math.isinf(high):
-        raise ArgumentError(f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}.")
-    return low, high
