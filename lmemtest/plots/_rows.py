@@ -90,6 +90,7 @@ class Rows:
     reference: float | None = None  # where a vertical line marks "no difference"
     threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
+    root: bool = False  # whether its lengths are square roots, with limits that are given
     legend: bool = False
 
     def y(self, row: Any, offset: int) -> Any:
@@ -99,7 +100,7 @@ class Rows:
     def axis(self) -> Axis:
         """The horizontal axis, with all estimates and the reference."""
         if self.limits is not None:
-            return Axis(limits=self.limits)
+            return Axis(limits=self.limits, root=self.root)
         parts = [part for one in self.series for part in (one.centre, one.low, one.high) if part is not None]
         lines = [math.nan if line is None else line for line in (self.reference, self.threshold)]
         values = np.concatenate([*parts, lines])
