@@ -8,8 +8,8 @@ out). With the environment variable LMEMTEST_DATA set, the runs are those of the
 folder; else the bundled ones.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import lmemtest as lt
@@ -46,7 +46,9 @@ def study() -> tuple[lt.Runs, tuple[str, str]]:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs, algorithms = study()
 

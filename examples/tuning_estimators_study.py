@@ -12,8 +12,8 @@ wrong one most often. Neither data set here holds such a pair (the curves of LST
 is neither reproduced nor refuted: which estimator errs most depends on the pair, and here on the budget.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -148,7 +148,9 @@ def figure_three(scores: dict[str, np.ndarray], what: str) -> Figure:
 
 def main() -> None:
     """Run the studies, print what they found, write the figures."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path("out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng(2021)
 
