@@ -142,8 +142,8 @@ def decision_rules_plot(result: DecisionRules, /, *, ax: Axes | None = None) -> 
     Examples
     --------
     >>> from lmemtest.studies.outperforming.decision_rules import decision_rules
-    >>> len(decision_rules(n_draws=100, rng=1).plot().child_axes)
-    1
+    >>> [panel.get_title(loc="left") for panel in decision_rules(n_draws=100, rng=1).plot().child_axes]
+    ['Single comparison', 'Average', 'T-test', 'P(A > B)']
     """
     table = result.table
 
