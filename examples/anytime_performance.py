@@ -8,8 +8,8 @@ folder (default: out). With the environment variable LMEMTEST_DATA set, the runs
 priorband.parquet in that folder; else the bundled ones.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import lmemtest as lt
@@ -32,7 +32,9 @@ def study() -> lt.Runs:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     # ranks within benchmark and budget: scores of different benchmarks have no common unit
     result = lt.anytime(study().normalize("rank"), columns="budgets", rng=0)

@@ -1,5 +1,7 @@
 """Which sources of variation matter? Likelihood-ratio tests of one random term at a time."""
 
+import argparse
+
 import lmemtest as lt
 
 BASE = "regret ~ algorithm + (1 | benchmark)"
@@ -9,6 +11,9 @@ SEED = INTERACTION + " + (1 | benchmark:seed)"
 
 def main() -> None:
     """Fit three nested models and test each against the one before."""
+    argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    ).parse_args()  # --help; nothing is written
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     fits = [lt.fit_lmm(formula, runs) for formula in (BASE, INTERACTION, SEED)]
 

@@ -1,10 +1,11 @@
 """Marginal means, all pairs, and the critical-difference diagram as a PNG file.
 
-python marginal_means.py [ranking.png]
+    python marginal_means.py [folder]
+
+Writes ranking.png into the folder (default: out).
 """
 
-import sys
-import tempfile
+import argparse
 from pathlib import Path
 
 import lmemtest as lt
@@ -12,7 +13,10 @@ import lmemtest as lt
 
 def main() -> None:
     """Compare the algorithms at one budget."""
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp()) / "ranking.png"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figure (default: out)")
+    out = parser.parse_args().folder
+    out.mkdir(parents=True, exist_ok=True)
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     model = lt.recommend(runs)
     print(model, "\n")
@@ -25,8 +29,8 @@ def main() -> None:
     print(ranking)
 
     axes = lt.plots.cd_diagram(ranking)
-    axes.figure.savefig(target, dpi=150)
-    print("Figure:", target)
+    axes.figure.savefig(out / "ranking.png", dpi=150)
+    print("Figure:", out / "ranking.png")
 
 
 if __name__ == "__main__":

@@ -8,14 +8,32 @@ out). With the environment variable LMEMTEST_DATA set, the runs are those of the
 folder; else the bundled ones.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
+from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes
+
+# what figure 12 of the paper prints of its contrasts of PriorBand against Hyperband, the bad prior minus the good one
+PAPER = {"LC-167190": 0.125, "LC-126026": -0.708, "LC-168330": -0.500, "LC-168910": -0.125, "PD1-LM1B": -1.208}
+
+
+def beside_paper(outcomes: MetafeatureOutcomes) -> str:
+    """The contrasts that the paper prints, beside ours."""
+    ours = outcomes.contrasts.set_index("benchmark")["contrast"]
+    lines = [f"  {name}: {ours[name]:.3f} (paper {value:.3f})" for name, value in PAPER.items()]
+    differ = [name for name, value in PAPER.items() if abs(ours[name] - value) > 0.001]
+    return "\n".join(
+        [
+            "Figure 12:",
+            *lines,
+            f"  {' and '.join(differ)} differ, by one of 24 budgets each.",
+        ]
+    )
 
 
 def study() -> tuple[lt.Runs, tuple[str, str]]:
@@ -28,12 +46,16 @@ def study() -> tuple[lt.Runs, tuple[str, str]]:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs, algorithms = study()
 
     outcomes = metafeature_effect(runs, algorithms, "prior", method="outcomes", rng=0)
     print(outcomes, end="\n\n")
+    if set(PAPER) <= set(outcomes.benchmarks):
+        print(beside_paper(outcomes), end="\n\n")
     naive = metafeature_effect(runs, algorithms, "prior", method="outcomes", unit="budget")
     print("With budgets as repetitions:", *naive.sentences(), end="\n\n")
 

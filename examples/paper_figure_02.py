@@ -7,8 +7,8 @@ arXiv:2408.02533. Writes svg figures into the folder (default: out). With the en
 the runs are those of the paper, priorband.parquet in that folder; else the bundled ones.
 """
 
+import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -69,7 +69,9 @@ def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
     last = runs.levels(runs.budget)[-1]

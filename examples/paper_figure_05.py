@@ -9,8 +9,8 @@ environment variable LMEMTEST_DATA set, the runs are those of the paper, priorba
 ones, with their own budgets.
 """
 
+import argparse
 import os
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -49,7 +49,9 @@ def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs, budgets = study()
 

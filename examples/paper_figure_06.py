@@ -8,8 +8,8 @@ arXiv:2408.02533, which comes from Mallik et al. (2023), PriorBand, arXiv:2306.1
 that folder; else the bundled ones.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import lmemtest as lt
@@ -26,7 +26,9 @@ def study() -> lt.Runs:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
     with detached_figures():

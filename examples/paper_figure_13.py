@@ -10,8 +10,8 @@ environment variable LMEMTEST_DATA set, the runs are those of the paper, priorba
 bundled ones.
 """
 
+import argparse
 import os
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -50,7 +50,9 @@ def harmless(runs: lt.Runs, algorithm: str, levels: tuple[str, str], budget: int
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs, algorithm, levels, shown = study()
     first, second = runs.levels(runs.budget)[:2]

@@ -7,12 +7,13 @@ benchmarking, arXiv:2408.02533. Writes svg figures into the folder (default: out
 so this is a draw of our own from its description.
 """
 
-import sys
+import argparse
 from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 import lmemtest as lt
 from lmemtest.plots import detached_figures, seed_effect_plot
@@ -33,8 +34,30 @@ def study(seed: int = 1) -> lt.Runs:
     return lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", seed="seed")
 
 
+def scores_over_seeds(runs: lt.Runs) -> Figure:
+    """Every score over its seed, in which the seeds can be seen that have a mean of their own."""
+    table = runs.to_frame()
+    figure = Figure(figsize=(7.0, 3.0), layout="constrained")
+    axes = figure.subplots(1, 3, sharex=True, sharey=True)
+    for ax, (name, rows) in zip(axes, table.groupby("algorithm"), strict=True):
+        own = (name == "A-1") & (rows["seed"] % 2 == 1)
+        for part, colour, marker, label in (
+            (rows[~own], "#0072B2", "o", "mean 2.5"),
+            (rows[own], "#D55E00", "s", "mean 0.1 x seed"),
+        ):
+            ax.plot(part["seed"], part["loss"], marker, markersize=2.5, alpha=0.6, color=colour, label=label)
+        ax.set_title(str(name), loc="left", fontsize="medium")
+        ax.spines[["top", "right"]].set_visible(False)
+        ax.set_xlabel("Seed")
+    axes[0].set_ylabel("Loss (lower is better)")
+    axes[1].legend(frameon=False, fontsize="small", loc="upper left")
+    return figure
+
+
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
     result = lt.seed_effect(runs)
@@ -44,7 +67,8 @@ def main() -> None:
     by_algorithm = score_distributions(runs)
     print(by_algorithm)
     with detached_figures():
-        score_distributions_plot(by_algorithm).figure.savefig(out / "figure-14.svg")
+        scores_over_seeds(runs).savefig(out / "figure-14.svg")
+        score_distributions_plot(by_algorithm).figure.savefig(out / "figure-14-violins.svg")
         seed_effect_plot(result).figure.savefig(out / "figure-15.svg")
 
 

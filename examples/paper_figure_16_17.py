@@ -7,7 +7,7 @@ benchmarking, arXiv:2408.02533. Writes svg figures into the folder (default: out
 so this is a draw of our own from its description.
 """
 
-import sys
+import argparse
 from itertools import product
 from pathlib import Path
 
@@ -34,7 +34,9 @@ def study(seed: int = 1) -> lt.Runs:
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
     result = lt.benchmark_information(runs, rank_benchmarks=True)

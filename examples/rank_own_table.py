@@ -1,12 +1,12 @@
 """From a csv file to a report.
 
-    python rank_own_table.py [runs.csv [report.html]]
+    python rank_own_table.py [folder] [--table runs.csv]
 
-Without arguments a small csv file is made first. Change the roles to the columns of your own table.
+Writes report.html into the folder (default: out). Without a table a small csv file is made first. Change the roles to
+the columns of your own table.
 """
 
-import sys
-import tempfile
+import argparse
 from pathlib import Path
 
 import lmemtest as lt
@@ -21,9 +21,12 @@ def make_csv(path: Path) -> Path:
 
 def main() -> None:
     """Check the table, compare the algorithms, write the report."""
-    folder = Path(tempfile.mkdtemp())
-    source = Path(sys.argv[1]) if len(sys.argv) > 1 else make_csv(folder / "runs.csv")
-    target = Path(sys.argv[2]) if len(sys.argv) > 2 else folder / "report.html"
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the report (default: out)")
+    parser.add_argument("--table", type=Path, help="a csv file of runs")
+    given = parser.parse_args()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    source = given.table or make_csv(given.folder / "runs.csv")
 
     runs = lt.read_runs(
         source, score="regret", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed"
@@ -32,7 +35,7 @@ def main() -> None:
 
     analysis = lt.analyze(runs)
     print(analysis.summary())
-    print("Report:", analysis.save(target))
+    print("Report:", analysis.save(given.folder / "report.html"))
 
 
 if __name__ == "__main__":

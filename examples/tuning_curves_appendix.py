@@ -1,15 +1,15 @@
 """Figures 5, 6, 9 and 11 to 20 of "Show Your Work with Confidence", drawn anew, each on its own if you like.
 
-    python tuning_curves_appendix.py                       # all, into the folder "out", in seconds
+    python tuning_curves_appendix.py [folder]              # all
     python tuning_curves_appendix.py --figures 6 19        # these two
-    python tuning_curves_appendix.py --figures 6 --n-draws 1024 --folder figures
 
 Lourie, Cho & He (2024), doi:10.18653/v1/2024.naacl-long.189. With the environment variable LMEMTEST_DATA set, the data
 are those of the paper: hedwig.csv (LSTM and MLP on Reuters) and deberta.csv (DeBERTa and DeBERTaV3 on MultiNLI) in that
-folder; else bundled random searches take their places. The paper simulates 1,024 searches where the default here is 60.
+folder; else bundled random searches take their places.
 
-    5       how often bootstrap intervals hold, from 50 scores
-    6, 12   how often LD bands hold: of the median curve, of the distribution function
+    5       how often bootstrap intervals of U- and V-statistics hold, from 50 scores
+    6, 12   how often LD bands hold: of the median curve, and of the distribution function, which is the same event,
+            since the curve is a function of it
     9       bands of the median and of the mean
     11      bands of the distribution functions of two models, from all scores
     13, 15  bands of a distribution function by method
@@ -39,8 +39,9 @@ from lmemtest.tuning.laws.kernel_density import KernelDensity, kernel_density
 from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 N = 48  # scores of most figures
-FLAT = ("dkw", "ks", "ld_highest_density")
-SHAPES = ("ld_equal_tailed", "ld_highest_density")
+FLAT = {"dkw": "DKW", "ks": "Kolmogorov-Smirnov", "ld_highest_density": "LD, highest density"}
+SHAPES = {"ld_equal_tailed": "LD, equal tails", "ld_highest_density": "LD, highest density"}
+PAPER_20 = "There is weak evidence that the default beats tuning epochs initially, but the difference is small"
 
 
 class Searches(NamedTuple):
@@ -51,6 +52,7 @@ class Searches(NamedTuple):
     baseline: tuple[str, np.ndarray]
     values: dict[str, tuple[np.ndarray, np.ndarray]]  # scores and costs with a hyperparameter fixed, or tuned
     default: str
+    papers: bool  # whether these are the data of the paper
 
 
 def searches() -> Searches:
@@ -59,16 +61,16 @@ def searches() -> Searches:
     if os.environ.get("LMEMTEST_DATA") and (folder / "deberta.csv").is_file():
         reuters = pd.read_csv(folder / "hedwig.csv").groupby("model_name")["f1"]
         table = pd.read_csv(folder / "deberta.csv").rename(columns={"best_matched": "accuracy"})
-        table = table.assign(value=table["epochs"].map("{} epochs".format), cost=table["epochs"].astype(float))
+        table = table.assign(value=table["epochs"].map(epochs), cost=table["epochs"].astype(float))
         noisy = {"LSTM": (reuters.get_group("reg_lstm"), 0.05), "MLP": (reuters.get_group("mlp"), 0.0125)}
-        names, default, column, most = ("DeBERTaV3", "DeBERTa"), "3 epochs", "model", 245
+        names, default, column, most, papers = ("DeBERTaV3", "DeBERTa"), "3 epochs", "model", 245, True
     else:
         table = load_hpo_trials()
         rates = pd.cut(table["learning_rate"], [0, 0.001, 0.01, 1], labels=["low rate", "middle rate", "high rate"])
         table = table.assign(accuracy=1 - table["valid_loss"], value=rates.astype(object))
         groups = table.groupby("benchmark")["accuracy"]
         noisy = {name: (groups.get_group(f"{name}-digits"), 0.02) for name in ("boosting", "forest")}
-        names, default, column, most = ("mlp-digits", "sgd-digits"), "middle rate", "benchmark", 60
+        names, default, column, most, papers = ("mlp-digits", "sgd-digits"), "middle rate", "benchmark", 60, False
     mine = table[table[column] == names[0]]
     both = [table.loc[table[column] == name, "accuracy"].to_numpy() for name in names]
     parts = {"tuned": mine, **{str(value): rows for value, rows in mine.groupby("value")}}
@@ -81,7 +83,13 @@ def searches() -> Searches:
             for name, rows in parts.items()
         },
         default=default,
+        papers=papers,
     )
+
+
+def epochs(count: int) -> str:
+    """A number of epochs in words."""
+    return "1 epoch" if count == 1 else f"{count} epochs"
 
 
 def laws(data: Searches) -> dict[str, KernelDensity]:
@@ -96,14 +104,24 @@ def median(scores: np.ndarray, **options: object) -> TuningCurve:
 
 def figure_5(data: Searches, n_draws: int) -> Figure:
     """Pointwise coverage of 95 % bootstrap intervals."""
-    options = {"k": [1, 5, 10, 25, 50], "n_resamples": 300, "n_draws": n_draws, "rng": 5, "progress": False}
-    found = {name: simulate_bootstrap_coverage(law, 50, estimator="u", **options) for name, law in laws(data).items()}
+    k = [1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 45, 50]
+    options = {"k": k, "n_resamples": 1000, "n_draws": n_draws, "rng": 5, "progress": False}
+    found = {
+        f"{name}, {estimator.upper()}-statistic": simulate_bootstrap_coverage(law, 50, estimator=estimator, **options)
+        for name, law in laws(data).items()
+        for estimator in "uv"
+    }
     return tuning_coverage_plot(found).figure
 
 
 def figure_6(data: Searches, n_draws: int, target: str = "median") -> Figure:
     """Coverage of LD bands of the median curve."""
-    options = {"level": (0.2, 0.5, 0.8, 0.95), "n_draws": n_draws, "rng": 6, "progress": False}
+    options = {
+        "level": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
+        "n_draws": n_draws,
+        "rng": 6,
+        "progress": False,
+    }
     return tuning_coverage_plot(
         {m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()}
     ).figure
@@ -115,10 +133,12 @@ def figure_12(data: Searches, n_draws: int) -> Figure:
 
 
 def figure_9(data: Searches, _: int) -> Figure:
-    """The median beside the mean."""
-    figure, scores = Figure(figsize=(10, 4)), data.model[1][:N]
-    for place, statistic in enumerate(("median", "mean")):
-        tuning_curve_plot(median(scores, statistic=statistic), ax=figure.add_axes((place / 2, 0, 0.5, 1)))
+    """The median beside the mean, whose band is wider: on one scale."""
+    figure, scores = Figure(figsize=(10, 4), layout="none"), data.model[1][:N]
+    limits = None
+    for place, statistic in ((1, "mean"), (0, "median")):
+        ax = figure.add_axes((place / 2, 0, 0.5, 1))
+        limits = tuning_curve_plot(median(scores, statistic=statistic), limits=limits, ax=ax).child_axes[0].get_ylim()
     return figure
 
 
@@ -129,15 +149,15 @@ def figure_11(data: Searches, _: int) -> Figure:
     ).figure
 
 
-def figure_13(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
+def figure_13(data: Searches, _: int, methods: dict[str, str] = FLAT) -> Figure:
     """Distribution function by method."""
     law = EmpiricalDistribution(data.model[1][:N], bounds=(0, 1))
-    return tuning_band_plot({method: law.band(band=method) for method in methods}).figure
+    return tuning_band_plot({name: law.band(band=method) for method, name in methods.items()}).figure
 
 
-def figure_14(data: Searches, _: int, methods: tuple[str, ...] = FLAT) -> Figure:
+def figure_14(data: Searches, _: int, methods: dict[str, str] = FLAT) -> Figure:
     """Tuning curve by method."""
-    return tuning_curve_plot({method: median(data.model[1][:N], band=method) for method in methods}).figure
+    return tuning_curve_plot({name: median(data.model[1][:N], band=method) for method, name in methods.items()}).figure
 
 
 def figure_15(data: Searches, n_draws: int) -> Figure:
@@ -172,7 +192,15 @@ def figure_20(data: Searches, _: int) -> Figure:
     (tuned, price), (fixed, other) = data.values["tuned"], data.values[data.default]
     known = float(other[0]) if np.ptp(other) == 0 else other
     options = {"direction": "maximize", "names": ("tuned", data.default), "n_draws": 0}
-    return tuning_compare_plot(tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)).figure
+    found = tuning.compare(tuned, fixed, cost_a=price, cost_b=known, **options)
+    some = "; ".join(f"{run.evidence} for {run.better} at {run.start:.3g} to {run.stop:.3g}" for run in found.segments)
+    print(f"Figure 20: {found.sentences()[0]} At some: {some or 'none'}.\n  The paper, on its own data: {PAPER_20}.")
+    if not data.papers:
+        return tuning_compare_plot(found).figure
+    figure = Figure(figsize=(7.0, 4.9), layout="none")
+    tuning_compare_plot(found, ax=figure.add_axes((0.0, 0.05, 1.0, 0.95)))
+    figure.text(0.008, 0.02, f'The paper: "{PAPER_20}".', fontsize=7.5, color="#5f5f5f")
+    return figure
 
 
 FIGURES: dict[int, Callable[[Searches, int], Figure]] = {
@@ -184,9 +212,9 @@ FIGURES: dict[int, Callable[[Searches, int], Figure]] = {
 def main() -> None:
     """Draw the figures that were asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
     parser.add_argument("--figures", type=int, nargs="+", choices=list(FIGURES), default=list(FIGURES))
-    parser.add_argument("--n-draws", type=int, default=60, help="simulated searches of figures 5, 6 and 12")
-    parser.add_argument("--folder", type=Path, default=Path("out"))
+    parser.add_argument("--n-draws", type=int, default=1024, help="simulated searches of figures 5, 6 and 12")
     chosen = parser.parse_args()
     chosen.folder.mkdir(parents=True, exist_ok=True)
     data = searches()

@@ -7,7 +7,7 @@ learning tasks; this one has the bundled study of two small pipelines on three d
 the folder (default: out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import lmemtest as lt
@@ -17,7 +17,9 @@ SOURCES = ["data", "tuning", "init", "order", "augment"]
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     table = lt.datasets.load_pipeline_study()
     table = table[table["design"] == "one at a time"]

@@ -8,7 +8,7 @@ that the truth is known. Only the standard deviation of a score is real: that of
 bundled study. Writes an svg figure into the folder (default: out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +19,9 @@ from lmemtest.studies.outperforming.published import published_improvements
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     study = lt.datasets.load_pipeline_study()
     ideal = study[(study["design"] == "ideal") & (study["pipeline"] == "mlp") & (study["dataset"] == "digits")]

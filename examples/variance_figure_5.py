@@ -7,7 +7,7 @@ their five tasks; this one has a small network on two data sets of the bundled s
 Writes an svg figure into the folder (default: out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +32,9 @@ def quality(study: pd.DataFrame, pipeline: str, dataset: str) -> EstimatorQualit
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     study = lt.datasets.load_pipeline_study()
     figure = Figure(figsize=(7, 7), facecolor="white")

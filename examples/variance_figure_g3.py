@@ -6,7 +6,7 @@ Figure G.3 of Bouthillier et al. (2021), Accounting for variance in machine lear
 bundled study of two small pipelines on three data sets. Writes svg figures into the folder (default: out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import lmemtest as lt
@@ -17,7 +17,9 @@ ROLES = {"algorithm": "pipeline", "benchmark": "dataset"}
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     table = lt.datasets.load_pipeline_study()
     table = table[table["design"].isin(["one at a time", "ideal"])]

@@ -6,7 +6,7 @@ Figure H.4 of Bouthillier et al. (2021), Accounting for variance in machine lear
 bundled study of two small pipelines on three data sets. Writes an svg figure into the folder (default: out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 import pandas as pd
@@ -32,7 +32,9 @@ def quality(study: pd.DataFrame, pipeline: str, dataset: str) -> EstimatorQualit
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     study = lt.datasets.load_pipeline_study()
     figure = Figure(figsize=(12, 11), facecolor="white")

@@ -7,7 +7,7 @@ simulation with 2 % of the variance shared by all trainings of a study. Writes s
 out).
 """
 
-import sys
+import argparse
 from pathlib import Path
 
 from lmemtest.plots import detached_figures
@@ -17,7 +17,9 @@ TRUTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 def main() -> None:
-    out = Path(sys.argv[1] if len(sys.argv) > 1 else "out")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
+    out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     gammas = (0.6, 0.7, 0.75, 0.8, 0.9)
     with detached_figures():

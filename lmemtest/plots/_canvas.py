@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -150,14 +151,26 @@ def leave_margins(ax: Axes, left: float, bottom: float, right: float, top: float
     ax.set_position((x0, y0, x1 - x0, y1 - y0))
 
 
-def too_small(ax: Axes, what: str, height: float | None = None) -> ArgumentError:
-    """Return the error for axes that cannot hold `what` (which needs `height` points)."""
-    width_now, height_now = (written(points / 72, ".1f") for points in size_in_points(ax))
-    need = f" at least {written(height / 72, '.1f')} inches high" if height is not None else " larger axes"
+def too_small(ax: Axes, what: str, height: float | None = None, width: float | None = None) -> ArgumentError:
+    """Return the error for axes that cannot hold `what`, which needs `height` or `width` points where it has less."""
+    now = size_in_points(ax)
+    sides = [(width, now[0], "wide"), (height, now[1], "high")]
+    needs = [f"{inches_up(need)} inches {side}" for need, has, side in sides if need is not None and need > has]
+    need = f"at least {' and '.join(needs)}" if needs else "larger axes" if height is None else "wider axes"
+    width_now, height_now = (written(points / 72, ".1f") for points in now)
     return ArgumentError(
-        f"ax is too small: {what} needs{need}, it is {width_now} x {height_now} inches. "
+        f"ax is too small: {what} needs {need}, it is {width_now} x {height_now} inches. "
         "Pass larger axes, or ax=None for a figure that grows with its content."
     )
+
+
+def inches_up(points: float) -> str:
+    """Points in tenths of inches, rounded up: so much is enough.
+
+    >>> inches_up(72.0), inches_up(72.5)
+    ('1.0', '1.1')
+    """
+    return f"{math.ceil(points / 7.2 - 1e-9) / 10:.1f}"
 
 
 def bare(ax: Axes) -> None:

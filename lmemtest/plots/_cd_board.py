@@ -47,6 +47,7 @@ class Board:
     left_only: bool = False
     omnibus: str = ""
     posterior: bool = False
+    remark: str = ""  # a last sentence below
 
     @property
     def sides(self) -> tuple[str, ...]:

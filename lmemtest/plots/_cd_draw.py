@@ -4,7 +4,7 @@ Four things differ from the diagram for ranks. The critical difference has a ran
 its own standard error. A group that does not differ need not be contiguous: a bar therefore carries a dot at
 each member and thins to a dotted line with a hollow circle where it passes an algorithm that does differ. A pair
 without a test is undecided: the bar that joins it is dashed and has diamonds. And means can be tied or nearly so: each
-algorithm has a dot on the axis at its exact mean, from where its line fans out to a column of its own.
+algorithm has a dot on the axis and on its bars at its exact mean, and its line fans out to a column of its own.
 """
 
 from __future__ import annotations
@@ -245,7 +245,7 @@ def _draw_elbows(pen: Pen, plan: Plan) -> None:
         outwards = -1.0 if side == "left" else 1.0
         end = plan.axis[0 if side == "left" else 1] + outwards * ELBOW * font
         places = [plan.x(mean), plan.x(mean), column, column, end]
-        heights = [plan.y_axis, plan.y_fan, plan.y_bars + 0.5 * font, y, y]
+        heights = [plan.y_axis, plan.y_fan, plan.y_columns, y, y]
         if plan.y_fan == plan.y_axis:
             del places[0], heights[0]
         chosen = index in board.highlight
@@ -268,19 +268,19 @@ def _draw_bars(pen: Pen, plan: Plan) -> None:
         colour = _style.MUTED if is_open else _style.ACCENT
         y = plan.y_bars - BAR * font * level
         for left, right in pairwise(group):
-            places = (plan.columns[left], plan.columns[right])
+            ends = (plan.dots[left], plan.dots[right])
             if right != left + 1:
                 label, width, dash = "_bar gap", 0.12 * font, (1.0, 1.5)
             elif is_open:
                 label, width, dash = "_open bar", 0.16 * font, (4.0, 2.0)
             else:
                 label, width, dash = "_bar", 0.3 * font, None
-            pen.line(places, (y, y), label=label, width=width, colour=colour, dash=dash, above=5)
+            pen.line(ends, (y, y), label=label, width=width, colour=colour, dash=dash, above=5)
         passed = [index for index in range(group[0], group[-1]) if index not in group]
-        rim, members = 0.09 * font, [plan.columns[i] for i in group]
+        rim, members = 0.09 * font, [plan.dots[i] for i in group]
         shape, size = ("D", 0.42 * font) if is_open else ("o", 0.52 * font)
         pen.dots(members, [y] * len(group), label="_group", size=size, colour=colour, shape=shape, rim=rim)
         if passed:
-            columns = [plan.columns[i] for i in passed]
+            places = [plan.dots[i] for i in passed]
             hollow: dict[str, Any] = {"size": 0.42 * font, "colour": _style.MUTED, "rim": rim, "face": "white"}
-            pen.dots(columns, [y] * len(passed), label="_passed", **hollow)
+            pen.dots(places, [y] * len(passed), label="_passed", **hollow)

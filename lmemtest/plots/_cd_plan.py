@@ -1,7 +1,9 @@
 """Where everything of a critical-difference diagram goes: a board laid out in a rectangle, in points.
 
-A mean has its exact place on the axis. Means can be tied or nearly so, and lines that run side by side need some
-distance: each algorithm therefore has a column of its own, to which its line fans out.
+A mean has its exact place on the axis and on the bars. Means can be tied or nearly so, and lines that run side by side
+need some distance: below the bars each algorithm therefore has a column of its own, to which its line fans out. Only
+where dots would cover each other although not all are on the same bars, lines fan out above the bars and the dots are
+on the columns, which the foot says.
 """
 
 from __future__ import annotations
@@ -10,6 +12,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _layout, _style
@@ -19,6 +22,7 @@ from lmemtest.plots._cd_board import Board
 TITLE = 1.7
 HEADER, RULER, TICKS, WHISKER, ROW, BAR, FOOT = 1.7, 1.7, 2.0, 0.7, 1.75, 0.85, 1.25
 COLUMN_GAP = 1.0  # least distance of two lines that run side by side
+DOT_GAP = 0.6  # least distance of dots on a bar that do not cover each other
 LARGEST_FAN = 3.0
 ELBOW = 0.9  # how far the lines reach beyond the axis, so that an extreme mean has an elbow too
 AXIS_SHARE = 0.34  # the least part of the width that belongs to the axis; the labels share the rest
@@ -35,15 +39,15 @@ class Frame:
     """What a diagram takes over from others beside it.
 
     `limits` are scores that the axis reaches; `ticks` take the place of its own choice; `zones` are the least widths
-    of the labels left and right of the axis, in points; `title` is a line above; without `foot` the text below is left
-    out.
+    of the labels left and right of the axis, in points; `title` is a line above; sentences that are `said` below others
+    are left out below this one.
     """
 
     limits: tuple[float, float] | None = None
     ticks: _layout.Ticks | None = None
     zones: tuple[float, float] = (0.0, 0.0)
     title: str = ""
-    foot: bool = True
+    said: frozenset[str] = frozenset()
 
 
 # ------------------------------------------------------------ where it goes
@@ -59,16 +63,19 @@ class Plan:
     ticks: _layout.Ticks
     axis: tuple[float, float]  # x of the first and of the last tick
     columns: tuple[float, ...]  # x of the vertical line of each algorithm
+    dots: tuple[float, ...]  # x of each algorithm on the bars: its exact place, or its column
     lanes: tuple[int, ...]  # which row of whiskers each interval is drawn on
     levels: tuple[int, ...]  # which row of bars each group is drawn on
     header_rows: int
     value_width: float  # of the widest of the values beside the names
     marks: tuple[str, ...]  # lines below the diagram that must not be overlooked, then the others
     foot: tuple[str, ...]
+    said: tuple[str, ...]  # the sentences of the foot
     title: str
     top: float  # the upper edge of the header
     y_axis: float
     y_fan: float  # where lines leave their means for their columns
+    y_columns: float  # where they reach these
     y_bars: float  # the first row of bars
     y_rows: tuple[float, ...]  # the rows of labels
     height: float  # what the diagram needs
@@ -112,22 +119,33 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
     scale = (axis[1] - axis[0]) / (ticks.values[-1] - start)
     exact = [axis[0] + (mean - start) * scale for mean in board.means]
     columns = _layout.spread(exact, COLUMN_GAP * font, axis)
-    levels = stack([(columns[group[0]], columns[group[-1]]) for group in board.groups], 1.2 * font)
+    apart = _hides_members(board, exact, font)
+    dots = columns if apart else tuple(exact)
+    levels = stack([(dots[group[0]], dots[group[-1]]) for group in board.groups], 1.2 * font)
     places = zip(board.intervals, board.means, strict=False)  # an interval that is missing takes no room
     ends = [(low, high) if low <= high else (mean, mean) for (low, high), mean in places]
     lanes = stack([(axis[0] + (low - start) * scale, axis[0] + (high - start) * scale) for low, high in ends], font)
     shift = max(abs(a - b) for a, b in zip(exact, columns, strict=True))
-    fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if shift > 0.5 else 0.6 * font
+    moved = shift > 0.5
+    fan = min(max(0.6 * shift, 0.6 * font), LARGEST_FAN * font) if moved else 0.6 * font
     header_rows = _header_rows(board, axis, scale, ruler)
     top = -_canvas.PAD - TITLE * font * bool(frame.title)
     y_axis = top - (HEADER * header_rows + (RULER - HEADER * 0.6) * bool(board.differences) + TICKS) * font
-    y_fan = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
-    y_bars = y_fan - fan - 0.5 * font
-    bars = BAR * (max(levels) + 1) if levels else 0.0
-    y_first = y_bars - (bars + 0.6) * font
+    y_free = y_axis - (WHISKER * (max(lanes) + 1) + 0.3) * font if lanes else y_axis
+    bars = BAR * (max(levels) + 1) * font if levels else 0.0
+    if apart or not levels:
+        y_fan, y_columns = y_free, y_free - fan
+        y_bars = y_columns - 0.5 * font
+        y_first = y_bars - bars - 0.6 * font
+    else:
+        y_bars = y_free - 1.1 * font
+        y_fan = y_bars - bars + 0.2 * font
+        y_columns = y_fan - fan * moved
+        y_first = y_columns - 0.8 * font
     small = _style.Ruler(ax, FOOT_FONT * font, **extra)
     marks = _lines([board.omnibus] * bool(board.omnibus), _BOLD * width, small)
-    foot = _lines(_foot(board), width, small) if frame.foot else ()
+    said = [text for text in _foot(board, apart=apart and moved) if text not in frame.said]
+    foot = _lines([" ".join(said)], width, small)
     y_rows = tuple(y_first - row * ROW * font for row in range(board.rows))
     return Plan(
         board=board,
@@ -136,20 +154,33 @@ def plan_of(ax: Axes, board: Board, width: float, font: float, frame: Frame) -> 
         ticks=ticks,
         axis=axis,
         columns=columns,
+        dots=dots,
         lanes=lanes,
         levels=levels,
         header_rows=header_rows,
         value_width=_value_width(board, ruler),
         marks=marks,
         foot=foot,
+        said=tuple(said),
         title=_style.shorten([frame.title], _BOLD * (width - 2 * _canvas.PAD), ruler)[0],
         top=top,
         y_axis=y_axis,
         y_fan=y_fan,
+        y_columns=y_columns,
         y_bars=y_bars,
         y_rows=y_rows,
         height=-y_rows[-1] + (1.0 + FOOT * len(marks + foot)) * font,
     )
+
+
+def _hides_members(board: Board, exact: Sequence[float], font: float) -> bool:
+    """Whether dots at the exact means would hide who is on a bar: covered by others' dots, or on a bar of no length."""
+    for group in board.groups:
+        close = np.diff(exact) < DOT_GAP * font
+        member = np.isin(np.arange(len(exact)), group)
+        if exact[group[-1]] - exact[group[0]] < COLUMN_GAP * font or (close & (member[1:] != member[:-1])).any():
+            return True
+    return False
 
 
 def label_zones(board: Board, width: float, ruler: _style.Ruler) -> tuple[list[str], tuple[float, float]]:
@@ -230,8 +261,8 @@ def _header_rows(board: Board, axis: tuple[float, float], scale: float, ruler: _
     return 1 if ruler.width(left) + taken + 2 * ruler.size <= axis[1] - axis[0] else 2
 
 
-def _foot(board: Board) -> list[str]:
-    """What the diagram shows and how to read it."""
+def _foot(board: Board, *, apart: bool) -> list[str]:
+    """Sentences about what the diagram shows and how to read it; `apart` if dots are on columns and not at means."""
     sentences = [f"{board.subject}."]
     pairs = len(board.names) * (len(board.names) - 1) // 2
     if not all(board.open):
@@ -247,13 +278,16 @@ def _foot(board: Board) -> list[str]:
         sentences.append(f"Diamonds: {board.undecided} of {pairs} pairs {verb} undecided.")
     if any(group[-1] - group[0] >= len(group) for group in board.groups):
         sentences.append("Hollow: the bar passes an algorithm that it does not join.")
+    if apart:
+        sentences.append("Close means stand apart below the axis, which has their values.")
+    if board.direction is None:
+        sentences.append("Which end is better was not said.")
     if board.intervals:
         level = "" if board.level is None else _style.nobreak(f"{100 * board.level:g} % ")
         sentences.append(f"Whiskers: {level}intervals of the means, one by one; the bars tell who differs.")
-    lines = [" ".join(sentences)]
     if board.missing:
-        lines += [f"Mean not estimable: {', '.join(board.missing)}."]
-    return lines
+        sentences.append(f"Mean not estimable: {', '.join(board.missing)}.")
+    return [*sentences, board.remark] if board.remark else sentences
 
 
 def _lines(texts: Sequence[str], width: float, ruler: _style.Ruler) -> tuple[str, ...]:

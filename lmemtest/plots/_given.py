@@ -51,3 +51,16 @@ def _of_ranking(ranking: Ranking) -> Separation:
         low, high = (tuple(table[end].astype(float)) for end in ("ci_low", "ci_high"))
         found = replace(found, ci_low=low, ci_high=high, level=1.0 - ranking.alpha)
     return found
+
+
+def checked_limits(limits: object) -> tuple[float, float] | None:
+    """Two scores in ascending order, or None."""
+    if limits is None:
+        return None
+    try:
+        low, high = map(float, limits)  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        low = high = math.nan
+    if not low < high or math.isinf(low) or math.isinf(high):
+        raise ArgumentError(f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}.")
+    return low, high

@@ -25,6 +25,7 @@ AROUND = (12.0, 8.0)  # beside and above the cells, at the least
 LABEL_SHARE, HEAD_SHARE = 0.3, 0.4  # the most of width and height that row and column labels may take
 BAR_WIDTH, BAR_GAP = 0.9, 1.2  # the colour scale
 LEAST_NUMBER = 4.5  # points; smaller numbers in cells cannot be read and are left out
+BOLD, DOT = "Bold: ", "Dot: "  # how emphasised cells are marked: the second, which is not wider, without numbers
 PALE = "#f2f2f2"
 DARKEST = 0.82  # share of the colour map that is used: its ends are too dark to tell apart
 
@@ -44,7 +45,8 @@ class Heat:
     note: str  # below the map; a line break starts a new sentence
     shown: NDArray[np.bool_] | None = None  # which cells exist; None for all
     coloured: NDArray[np.bool_] | None = None  # cells with a colour, the others are pale; None for those with a value
-    bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised
+    bold: NDArray[np.bool_] | None = None  # cells whose number is emphasised; a dot marks them where numbers do not fit
+    emphasis: str = ""  # what that says: the note begins with it if there are such cells
     layers: tuple[Texts, ...] = ()  # more texts per cell, below its number
     head_share: float = HEAD_SHARE  # the most of the height that column labels may take
     all_numbers: bool = False  # the numbers must be readable; else they are left out where cells are small
@@ -140,9 +142,7 @@ def grid(
         if plan.cell[0] >= needed[0] - 1e-6 and plan.cell[1] >= needed[1] - 1e-6:
             break
     else:
-        around = plan.margins[1] + plan.margins[3]
-        narrow = plan.cell[0] < needed[0] <= least[0]
-        raise _canvas.too_small(ax, what, None if narrow else needed[1] * len(rows) + around)
+        raise _canvas.too_small(ax, what, *_least_size(ax, rows, columns, plan, needed))
     _canvas.leave_margins(ax, *plan.margins)
     _layout.open_panel(ax, font, edges=())
     ax.set_aspect("auto")
@@ -192,6 +192,16 @@ def _plan(
     return Grid(font, labels, heads, flat, words, (left, bottom, right, top), (inner, max(size[1] - bottom - top, 1.0)))
 
 
+def _least_size(
+    ax: Axes, rows: Sequence[str], columns: Sequence[str], plan: Grid, needed: Sequence[float]
+) -> tuple[float, float]:
+    """Height and width in points that hold cells of the size `needed`; row labels grow with the width up to a share."""
+    height = needed[1] * len(rows) + plan.margins[1] + plan.margins[3]
+    ruler = _style.Ruler(ax, plan.font, **_style.font_for(rows))
+    rest = needed[0] * len(columns) + plan.margins[0] + plan.margins[2] - ruler.widest(plan.labels)
+    return height, min(rest + ruler.widest(rows), rest / (1.0 - LABEL_SHARE))
+
+
 def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, Grid]:
     """Draw `heat` in `ax` or a new figure, with room left of it, in font sizes, and return the axes."""
     if ax is None:
@@ -208,7 +218,9 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     least = (LEAST_NUMBER * wanted[0], LEAST_NUMBER * wanted[1])
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
-    plan = grid(ax, heat.rows, heat.columns, what, note=heat.note, least=least, **room)
+    emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
+    note = f"{BOLD}{heat.emphasis} {heat.note}".rstrip(" ") if len(emphasised) else heat.note
+    plan = grid(ax, heat.rows, heat.columns, what, note=note, least=least, **room)
     mappable = heat.mappable
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
@@ -217,7 +229,9 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     shown = np.ma.masked_where(~heat.painted, heat.values)
     ax.pcolormesh(*edges, shown, cmap=mappable.cmap, norm=Normalize(*heat.ends), label="_cells", **style)
     _draw_scale(ax, heat, plan, mappable, lines)
-    _draw_numbers(ax, heat, plan, mappable)
+    if not _draw_numbers(ax, heat, plan, mappable) and len(emphasised):
+        _draw_dots(ax, heat, plan, mappable, emphasised)
+        ax.xaxis.label.set_text(DOT + plan.note.removeprefix(BOLD))
     return ax, plan
 
 
@@ -263,20 +277,28 @@ def _draw_scale(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, line
     scale.yaxis.label.set_y(min(max(height / 2.0, low), high) / height)
 
 
-def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> None:
-    """Write number and layers, or fewer of them, or nothing: the most that fits all cells."""
+def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) -> bool:
+    """Write number and layers, or fewer of them, or nothing: the most that fits all cells; return whether any."""
     for cells in heat.texts:
         width, height = _per_point(ax, heat, cells)
         font = min(0.9 * plan.font, plan.cell[0] / width, plan.cell[1] / height)
         if font >= LEAST_NUMBER:
             break
     else:
-        return
+        return False
     for (row, column), lines in cells.items():
         bold = heat.bold is not None and bool(heat.bold[row, column])
         ink = _ink(mappable, heat.values[row, column]) if heat.painted[row, column] else _style.MUTED
         style = _style.text_style(font, color=ink, fontweight="bold" if bold else "normal")
         ax.text(column, row, "\n".join(lines), ha="center", va="center", linespacing=1.15, **style)
+    return True
+
+
+def _draw_dots(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, cells: NDArray[np.intp]) -> None:
+    """Mark the emphasised cells, of row and column, where numbers do not fit."""
+    inks = [_ink(mappable, heat.values[row, column]) for row, column in cells]
+    size = min(0.5 * plan.font, 0.4 * min(plan.cell))
+    ax.scatter(cells[:, 1], cells[:, 0], s=size**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
 
 
 def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:

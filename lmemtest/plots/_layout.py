@@ -208,6 +208,7 @@ class Axis:
 
     limits: tuple[float, float]
     log: bool = False
+    root: bool = False  # lengths are square roots: small and large ratios of variances can be read on one axis
     # values to label, as many as do not touch and the last for sure; None for round numbers
     ticks: FloatArray | None = None
     labels: tuple[str, ...] = ()  # of `ticks`; empty for the numbers themselves
@@ -235,13 +236,18 @@ class Axis:
         """Places of values as shares of the axis."""
         low, high = self.limits
         at = np.asarray(values, dtype=float)
+        if self.root:
+            low, high, at = (signed_root(value) for value in (low, high, at))
         return np.log(at / low) / np.log(high / low) if self.log else (at - low) / (high - low)
 
     def ticked(self, room: float, ruler: _style.Ruler) -> tuple[FloatArray, list[str]]:
         """Ticks on `room` points with labels that do not touch."""
         low, high = sorted(self.limits)
         values, labels = self.ticks, list(self.labels)
-        if values is None and not self.log:
+        if values is None and self.root:
+            ticks = choose_ticks(float(signed_root(low)), float(signed_root(high)), room, ruler, cover=False)
+            values = signed_square(np.array(ticks.values)).round(12)
+        elif values is None and not self.log:
             ticks = choose_ticks(low, high, room, ruler, cover=False, whole=self.whole)
             values, labels = np.array(ticks.values), list(ticks.labels)
             if len(values) < 2 and not self.whole:  # one number is no scale: the farthest two round ones
@@ -262,6 +268,16 @@ class Axis:
         if self.every and isinstance(ruler, Upright):
             kept = list(range(len(labels)))
         return values[kept], [labels[i] for i in kept]
+
+
+def signed_root(values: Any) -> Any:
+    """Square root that keeps the sign."""
+    return np.sign(values) * np.sqrt(np.abs(values))
+
+
+def signed_square(values: Any) -> Any:
+    """Its inverse."""
+    return np.sign(values) * np.square(values)
 
 
 def round_numbers(low: float, high: float) -> FloatArray:
@@ -305,6 +321,8 @@ def set_along(
     """Ticks on the horizontal axis of `room` points; labels reach at most `spill` points beyond its ends."""
     if axis.log:
         box.set_xscale("log")
+    elif axis.root:
+        box.set_xscale("function", functions=(signed_root, signed_square))
     box.xaxis.set_minor_locator(NullLocator())
     box.xaxis.set_minor_formatter(NullFormatter())
     font = _style.font_for(axis.labels)

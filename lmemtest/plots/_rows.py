@@ -13,7 +13,6 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
-from lmemtest._caller import in_words_of
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis, FloatArray
 
@@ -91,6 +90,7 @@ class Rows:
     reference: float | None = None  # where a vertical line marks "no difference"
     threshold: float | None = None  # where a dashed one marks what matters
     limits: tuple[float, float] | None = None  # of the horizontal axis; None for those of the estimates
+    root: bool = False  # whether its lengths are square roots, with limits that are given
     legend: bool = False
 
     def y(self, row: Any, offset: int) -> Any:
@@ -100,7 +100,7 @@ class Rows:
     def axis(self) -> Axis:
         """The horizontal axis, with all estimates and the reference."""
         if self.limits is not None:
-            return Axis(limits=self.limits)
+            return Axis(limits=self.limits, root=self.root)
         parts = [part for one in self.series for part in (one.centre, one.low, one.high) if part is not None]
         lines = [math.nan if line is None else line for line in (self.reference, self.threshold)]
         values = np.concatenate([*parts, lines])
@@ -157,9 +157,7 @@ class Shown:
         """What is left out, as a line to add to others; empty if all rows are drawn."""
         if not self.left_out:
             return ""
-        total = len(self.kept) + self.left_out
-        every = in_words_of(python=f"; max_rows={total} draws all", command_line="")
-        return f"\n{self.left_out:,} of {total:,} {what} are left out{every}."
+        return f"\n{self.left_out:,} of {len(self.kept) + self.left_out:,} {what} are left out."
 
 
 def draw_rows(rows: Rows, ax: Axes | None, *, width: float | None = None) -> Axes:

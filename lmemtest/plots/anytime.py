@@ -31,7 +31,7 @@ from lmemtest.plots._lines import (
     mean_of,
 )
 from lmemtest.studies.budget.anytime import Anytime
-from lmemtest.words import listed, suggest
+from lmemtest.words import listed, span, suggest
 
 BoolArray = NDArray[np.bool_]
 
@@ -183,7 +183,12 @@ def anytime_plot(result: Anytime, /, *, algorithms: Sequence[str] | None = None,
             "not in these bands."
         )
     else:
-        foot = f"Bands are left out with more than {MOST_BANDS} algorithms; algorithms=[...] draws those of a few."
+        half = (result.curves["band_high"] - result.curves["band_low"]).dropna() / 2.0
+        widths = span(float(half.min()), float(half.max()), ".2g") if len(half) else "not known"
+        foot = (
+            f"Not drawn, for they would cover each other: bands of {_confidence(result, 'algorithms')}; half of their "
+            f"width is {widths}."
+        )
     lines = Lines(
         what=f"a plot of {len(curves)} curves",
         panels=(Panel(x=axis.axis, y=axis_around(curves), curves=tuple(curves)),),
@@ -216,7 +221,7 @@ def anytime_differences_plot(
     -------
     Axes
         It holds the panels, ``ax.child_axes``, with the same scales. Bands hold for all pairs (also those that are not
-        drawn) and all budgets at once. Where a difference is shown the curve is thick and coloured, and a bar at the
+        drawn) and all budgets at once. Where a difference is shown the curve is thick and coloured, and a block at the
         foot of the panel marks the stretch: blue where the first of the pair is better, orange where the second is.
 
     Raises
@@ -240,10 +245,14 @@ def anytime_differences_plot(
         Panel(x=axis.axis, y=y, title=names, **part.options()) for names, part in zip(chosen, parts, strict=True)
     )
     every = len(result.algorithms) * (len(result.algorithms) - 1) // 2
-    words = [f"Bands: {_confidence(result, f'{every} pairs' if every > 1 else None)}."]
-    words.append("Coloured, with a bar at the foot: shown to be better.")
+    drawn = "Bands" if axis.joined else "Bars"
+    words = [f"{drawn}: {_confidence(result, f'{every} pairs' if every > 1 else None)}."]
+    if any(part.bars for part in parts):
+        words.append("Coloured, with a block at the foot: shown to be better.")
+    else:
+        words.append("Nobody is shown to be better at any budget.")
     if pairs is None and len(chosen) < every:
-        words.append(f"Shown: the {len(chosen)} pairs with the largest |t| at a budget; pairs=[...] draws others.")
+        words.append(f"Drawn: of {every} pairs the {len(chosen)} with the largest |t| at a budget.")
     if not axis.joined:
         words.append(_ALONE)
     lines = Lines(

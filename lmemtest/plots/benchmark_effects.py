@@ -112,7 +112,8 @@ class _Effects:
     comparisons: list[str]
     what: str
     held: str = ""  # what the intervals hold for
-    holds: str = ""
+    holds: str = ""  # what emphasis says of a cell of the map, and what is said where no cell has it
+    nothing: str = ""
     shrunken: str = ""
     direction: str | None = None
     noun: str = "benchmark"
@@ -135,6 +136,7 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
         held=intervals(effects.level, simultaneous=effects.simultaneous) + "; dashed: overall",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",
+        nothing=f"Zero is inside every {level} interval shown; the intervals of a column {every}.",
         shrunken="shrunken, ",
         direction=effects.direction,
         noun=effects.unit,
@@ -158,11 +160,13 @@ def _of_table(table: pd.DataFrame, direction: str | None) -> _Effects:
     names = table["algorithm"].map(format_level)
     rest = {"observed": np.nan, "overall": np.nan, "extrapolated": False}
     table = table.assign(comparison=names, **rest).rename(columns={"effect": "estimate"})
+    known = bool(table["ci_low"].notna().any())
     return _Effects(
         table=table,
         comparisons=list(dict.fromkeys(names)),
         what="Deviation from the benchmark's mean",
-        holds="the interval excludes zero." if table["ci_low"].notna().any() else "",
+        holds="the interval excludes zero." if known else "",
+        nothing="Every interval shown includes zero." if known else "",
         direction=direction,
     )
 
@@ -181,7 +185,8 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
     values, clear, guessed = np.full(shape, np.nan), np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     values[at], clear[at] = table["estimate"].to_numpy(dtype=float), _clear(table)
     guessed[at] = table["extrapolated"].to_numpy(dtype=bool)
-    note = f"Bold: {content.holds}" if content.holds else ""
+    bold = clear & ~guessed
+    note = "" if clear.any() else content.nothing
     if guessed.any():
         note += " Grey: extrapolated, some algorithm was not run there."
     what = f"{content.what}, shrunken" if content.shrunken else content.what
@@ -190,10 +195,11 @@ def _map(content: _Effects, benchmarks: list[object], left_out: str) -> _heat.He
         columns=content.comparisons,
         values=values,
         coloured=~guessed,
-        bold=clear & ~guessed,
+        bold=bold,
+        emphasis=content.holds,
         palette="high is blue" if content.direction == "maximize" else "low is blue",
         scale_label=what + content.better,
-        note=note + left_out,
+        note=(note + left_out).strip(" "),
     )
 
 

@@ -172,14 +172,12 @@ def _plans(
         else:
             frames = [replace(frame, limits=(min(low), max(high))) for frame in frames]
     frames = [replace(frame, title=title) for frame, title in zip(frames, titles, strict=True)]
-    plans = [plan_of(ax, board, width, font, frame) for board, frame in zip(boards, frames, strict=True)]
-    return (
-        [  # what the last one says below need not be said above
-            plan_of(ax, board, width, font, replace(frame, foot=False)) if plan.foot == plans[-1].foot else plan
-            for board, frame, plan in zip(boards[:-1], frames, plans, strict=False)
-        ]
-        + plans[-1:]
-    )
+    plans: list[Plan] = []
+    said: set[str] = set()  # what a later one says below need not be said above
+    for board, frame in zip(reversed(boards), reversed(frames), strict=True):
+        plans.append(plan_of(ax, board, width, font, replace(frame, said=frozenset(said))))
+        said.update(plans[-1].said)
+    return plans[::-1]
 
 
 def _own_starts(middles: Sequence[float], span: float, room: float, ruler: _style.Ruler) -> list[_layout.Ticks]:

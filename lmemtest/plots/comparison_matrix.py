@@ -135,7 +135,9 @@ def _note(matrix: PairMatrix) -> str:
     elif matrix.chance is not None:
         parts.append("probability that the row is better")
     said = f"Cells: {'; '.join(parts)}."
-    said += f" Bold: {'decided' if separation.posterior else 'significant'} ({decided_by(separation)})."
+    word = "decided" if separation.posterior else "significant"
+    some = separation.significant.to_numpy(dtype=bool).any()
+    said += f" {f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(separation)})."
     if matrix.direction is not None:
         said += " Blue: the row is better."
     count, missing = len(matrix.levels), int(separation.undecided.to_numpy().sum()) // 2

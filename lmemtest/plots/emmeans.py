@@ -7,7 +7,7 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._options import ADJUSTMENT_NAMES
+from lmemtest._options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest._rounding import in_tie_order
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.estimates import Estimates
@@ -92,18 +92,21 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
     return _rows.draw_rows(content, ax)
 
 
-def decided_by(separation: Separation) -> str:
-    """Test, adjustment and level of the decisions of a separation, as far as they are known."""
+def decided_by(separation: Separation, *, level: bool = True) -> str:
+    """Test, standard errors, adjustment and maybe level of the decisions of a separation, as far as they are known."""
     adjustment = adjustment_name(separation.adjust) if separation.adjust else ""
     named = separation.test.lower()
     if adjustment.lower() in named or (
         separation.adjust == "tukey" and "nemenyi" in named
     ):  # which is Tukey's of ranks
         adjustment = ""
-    level = "" if math.isnan(separation.alpha) else f"α = {separation.alpha:.3g}"
+    alpha = f"α = {separation.alpha:.3g}" if level and not math.isnan(separation.alpha) else ""
+    errors = ERROR_NAMES.get(separation.errors)
     parts = [
         _style.one_line(separation.test) if separation.test else "",
-        _style.nobreak(", ".join(part for part in (adjustment, level) if part)),
+        _style.nobreak(adjustment),
+        f"{errors} standard errors" if errors else "",
+        _style.nobreak(alpha),
     ]
     return ", ".join(part for part in parts if part) or "as given"
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots.cd_diagrams import draw_boards
+from lmemtest.plots.emmeans import decided_by
 from lmemtest.studies.budget.horizons import Horizons
 
 
@@ -32,7 +35,8 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
     be followed from one to the next, unless means move so far between horizons that those at one would be squeezed
     together; then each has its own start, and the first diagram's title says so.
 
-    Rulers are critical differences at the level of the horizon, its share of that of the whole.
+    Rulers are critical differences at the level of the horizon, its share of that of the whole, which is in its title
+    where horizons share the level; the line below the last diagram says how.
 
     Examples
     --------
@@ -42,6 +46,18 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
     >>> [diagram.texts[0].get_text() for diagram in ax.child_axes]
     ['0.164', '0.164']
     """
-    where = [f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}" for horizon in result.horizons]
-    boards = [board_of(horizon.separation) for horizon in result.horizons]
-    return draw_boards(boards, [_style.one_line(title) for title in where], layout, ax)
+    titles, boards = [], []
+    shared = result.across == "holm" and len(result.horizons) > 1
+    for horizon in result.horizons:
+        title, board = (
+            f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}",
+            board_of(horizon.separation),
+        )
+        if shared:
+            title += f", α = {horizon.separation.alpha:.3g}"
+            every = f"{result.alpha:g} over the {len(result.horizons)} diagrams"
+            remark = f"α in the titles: shares of {every}, by Holm's method."
+            board = replace(board, test=decided_by(horizon.separation, level=False), remark=remark)
+        titles.append(_style.one_line(title))
+        boards.append(board)
+    return draw_boards(boards, titles, layout, ax)

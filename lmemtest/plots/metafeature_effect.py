@@ -20,6 +20,7 @@ from lmemtest.words import format_level
 TREE = 5.0  # width of the dendrogram in units of the font size
 ROW_HEIGHT, AROUND = 1.7, 8.0  # of the map in units of the font size: fonts stay readable with many benchmarks
 MOST_ROWS = 80
+_STUB = 0.06  # of the largest distance: the stroke of a leaf before its first merger
 
 
 @_canvas.draws(MetafeatureOutcomes, MetafeatureEffect, source="metafeature_effect()")
@@ -103,9 +104,9 @@ def _draw_map(result: MetafeatureOutcomes, ax: Axes | None) -> Axes:
         inset = ax.inset_axes((-0.2, 0.0, 0.1, 1.0), label="_dendrogram")
         distance, width = plan.margins[0] - _canvas.PAD, (tree - 0.5) * plan.font
         inset.set_axes_locator(functools.partial(_left_of, ax, distance, width))
-        segments, height = _tree_segments(result)
+        segments, height, stub = _tree_segments(result)
         inset.add_collection(LineCollection(list(segments), colors=_style.MUTED, linewidths=0.8, label="_tree"))
-        inset.set_xlim(height * 1.02 if height > 0 else 1.0, 0.0)
+        inset.set_xlim(height * 1.02 if height > 0 else 1.0, -stub)
         inset.set_ylim(ax.get_ylim())
         inset.set_facecolor("none")
         _canvas.bare(inset)
@@ -120,11 +121,14 @@ def _left_of(parent: Axes, distance: float, width: float, ax: Axes, renderer: An
     return extents.transformed(figure.transSubfigure.inverted())
 
 
-def _tree_segments(result: MetafeatureOutcomes) -> tuple[NDArray[np.float64], float]:
-    """Three strokes per merger, as ``(3 (n - 1), 2, 2)`` points of height and row; and the largest height."""
+def _tree_segments(result: MetafeatureOutcomes) -> tuple[NDArray[np.float64], float, float]:
+    """Three strokes per merger, as ``(3 (n - 1), 2, 2)`` points of height and row; the largest height; and how far the
+    stroke of a leaf begins below zero, so that leaves which are merged at distance zero have one, too."""
     n = len(result.benchmarks)
+    highest = float(result.linkage[:, 2].max())
+    stub = _STUB * (highest or 1.0)
     row = np.empty(2 * n - 1)
-    height = np.zeros(2 * n - 1)
+    height = np.full(2 * n - 1, -stub)
     row[list(result.order)] = np.arange(n)
     strokes = []
     for k, (i, j, distance, _) in enumerate(result.linkage, start=n):
@@ -132,7 +136,7 @@ def _tree_segments(result: MetafeatureOutcomes) -> tuple[NDArray[np.float64], fl
         row[k], height[k] = (row[i] + row[j]) / 2.0, distance
         strokes += [[(height[c], row[c]), (distance, row[c])] for c in (i, j)]
         strokes.append([(distance, row[i]), (distance, row[j])])
-    return np.array(strokes), float(height.max())
+    return np.array(strokes), highest, stub
 
 
 # ---------------------------------------------------------------------- the contrasts of the model

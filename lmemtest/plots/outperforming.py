@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._layout import Axis
+from lmemtest.plots._layout import SMALL, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
 from lmemtest.studies.outperforming.decision_rules import ESTIMATORS, DecisionRules
 from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
@@ -14,6 +16,7 @@ from lmemtest.studies.outperforming.rule_curves import RuleCurves
 from lmemtest.studies.outperforming.sample_size import SampleSize
 from lmemtest.words import percent, plural
 
+RECOMMENDED = 0.75  # the gamma of the paper
 RULE_NAMES = {
     "single": "single comparison",
     "average": "average",
@@ -86,7 +89,8 @@ def sample_size_plot(result: SampleSize, /, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        A line for pairs, and one for Noether's number.
+        A line for pairs, and one for Noether's number, which is the paper's, over a logarithmic axis of runs; a star at
+        the gamma that the paper recommends, 0.75, if it is among those of the result.
 
     Examples
     --------
@@ -95,15 +99,24 @@ def sample_size_plot(result: SampleSize, /, *, ax: Axes | None = None) -> Axes:
     1
     """
     x = result.table["gamma"].to_numpy()
-    names = {"pairs": f"pairs, {result.method} interval", "noether": "Noether, not paired"}
+    names = {"pairs": f"pairs, {result.method} interval", "noether": "Noether, not paired (the paper's line)"}
     curves = tuple(
         Curve.of(result.table, x, column, None, name=name, look=look, marker="o", label=f"_{column}")
         for (column, name), look in zip(names.items(), looks(2), strict=True)
     )
+    star = result.table[np.isclose(x, RECOMMENDED)]
+    if len(star):
+        runs = float(star["noether"].iloc[0])
+        named: dict[str, Any] = {
+            "name": f"the paper's recommendation: {runs:.0f} runs",
+            "look": Look(_style.PALETTE[2]),
+        }
+        point: dict[str, Any] = {"x": np.array([RECOMMENDED]), "y": np.array([runs]), "marker": "*", "size": 1.2}
+        curves += (Curve(label="_recommended", width=0.0, front=4, **point, **named),)
     values = np.concatenate([curve.y for curve in curves])
     lines = Lines(
         what="a plot of sample sizes",
-        panels=(Panel(x=Axis.around(x), y=Axis.around(values, whole=True), curves=curves),),
+        panels=(Panel(x=Axis.around(x), y=Axis.around(values, log=True, whole=True), curves=curves),),
         x_label="Probability that a run of A is better (gamma)",
         y_label=(f"Runs of each for power {percent(1.0 - result.beta)}", "Runs"),
     )
@@ -122,47 +135,57 @@ def decision_rules_plot(result: DecisionRules, /, *, ax: Axes | None = None) -> 
     Returns
     -------
     Axes
-        Ideal estimators are full lines, biased ones dashed. Left of one half detections are errors, right of gamma
-        what is missing to 100 % is.
+        It holds a panel per rule, ``ax.child_axes``: the ideal estimator is a full line, the biased one dashed, the
+        oracle grey. Where A is not better (H0) detections are errors; on grey A is better, but less often than gamma
+        (significant, not meaningful); beyond gamma (H1) what is missing to 100 % is an error.
 
     Examples
     --------
     >>> from lmemtest.studies.outperforming.decision_rules import decision_rules
-    >>> len(decision_rules(n_draws=100, rng=1).plot().child_axes)
-    1
+    >>> [panel.get_title(loc="left") for panel in decision_rules(n_draws=100, rng=1).plot().child_axes]
+    ['Single comparison', 'Average', 'T-test', 'P(A > B)']
     """
-    table, curves = result.table, []
-    for number, (rule, name) in enumerate(RULE_NAMES.items()):
-        for estimator in ESTIMATORS:
-            part = table[(table["rule"] == rule) & (table["estimator"] == estimator)]
-            ideal = estimator == "ideal"
-            curves.append(
-                Curve.of(
-                    part,
-                    part["probability"].to_numpy(),
-                    "rate",
-                    None,
-                    scale=100.0,
-                    name=name if ideal else f"{name}, biased",
-                    look=Look(_style.colour(number), "-" if ideal else (0, (5, 1.5))),
-                    label=f"_{rule}_{estimator}",
-                )
-            )
-    x = np.unique(table["probability"].to_numpy())
+    table = result.table
+
+    def curve(rule: str, estimator: str, name: str, look: Look, **style: Any) -> Curve:
+        part = table[(table["rule"] == rule) & (table["estimator"] == estimator)]
+        x, label = part["probability"].to_numpy(), f"_{rule}_{estimator}"
+        return Curve.of(part, x, "rate", None, scale=100.0, name=name, look=look, label=label, **style)
+
+    x = Axis.around(np.unique(table["probability"].to_numpy()))
+
+    def regions(box: Axes, _: Cell, font: float) -> None:
+        box.axvspan(0.5, result.gamma, color=_style.FAINT, alpha=0.5, linewidth=0.0, zorder=0, label="_not_meaningful")
+        ends = (x.limits[0], 0.5, result.gamma, x.limits[1])
+        for low, high, name in zip(ends, ends[1:], ("H0", "not meaningful", "H1"), strict=False):
+            style = _style.text_style(0.9 * SMALL * font, color=_style.MUTED, ha="center", va="top")
+            box.text((low + high) / 2.0, 0.99, name, transform=box.get_xaxis_transform(), **style)
+
+    looks_of = {"ideal": Look(_style.ACCENT), "biased": Look(_style.WARM, (0, (5, 1.5)))}
+    panels = tuple(
+        Panel(
+            x=x,
+            y=Axis(limits=(-3.0, 103.0)),
+            title=(f"{name[:1].upper()}{name[1:]}",),
+            lanes=(0.0, 1.0),
+            curves=(
+                curve("oracle", "ideal", "oracle", Look(_style.NEUTRAL), width=0.34, front=2),
+                *(curve(rule, estimator, f"{estimator} estimator", looks_of[estimator]) for estimator in ESTIMATORS),
+            ),
+            levels=(Level(at=100.0 * result.alpha),),
+            draw=regions,
+        )
+        for rule, name in RULE_NAMES.items()
+        if rule != "oracle"
+    )
     lines = Lines(
         what="a plot of error rates",
-        panels=(
-            Panel(
-                x=Axis.around(x),
-                y=Axis(limits=(-3.0, 103.0)),
-                curves=tuple(curves),
-                levels=(Level(at=100.0 * result.alpha),),
-            ),
-        ),
+        panels=panels,
+        shared=True,
         x_label="True probability that a run of A is better",
         y_label=("A found better, % of studies", "Found, %"),
-        foot=f"Left of 0.5 detections are errors; right of gamma = {result.gamma:g} what is missing to 100 % is. "
-        f"Dashed line: {percent(result.alpha)}.",
+        foot=f"H0: detections are errors (dashed line: {percent(result.alpha)}). Grey: A is better, but less often "
+        f"than gamma = {result.gamma:g}: significant, not meaningful. H1: what is missing to 100 % is an error.",
     )
     return draw_lines(lines, ax)
 

@@ -27,7 +27,6 @@ SIGNS = {BETTER: "+", EQUIVALENT: "=", WORSE: "−", UNDECIDED: "?"}
 COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.WARM, UNDECIDED: _heat.PALE}
 INKS = {BETTER: "white", EQUIVALENT: _style.INK, WORSE: "white", UNDECIDED: _style.MUTED}
 KEY_GAP, KEY, KEY_LINE = 1.0, 1.2, 1.9  # font sizes: of what the signs mean, beside the map
-BOLD = _style.nobreak("Bold: decided.")
 WIDEST = 6.5  # inches of one of several maps
 
 
@@ -91,7 +90,8 @@ def posterior_maps_plot(
 
     Notes
     -----
-    Bold numbers belong to decided pairs. A pair without probabilities has a dash.
+    Bold numbers belong to decided pairs, or dots where the cells are too small for numbers. A pair without
+    probabilities has a dash.
 
     Examples
     --------
@@ -147,10 +147,7 @@ def _maps(pairs: Ranking | pd.DataFrame, order: Sequence[str] | None) -> _Maps:
 def _draw(maps: _Maps, show: str, ax: Axes | None) -> Axes:
     if show == "decision":
         return _draw_decisions(maps, ax)
-    ax = _heat.draw_heat(_heat_of(maps, show), ax)[0]
-    if not ax.texts:  # the numbers do not fit
-        ax.xaxis.label.set_text(ax.get_xlabel().replace(BOLD, "").rstrip())
-    return ax
+    return _heat.draw_heat(_heat_of(maps, show), ax)[0]
 
 
 def _heat_of(maps: _Maps, show: str) -> _heat.Heat:
@@ -161,17 +158,17 @@ def _heat_of(maps: _Maps, show: str) -> _heat.Heat:
         "worse": (maps.better.T, WORSE, "P(row worse)"),
     }[show]
     bold = (maps.decision == code) & np.isfinite(values)
-    notes = [_rope(maps)] * (show == "equivalent") + [BOLD] * bool(bold.any())
     return _heat.Heat(
         rows=maps.algorithms,
         columns=maps.algorithms,
         values=values,
         shown=~np.eye(len(maps.algorithms), dtype=bool),
         bold=bold,
+        emphasis="decided.",
         palette="from zero",
         most=1.0,
         scale_label=label,
-        note=" ".join(notes),
+        note=_rope(maps) if show == "equivalent" else "",
     )
 
 

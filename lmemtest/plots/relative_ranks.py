@@ -10,11 +10,11 @@ from matplotlib.axes import Axes
 from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, axis_around, draw_lines, looks
+from lmemtest.studies.budget.curves import natural_scale
 from lmemtest.studies.budget.relative_ranks import RelativeRanks
 from lmemtest.words import counted
 
 _MOST_BANDS = 6  # more bands over each other are mud
-_LOG_RATIO = 5.0  # budgets that span less look alike on both scales
 _HEIGHT = 150.0  # points of a panel in a new figure
 TITLE = "Mean rank (1 = best)"
 
@@ -33,8 +33,9 @@ def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> 
     Axes
         It holds the panels, ``ax.child_axes``: all instances, then the levels of ``by``. Bands are the intervals of
         the result, left out with more than six algorithms; the foot says what they mean. Lines of the same colour
-        differ in their dashes. Names are beside the last budget. The x axis is logarithmic where that spaces the
-        budgets more evenly. With a single budget, or none, the intervals are drawn as rows in `ax` itself.
+        differ in their dashes. Names are beside the last budget. The x axis is logarithmic where the largest budget is
+        at least eight times the smallest. With a single budget, or none, the intervals are drawn as rows in `ax`
+        itself.
 
     Examples
     --------
@@ -73,16 +74,12 @@ def _title(result: RelativeRanks, name: str) -> str:
 
 
 def _budgets(result: RelativeRanks) -> tuple[Axis, np.ndarray]:
-    """The axis that spaces budgets more evenly; names where they are no numbers."""
+    """The axis of the budgets, logarithmic as in the other figures over them; names where they are no numbers."""
     values = result.budgets
     if not all(isinstance(value, (int, float, np.number)) for value in values):
         return Axis.of_names(values)
     x = np.array(values, dtype=float)
-    log = bool(x[0] > 0 and x[-1] > _LOG_RATIO * x[0])
-    if log and len(x) > 2:
-        uneven = [float(np.std(steps) / np.mean(steps)) for steps in (np.diff(np.log(x)), np.diff(x))]
-        log = uneven[0] < uneven[1]
-    return Axis.around(x, log=log, whole=_layout.all_whole(x)), x
+    return Axis.around(x, log=natural_scale(x) == "log", whole=_layout.all_whole(x)), x
 
 
 def _curves(result: RelativeRanks, panel: str, x: np.ndarray) -> tuple[Curve, ...]:

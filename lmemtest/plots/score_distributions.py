@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
+from lmemtest._rounding import at_most
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis, Cell, FloatArray
 from lmemtest.plots._lines import Lines, Panel, draw_lines
@@ -39,6 +40,12 @@ class _Content:
     @property
     def halves(self) -> bool:
         return len(self.hues) == 2
+
+    @property
+    def untested(self) -> bool:
+        """Whether some groups were not tested although others were: only then each of these has a mark."""
+        missing = self.result.table["p_value"].isna()
+        return bool(missing.any() and not missing.all())
 
     @property
     def violins(self) -> int:
@@ -89,7 +96,7 @@ def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes |
         It holds the panels, ``ax.child_axes``, each with its own scale of scores. A violin is the kernel density,
         scaled to the same width for all groups; two colours share a violin as halves. Thick: the middle half of the
         scores; line: the median. Groups of fewer than 8 scores are points. A star marks groups with more than one
-        cluster.
+        cluster, and a question mark those that were not tested, if others were.
 
     References
     ----------
@@ -162,8 +169,16 @@ def _foot(content: _Content) -> str:
         words.append("Thick: middle half; line: median.")
     if (table["n"] < FEW).any():
         words.append(f"Points: groups of fewer than {FEW} scores.")
-    if (table["p_value"] <= content.result.alpha).any():
+    if len(content.result.several_modes):
         words.append(f"Star: more than one cluster (dip test, Holm, level {content.result.alpha:g}).")
+    elif table["p_value"].notna().any():
+        words.append(
+            f"No group is shown to have more than one cluster (dip test, Holm, level {content.result.alpha:g})."
+        )
+    if content.untested:
+        words.append("Question mark: not tested (too few scores, or one value too often).")
+    elif table["p_value"].isna().all():
+        words.append("No group was tested for more than one cluster (too few scores, or one value too often).")
     return " ".join(words)
 
 
@@ -208,9 +223,14 @@ def _draw_panel(pen: _Pen, content: _Content, panel: Any, place: Cell, font: flo
             pen.line(np.full(len(values), at + 0.25 * (right - left)), values, color=colour, **dots)
         else:
             _draw_box(pen, at, row, (left, right), colour, bar, font)
-        if row["p_value"] <= result.alpha:
-            star: dict[str, Any] = {"marker": "*", "markersize": 0.8 * font, "markeredgewidth": 0, "label": "_star"}
-            pen.line([at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **star)
+        mark = ""
+        if at_most(row["p_value"], result.alpha):
+            mark, label = "*", "_star"
+        elif np.isnan(row["p_value"]) and content.untested:
+            mark, label = "$?$", "_untested"
+        if mark:
+            look: dict[str, Any] = {"marker": mark, "markersize": 0.8 * font, "markeredgewidth": 0, "label": label}
+            pen.line([at], [row["max"] + 0.6 * _PAD * (high - low)], color=colour, **look)
 
 
 def _draw_density(

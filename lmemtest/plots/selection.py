@@ -36,8 +36,8 @@ def selection_plot(result: SelectionResult | SearchResult, /, *, max_rows: int =
     -------
     Axes
         Of a selection: a row per step with the criterion of the term that was added and of those that were not; the
-        last row has what was left. Of a search: a row per model, a dot for each of its terms, and at the right how
-        much worse than the best its criterion is.
+        last row has what was left. Of a search: a row per model, a dot for each of its terms beyond those that all
+        models have, which are in a line below, and at the right how much worse than the best its criterion is.
 
     Examples
     --------
@@ -95,12 +95,13 @@ def _draw_models(result: SearchResult, table: pd.DataFrame, ax: Axes | None) -> 
     if ax is None:
         font = _style.base_font() / 72
         longest = 0.6 * max(map(len, terms))
-        height = min((len(table) * _ROW + 4 + longest) * font, _canvas.PAGE_HEIGHT)
+        height = min((len(table) * _ROW + 6 + longest) * font, _canvas.PAGE_HEIGHT)
         ax = _canvas.new_axes(max((len(terms) * _COLUMN + right + 9) * font, 4.5), max(height, 2.5))
     names = [f"(singular) {rank}" if s else f"{rank}" for s, rank in zip(table["singular"], table["rank"], strict=True)]
     what = f"a matrix of {len(table)} models and {len(terms)} terms"
     room: dict[str, Any] = {"beside": (0.0, right, right), "above": 1.6, "head_share": _HEAD_SHARE}
-    plan = _heat.grid(ax, names, terms, what, tight=(_TIGHT, _TIGHT), upright=True, **room)
+    shared = f"Every model holds {_style.one_line(result.start.formula)}; dots: the terms that it has beyond."
+    plan = _heat.grid(ax, names, terms, what, note=shared, tight=(_TIGHT, _TIGHT), upright=True, **room)
     size = plan.font
     for row, (own, best) in enumerate(zip(table["terms"], table["best"], strict=True)):
         ax.axhline(row, color=_style.FAINT, linewidth=0.6, linestyle="-", zorder=0.5, label="_guide")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, figure_height, figure_width, plan_of
-from lmemtest.plots._given import as_separation
+from lmemtest.plots._given import as_separation, checked_limits
 from lmemtest.studies.ranking.ranking import Ranking
 
 
@@ -73,7 +72,8 @@ def cd_diagram(
     Notes
     -----
     The better half of the algorithms is listed on the better end of the axis. Algorithms joined by dots on one bar do
-    not differ significantly; a hollow circle marks one that the bar passes without joining it. Where at least one
+    not differ significantly; a hollow circle marks one that the bar passes without joining it. Dots are at the means;
+    where some would hide who is on a bar, they stand apart and a line below says so. Where at least one
     pair of a bar has no test and is undecided, the bar is dashed and has diamonds; algorithms on no common bar differ
     significantly. The ruler shows the smallest critical difference (thick) and the largest (thin); there is none where
     no critical difference decides. If a test of all algorithms together is not significant, a line below says so. Names
@@ -91,7 +91,8 @@ def cd_diagram(
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
     >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
-    >>> [text.get_text() for text in em.pairs().separation().plot().texts[-4:-1]]
+    >>> ax = em.pairs().separation(direction="minimize").plot()
+    >>> [text.get_text() for text in ax.texts if text.get_text() in "ABC"]
     ['A', 'B', 'C']
 
     Ranks and p-values of another test:
@@ -122,16 +123,3 @@ def checked_title(title: object) -> str:
     if not isinstance(title, str):
         raise ArgumentError(f"title must be a text, got {title!r}.")
     return _style.one_line(title) if title else ""
-
-
-def checked_limits(limits: object) -> tuple[float, float] | None:
-    """Two scores in ascending order, or None."""
-    if limits is None:
-        return None
-    try:
-        low, high = map(float, limits)  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        low = high = math.nan
-    if not low < high or math.isinf(low) or math.isinf(high):
-        raise ArgumentError(f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}.")
-    return low, high

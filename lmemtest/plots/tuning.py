@@ -11,7 +11,8 @@ from matplotlib.axes import Axes
 
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._layout import Axis, FloatArray
+from lmemtest.plots._given import checked_limits
+from lmemtest.plots._layout import Axis, Cell, FloatArray
 from lmemtest.plots._lines import (
     Curve,
     Level,
@@ -33,9 +34,10 @@ from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.distribution import DistributionBand
 from lmemtest.tuning.estimators import ExpectedBest
+from lmemtest.tuning.evidence import EVIDENCE
 from lmemtest.tuning.plan import TuningPlan
 from lmemtest.tuning.simulate import Coverage
-from lmemtest.words import counted
+from lmemtest.words import counted, span
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
@@ -48,13 +50,21 @@ _BAND = ("band_low", "band_high")
 # ------------------------------------------------------------------------------------ one result, or several by name
 
 
-def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], /, *, ax: Axes | None = None) -> Axes:
+def tuning_curve_plot(
+    curves: TuningCurve | Mapping[str, TuningCurve],
+    /,
+    *,
+    limits: tuple[float, float] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Draw a tuning curve with its band, or several by name.
 
     Parameters
     ----------
     curves : TuningCurve or mapping of name to TuningCurve
         From `lmemtest.tuning.curve`; several must be of one direction and statistic.
+    limits : tuple of two floats, optional
+        Scores from which to which the axis goes, so that figures can be compared; by default those of the curves.
     ax : Axes, optional
         Where to draw; a new figure by default.
 
@@ -67,7 +77,8 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], /, *, ax:
     Raises
     ------
     ArgumentError
-        If `curves` is something else, several do not go together, or `ax` is too small.
+        If `curves` is something else, several do not go together, `limits` are not two ascending numbers, or `ax` is
+        too small.
 
     Examples
     --------
@@ -84,8 +95,8 @@ def tuning_curve_plot(curves: TuningCurve | Mapping[str, TuningCurve], /, *, ax:
         lines.append(_stepped(curve.drawn(), "k", name, look))
     best = "largest" if first.direction == "maximize" else "smallest"
     words = f"{name_of(first.statistic)} of the {best} of k scores".capitalize()
-    note = f"{_facts(curve.cdf_band.describe() for curve in named.values())}, for all k at once."
-    return _draw(ax, lines, ("Trials k", words, note), asked=asked, whole=True)
+    note = f"{_facts(curve.cdf_band.describe(number=False) for curve in named.values())}, for all k at once."
+    return _draw(ax, lines, ("Trials k", words, note), asked=asked, limits=checked_limits(limits), whole=True)
 
 
 def tuning_band_plot(
@@ -138,7 +149,7 @@ def tuning_band_plot(
     of_scores = isinstance(next(iter(named.values())), DistributionBand)
     plain = [band.cdf_band if isinstance(band, DistributionBand) else band for band in named.values()]
     x_label = "Score" if of_scores else "Share of scores at or below"
-    words = (x_label, "Distribution function", f"{_facts(band.describe() for band in plain)}.")
+    words = (x_label, "Distribution function", f"{_facts(band.describe(number=False) for band in plain)}.")
     return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
 
 
@@ -196,8 +207,8 @@ def tuning_coverage_plot(results: Coverage | Mapping[str, Coverage], /, *, ax: A
     Returns
     -------
     Axes
-        It holds the panel, ``ax.child_axes[0]``: coverage in percent with exact 99 % intervals of the simulation; the
-        dashed line is what was claimed.
+        It holds the panel, ``ax.child_axes[0]``: coverage in percent with exact 99 % intervals of the simulation, as
+        points with bars at the levels, or lines with bands over the budget; the dashed line is what was claimed.
 
     Raises
     ------
@@ -215,17 +226,29 @@ def tuning_coverage_plot(results: Coverage | Mapping[str, Coverage], /, *, ax: A
     _same(named, lambda found: found.by, "kind")
     by_k = next(iter(named.values())).by == "k"
     lines, claims = [], []
-    for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
+    claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
+    # nothing was simulated between levels, where a line or an area would say something
+    alone: dict[str, Any] = {} if by_k else {"bars": True, "width": 0.0, "opacity": 1.0}
+    for i, (look, (name, found)) in enumerate(zip(looks(len(named), dashed=by_k), named.items(), strict=True)):
         order = np.argsort(found.at, kind="stable")
         x = found.at[order] * (1.0 if by_k else 100.0)
         rate, low, high = (100.0 * values[order] for values in (found.rate, *found.interval()))
-        lines.append(Curve(name=name, x=x, y=rate, low=low, high=high, look=look, label="_estimate"))
-        claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
-        claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
-    facts = (f"{f.target}: {f.method}, n = {f.n_scores:,}, {f.n_draws:,} simulations" for f in named.values())
-    words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", f"{_facts(facts)}.")
-    asked = [(line.x, line.y) for line in lines]
-    return _draw(ax, lines, words, asked=asked, limits=(0.0, 100.0), log=by_k, levels=claims)
+        marker = "none" if by_k else _style.marker(i)
+        line: dict[str, Any] = {"x": x, "y": rate, "low": low, "high": high, "look": look, "marker": marker}
+        lines.append(Curve(name=name, label="_estimate", **line, **alone))
+        if by_k:
+            claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
+    facts = (f"{f.method}, n = {f.n_scores:,} ({f.target}; {f.n_draws:,} simulations)" for f in named.values())
+    note = f"{_facts(facts)}. {'Bands' if by_k else 'Bars'}: 99 % intervals of the simulation."
+    words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", note)
+    every = (0.0, 100.0)
+    if by_k:
+        return _draw(ax, lines, words, asked=[(line.x, line.y) for line in lines], limits=every, levels=claims)
+
+    def as_claimed(box: Axes, _: Cell, font: float) -> None:
+        box.plot(every, every, color=_style.INK, linestyle="--", linewidth=0.09 * font, zorder=1, label="_reference")
+
+    return _draw(ax, lines, words, limits=every, along=every, dodge=True, draw=as_claimed)
 
 
 def _named(given: Any, kinds: tuple[type, ...], argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
@@ -273,21 +296,27 @@ def _draw(
     *,
     asked: Sequence[tuple[FloatArray, FloatArray]] = (),
     limits: tuple[float, float] | None = None,
+    along: tuple[float, float] | None = None,
     log: bool = True,
     whole: bool = False,
     levels: Sequence[Curve] = (),
+    dodge: bool = False,
+    draw: Callable[[Axes, Cell, float], None] | None = None,
 ) -> Axes:
     """One panel with the curves, and dots at what was asked for where that is not much."""
     grid = np.concatenate([curve.x for curve in curves])
     curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
     dots = [_dots(*at, curve.look) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
+    x = Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole) if along is None else Axis(limits=along)
     panel = Panel(
-        x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
+        x=x,
         y=axis_around(curves) if limits is None else Axis(limits=limits),
         curves=(*levels, *curves, *dots),
+        draw=draw,
     )
     x_label, y_label, foot = words
-    lines = Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=(y_label,), foot=foot)
+    words_of: dict[str, Any] = {"x_label": x_label, "y_label": (y_label,), "foot": foot}
+    lines = Lines(what="a plot of curves", panels=(panel,), dodge=dodge, **words_of)
     return draw_lines(lines, ax)
 
 
@@ -399,9 +428,24 @@ def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = Non
         strip=(Row(spans=_evidence(comparison, x), empty="none"),),
         x_label="Trials" if comparison.axis == "trials" else "Cost",
         y_label=(f"{name_of(comparison.statistic)} of the best score".capitalize(), "Best score"),
-        foot=comparison.sentences()[0],
+        foot=f"{comparison.sentences()[0]}{_other_evidence(comparison)}",
     )
     return draw_lines(lines, ax)
+
+
+def _other_evidence(comparison: CurveComparison) -> str:
+    """The evidence in the strip that the sentence of the label does not name: weaker, or for the other side."""
+    label = EVIDENCE.index(comparison.label)
+    where: dict[tuple[str, str], list[str]] = {}
+    for run in comparison.segments:
+        named = 0 < label <= EVIDENCE.index(run.evidence) and comparison.better in (run.better, None)
+        if not named:
+            where.setdefault((run.evidence, run.better), []).append(span(run.start, run.stop))
+    found = []
+    for (evidence, better), spans in where.items():
+        at = f"at {', '.join(spans)} trials" if comparison.axis == "trials" else f"at a cost of {', '.join(spans)}"
+        found.append(f"{evidence} evidence that {better} is better {at.replace('at 1 trials', 'at 1 trial')}")
+    return f" {'Elsewhere' if label else 'At some'}: {'; '.join(found)}." if found else ""
 
 
 def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:

@@ -27,8 +27,8 @@ def variance_study_plot(study: VarianceStudy, /, *, values: str | None = None, a
     study : VarianceStudy
         From `lmemtest.variance_study`.
     values : {"relative", "share", "sd"}, optional
-        Variances over that of the source in ``relative_to`` (by default, where there is one), shares of the sum, or
-        standard deviations.
+        Variances over that of the source in ``relative_to`` (by default, where there is one; on a square-root scale,
+        where lengths are ratios of standard deviations), shares of the sum, or standard deviations.
 
     Returns
     -------
@@ -68,6 +68,8 @@ def variance_study_plot(study: VarianceStudy, /, *, values: str | None = None, a
     limit = min(float(np.nanmax([table[high].max(), most])), _FARTHEST * most)
     cut = bool((table[high] > limit).any())
     table[high] = np.minimum(table[high], 2.0 * limit)  # an end may be infinite
+    root = shown == "relative"  # one source can vary a hundred times as much as another
+    margin = _rows.MARGIN**2 if root else _rows.MARGIN
     series = []
     for i, name in enumerate(names):
         rows = table[table["study"] == name]
@@ -81,7 +83,8 @@ def variance_study_plot(study: VarianceStudy, /, *, values: str | None = None, a
         lanes=lanes,
         headers=headers,
         reference=1.0 if shown == "relative" else 0.0,
-        limits=(-_rows.MARGIN * limit, (1.0 if cut else 1.0 + _rows.MARGIN) * limit),
+        limits=(-margin * limit, (1.0 if cut else 1.0 + _rows.MARGIN) * limit),
+        root=root,
         legend=lanes > 1,
     )
     return _rows.draw_rows(content, ax)
@@ -96,7 +99,7 @@ def _names(study: VarianceStudy) -> pd.Series:
 def _label(study: VarianceStudy, shown: str, cut: bool) -> str:
     score, level = _style.one_line(study.score), _style.nobreak(f"{100 * study.level:.4g} %")
     text = {
-        "relative": f"Variance of {score} over that of {study.relative_to}",
+        "relative": f"Variance of {score} over that of {study.relative_to} (square-root scale)",
         "share": f"Share of the variance of {score}",
         "sd": f"Standard deviation of {score}",
     }[shown]

@@ -95,9 +95,11 @@ class CdfBand(Result):
             }
         )
 
-    def describe(self) -> str:
-        """What the band is, as the beginning of a sentence."""
+    def describe(self, *, number: bool = True) -> str:
+        """What the band is, as the beginning of a sentence; with the number that makes it, or for a reader's eye."""
         what = f"{percent(self.level)} {BAND_NAMES[self.band]} for n = {self.n_scores:,}"
+        if not number:
+            return what if self.from_k is None else f"{what}, calibrated for k >= {self.from_k:g}"
         name = "half-width" if self.band in ("ks", "dkw") else "alpha' ="
         where = (
             "" if self.from_k is None else f", calibrated for k >= {self.from_k:g} at the {self.quantile:g} quantile"

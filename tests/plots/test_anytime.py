@@ -74,6 +74,10 @@ def labelled(box, label):
     return [artist for artist in (*box.lines, *box.collections) if artist.get_label() == label]
 
 
+def foot(ax):
+    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
+
+
 def span_of(area):
     box = area.get_paths()[0].get_extents()
     return box.x0, box.x1
@@ -153,7 +157,10 @@ def test_many_algorithms_have_no_bands_but_those_that_are_asked_for():
     result = result_of("twenty")
     ax = anytime_plot(result)
     assert labelled(ax.child_axes[0], "_band") == []
-    assert "Bands are left out with more than 5 algorithms" in " ".join(text.get_text() for text in ax.texts)
+    half = (result.curves["band_high"] - result.curves["band_low"]) / 2.0
+    widths = f"half of their width is {half.min():.2g} to {half.max():.2g}."
+    assert widths in foot(ax)
+    assert "=[" not in foot(ax)
     lines = labelled(ax.child_axes[0], "_mean")
     assert len({(line.get_color(), str(line._dash_pattern)) for line in lines}) == 20
     chosen = ["optimizer_03", "optimizer_11"]
@@ -259,7 +266,21 @@ def test_of_many_pairs_the_clearest_six_are_drawn_and_panels_share_their_scale()
     largest = result.differences.assign(t=result.differences["t_ratio"].abs()).groupby(["left", "right"])["t"].max()
     assert {box.get_title(loc="left") for box in ax.child_axes} == {" − ".join(p) for p in largest.nlargest(6).index}
     assert len({box.get_ylim() for box in ax.child_axes}) == 1
-    assert "the 6 pairs with the largest |t|" in " ".join(text.get_text() for text in ax.texts)
+    assert "Drawn: of 190 pairs the 6 with the largest |t| at a budget." in foot(ax)
+    assert "=[" not in foot(ax)
+
+
+@pytest.mark.parametrize(("case", "drawn"), [("five", "Bands"), ("maximise", "Bars")])
+def test_the_foot_of_differences_calls_the_intervals_what_they_look_like(case, drawn):
+    ax = anytime_differences_plot(result_of(case))
+    assert f"{drawn}: 95 % confidence for all 10 pairs" in foot(ax)
+    assert ("Coloured" in foot(ax)) == any(labelled(box, "_bar") for box in ax.child_axes)
+
+
+def test_a_foot_does_not_explain_a_colour_that_is_nowhere():
+    ax = anytime_differences_plot(anytime(table(("HB", "RS"), n=3), columns=4), pairs=[("HB", "RS")])
+    assert labelled(ax.child_axes[0], "_bar") == []
+    assert "Nobody is shown to be better at any budget." in foot(ax)
     assert len(anytime_differences_plot(result_of("shorter")).child_axes) == 3
 
 

@@ -33,11 +33,20 @@ def lines(ax, label):
     return [line for line in ax.lines if line.get_label() == label]
 
 
+def places_at(ax, height):
+    """Where the line of each algorithm is at a height, from the left."""
+    return np.array([np.interp(-height, -np.array(e.get_ydata()), e.get_xdata()) for e in lines(ax, "_elbow")])
+
+
 def shown_groups(ax, names):
-    """Read the groups off the figure: the dots of each bar, traced back through the columns of the elbows."""
-    columns = [line.get_xdata()[1] for line in lines(ax, "_elbow")]
+    """Read the groups off the figure: the dots of each bar are on the lines of its members."""
+    slack = 1e-9 * np.ptp(ax.get_xlim())
     return {
-        frozenset(names[int(np.argmin(np.abs(np.array(columns) - x)))] for x in line.get_xdata())
+        frozenset(
+            name
+            for name, place in zip(names, places_at(ax, line.get_ydata()[0]), strict=True)
+            if np.abs(np.array(line.get_xdata()) - place).min() <= slack
+        )
         for line in lines(ax, "_group")
     }
 
@@ -67,11 +76,11 @@ def test_a_bar_never_joins_an_algorithm_that_differs(make):
     sep = make.separation(*make.cases["twenty"])
     ax = cd_diagram(sep)
     order = ascending(sep)
-    columns = np.array([line.get_xdata()[1] for line in lines(ax, "_elbow")])
     gaps = 0
     for line in lines(ax, "_group"):
-        members = {order[int(np.argmin(np.abs(columns - x)))] for x in line.get_xdata()}
         height = line.get_ydata()[0]
+        columns = places_at(ax, height)
+        members = {order[int(np.argmin(np.abs(columns - x)))] for x in line.get_xdata()}
         for bar in lines(ax, "_bar"):
             if bar.get_ydata()[0] == height:
                 left, right = bar.get_xdata()
@@ -80,6 +89,31 @@ def test_a_bar_never_joins_an_algorithm_that_differs(make):
         inside = (columns > min(line.get_xdata())) & (columns < max(line.get_xdata()))
         gaps += len({order[i] for i in np.flatnonzero(inside)} - members)
     assert gaps == sum(len(line.get_xdata()) for line in lines(ax, "_passed")) > 0
+
+
+@pytest.mark.parametrize("size", [(3.3, 3.0), (7.0, 4.0)])
+@pytest.mark.parametrize("case", CASES)
+def test_dots_on_bars_are_at_the_means_or_the_foot_says_that_they_are_not(make, case, size, texts_of):
+    sep = make.separation(*make.cases[case], direction="minimize")
+    ax = cd_diagram(sep, ax=Figure(figsize=size, layout="none").add_axes((0, 0, 1, 1)))
+    means = np.sort([mean for mean in sep.means if np.isfinite(mean)])
+    apart = "Close means stand apart below the axis" in " ".join(text.get_text() for text in texts_of(ax))
+    point = np.ptp(ax.get_xlim()) / (72 * size[0])
+    for bar in lines(ax, "_group"):
+        off = np.abs(np.array(bar.get_xdata())[:, None] - means).min(axis=1)
+        assert off.max() <= (np.inf if apart else 0.51 * point)
+    assert not (apart and case in ("two", "three", "numbers"))
+
+
+def test_a_missing_direction_is_said(make, texts_of):
+    said = {
+        direction: " ".join(
+            t.get_text() for t in texts_of(cd_diagram(make.separation("AB", (1.0, 2.0), 0.1, direction=direction)))
+        )
+        for direction in ("minimize", None)
+    }
+    assert "Which end is better was not said." in said[None]
+    assert "was not said" not in said["minimize"]
 
 
 def test_text_stays_readable_at_another_resolution(make, assert_readable):

@@ -50,11 +50,12 @@ def lines(ax, label):
 
 
 def drawn_groups(ax):
-    """Members of the bars, by the place of their columns from the left."""
-    columns = [line.get_xdata()[-2] for line in lines(ax, "_elbow")]
-    return {
-        tuple(int(np.argmin(np.abs(np.array(columns) - x))) for x in bar.get_xdata()) for bar in lines(ax, "_group")
-    }
+    """Members of the bars, by the place of their lines from the left."""
+    found = set()
+    for bar in lines(ax, "_group"):
+        at = [np.interp(-bar.get_ydata()[0], -np.array(e.get_ydata()), e.get_xdata()) for e in lines(ax, "_elbow")]
+        found.add(tuple(int(np.argmin(np.abs(np.array(at) - x))) for x in bar.get_xdata()))
+    return found
 
 
 def groups_of(p, alpha=0.05):

@@ -95,17 +95,27 @@ def test_diagrams_are_in_the_order_of_the_axis():
     result = study(3, given=((2, 4), 8, 1))
     assert result.labels == ("1", "2-4", "8")
     found = [titles_of(ax) for ax in result.plot().child_axes]
-    assert found == [["used budget $s$ 1"], ["used budget $s$ 2-4 (mean)"], ["used budget $s$ 8"]]
+    levels = [horizon.separation.alpha for horizon in result.horizons]
+    assert found == [
+        [f"used budget $s$ {label}, α = {level:.3g}"]
+        for label, level in zip(("1", "2-4 (mean)", "8"), levels, strict=True)
+    ]
 
 
 def test_titles_are_the_horizons_and_the_explanation_stands_once(texts_of):
     shown = [text.get_text() for text in texts_of(horizons_plot(study(5)))]
     assert [t for t in shown if t.startswith("used budget")] == [
-        "used budget $s$ 1",
-        "used budget $s$ 2",
-        "used budget $s$ 2-8 (mean)",
+        "used budget $s$ 1, α = 0.0167",
+        "used budget $s$ 2, α = 0.0167",
+        "used budget $s$ 2-8 (mean), α = 0.0167",
     ]
-    assert sum("Marginal means of loss" in text for text in shown) == 1
+    words = " ".join(shown)
+    for sentence in (
+        "Marginal means of loss.",
+        "Dots on one bar: no significant difference (",
+        "α in the titles: shares of 0.05 over the 3 diagrams, by Holm's method.",
+    ):
+        assert words.count(sentence) == 1
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

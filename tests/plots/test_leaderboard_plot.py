@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from lmemtest.errors import ArgumentError
@@ -83,3 +86,30 @@ def test_win_rates_are_in_the_cells(board):
     (cells,) = [mesh for mesh in ax.collections if mesh.get_label() == "_cells"]
     assert cells.norm(50.0) == 0.5
     assert_allclose(cells.norm([0.0, 100.0]), [0.0, 1.0])
+
+
+def test_a_map_that_is_too_narrow_asks_for_the_width_that_it_needs():
+    rng = np.random.default_rng(2)
+    names = tuple(f"an algorithm with a long name {i:02d}" for i in range(25))
+    blocks = Blocks(
+        algorithms=names,
+        runs=rng.normal(size=(6, 25, 1)),
+        instances=tuple("abcdef"),
+        block=np.arange(6),
+        names=tuple("abcdef"),
+        unit="benchmark",
+        score="accuracy",
+        direction="maximize",
+    )
+    board = leaderboard_of(blocks, n_draws=100, rng=1)
+
+    def axes(width, height):
+        return Figure(figsize=(width, height), layout="none").add_axes((0, 0, 1, 1))
+
+    with pytest.raises(ArgumentError, match=r"needs at least [\d.]+ inches wide, it is 1\.8 x 9\.5 inches") as found:
+        win_rate_plot(board, ax=axes(1.8, 9.5))
+    enough = float(re.search(r"at least ([\d.]+) inches wide", str(found.value))[1])
+    assert enough > 1.8
+    win_rate_plot(board, ax=axes(enough, 9.5))
+    with pytest.raises(ArgumentError, match=r"inches wide and [\d.]+ inches high"):
+        win_rate_plot(board, ax=axes(1.8, 1.0))

@@ -102,8 +102,11 @@ def test_the_tree_has_its_leaves_at_the_rows_and_its_heights_are_the_distances(a
     strokes = np.array(next(c for c in tree(ax).collections if c.get_label() == "_tree").get_segments())
     assert len(strokes) == 3 * 11
     assert strokes[..., 0].max() == pytest.approx(analysis.linkage[:, 2].max())
-    leaves = strokes[strokes[..., 0] == 0.0]
-    assert set(range(12)) <= set(np.round(leaves[:, 1], 9))
+    leaves = strokes[strokes[:, 0, 0] < 0.0]  # also where the first merger is at distance zero
+    assert sorted(np.round(leaves[:, 0, 1], 9)) == list(range(12))
+    assert (leaves[:, 1, 0] >= 0.0).all()
+    assert strokes[2::3, 0, 0] == pytest.approx(analysis.linkage[:, 2])
+    assert (analysis.linkage[:, 2] == 0.0).any()
     assert tree(ax).get_ylim() == ax.get_ylim()
 
 

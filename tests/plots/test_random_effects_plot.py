@@ -46,7 +46,7 @@ def test_of_many_levels_the_ends_are_drawn(effects):
     assert labels[3] == "… 13 more …"
     assert labels[-1] == "benchmark 03 <b>$x$"
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("13 of 20 levels, those in the middle, are left out; max_rows=20 draws all.")
+    assert words.endswith("13 of 20 levels, those in the middle, are left out.")
     assert "left out" not in random_effects_plot(effects, max_rows=20).get_xlabel()
 
 

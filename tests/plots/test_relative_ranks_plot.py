@@ -68,7 +68,7 @@ def test_names_are_in_the_order_of_the_last_ranks():
 
 @pytest.mark.parametrize(
     ("budgets", "scale"),
-    [((1, 2, 4, 8, 16), "log"), (tuple(range(1, 25)), "linear"), ((5, 10, 15), "linear"), ((0, 1, 10), "linear")],
+    [((1, 2, 4, 8, 16), "log"), (tuple(range(1, 25)), "log"), ((5, 10, 15), "linear"), ((0, 1, 10), "linear")],
 )
 def test_the_scale_follows_the_spacing_of_the_budgets(budgets, scale):
     assert relative_ranks_plot(make_result(budgets=budgets)).child_axes[0].get_xscale() == scale

@@ -202,6 +202,21 @@ def test_effects_are_drawn_as_intervals_or_as_a_map(make):
         assert (text.get_fontweight() == "bold") == (row.ci_low > 0 or row.ci_high < 0)
 
 
+@pytest.mark.parametrize("size", [(3.3, 5.0), (7.0, 8.0)])
+@pytest.mark.parametrize("algorithms", [2, 5, 20])
+def test_the_foot_of_a_map_names_the_mark_that_is_drawn(make, algorithms, size):
+    table = make.effects(36, algorithms)
+    clear = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+    ax = benchmark_effects_plot(table, kind="heatmap", ax=axes_of(size))
+    bold = {(y, x) for x, y in (text.get_position() for text in ax.texts if text.get_fontweight() == "bold")}
+    dots = {(y, x) for c in ax.collections if c.get_label() == "_emphasised" for x, y in c.get_offsets()}
+    found, mark = (bold, "Bold") if ax.texts else (dots, "Dot")
+    assert {(i // algorithms, i % algorithms) for i in np.flatnonzero(clear)} == found
+    assert ax.get_xlabel() == f"{mark}: the interval excludes zero."
+    nowhere = benchmark_effects_plot(table.assign(ci_low=-9.0, ci_high=9.0), kind="heatmap", ax=axes_of(size))
+    assert nowhere.get_xlabel().replace("\n", " ") == "Every interval shown includes zero."
+
+
 @pytest.mark.parametrize("kind", ["intervals", "heatmap"])
 def test_of_many_benchmarks_those_with_the_largest_effects_are_drawn(make, assert_readable, kind):
     table = make.effects(120, 3)
@@ -211,7 +226,7 @@ def test_of_many_benchmarks_those_with_the_largest_effects_are_drawn(make, asser
     largest = set(size.nlargest(60).index)
     assert row_labels(ax) == [name for name in size.index if name in largest]
     words = ax.get_xlabel().replace("\n", " ")
-    assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out; max_rows=120 draws all.")
+    assert words.endswith("60 of 120 benchmarks, those with smaller effects, are left out.")
     assert_readable(ax)
     whole = benchmark_effects_plot(table, kind=kind, max_rows=120)
     assert row_labels(whole) == list(size.index)

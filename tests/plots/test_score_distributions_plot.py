@@ -108,6 +108,26 @@ def test_few_scores_are_points_and_constant_ones_a_line():
     assert [line.get_color() for line in lines(box, "_median")] == [_style.colour(0), _style.INK]
 
 
+def foot(ax):
+    return " ".join(text.get_text().replace("\u00a0", " ") for text in ax.texts)
+
+
+def test_groups_without_a_test_do_not_look_like_those_with_one_cluster():
+    table = make_result().scores.rename(columns={"score": "loss"})
+    tied = table["tool"] == "RS"
+    table.loc[tied, "loss"] = table.loc[tied, "loss"].round()
+    result = score_distributions(lt.Runs(table, score="loss", direction="minimize", algorithm="tool"))
+    assert result.table.set_index("tool")["p_value"].isna().to_dict() == {"HB": False, "PB": False, "RS": True}
+    ax = score_distributions_plot(result)
+    assert [line.get_xdata()[0] for line in lines(ax.child_axes[0], "_untested")] == [2]
+    assert "Question mark: not tested (too few scores, or one value too often)." in foot(ax)
+    few = score_distributions_plot(make_result(n=12))
+    assert not lines(few.child_axes[0], "_untested")
+    assert "No group was tested" in foot(few)
+    one = score_distributions_plot(make_result(names=("PB", "RS", "PB2")[:2]))
+    assert ("Star" in foot(one)) == bool(lines(one.child_axes[0], "_star"))
+
+
 @pytest.mark.parametrize("names", [LONG, TWENTY])
 def test_names_that_do_not_fit_below_lay_the_violins_down(names):
     result = make_result(names=names)

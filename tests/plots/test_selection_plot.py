@@ -80,6 +80,8 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
     terms = [label.get_text() for label in ax.get_xticklabels()]
     drawn = {(int(y), terms[int(x)]) for line in lines(ax, "_has") for x, y in zip(*line.get_data(), strict=True)}
     assert drawn == {(row, text) for row, own in enumerate(table["terms"]) for text in own}
+    shared = f"Every model holds {found.start.formula}; dots: the terms that it has beyond."
+    assert ax.get_xlabel().replace("\n", " ") == shared
     (side,) = ax.child_axes
     assert [bar.get_width() for bar in side.patches] == approx(table["delta"].tolist())
     ranks = [label.get_text() for label in ax.get_yticklabels()]

@@ -68,6 +68,29 @@ def test_lines_and_bands_are_the_curves():
             assert band.get_paths()[0].contains_points([(k, low), (k, high)]).all()
 
 
+def test_the_foot_names_all_the_evidence_of_the_strip():
+    rng = np.random.default_rng(3)
+    wide, narrow = rng.normal(0.7, 0.12, 48), rng.normal(0.76, 0.02, 48)
+    sides = {"direction": "maximize", "names": ("wide", "narrow"), "n_draws": 0}
+    shown = set()
+    for portion in (0.1, 0.5, 1.0):
+        for sample in (48, 24):
+            comparison = tuning.compare(wide[:sample], narrow[:sample], portion=portion, **sides)
+            _, rest = " ".join(words(tuning_compare_plot(comparison))).split(comparison.sentences()[0])
+            order = tuning.evidence.EVIDENCE
+            for run in comparison.segments:
+                named = comparison.label != "none" and comparison.better in (run.better, None)
+                named = named and order.index(run.evidence) >= order.index(comparison.label)
+                where = f"{run.start:g}" if run.start == run.stop else f"{run.start:g} to {run.stop:g}"
+                said = [
+                    part for part in rest.split(";") if f"{run.evidence} evidence that {run.better} is better" in part
+                ]
+                assert (where in "".join(said)) == (not named)
+                shown.add((comparison.label, run.better, named))
+    assert {label for label, _, named in shown if not named} >= {"none"}
+    assert {better for _, better, named in shown if not named} == {"wide", "narrow"}
+
+
 def test_the_strip_has_a_cell_for_every_run_of_evidence():
     comparison = found(names=("new", "old"))
     ax = tuning_compare_plot(comparison)

@@ -79,7 +79,19 @@ def test_estimates_and_coverage_are_their_numbers():
     ax = tuning_coverage_plot(COVERED)
     assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * COVERED.rate)
     reference = lines(ax, "_reference")[0]
-    assert list(reference.get_xdata()) == list(reference.get_ydata()) == approx([50, 80, 95])
+    assert list(reference.get_xdata()) == list(reference.get_ydata()) == [0, 100]
+    low, high = COVERED.interval()  # nothing is drawn between the levels that were simulated
+    ends = [(bar.get_xdata()[0], *bar.get_ydata()) for bar in lines(ax, "_band")]
+    assert np.array(ends) == approx(100 * np.column_stack([COVERED.at, low, high]))
+    assert lines(ax, "_estimate")[0].get_linestyle() == "None"
+
+
+def test_curves_of_two_statistics_can_have_one_scale():
+    mean = tuning.curve(SCORES, direction="maximize", bounds=(0, 1), statistic="mean").plot().child_axes[0]
+    median = tuning_curve_plot(CURVE, limits=mean.get_ylim()).child_axes[0]
+    assert median.get_ylim() == mean.get_ylim()
+    with pytest.raises(ArgumentError, match=r"^limits must be two scores in ascending order"):
+        tuning_curve_plot(CURVE, limits=(1.0, 0.0))
 
 
 def test_what_cannot_be_drawn_is_named():

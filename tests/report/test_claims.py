@@ -260,15 +260,14 @@ def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
 
 
 def test_the_map_of_effects_names_no_intervals_that_are_not_there(table: Make, as_runs: Make) -> None:
-    from lmemtest.plots.benchmark_effects import _map, _of_table
-
     def note(table: pd.DataFrame) -> str:
-        return _map(_of_table(table, "minimize"), list(table["benchmark"].unique()), "").note
+        return lt.plots.benchmark_effects_plot(table, kind="heatmap").get_xlabel()
 
     frame = table(seeds=1).drop(columns="seed")
     effects = analyze(as_runs(frame, seed=None)).effects.to_frame()
-    assert "Bold" not in note(effects)
-    assert "Bold" in note(effects.assign(ci_low=0.0, ci_high=1.0))
+    assert note(effects) == ""
+    assert note(effects.assign(ci_low=0.0, ci_high=1.0)) == "Every interval shown includes zero."
+    assert note(effects.assign(ci_low=0.1, ci_high=1.0)) == "Bold: the interval excludes zero."
 
 
 def test_one_benchmark_has_no_difficulty_of_its_own(table: Make, as_runs: Make) -> None:
