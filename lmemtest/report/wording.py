@@ -91,7 +91,7 @@ def _who(analysis: Analysis) -> Text:
         return ("The algorithms cannot be compared: the data do not identify any of their differences in this model.",)
     best, worse, level, silent = against_the_best(analysis)
     extreme = "lowest" if better(analysis) == "lower" else "highest"
-    response = analysis.means.score
+    response = measured(analysis)
     leads = f"{best} has the {extreme} mean {response}"
     if analysis.incomparable:
         return (Strong("The means cannot be compared as they stand"), f": {leads}, but {why_incomparable(analysis)}")
@@ -122,6 +122,12 @@ def _who(analysis: Analysis) -> Text:
     some = analysis.separation.significant.to_numpy().any()
     end = ", although some of the others differ from each other." if some else "."
     return (Strong("No algorithm can be called best"), f": {leads}, but it does not differ significantly {rest}{end}")
+
+
+def measured(analysis: Analysis) -> str:
+    """What the means are means of: the score, or what it was before curves were reduced."""
+    curve, score = analysis.runs.curve, analysis.means.score
+    return curve.what if curve is not None and score == analysis.runs.score and analysis.runs.scale is None else score
 
 
 def why_incomparable(analysis: Analysis) -> str:
@@ -212,7 +218,11 @@ def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float
 
 def _over_what(analysis: Analysis) -> Text | None:
     """What each mean is a mean over, where runs have several budgets."""
-    use = analysis.budgets
+    curve, use = analysis.runs.curve, analysis.budgets
+    if curve is not None:
+        whole = " This compares whole curves, not final scores." * (curve.how in ("mean", "area") and curve.n[1] > 1)
+        mind: list[Strong | str] = [" ", Strong("Mind the runs that stop"), f": {curve.early}"] if curve.early else []
+        return (f"{curve.sentence}{whole}", *mind)
     if use.n < 2 or use.role == "covariate" or not use.shared:
         return None
     return (

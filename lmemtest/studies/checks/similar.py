@@ -170,7 +170,8 @@ def similar_algorithms(
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < np.inf:
         raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
     run_sd = _run_sd(runs)
-    fit = fit_lmm(recommend(runs).formula, runs) if model is None else model
+    advised = recommend(runs) if model is None else None
+    fit = model if advised is None else fit_lmm(advised.formula, advised.runs)
     found = emmeans(fit, runs.algorithm).pairs().equivalence(margin * run_sd, alpha=alpha)
     table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
     table["equivalent"] = below(table["p_value"], alpha)

@@ -39,6 +39,8 @@ def candidates(runs: Runs, population: Population) -> list[Bar]:
         out.append(Bar.of((*instance, seed)))
         if runs.budget is not None:
             out.append(Bar.of((*instance, algorithm, seed)))
+    if runs.budget is not None and runs.benchmark is not None and study.scored_alike:
+        out += [Bar.of((*instance, runs.budget)), Bar.of((*instance, algorithm, runs.budget))]
     return out
 
 
