@@ -16,11 +16,12 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of
+from lmemtest._options import CURVES
 from lmemtest._validate import check_choice
 from lmemtest.data.cells import group_codes, of_failures
 from lmemtest.data.normalise import new_column
 from lmemtest.data.query import MOST_CELLS, as_float
-from lmemtest.errors import DataError
+from lmemtest.errors import DataError, UnknownColumnError
 from lmemtest.words import counted, format_level, listed
 
 if TYPE_CHECKING:
@@ -33,9 +34,8 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
     Mask = NDArray[np.bool_]
 
-__all__ = ["CURVES", "Course", "Curve", "per_run"]
+__all__ = ["Course", "Curve", "per_run", "refuse_reduced"]
 
-CURVES = ("mean", "last", "best", "area")
 # Of the range of the budgets on an instance: a run that ends so much before the longest one ends early.
 _EARLY = 0.1
 # Of the budgets between the latest beginning and the earliest end: from here on runs share a grid.
@@ -269,8 +269,7 @@ class Course:
 
         names = [ONLY_INSTANCE]
         if self.runs.instance:
-            shown = self.keys.frame()
-            names = dict.fromkeys(labels(shown, self.runs.instance)[apart[self.home]])
+            names = list(dict.fromkeys(labels(self.keys.frame(), self.runs.instance)[apart[self.home]]))
         raise DataError(
             f"the runs of {listed(names)} have no budget in common, so one score per run would compare different "
             f"budgets. Filter the runs to budgets that all of them reached: runs.filter({self.runs.budget}=[...])."
@@ -357,6 +356,18 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
     made = with_curve(type(runs)(frame, **roles), curve, scale)
     return with_notes(made, [*filter(None, (curve.sentence, curve.early, note))])
+
+
+def refuse_reduced(response: str, runs: Runs) -> None:
+    """Refuse to fit a model of one score per run to the rows of the curves."""
+    how = response.removeprefix(f"{runs.score}_").rstrip("_")
+    if runs.budget is None or response in runs.columns or not response.startswith(f"{runs.score}_"):
+        return
+    if how in CURVES:
+        raise UnknownColumnError(
+            f"formula models {response!r}, one score per run, and these runs have scores at several values of "
+            f"{runs.budget!r}. Fit it to recommend(runs).runs, which is runs.per_run({how!r})."
+        )
 
 
 def _free(runs: Runs, name: str) -> str:

@@ -497,7 +497,7 @@ def analyze(
         if given is not table:
             check = _of_reduced(check, check_rules(runs))
     with clock("choosing the model"):
-        recommendation = recommend(given, population=population)
+        recommendation = recommend(given, population=population, curves="model")
         if own is not None:
             _check_formula(own, runs)
     with clock("fitting the model"):
@@ -688,7 +688,7 @@ def _fitted_beside(
         return None
     try:
         same = population if runs.study.families and population in POPULATIONS else None
-        recommended = recommend(other, population=same).formula
+        recommended = recommend(other, population=same, curves="model").formula
         formula = recommended if own is None else f"{quote_name(other.score)} ~{own.text.split('~', 1)[1]}"
         return fitted_quietly(formula, other, dispersion)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
@@ -720,7 +720,7 @@ def _check_formula(own: ParsedFormula, runs: Runs) -> None:
     if runs.algorithm not in {name for term in own.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {own.text!r}. Write for instance {recommend(runs).formula!r}."
+            f"got {own.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
         )
 
 

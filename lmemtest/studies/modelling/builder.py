@@ -325,7 +325,7 @@ class ModelBuilder(Result):
             *(
                 f"Left out of this model: {bar}, which would say that {meaning(bar, self.runs)}."
                 for bar in recommend(self.runs, curves="model").spec.bars
-                if frozenset(bar.groups) not in mine
+                if frozenset(bar.groups) not in mine and self.runs.budget not in bar.groups
             ),
         )
 

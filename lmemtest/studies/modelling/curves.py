@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest._caller import named
+from lmemtest._options import CURVE_CHOICES
 from lmemtest._validate import check_choice
-from lmemtest.data.per_run import CURVES, Course
+from lmemtest.data.per_run import Course
 from lmemtest.errors import ArgumentError
 from lmemtest.studies.checks.budget_mix import are_single_trials
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
-__all__ = ["CHOICES", "curve_of", "reduced"]
-
-CHOICES = (*CURVES, "model")
+__all__ = ["curve_of", "reduced"]
 
 
 def curve_of(runs: Runs) -> str | None:
@@ -46,7 +45,7 @@ def curve_of(runs: Runs) -> str | None:
 def reduced(runs: Runs, curves: str | None = None) -> Runs:
     """The runs with one score each; as they are where `curves` is "model", or nothing is to be reduced."""
     if curves is not None:
-        check_choice(curves, "curves", CHOICES)
+        check_choice(curves, "curves", CURVE_CHOICES)
     if curves == "model":
         return runs
     if curves is None:

@@ -197,9 +197,10 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     of_seeds, seeds, no_luck = crossed_seeds(runs)
     kept, left_out = identified(runs, [*candidates(runs, sample), *of_seeds], blocks)
     study, run = runs.study, runs.study.run
-    if runs.seed is None and not study.several_benchmarks:
-        alone = runs.budget is not None and study.count(*run) < runs.n_rows == study.count(*run, runs.budget)
-        if alone or runs.curve is not None:
+    if not study.several_benchmarks:
+        rows = runs.budget is not None and runs.seed is None
+        rows = rows and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget))
+        if rows or (runs.curve is not None and study.count(*study.instance, runs.algorithm) == runs.n_rows):
             raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
     factors = [factor_term(column, runs) for column in blocks]
@@ -269,7 +270,7 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
         )
         if 1 < budgets <= _MANY_BUDGETS and budgets * len(runs.algorithms) <= _MANY_EFFECTS:
             at = Term.levels(runs.budget)
-            terms += [at, Term.of(algorithm, at)]
+            terms = sorted([*terms, at, Term.of(algorithm, at)], key=lambda term: len(term.factors))
         elif budgets > 1:
             note += " The model has no term for so many, and their course counts as error: reduce the curves instead."
         return terms, [note] * (budgets > 1)
