@@ -206,8 +206,10 @@ class Course:
         return self.numeric and bool((begin < end).all())
 
     @cached_property
-    def never_worse(self) -> bool:
-        """Whether no run gets worse at a higher budget."""
+    def by_steps(self) -> bool:
+        """Whether a score holds until the next one: logs of the best so far, at times of their own, never get worse."""
+        if self.on_a_grid:
+            return False
         step = np.diff(self.mean)[np.diff(self.run) == 0]
         return bool(np.all(step <= 0) if self.runs.direction == "minimize" else np.all(step >= 0))
 
@@ -255,7 +257,7 @@ class Course:
         length = np.where(np.diff(self.run) == 0, np.minimum(at[1:], high[:-1]) - left, 0.0)
         used = length > 0
         height = self.mean[:-1].copy()
-        if not self.never_worse:
+        if not self.by_steps:
             span = np.where(used, np.diff(at), 1.0)
             height += np.diff(self.mean) * (left + length / 2.0 - at[:-1]) / span
         area = np.bincount(self.run[:-1][used], (length * height)[used], minlength=self.keys.size)
@@ -326,7 +328,7 @@ class Course:
             n_early=int(early.sum()),
             earliest=format_level(self.levels.iloc[at_end[soonest]]),
             longest=format_level(self.levels.iloc[longest[self.home[soonest]]]),
-            by_steps=self.never_worse,
+            by_steps=self.by_steps,
         )
 
 

@@ -746,8 +746,9 @@ class Runs(Guided):
             last    x at the last of the budgets
             best    the lowest or highest x, by the direction; a missing one does not count
             area    the area under x over t from the latest beginning to the earliest end, divided by its
-                    length: a mean over the budget, whatever the steps. Straight lines between scores; where no
-                    run gets worse (the best so far) each score holds until the next one.
+                    length: a mean over the budget, whatever the steps. Straight lines between scores; where runs
+                    have budgets of their own and none gets worse (logs of the best so far) each score holds
+                    until the next one.
             ======  =========================================================================================
         name : str, optional
             Name of the new column of scores, by default ``<score>_<curve>``.

@@ -227,7 +227,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(prior="good")
-    >>> use = budget_use(lt.fit_lmm(lt.recommend(runs).formula, runs), runs)
+    >>> use = budget_use(lt.fit_lmm("loss ~ algorithm + (1 | benchmark)", runs), runs)
     >>> (use.n, use.role, use.shared, use.differ)
     (10, 'none', True, False)
     """
