@@ -72,8 +72,8 @@ def broken_traces(runs: Runs) -> Traces:
     """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 
     A rule, not a test: if at least half of the curves with three or more budgets never get worse (independent scores at
-    k budgets are in order with probability 1/k!), the score is taken as the best so far, and every step to the worse is an
-    error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
+    k budgets are in order with probability 1/k!), the score is taken as the best so far, and every step to the worse is
+    an error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
     order keep no score from one budget to the next, and most of the others get worse by less than a tenth of their
     range.
 
