@@ -270,8 +270,8 @@ class Course:
         from lmemtest.data.study import ONLY_INSTANCE, labels
 
         names = [ONLY_INSTANCE]
-        if self.runs.instance:
-            names = list(dict.fromkeys(labels(self.keys.frame(), self.runs.instance)[apart[self.home]]))
+        if shown := self.runs.study.instance:
+            names = list(dict.fromkeys(labels(self.keys.frame(), shown)[apart[self.home]]))
         raise DataError(
             f"the runs of {listed(names)} have no budget in common, so one score per run would compare different "
             f"budgets. Filter the runs to budgets that all of them reached: runs.filter({self.runs.budget}=[...])."
