@@ -39,7 +39,7 @@ def candidates(runs: Runs, population: Population) -> list[Bar]:
         out.append(Bar.of((*instance, seed)))
         if runs.budget is not None:
             out.append(Bar.of((*instance, algorithm, seed)))
-    if runs.budget is not None and runs.benchmark is not None and study.scored_alike:
+    if runs.budget is not None and study.several_benchmarks and study.scored_alike:
         out += [Bar.of((*instance, runs.budget)), Bar.of((*instance, algorithm, runs.budget))]
     return out
 
