@@ -334,6 +334,12 @@ def test_smooth_learning_curves_are_no_broken_best_so_far():
     assert {finding.kind for finding in found.findings} == {"not_best_so_far"}
 
 
+def test_one_budget_is_no_curve():
+    model = lt.recommend(of(curves(6, 3, 6)).filter(step=50))
+    assert model.runs.curve is None
+    assert not any("step" in text for text in model.left_out)
+
+
 def test_questions_about_budgets_keep_the_curves():
     runs = of(curves(6, 3, 6))
     assert len(lt.horizons(runs).horizons) > 1
