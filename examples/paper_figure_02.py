@@ -55,6 +55,7 @@ def said(found: Separation, title: str) -> None:
 
 def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
     """The two halves of the figure, and the model that counts benchmarks instead of rows: titles and decisions."""
+    recommended = lt.recommend(runs)
     return {
         "ranks": ("Left half: ranks, as Autorank compares them (Friedman, Nemenyi)", ranked(runs)),
         "simple": (
@@ -62,8 +63,8 @@ def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
             modelled(runs, f"{runs.score} ~ algorithm", se="model"),
         ),
         "recommended": (
-            "Recommended: benchmarks are the sample, runs are clusters",
-            modelled(runs, lt.recommend(runs).formula),
+            "Recommended: benchmarks are the sample, each run counts once",
+            modelled(recommended.runs, recommended.formula),
         ),
     }
 

@@ -51,3 +51,7 @@ REPORT_ADJUSTMENTS = (
     "fdr",
     "none",
 )  # of all pairs, in a report
+
+# What the scores of a run over its budget count; "model" keeps them all.
+CURVES = ("mean", "last", "best", "area")
+CURVE_CHOICES = (*CURVES, "model")

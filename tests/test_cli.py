@@ -462,6 +462,41 @@ def test_a_terminal_is_asked(run, monkeypatch: pytest.MonkeyPatch) -> None:  # t
     assert "\nNothing was found that has to be fixed" in run("check", "runs.csv").out
 
 
+def curves_in(folder: Path) -> list[str]:
+    """`runs.csv` with every run scored at three epochs; the options that name its roles."""
+    frame = pd.read_csv(folder / "runs.csv")
+    curves = pd.concat([frame.assign(epoch=epoch, loss=frame["loss"] + 1 / epoch) for epoch in (1, 3, 9)])
+    curves.to_csv(folder / "curves.csv", index=False)
+    return ["curves.csv", *ROLES, "--budget", "epoch"]
+
+
+def test_what_a_curve_counts_is_shown_and_may_be_chosen(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
+    given = curves_in(folder)
+    shown = "taking --curves mean: each run counts once, with the mean over its budgets: whole curves\n"
+    outcome = run("report", *given, "-o", "out.json")
+    assert (outcome.code, outcome.err) == (0, shown)
+    assert "Each run counts once, with its mean over 3 values of epoch." in outcome.out
+    assert json.loads((folder / "out.json").read_text())["curves"] == "mean"
+    last = run("rank", *given, "--curves", "last")
+    assert (last.err, last.out.splitlines()[0][:22]) == ("", "Ranking by loss_last (")
+    assert run("rank", *given, "--curves", "lst").err.startswith("error: --curves must be 'mean' or 'last' or 'best'")
+    assert run("report", "runs.csv", *ROLES, "--curves", "last").err.startswith("error: --curves says what the scores")
+    own = run("report", *given, "--formula", "loss ~ tool + (1 | task/tool)", "-o", "own.csv")
+    assert (own.code, own.err) == (0, "")
+
+
+def test_a_terminal_is_asked_what_a_curve_counts(run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    given = curves_in(folder)
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True, raising=False)
+    asked = []
+    monkeypatch.setattr("typer.prompt", lambda text, **options: asked.append((text, options["default"])) or "best")
+    outcome = run("rank", *given)
+    assert asked == [("Curves", "mean")]
+    assert "Runs have scores at several values of epoch. What does each run count?\n  mean   the mean" in outcome.err
+    assert outcome.out.startswith("Ranking by loss_best (")
+
+
 def test_what_cannot_be_guessed_is_asked_for(run, folder: Path) -> None:  # type: ignore[no-untyped-def]
     frame = pd.read_csv(folder / "runs.csv").rename(columns={"loss": "value"})
     frame.to_csv(folder / "runs.csv", index=False)

@@ -11,6 +11,7 @@ from typer.core import TyperGroup
 from lmemtest.cli.options import (
     Adjustment,
     Band,
+    Curves,
     Dispersion,
     Errors,
     Json,
@@ -26,7 +27,7 @@ from lmemtest.cli.options import (
     statistic_of,
     takes,
 )
-from lmemtest.cli.reading import read_runs, read_trials, source_of
+from lmemtest.cli.reading import read_runs, read_trials, settled_curves, source_of
 from lmemtest.cli.rendering import TYPED, progress, session, write_report, write_result
 
 
@@ -90,6 +91,7 @@ def report(
         str | None,
         typer.Option("--population", metavar="ROLE", help="Claims about new ones of this role: family or benchmark."),
     ] = None,
+    curves: Curves = None,
     dispersion: Dispersion = None,
     alpha: Annotated[
         float,
@@ -127,8 +129,9 @@ def report(
         from lmemtest.report.files import check_report_path
 
         target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
-        check_options(alpha, adjust, ddf, given)
+        check_options(alpha, adjust, ddf, given, curves)
         runs = read_runs(given, settle=True, own_model=formula is not None)
+        curves = curves if formula is not None else settled_curves(runs, curves, given.yes)
         with progress() as step:
             from lmemtest.report.analysis import analyze
 
@@ -136,6 +139,7 @@ def report(
                 runs,
                 formula=formula,
                 population=population,
+                curves=curves,
                 dispersion=dispersion,
                 alpha=alpha,
                 adjust=adjust,
@@ -233,6 +237,7 @@ def rank_runs(
             "--rope", metavar="NUMBER", parser=number, help="Bayesian: what does not matter, in units of the score."
         ),
     ] = 0.0,
+    curves: Curves = None,
     json: Json = False,
     output: Output = None,
 ) -> None:
@@ -249,14 +254,15 @@ def rank_runs(
         from lmemtest.report.files import check_report_path
 
         target = None if output is None else check_report_path(output)
-        check_options(alpha, None, None, given)
+        check_options(alpha, None, None, given, curves)
         runs = read_runs(given, settle=True)
+        curves = settled_curves(runs, curves, given.yes)
         with progress() as step:
             step("ranking")
             from lmemtest.studies.ranking.rank import rank
 
             options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
-            found = rank(runs, method.value, **options, rope=rope, rng=0)
+            found = rank(runs, method.value, **options, curves=curves, rope=rope, rng=0)
             write_result(found, target, step, json=json)
 
 

@@ -95,6 +95,14 @@ Dispersion = Annotated[
 ]
 
 
+Curves = Annotated[
+    str | None,
+    typer.Option(
+        "--curves", metavar="HOW", help="What scores over a budget count per run: mean, last, best, area; or model."
+    ),
+]
+
+
 class RankingMethod(str, Enum):
     """Ways to rank."""
 
@@ -309,6 +317,7 @@ OPTIONS = {
                 "dispersion",
                 "formula",
                 "population",
+                "curves",
                 "statistic",
                 "level",
                 "band",
@@ -322,9 +331,11 @@ OPTIONS = {
 }
 
 
-def check_options(alpha: float | None, adjust: str | None, ddf: str | None, given: RunOptions) -> None:
+def check_options(
+    alpha: float | None, adjust: str | None, ddf: str | None, given: RunOptions, curves: str | None = None
+) -> None:
     """What can be wrong without a table, before anything slow is imported."""
-    from lmemtest._options import DDF_METHODS, REPORT_ADJUSTMENTS
+    from lmemtest._options import CURVE_CHOICES, DDF_METHODS, REPORT_ADJUSTMENTS
     from lmemtest._validate import check_choice, check_fraction
 
     if alpha is not None:
@@ -333,6 +344,8 @@ def check_options(alpha: float | None, adjust: str | None, ddf: str | None, give
         check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     if ddf is not None:
         check_choice(ddf, "ddf", DDF_METHODS)
+    if curves is not None:
+        check_choice(curves, "--curves", CURVE_CHOICES)
     if given.normalize is not None:
         from lmemtest.data.baseline import check_anchors
         from lmemtest.data.normalise import ALL_METHODS

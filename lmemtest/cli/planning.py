@@ -206,4 +206,5 @@ def _from_table(given: PlanOptions) -> Any:
     columns = {name: getattr(given, name) for name in roles}
     files = {name: getattr(given, name) for name in ("where", "sep", "decimal", "encoding", "yes")}
     runs = read_runs(RunOptions(table=given.table, **columns, **files), settle=True)
-    return fit_lmm(recommend(runs).formula, runs).components()
+    model = recommend(runs)
+    return fit_lmm(model.formula, model.runs).components()

@@ -6,6 +6,7 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import click
 import typer
 
 from lmemtest._options import NEEDED
@@ -233,6 +234,38 @@ def without_failures(policy: str, runs: Runs) -> Runs:
     except ValueError:
         value = policy
     return runs.score_failures(value)
+
+
+WORDS_OF_CURVES = {
+    "mean": "the mean over its budgets: whole curves",
+    "last": "its last score",
+    "best": "its best score",
+    "area": "the area under its curve: a mean over the budget, whatever the steps",
+    "model": "nothing is reduced, and the model has the budget",
+}
+
+
+def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
+    """What scores over a budget count: as given, by an answer on a terminal, or the default, which is shown."""
+    from lmemtest.errors import LmemtestError
+    from lmemtest.studies.modelling.curves import curve_of
+
+    if given is not None:
+        return given
+    try:
+        how = curve_of(runs)
+    except LmemtestError:  # the analysis says why
+        return None
+    if how is None:
+        return None
+    if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        typer.echo(f"taking --curves {how}: each run counts once, with {WORDS_OF_CURVES[how]}", err=True)
+        return how
+    typer.echo(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
+    for name, meaning in WORDS_OF_CURVES.items():
+        typer.echo(f"  {name:<6} {meaning}", err=True)
+    answer = typer.prompt("Curves", default=how, type=click.Choice(list(WORDS_OF_CURVES)), err=True)
+    return str(answer)
 
 
 def _agreed(found: Guess, options: list[str], yes: bool) -> bool:

@@ -67,7 +67,7 @@ def normalised(
     given: Mapping[str, Any] | None = None,
 ) -> Runs:
     """`Runs.normalize`: the definitions are there."""
-    from lmemtest.data.runs import with_notes, with_scale
+    from lmemtest.data.runs import with_curve, with_notes
 
     check_choice(method, "method", ALL_METHODS)
     given = {"reference": None, "target": None, "best_known": None, **(given or {})}
@@ -94,7 +94,7 @@ def normalised(
         frame = _within_groups(runs, method, groups, column)
     roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
     scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, anchors=anchors)
-    made = with_scale(type(runs)(frame, **roles), scale)
+    made = with_curve(type(runs)(frame, **roles), runs.curve, scale)
     return with_notes(made, [of_all(method)]) if method in OF_ALL else made
 
 

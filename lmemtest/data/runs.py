@@ -37,9 +37,10 @@ if TYPE_CHECKING:
     from lmemtest.data.failures import Failures
     from lmemtest.data.forms import Methods
     from lmemtest.data.normalise import Scale
+    from lmemtest.data.per_run import Curve
     from lmemtest.studies.checks.findings import RunsCheck
 
-__all__ = ["REQUIRED", "Runs", "check_direction", "with_notes", "with_scale"]
+__all__ = ["REQUIRED", "Runs", "check_direction", "with_curve", "with_notes", "with_scale"]
 
 
 class _Required:
@@ -107,6 +108,9 @@ class Runs(Guided):
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
         ``direction``), the columns within which it was normalised (``by``), and what it is relative to (``anchors``, of
         "baseline", "gap" and "improvability"). None for a score as measured.
+    curve : Curve or None
+        How `per_run` made the score of a run of its scores over the budget: ``how``, the column it was made of
+        (``score``), the ``budget`` and how many of them count. None for a table as given.
     failures : Failures or None
         What `score_failures` did: ``policy``, ``reference``, ``n_failed`` of ``n_rows``, ``algorithms``, ``note``, and
         the runs with their failures (``source``). None for a table as given.
@@ -149,6 +153,7 @@ class Runs(Guided):
     failed: str | None = field(kw_only=True, default=None)
     failures: Failures | None = field(init=False, default=None)
     scale: Scale | None = field(init=False, default=None)
+    curve: Curve | None = field(init=False, default=None)
     notes: tuple[str, ...] = field(init=False, default=())
     n_rows: int = field(init=False)
     algorithms: tuple[Any, ...] = field(init=False)
@@ -400,7 +405,7 @@ class Runs(Guided):
         if set(names) <= set(self.metafeatures):
             found = self.restricted(self.frame, self.study.seen(), **changed)
         else:
-            found = with_scale(Runs(self.frame, **changed), self.scale)
+            found = with_curve(Runs(self.frame, **changed), self.curve, self.scale)
         return found.following(self, lambda runs: runs.with_metafeatures(*names))
 
     def drop_missing(self) -> Runs:
@@ -722,6 +727,61 @@ class Runs(Guided):
         budgets = list(budgets) if isinstance(budgets, Iterable) and not isinstance(budgets, str) else budgets
         return at_budgets(self, budgets).following(self, lambda runs: runs.at_budgets(budgets))
 
+    def per_run(self, curve: Literal["mean", "last", "best", "area"] = "mean", *, name: str | None = None) -> Runs:
+        """The runs with one score each, for its scores over the budget.
+
+        The scores of a run at several budgets are one curve: counted row by row they make its course an error, and
+        every seed look like many. Models compare runs, so `recommend`, `analyze` and `rank` reduce curves this way.
+
+        Parameters
+        ----------
+        curve : {"mean", "last", "best", "area"}
+            What a run counts with, x being its scores at budgets t, each up to the last budget that all runs of the
+            instance reached:
+
+            ======  =========================================================================================
+            curve   score of the run
+            ======  =========================================================================================
+            mean    the mean of x over the budgets that all runs of the instance have
+            last    x at the last of the budgets
+            best    the lowest or highest x, by the direction; a missing one does not count
+            area    the area under x over t from the latest beginning to the earliest end, divided by its
+                    length: a mean over the budget, whatever the steps. Straight lines between scores; where runs
+                    have budgets of their own and none gets worse (logs of the best so far) each score holds
+                    until the next one.
+            ======  =========================================================================================
+        name : str, optional
+            Name of the new column of scores, by default ``<score>_<curve>``.
+
+        Returns
+        -------
+        Runs
+            One row per run with the columns that have a role, without the budget. `curve` holds what was done, and
+            `notes` say it, with runs that end early. A lazy table is queried once.
+
+        Raises
+        ------
+        ArgumentError
+            If the curve is unknown, or the name is taken.
+        DataError
+            If the runs have no budget, those of an instance have none in common, or a score that counts is missing.
+
+        Notes
+        -----
+        A run is what one algorithm did on one instance with one seed. Without seeds the rows of an algorithm on an
+        instance are taken for one run. Several rows of a run at one budget count with their mean ("best": their best).
+
+        Examples
+        --------
+        >>> table = {"tool": ["A"] * 3 + ["B"] * 3, "epoch": [1, 2, 3] * 2, "loss": [0.5, 0.3, 0.4, 0.6, 0.6, 0.3]}
+        >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool", budget="epoch")
+        >>> [runs.per_run(curve).to_frame().iloc[:, -1].round(3).tolist() for curve in ("mean", "last", "best", "area")]
+        [[0.4, 0.5], [0.4, 0.3], [0.3, 0.3], [0.375, 0.525]]
+        """
+        from lmemtest.data.per_run import per_run
+
+        return per_run(self, curve, name).following(self, lambda runs: runs.per_run(curve, name=name))
+
     def check(self, **options: Any) -> RunsCheck:
         """Look for what can spoil a comparison: `lmemtest.check` of these runs.
 
@@ -773,7 +833,7 @@ class Runs(Guided):
         for name, value in {"frame": frame, **self.roles(), "failures": None, "notes": ()}.items():
             _set(runs, name, value)
         runs._make(several=several and len(self.algorithms) > 1)
-        return with_scale(runs, self.scale)
+        return with_curve(runs, self.curve, self.scale)
 
     def following(self, source: Runs, step: Failures | Callable[[Runs], Runs]) -> Runs:
         """These runs, which a step made of others, with what is known of failures there."""
@@ -794,6 +854,7 @@ class Runs(Guided):
             _set(runs, name, value)
         _set(runs, "frame", frame)
         _set(runs, "scale", self.scale)
+        _set(runs, "curve", self.curve)
         _set(runs, "failures", self.failures)
         _set(runs, "notes", ())
         _set(runs, "study", Study(runs, seen))
@@ -815,13 +876,19 @@ def with_named_algorithms(runs: Runs) -> Runs:
     if not runs.frame.collect_schema()[runs.algorithm].is_numeric():
         return runs
     renamed = Runs(runs.frame.with_columns(column.cast(nw.String)), **runs.roles())
-    return with_scale(renamed, runs.scale).following(runs, with_named_algorithms)
+    return with_curve(renamed, runs.curve, runs.scale).following(runs, with_named_algorithms)
 
 
 def with_scale(runs: Runs, scale: Scale | None) -> Runs:
     """New runs, which remember how their score was made."""
     _set(runs, "scale", scale)
     return runs
+
+
+def with_curve(runs: Runs, curve: Curve | None, scale: Scale | None) -> Runs:
+    """New runs, which remember what a curve was reduced to, and how the score was made."""
+    _set(runs, "curve", curve)
+    return with_scale(runs, scale)
 
 
 def with_notes(runs: Runs, notes: Sequence[str]) -> Runs:

@@ -20,7 +20,7 @@ from lmemtest.words import format_number
 if TYPE_CHECKING:
     from lmemtest.data.score_kind import ScoreKind
 
-__all__ = ["SCALE_RATIO", "Modelled", "Remedy", "remedies", "remedy_text", "scale_ratio", "spreads"]
+__all__ = ["SCALE_RATIO", "Modelled", "Remedy", "fold", "remedies", "remedy_text", "scale_ratio", "spreads"]
 
 SCALE_RATIO = 3.0  # beyond it one benchmark has more than 9 times the weight of another in a pooled variance
 _HELPS = 0.5  # of the ratio before, unless what is left is no difference in scale
@@ -137,8 +137,13 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
         parts.append(f"{call} ({format_number(ratio, 2)}-fold: {_MEANING[method]})")
     start = f"Compare a score that means the same everywhere: after {parts[0]}"
     more = f", or {' or '.join(parts[1:])}" if parts[1:] else ""
-    return f"{start}{more}, instead of {_fold(before)}. Relative scores depend on which algorithms take part."
+    return f"{start}{more}, instead of {fold(before)}. Relative scores depend on which algorithms take part."
 
 
-def _fold(ratio: float) -> str:
+def fold(ratio: float) -> str:
+    """A ratio of scales in words.
+
+    >>> fold(63031.2), fold(4.237)
+    ('63,031-fold', '4.24-fold')
+    """
     return f"{written(ratio, ',.0f')}-fold" if ratio >= 1000 else f"{format_number(ratio, 3)}-fold"

@@ -33,7 +33,7 @@ from lmemtest.data.cells import (
 )
 from lmemtest.data.failures import failure_indicator, refuse_failures
 from lmemtest.data.query import MOST_CELLS, NoRows, TooManyCells, collected
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.errors import ArgumentError
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -254,7 +254,9 @@ class Study:
         if runs.budget is None:
             table = self.rows(keys)
         else:
-            table, notes = self._over_common_budgets(keys, runs.budget)
+            reduced = runs.per_run("mean")
+            means = group_means(reduced.to_frame(), keys, reduced.score)[0]
+            table, notes = means.rename(columns={reduced.score: runs.score}), reduced.notes
         columns = self.instance
         frame = {
             "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
@@ -265,33 +267,6 @@ class Study:
             "score": table[runs.score].to_numpy(dtype=float),
         }
         return pd.DataFrame(frame), notes
-
-    def _over_common_budgets(self, keys: list[str], budget: str) -> tuple[pd.DataFrame, tuple[str, ...]]:
-        cells = self.detailed.cells([*keys, budget])
-        instance, own = group_codes([cells.frame[name] for name in self.runs.instance], len(cells.n))
-        runs = group_codes([cells.frame[name] for name in keys], len(cells.n))[0]
-        value, values = group_codes([cells.frame[budget]], len(cells.n))
-        place = instance * values.size + value
-        n_runs = np.bincount(instance[np.unique(runs, return_index=True)[1]])
-        common = np.bincount(place)[place] == n_runs[instance]
-        n_common = np.bincount(np.unique(place[common]) // values.size, minlength=own.size)
-        if not n_common.all():
-            names = labels(own.frame(), self.instance)[n_common == 0] if self.instance else [ONLY_INSTANCE]
-            where = tuple(dict.fromkeys(names))
-            raise DataError(
-                f"the runs of {listed(where)} have no budget in common, so one score per run would compare different "
-                f"budgets. Filter the runs to budgets that all of them reached: runs.filter({budget}=[...])."
-            )
-        low, high = n_common.min(), n_common.max()
-        if low == high == 1:
-            note = f"Each run counts once, with its score at one {budget}."
-        else:
-            number = f"{low:,}" if low == high else f"{low:,} to {high:,}"
-            note = f"Each run counts once, with its mean over {number} values of {budget}."
-        if not common.all():
-            note += " Others, which some runs of the instance do not have, were left out."
-        table = cells.frame.assign(**{self.runs.score: cells.mean})[common]
-        return group_means(table, keys, self.runs.score)[0], tuple(filter(None, (note, self.detailed.note)))
 
     # ------------------------------------------------------------------ what occurs
 

@@ -16,6 +16,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.data.cells import Cells
 from lmemtest.data.compress import compress
+from lmemtest.data.per_run import refuse_reduced
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem
@@ -115,6 +116,8 @@ def fit_lmm(
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
     parsed, table = parse_formula(formula), as_frame(data)
     names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
+    if isinstance(data, Runs):
+        refuse_reduced(parsed.response, data)
     parsed.check_columns(names)
     by = list(parsed.columns)
     if dispersion is not None:

@@ -44,6 +44,7 @@ from lmemtest.studies.checks.findings import CheckOutcome
 from lmemtest.studies.checks.rules import refuse_unnamed
 from lmemtest.studies.failures.sensitivity import sensitivity_if_any
 from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.studies.modelling.curves import reduced
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
@@ -81,6 +82,8 @@ Progress = Callable[[str], None]
 
 # Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
+# Findings about rows at different budgets: one score per run is over the same ones.
+_SETTLED = ("single_trials", "irregular_budgets")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
@@ -91,9 +94,11 @@ class Analysis(Guided):
     Attributes
     ----------
     runs : Runs
-        The table and its roles.
+        What is compared: the runs, and of curves over a budget one score per run.
+    table : Runs
+        The table and its roles as they were given.
     check : RunsCheck
-        What was found in it.
+        What was found in the table; scales are those of what is compared.
     recommendation : Recommendation
         The model that the design calls for.
     own_formula : bool
@@ -133,6 +138,7 @@ class Analysis(Guided):
     """
 
     runs: Runs
+    table: Runs
     check: RunsCheck
     recommendation: Recommendation
     own_formula: bool
@@ -385,6 +391,7 @@ def analyze(
     failed: str | None = None,
     formula: str | None = None,
     population: str | None = None,
+    curves: str | None = None,
     dispersion: str | None = None,
     alpha: float = 0.05,
     adjust: str | None = None,
@@ -406,6 +413,9 @@ def analyze(
     population : {"family", "benchmark"}, optional
         What the claims are about, new families of benchmarks or new benchmarks of these; see `recommend`. The report
         shows where the two decide otherwise. Not together with a formula, which says so itself.
+    curves : {"mean", "last", "best", "area", "model"}, optional
+        What the scores of a run over its budgets count; by default "mean" for most tables, see `recommend`. A formula
+        of one's own is fitted to the rows as they are.
     dispersion : str, optional
         Column whose levels have residual variances of their own, for instance the benchmark; see `fit_lmm`.
     alpha : float in (0, 1), default 0.05
@@ -471,15 +481,23 @@ def analyze(
             f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
             "effect of families and algorithms makes families the sample."
         )
+    if own is not None and curves not in (None, "model"):
+        raise ArgumentError(
+            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
+            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+        )
     clock = _Clock(progress or _quiet)
-    given = with_named_algorithms(runs)
-    own_conditions = tuple(name for name in given.metafeatures if name not in given.study.properties)
-    runs = given if own_conditions == given.metafeatures else given.with_metafeatures(*own_conditions)
+    table = with_named_algorithms(runs)
+    as_given = _with_conditions(table)
     with clock("checking the table"):
-        check = check_rules(runs, _modelled(own))
-        _refuse_unnamed(runs, check, own, dispersion)
+        check = check_rules(as_given, _modelled(own))
+        _refuse_unnamed(as_given, check, own, dispersion)
+        given = table if own is not None else _reduced(table, curves, dispersion)
+        runs = as_given if given is table else _with_conditions(given)
+        if given is not table:
+            check = _of_reduced(check, check_rules(runs))
     with clock("choosing the model"):
-        recommendation = recommend(given, population=population)
+        recommendation = recommend(given, population=population, curves="model")
         if own is not None:
             _check_formula(own, runs)
     with clock("fitting the model"):
@@ -525,13 +543,14 @@ def analyze(
         dependence = interactions(runs, response, ddf=ddf) if turning else {}
     with clock("checking the fit"):
         diagnosis = _diagnosed(fit)
-    curves = None
+    tuned = None
     if trials is not None:
         with clock("estimating the tuning curves"):
-            curves = curves_of(trials, runs)
+            tuned = curves_of(trials, table)
     options = {
         "formula": formula,
         "population": population,
+        "curves": given.curve.how if given.curve is not None and given is not table else curves,
         "dispersion": dispersion,
         "alpha": alpha,
         "adjust": adjust,
@@ -540,6 +559,7 @@ def analyze(
     }
     return Analysis(
         runs=runs,
+        table=as_given,
         check=check,
         recommendation=recommendation,
         own_formula=own is not None,
@@ -548,10 +568,10 @@ def analyze(
         pairs=differences,
         separation=decisions,
         effects=effects,
-        call=_call(runs, options, curves),
+        call=_call(table, options, tuned),
         timings=clock.seconds,
         diagnosis=diagnosis,
-        trials=curves,
+        trials=tuned,
         interactions=dependence,
         agreement=agreement,
         on_ranks=on_ranks,
@@ -559,6 +579,40 @@ def analyze(
         populations=populations,
         sensitivity=sensitivity,
     )
+
+
+def _with_conditions(runs: Runs) -> Runs:
+    """The runs without metafeatures that tell kinds of algorithms apart."""
+    kept = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
+    return runs if kept == runs.metafeatures else runs.with_metafeatures(*kept)
+
+
+def _reduced(table: Runs, curves: str | None, dispersion: str | None) -> Runs:
+    """One score per run; the rows where residual variances belong to something that changes within a run."""
+    lost = dispersion is not None and dispersion not in {*table.study.columns} - {table.budget}
+    if lost and table.budget is not None and curves is None:
+        return table
+    found = reduced(table, curves)
+    if lost and found.curve is not None:
+        raise ArgumentError(
+            f"dispersion={dispersion!r} is no column of one score per run. Give it a role, or curves='model', which "
+            "keeps the scores at each budget."
+        )
+    return found
+
+
+def _of_reduced(table: RunsCheck, runs: RunsCheck) -> RunsCheck:
+    """The checks of a table whose curves were reduced: what concerns scales is judged by what is compared.
+
+    What a mean over rows would do is settled, so it is not found again.
+    """
+    outcomes = []
+    for outcome in table.outcomes:
+        if outcome.check == "scales":
+            outcome = runs["scales"]
+        kept = tuple(finding for finding in outcome.findings if finding.kind not in _SETTLED)
+        outcomes.append(replace(outcome, findings=kept))
+    return replace(table, outcomes=tuple(outcomes), scales=runs.scales, scale_ratio=runs.scale_ratio)
 
 
 def _all_means_equal(fit: LmmFit, means: Estimates) -> FTest | None:
@@ -634,7 +688,7 @@ def _fitted_beside(
         return None
     try:
         same = population if runs.study.families and population in POPULATIONS else None
-        recommended = recommend(other, population=same).formula
+        recommended = recommend(other, population=same, curves="model").formula
         formula = recommended if own is None else f"{quote_name(other.score)} ~{own.text.split('~', 1)[1]}"
         return fitted_quietly(formula, other, dispersion)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
@@ -666,7 +720,7 @@ def _check_formula(own: ParsedFormula, runs: Runs) -> None:
     if runs.algorithm not in {name for term in own.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {own.text!r}. Write for instance {recommend(runs).formula!r}."
+            f"got {own.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
         )
 
 

@@ -155,7 +155,7 @@ def json_of(analysis: Analysis) -> str:
     from lmemtest.report.wording import headline
     from lmemtest.studies.variation.model_components import components_frame
 
-    roles = analysis.runs.roles().items()
+    roles, curve = analysis.table.roles().items(), analysis.runs.curve
     found = {
         "generator": f"lmemtest {analysis.versions['lmemtest']}",
         "call": analysis.call,
@@ -163,6 +163,7 @@ def json_of(analysis: Analysis) -> str:
         "roles": {name: list(value) if isinstance(value, tuple) else value for name, value in roles},
         "size": analysis.check.overview,
         "findings": records(analysis.check.to_frame("findings")),
+        **({"curves": curve.how} if curve is not None else {}),
         "formula": analysis.formula,
         "alpha": analysis.alpha,
         "adjust": analysis.pairs.adjust,

@@ -6,6 +6,7 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
+from lmemtest._caller import in_words_of
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable
@@ -205,11 +206,12 @@ def methods_section(analysis: Analysis) -> Section:
     hypothesis = f" The null hypothesis of a pair is that {null}." if null else ""
     about = f" Claims are about {analysis.claim}." if analysis.claim else ""
     done = runs.failures
+    curve = "" if runs.curve is None else f"{runs.curve.sentence} "
     failed = f" {done.note}" if done is not None and done.n_failed else ""
     failed += f" {analysis.sensitivity.overview()}" if analysis.sensitivity is not None else ""
     text = paragraph(
         f"We compared {len(runs.algorithms)} algorithms by {em.score} ({wording.better(analysis)} is better) on "
-        f"{_size(analysis)}. We fitted the linear mixed model ",
+        f"{_size(analysis)}. {curve}We fitted the linear mixed model ",
         Code(analysis.formula),
         f" by restricted maximum likelihood (Bates et al. 2015) to n = {fit.nobs:,} scores{random}. Algorithms were "
         f"compared by their estimated marginal means (Searle et al. 1980){averaged}. {_procedure(analysis)}"
@@ -284,7 +286,7 @@ def _procedure(analysis: Analysis) -> str:
 
 
 def _size(analysis: Analysis) -> str:
-    runs, count = analysis.runs, analysis.runs.study.count
+    runs, count = analysis.table, analysis.table.study.count
     families = [name for name in reversed(runs.family) if count(name) > 1]
     nested = "".join(f" in {count(name):,} {plural(name)}" for name in families if name not in runs.study.crossed)
     parts = [counted(analysis.n_benchmarks, "benchmark") + nested] if runs.benchmark else []
@@ -326,7 +328,8 @@ def limitations_section(analysis: Analysis) -> Section:
             "runs: valid, if what is missing is missing by chance, but less sensitive."
         )
         items.append((Strong("Unpaired seeds."), text))
-    items += [_budgets(analysis) if analysis.budgets.n > 1 else None, _level(analysis) if sample.varies else None]
+    several = analysis.budgets.n > 1 or runs.curve is not None
+    items += [_budgets(analysis) if several else None, _level(analysis) if sample.varies else None]
     text = " Look at the size of the differences and their intervals, and decide which size matters in practice."
     items.append((Strong("Statistical significance is not importance."), text))
     return Section("limitations", "Limitations", (Bullets(tuple(item for item in items if item)),))
@@ -453,7 +456,18 @@ def _instances(analysis: Analysis) -> Text:
 
 def _budgets(analysis: Analysis) -> Text:
     """What the comparison does with several budgets."""
-    use = analysis.budgets
+    curve, use = analysis.runs.curve, analysis.budgets
+    if curve is not None:
+        means = {
+            "last": "This compares final results; it says nothing about how soon they were reached.",
+            "best": "This compares the best of each run; the best of noisy scores flatters noisy algorithms.",
+        }.get(
+            curve.how,
+            "This compares whole curves, not final results: an algorithm that is slow at first and best at the end "
+            f"is not rewarded. {in_words_of(python='curves=', command_line='--curves')} has other choices: the last "
+            "score, the best.",
+        )
+        return (Strong("Budgets."), f" {curve.sentence} {means}")
     budgets = counted(use.n, "budget")
     if use.role == "covariate":
         text = (

@@ -92,7 +92,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
     n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) is not None else 1  # a warning, the answer
     rest = [part for text in texts[n_first:] for part in (" ", *text)][1:]
     return Document(
-        title=f"Comparison of {len(runs.algorithms)} algorithms by {runs.score}",
+        title=f"Comparison of {len(runs.algorithms)} algorithms by {wording.measured(analysis)}",
         subtitle=analysis.check.overview,
         lead=(*map(Paragraph, texts[:n_first]), *([Paragraph(tuple(rest))] if rest else [])),
         sections=tuple(section for section in sections if section is not None),
@@ -107,15 +107,16 @@ def _data(analysis: Analysis) -> Section:
     overview = TableBlock(_overview(analysis))
     long = len(overview.table.frame) > MOST_ROWS
     table = Fold("Table of the benchmarks", (overview,)) if long else overview
-    score = paragraph("The score is ", Code(analysis.runs.score), f"; {wording.better(analysis)} is better.")
+    score = paragraph("The score is ", Code(analysis.table.score), f"; {wording.better(analysis)} is better.")
     done = analysis.runs.failures  # in a section of its own
-    made = [note for note in analysis.runs.notes if done is None or note != done.note]
+    notes = dict.fromkeys((*analysis.table.notes, *analysis.runs.notes))
+    made = [note for note in notes if done is None or note != done.note]
     how = (Bullets(tuple((note,) for note in made)),) if made else ()
     return Section("data", "Data and checks", (score, *how, TableBlock(_roles(analysis)), *_findings(analysis), table))
 
 
 def _roles(analysis: Analysis) -> ResultTable:
-    runs = analysis.runs
+    runs = analysis.table
     names = [("algorithm", runs.algorithm), ("benchmark", runs.benchmark)]
     names += [("family", name) for name in runs.family]
     names += [("seed", runs.seed), ("budget", runs.budget)]
@@ -147,7 +148,7 @@ def _findings(analysis: Analysis) -> list[Block]:
 
 def _overview(analysis: Analysis) -> ResultTable:
     """One row per benchmark, with columns that say something only."""
-    runs, check, regular = analysis.runs, analysis.check, analysis.budgets.regular
+    runs, check, regular = analysis.table, analysis.check, analysis.budgets.regular
 
     def name(benchmark: Any) -> str:
         return "all runs" if benchmark is None else format_level(benchmark)
@@ -174,8 +175,10 @@ def _overview(analysis: Analysis) -> ResultTable:
             table[column.replace("_", " ")] = groups[column].sum()
     table["mean score"] = groups[["mean", "n"]].apply(weighted)
     table["scatter"] = [scales.get(name, float("nan")) for name in table.index]
-    within = f"algorithm{', instance' * bool(runs.metafeatures)}{' and budget' * bool(runs.budget and regular)}."
-    note = f"Mean score: over all rows. Scatter: standard deviation of the scores within {within}"
+    at = runs.budget and regular and analysis.runs.curve is None
+    within = f"algorithm{', instance' * bool(runs.metafeatures)}{' and budget' * bool(at)}."
+    what = "scores of the runs" if analysis.runs.curve is not None else "scores"
+    note = f"Mean score: over all rows. Scatter: standard deviation of the {what} within {within}"
     note += "" if regular else " It includes how scores change over the budget."
     formats: dict[str, Any] = dict.fromkeys(("mean score", "scatter"), format_number)
     return ResultTable("Benchmarks", table.reset_index(names="benchmark"), (note, *more), formats)

@@ -14,6 +14,7 @@ import numpy as np
 from lmemtest._caller import in_words_of
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest._rounding import below, in_tie_order, written
+from lmemtest.data.scales import fold
 from lmemtest.report.document import Strong, Text
 from lmemtest.studies.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
 from lmemtest.studies.checks.budget_mix import common_budgets_advice, trials_advice
@@ -70,7 +71,13 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     if analysis.incomparable:
         found += [_never_met(analysis), *_left_out(analysis)]
     else:
-        found += [_by_how_much(analysis), _over_what(analysis), _how_sure(analysis), _never_met(analysis)]
+        found += [
+            _by_how_much(analysis),
+            _by_ranks(analysis),
+            _over_what(analysis),
+            _how_sure(analysis),
+            _never_met(analysis),
+        ]
         found += [*_left_out(analysis), _uneven_budgets(analysis), _on_rows(analysis), *_reversal(analysis)]
         found += [_other_population(analysis), _other_scale(analysis), _failed_runs(analysis)]
         found += [None if analysis.check.scales_differ else _mind_the_scale(analysis)]
@@ -91,7 +98,7 @@ def _who(analysis: Analysis) -> Text:
         return ("The algorithms cannot be compared: the data do not identify any of their differences in this model.",)
     best, worse, level, silent = against_the_best(analysis)
     extreme = "lowest" if better(analysis) == "lower" else "highest"
-    response = analysis.means.score
+    response = measured(analysis)
     leads = f"{best} has the {extreme} mean {response}"
     if analysis.incomparable:
         return (Strong("The means cannot be compared as they stand"), f": {leads}, but {why_incomparable(analysis)}")
@@ -121,7 +128,17 @@ def _who(analysis: Analysis) -> Text:
     rest = f"from {joined(level)}" if len(level) <= IN_SENTENCE else f"from any of the other {len(level)}"
     some = analysis.separation.significant.to_numpy().any()
     end = ", although some of the others differ from each other." if some else "."
-    return (Strong("No algorithm can be called best"), f": {leads}, but it does not differ significantly {rest}{end}")
+    scale = f" by mean {response}" if few_decide(analysis) and analysis.on_ranks is not None else ""
+    return (
+        Strong(f"No algorithm can be called best{scale}"),
+        f": {leads}, but it does not differ significantly {rest}{end}",
+    )
+
+
+def measured(analysis: Analysis) -> str:
+    """What the means are means of: the score, or what it was before curves were reduced."""
+    curve, score = analysis.runs.curve, analysis.means.score
+    return curve.what if curve is not None and score == analysis.runs.score and analysis.runs.scale is None else score
 
 
 def why_incomparable(analysis: Analysis) -> str:
@@ -212,7 +229,11 @@ def advantage(analysis: Analysis, better: str, other: str) -> tuple[float, float
 
 def _over_what(analysis: Analysis) -> Text | None:
     """What each mean is a mean over, where runs have several budgets."""
-    use = analysis.budgets
+    curve, use = analysis.runs.curve, analysis.budgets
+    if curve is not None:
+        whole = " This compares whole curves, not final scores." * (curve.how in ("mean", "area") and curve.n[1] > 1)
+        mind: list[Strong | str] = [" ", Strong("Mind the runs that stop"), f": {curve.early}"] if curve.early else []
+        return (f"{curve.sentence}{whole}", *mind)
     if use.n < 2 or use.role == "covariate" or not use.shared:
         return None
     return (
@@ -406,33 +427,42 @@ def _other_population(analysis: Analysis) -> Text | None:
 
 
 def _mind_the_scale(analysis: Analysis) -> Text | None:
-    """Few benchmarks that decide the means, or scores of unlike scale; and the answer by ranks beside it."""
+    """Few benchmarks that decide the means, or scores of unlike scale."""
     apart, few = analysis.n_benchmarks > 1 and analysis.check.scales_differ, few_decide(analysis)
     if not apart and not few:
         return None
     known = [largest_text(analysis)] if few or apart else []
     if apart:
-        ratio = format_number(analysis.check.scale_ratio, 2)
-        known.insert(0, f"scores scatter {ratio} times as much on one benchmark as on another")
+        known.insert(0, f"the scatter of scores differs {fold(analysis.check.scale_ratio)} between benchmarks")
     known = [*filter(None, known)]
     text = f": {' and '.join(known)}, so few benchmarks {'' if few else 'may '}decide the average."
-    return (Strong("Mind the scale"), f"{text}{_by_ranks(analysis)}{_seldom_first(analysis)}")
+    alike = ""
+    if not _by_ranks(analysis) and analysis.on_ranks is not None and analysis.agreement is not None:
+        alike = f" {analysis.agreement.overview(of_raw=True)}"
+    return (Strong("Mind the scale"), f"{text}{alike}{_seldom_first(analysis)}")
 
 
-def _by_ranks(analysis: Analysis) -> str:
-    """Who is better by mean ranks within benchmarks, and how many pairs these decide otherwise."""
+def _by_ranks(analysis: Analysis) -> Text | None:
+    """Who is better by mean rank within benchmarks, where few benchmarks decide the means or ranks decide otherwise."""
     decided, found = analysis.on_ranks, analysis.agreement
-    if decided is None or found is None:
-        return ""
-    if found.disagreements().empty and not few_decide(analysis):
-        return f" {found.overview(of_raw=True)}"
+    if decided is None or found is None or (found.disagreements().empty and not few_decide(analysis)):
+        return None
     best, *others = decided.levels
     worse = [name for name in others if decided.significant.loc[best, name]]
     if worse:
         verdict = f"{best} is significantly better than {joined(worse)}"
     else:
         verdict = f"{best} is first and not significantly better than any other"
-    return f" By mean rank, where every benchmark counts the same, {verdict}. {found.overview(of_raw=True)}"
+    changed, n = len(found.disagreements()), int((found.table["decision"] != "not tested").sum())
+    score = analysis.means.score
+    opposite = int((found.table["decision"] == "opposite").sum())
+    more = f", {opposite:,} of them in the opposite direction" if opposite else ""
+    if changed:
+        are = "is" if changed == 1 else "are"
+        compared = f"{changed:,} of {counted(n, 'pair')} {are} decided otherwise than by mean {score}{more}"
+    else:
+        compared = f"{'all ' + counted(n, 'pair') if n > 1 else 'the pair'} {'are' if n > 1 else 'is'} decided alike"
+    return (Strong("By mean rank"), f", where every benchmark counts the same, {verdict}; {compared}.")
 
 
 def _mind_the_skew(analysis: Analysis) -> Text | None:

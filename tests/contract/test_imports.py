@@ -47,6 +47,7 @@ VERB = "a verb of the object: its method hands over to the module that has the w
 CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
     ("data.runs", "data.normalise"): VERB,
+    ("data.runs", "data.per_run"): VERB,
     ("data.runs", "data.trace"): VERB,
     ("data.runs", "data.wide"): VERB,
 }

@@ -115,7 +115,7 @@ def test_runs_without_seeds_and_single_rows_work(table: Make, as_runs: Make) -> 
 def test_budgets_are_named_as_a_limitation(table: Make, as_runs: Make) -> None:
     frame = pd.concat([table().assign(budget=b, loss=lambda d, b=b: d["loss"] - b) for b in (1, 2, 3)])
     text = analyze(as_runs(frame, budget="budget")).to_text()
-    assert "Scores at 3 budgets are averaged with equal weight" in text
+    assert "Each run counts once, with its mean over 3 values of budget. This compares whole curves" in text
 
 
 def test_a_model_without_the_interaction_is_said_not_to_generalise(table: Make, as_runs: Make) -> None:
@@ -374,12 +374,12 @@ def test_priorband_is_told_as_it_is(data_dir: Path) -> None:
     analysis = analyze(runs)
     headline = analysis.headline()
     assert (
-        "No algorithm can be called best: RS has the lowest mean value, but it does not differ significantly"
-        in headline
+        "No algorithm can be called best: RS has the lowest mean value over used_fidelity, but it does not differ "
+        "significantly" in headline
     )
     # three of twelve benchmarks decide; the paired t-test over benchmark means has p = 0.107
     by_model = analyze(runs, adjust="tukey", se="model")
-    assert "RS has the lowest mean value: it is significantly better than PB" in by_model.headline()
+    assert "RS has the lowest mean value over used_fidelity: it is significantly better than PB" in by_model.headline()
     assert "does not confirm that RS is better than PB: claim no difference there" in by_model.headline()
     assert "Mind the scale" in headline
     assert "A cautious check over benchmark means" in by_model.to_html()

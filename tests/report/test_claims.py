@@ -218,7 +218,7 @@ def test_rows_that_go_up_and_down_are_single_trials(name: str, kind: str, single
 
 
 def test_logs_that_end_at_different_times_have_no_winner() -> None:
-    analysis = analyze(logs((100, 150, 200)))
+    analysis = analyze(logs((100, 150, 200)), curves="model")
     text = analysis.headline()
     assert text.startswith("The means cannot be compared as they stand: ")
     for claim in ("is the best", "is better", "told apart", "p <", "p =", "held at"):
@@ -237,14 +237,12 @@ def test_the_advice_on_logs_leads_to_a_verdict() -> None:
     first = runs.to_frame().groupby(["tool", "task", "seed"])["seconds"].min().max()
     text = analyze(runs.at_budgets([max(first, 60.0), 90.0])).headline()
     assert "cannot be compared" not in text
-    assert (
-        "Each mean is over the scores at 2 values of seconds, so whole curves are compared, not final scores." in text
-    )
+    assert "Each run counts once, with its mean over 2 values of seconds. This compares whole curves, not" in text
 
 
 def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
     runs = trials("number", "search")
-    text = analyze(runs).headline()
+    text = analyze(runs, curves="model").headline()
     assert text.startswith("The means cannot be compared as they stand: ")
     assert "it is the mean over single trials (number 0 to 49)" in text
     assert "p =" not in text
@@ -253,7 +251,9 @@ def test_trials_are_no_best_so_far_and_the_advice_works() -> None:
     assert "runs.best_so_far()" in finding.advice
     better = runs.best_so_far()
     assert "single_trials" not in {f.kind for f in better.check(rules_only=True).findings}
-    assert "cannot be compared" not in analyze(better).headline()
+    for comparable in (analyze(better), analyze(runs)):
+        assert "cannot be compared" not in comparable.headline()
+    assert "Each run counts once, with its best score up to number 49." in comparable.headline()
 
 
 # ------------------------------------------------------------------------------------------------ texts

@@ -241,8 +241,9 @@ def test_the_share_of_benchmarks_is_a_normal_probability() -> None:
 
 def test_effects_at_the_levels_of_a_metafeature_are_not_left_to_the_residual() -> None:
     runs = lt.datasets.load_hpo_runs().filter(budget=[4, 8])
-    fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
-    found = {c.kind: c.meaning for c in variance_components(fit, runs)}
+    model = lt.recommend(runs)
+    fit = lt.fit_lmm(model.formula, model.runs)
+    found = {c.kind: c.meaning for c in variance_components(fit, model.runs)}
     assert (
         found["interaction"]
         == "advantages of algorithms that change from benchmark to benchmark, at each prior its own"

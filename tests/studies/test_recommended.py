@@ -35,9 +35,11 @@ def test_benchmarks_are_a_sample_and_seeds_pair_the_runs():
 
 
 def test_runs_are_clusters_where_there_are_budgets():
-    got = recommend(runs_of(table(), budget="budget"))
-    assert got.formula.endswith("+ (1 | task:algorithm:seed)")
-    assert "C(" not in got.formula
+    got = recommend(runs_of(table(), budget="budget"), curves="model")
+    assert got.formula == (
+        "loss ~ algorithm + C(budget) + algorithm:C(budget) + (1 | task) + (1 | task:algorithm) + (1 | task:seed) + "
+        "(1 | task:algorithm:seed) + (1 | task:budget) + (1 | task:algorithm:budget)"
+    )
     assert any("same 3 budgets" in note for note in got.notes)
 
 
@@ -115,9 +117,8 @@ def test_a_term_of_single_rows_is_left_to_the_residual():
 
 
 def test_a_term_with_the_groups_of_another_is_left_out():
-    got = recommend(runs_of(table(seeds=1), budget="budget"))
-    assert got.formula == "loss ~ algorithm + (1 | task) + (1 | task:algorithm)"
-    assert "its groups are those of" in got.left_out[0]
+    got = recommend(runs_of(table(seeds=1), budget="budget"), curves="model")
+    assert "its groups are those of (1 | task)" in got.left_out[0]
 
 
 def test_one_benchmark_is_said_to_be_one_benchmark():
@@ -143,8 +144,8 @@ def test_numbers_as_names_of_algorithms_are_no_slope():
 
 def test_uneven_budgets_get_a_mean_each():
     frame = table()
-    got = recommend(runs_of(frame[(frame["budget"] < 2) | (frame["seed"] > 1)], budget="budget"))
-    assert "C(budget)" in got.formula
+    runs = runs_of(frame[(frame["budget"] < 2) | (frame["seed"] > 1)], budget="budget")
+    assert "C(budget)" in recommend(runs, curves="model").formula
 
 
 def test_odd_column_names_survive_the_formula():
@@ -159,8 +160,8 @@ def test_every_recommended_model_can_be_fitted():
         runs = runs_of(
             table(seeds=seeds, budgets=budgets, priors=priors), budget="budget", metafeatures=["prior"][: priors - 1]
         )
-        fit = lt.fit_lmm(recommend(runs).formula, runs)
-        assert fit.converged
+        for model in (recommend(runs), recommend(runs, curves="model")):
+            assert lt.fit_lmm(model.formula, model.runs).converged
 
 
 def test_what_is_not_runs_is_named():

@@ -129,6 +129,8 @@ def test_budgets_that_some_runs_lack_are_left_out():
     assert notes == (
         "Each run counts once, with its score at one budget. Others, which some runs of the instance do not have, "
         "were left out.",
+        "120 of 360 runs end early, the first at budget 1 of 9, and what the other runs of the same instance did after "
+        "that does not count. If they failed there, leave them out or say what a failed run counts.",
     )
 
 

@@ -304,6 +304,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "1 of ": ("missing score",),
         "a ranking compares algorithms on the same blocks, several benchmarks or": ("two rows",),
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
+        "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "rank frequentist": {
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),

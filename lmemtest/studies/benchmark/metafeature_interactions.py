@@ -97,7 +97,7 @@ def _tested(runs: Runs, metafeature: str, response: str, ddf: str) -> Interactio
     untested = Interaction(metafeature=metafeature, formula="", reason="this design does not identify it")
     try:
         alone = runs.with_metafeatures(metafeature)
-        spec = recommend(alone).spec
+        spec = recommend(alone, curves="model").spec
         if metafeature not in spec.fixed_columns:
             spec = ModelBuilder.of(alone, spec).interaction(alone.algorithm, metafeature).spec
         untested = replace(untested, formula=f"{response} ~ {spec.formula.split('~', 1)[1].strip()}")

@@ -337,11 +337,13 @@ def _model(curves: RunCurves, scores: HorizonScores, windows: str) -> tuple[Runs
             "windows='averaged', or a narrower window."
         )
     table = curves.rows_at(scores.budgets)
-    spec = recommend(table).spec
+    spec = recommend(table, curves="model").spec
     if n == 1:
         return table, spec, ()
     # the effect of the budget, and the random effects that keep benchmarks from bending as one
     study, budget = table.study, str(table.budget)
+    spec = spec.without(*(term for term in spec.terms if budget in term.columns))
+    spec = spec.without(*(bar for bar in spec.bars if budget in bar.columns))
     spec = spec.with_term(Term.levels(budget)) if windows == "fixed" else spec.with_random(budget)
     if study.several_benchmarks:
         spec = spec.with_random(*study.instance, budget)

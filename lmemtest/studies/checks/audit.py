@@ -449,7 +449,7 @@ def _fits(runs: Runs, model: str | LmmFit | None) -> tuple[list[tuple[str, LmmFi
         first = (NAIVE, fit_for_comparison(runs, naive))
     else:
         first = (YOURS, fit_for_comparison(runs, model))
-    formula = recommend(runs).formula
+    formula = recommend(runs, curves="model").formula  # of the same rows as the model that is audited
     response = _response(first[1])
     score = quote_name(runs.score)
     notes = []

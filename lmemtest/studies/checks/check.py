@@ -80,7 +80,8 @@ class _Subject:
         from lmemtest.model import fit_lmm
         from lmemtest.studies.modelling.recommend import recommend
 
-        return fit_lmm(recommend(self.runs).formula, self.runs)
+        model = recommend(self.runs)
+        return fit_lmm(model.formula, model.runs)
 
 
 class Answer(NamedTuple):

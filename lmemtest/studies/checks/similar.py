@@ -170,8 +170,10 @@ def similar_algorithms(
     if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < np.inf:
         raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
     run_sd = _run_sd(runs)
-    fit = fit_lmm(recommend(runs).formula, runs) if model is None else model
-    found = emmeans(fit, runs.algorithm).pairs().equivalence(margin * run_sd, alpha=alpha)
+    if model is None:
+        advised = recommend(runs)
+        model = fit_lmm(advised.formula, advised.runs)
+    found = emmeans(model, runs.algorithm).pairs().equivalence(margin * run_sd, alpha=alpha)
     table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
     table["equivalent"] = below(table["p_value"], alpha)
     findings = tuple(
@@ -190,7 +192,7 @@ def similar_algorithms(
         margin=margin * run_sd,
         run_sd=run_sd,
         alpha=alpha,
-        formula=str(fit.formula),
+        formula=str(model.formula),
         findings=findings,
         notes=tuple(note for note in found.notes if "p_difference" not in note and "limits" not in note),
     )

@@ -19,8 +19,10 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
 
 # A run of independent scores at k budgets never gets worse with probability 1/k!: 1/6 at three. If half of the runs
-# never do, they are meant as best-so-far curves.
-_SHARE, _FEWEST_BUDGETS = 0.5, 3
+# never do, they are meant as best-so-far curves. Smooth learning curves do not get worse either, but never stand still,
+# and where they do get worse it is by little: half of the curves in order have to keep a score from one budget to the
+# next, or half of the others to get worse by so much of their range.
+_SHARE, _BREAK, _FEWEST_BUDGETS = 0.5, 0.1, 3
 _ROUNDING = 1e-12  # of the largest score: no step
 
 
@@ -69,9 +71,11 @@ class Traces(Result):
 def broken_traces(runs: Runs) -> Traces:
     """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 
-    A rule, not a test: if at least half of the curves with three or more budgets never get worse, the score is taken as
-    the best so far (independent scores at k budgets are in order with probability 1/k!), and every step to the worse is
-    an error of recording, sorting or joining.
+    A rule, not a test: if at least half of the curves with three or more budgets never get worse (independent scores at
+    k budgets are in order with probability 1/k!), the score is taken as the best so far, and every step to the worse is
+    an error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
+    order keep no score from one budget to the next, and most of the others get worse by less than a tenth of their
+    range.
 
     Examples
     --------
@@ -87,19 +91,20 @@ def broken_traces(runs: Runs) -> Traces:
     for role in ("budget", "seed"):
         runs.study.require(role, "there are no curves")
     points = runs.study.points
-    table, examples = _steps(points)
+    table, examples, sharp = _steps(points)
     n, worse = int(table["runs"].sum()), int(table["worse"].sum())
     if n == 0:
         decision = "not judged"
     elif worse == 0:
         decision = "trace"
     else:
-        decision = "no trace" if n - worse < _SHARE * n else "broken"
+        decision = "broken" if n - worse >= _SHARE * n and sharp else "no trace"
     found = Traces(decision=decision, table=table, examples=examples if decision == "broken" else (), findings=())
     return replace(found, findings=(_finding(found, points),)) if decision in ("broken", "no trace") else found
 
 
-def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...]]:
+def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
+    """Per cell the runs that get worse; the worst of them in words; and whether steps and breaks are no noise."""
     good = points.valid > 0
     run, budget, mean = points.run[good], points.budget[good], points.mean[good]
     cell, seed = points.cell[good], points.seed[good]
@@ -111,6 +116,8 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...]]:
     largest = np.zeros(len(code))
     np.maximum.at(largest, index, step)
     judged = length >= _FEWEST_BUDGETS
+    still = np.zeros(len(code), dtype=bool)
+    still[index[(run[1:] == run[:-1]) & (np.abs(worse) <= limit)]] = True
     size = points.n_cells
     step_of_cell = np.zeros(size)
     np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
@@ -132,7 +139,11 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...]]:
             where = f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {points.seeds[seed[at]]}"
             worst = format_number(float(largest[i]))
             examples.append(f"{where}: worse by {worst} at {points.runs.budget} {points.budgets[budget[at]]}")
-    return table[table["runs"] > 0].reset_index(drop=True), tuple(examples)
+    in_order, broken = judged & (largest == 0), judged & (largest > 0)
+    span = np.maximum.reduceat(mean, first) - np.minimum.reduceat(mean, first)
+    sharp = still[in_order].sum() >= _SHARE * in_order.sum()
+    sharp |= (largest > _BREAK * span)[broken].sum() >= _SHARE * broken.sum()
+    return table[table["runs"] > 0].reset_index(drop=True), tuple(examples), bool(sharp)
 
 
 def _finding(found: Traces, points: Points) -> Finding:

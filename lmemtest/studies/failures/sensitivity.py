@@ -332,7 +332,8 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
 def _verdict(runs: Runs, alpha: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The pairs, and the means from best to worst, by the recommended model."""
     runs = with_named_algorithms(runs)
-    fit = fitted_quietly(recommend(runs).formula, runs)
+    model = recommend(runs)
+    fit = fitted_quietly(model.formula, model.runs)
     means = emmeans(fit, runs.algorithm, level=1.0 - alpha)
     pairs: Comparisons = means.pairs()
     frame, sign = pairs.to_frame(), -1.0 if runs.direction == "minimize" else 1.0

@@ -124,7 +124,7 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> Missin
     -----
     A term has a counterpart in random effects with the same groups that hold an intercept, in slopes of the
     algorithm over its other columns, or in a fixed effect of its columns. Terms without the algorithm may be left
-    out: that costs sensitivity, not validity.
+    out: that costs sensitivity, not validity; and so may terms with the budget, whose levels all runs share.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> Missin
     >>> missing_terms(fit, runs, lt.recommend(runs).spec.bars)
     Missing(terms=('(1 | benchmark:algorithm)',), coarsest=True)
     """
-    wanted = [bar for bar in recommended if runs.algorithm in bar.groups]
+    wanted = [bar for bar in recommended if runs.algorithm in bar.groups and runs.budget not in bar.groups]
     lacking = [bar for bar in wanted if not _has_counterpart(fit, runs, bar)]
     return Missing(terms=tuple(map(str, lacking)), coarsest=bool(lacking) and lacking[0] is wanted[0])
 
@@ -227,7 +227,7 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(prior="good")
-    >>> use = budget_use(lt.fit_lmm(lt.recommend(runs).formula, runs), runs)
+    >>> use = budget_use(lt.fit_lmm("loss ~ algorithm + (1 | benchmark)", runs), runs)
     >>> (use.n, use.role, use.shared, use.differ)
     (10, 'none', True, False)
     """

@@ -278,6 +278,9 @@ class ModelBuilder(Result):
     def recommended(self, population: str | None = None) -> ModelBuilder:
         """The model that a benchmark study can defend (see `recommend`), as a builder.
 
+        Of runs with curves over a budget it is the one that has the budget (``curves="model"``); for one score per run
+        begin with ``runs.per_run(...)``.
+
         Parameters
         ----------
         population : {"family", "benchmark"}, optional
@@ -285,7 +288,7 @@ class ModelBuilder(Result):
         """
         from lmemtest.studies.modelling.recommend import recommend
 
-        return self._to(recommend(self.runs, population=population).spec)
+        return self._to(recommend(self.runs, population=population, curves="model").spec)
 
     # ------------------------------------------------------------------ reading
 
@@ -321,8 +324,8 @@ class ModelBuilder(Result):
             *(() if spec.dispersion is None else (hidden,)),
             *(
                 f"Left out of this model: {bar}, which would say that {meaning(bar, self.runs)}."
-                for bar in recommend(self.runs).spec.bars
-                if frozenset(bar.groups) not in mine
+                for bar in recommend(self.runs, curves="model").spec.bars
+                if frozenset(bar.groups) not in mine and self.runs.budget not in bar.groups
             ),
         )
 

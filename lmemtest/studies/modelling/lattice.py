@@ -498,7 +498,7 @@ class Lattice(Search):
         weight = np.exp(-delta / 2.0)
         offered = self.family.offered
         absorbed = [{part for c in m for part in c.absorbs} for m in order]  # what larger terms of a model hold
-        wanted = _features(recommend(self.family.runs).spec)
+        wanted = _features(recommend(self.family.runs, curves="model").spec)
         distance = [len(_features(self.family.spec(m)) ^ wanted) for m in order]
         return pd.DataFrame(
             {

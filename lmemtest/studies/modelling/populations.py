@@ -132,7 +132,7 @@ def populations_compared(
         return None
     other = next(name for name in POPULATIONS if name != used.population)
     try:
-        model = recommend(runs, population=other)
+        model = recommend(runs, population=other, curves="model")
         means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, level=1.0 - alpha)
         found = {used.population: pairs, other: means.pairs(adjust=adjust, se=se)}
     except LmemtestError:  # too few families, or a model that these runs do not identify

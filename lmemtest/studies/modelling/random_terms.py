@@ -39,6 +39,9 @@ def candidates(runs: Runs, population: Population) -> list[Bar]:
         out.append(Bar.of((*instance, seed)))
         if runs.budget is not None:
             out.append(Bar.of((*instance, algorithm, seed)))
+    several_budgets = runs.budget is not None and study.count(runs.budget) > 1
+    if several_budgets and study.several_benchmarks and study.scored_alike:
+        out += [Bar.of((*instance, str(runs.budget))), Bar.of((*instance, algorithm, str(runs.budget)))]
     return out
 
 

@@ -1,9 +1,10 @@
 """The model that a benchmark study can defend: benchmarks are a sample, runs are clusters.
 
 An algorithm's advantage differs from benchmark to benchmark, so a mean over benchmarks is only as sure as the number
-of benchmarks allows; the scores of one run at several budgets are one curve, not many observations. A model without
-these terms counts rows as if they were independent and finds differences that are not there (on the PriorBand table
-with shuffled labels `score ~ algorithm + (1|benchmark)` rejects in 84 % of the cases at a nominal 5 %).
+of benchmarks allows; the scores of one run at several budgets are one curve, not many observations, and are reduced to
+one number before the model. A model that does not know this counts rows as if they were independent and finds
+differences that are not there (on the PriorBand table with shuffled labels `score ~ algorithm + (1|benchmark)` rejects
+in 84 % of the cases at a nominal 5 %).
 
 References
 ----------
@@ -27,6 +28,7 @@ from lmemtest.formula import Bar, Term
 from lmemtest.formula.tokens import quote_name
 from lmemtest.model.spec import ModelSpec
 from lmemtest.studies.modelling import identify
+from lmemtest.studies.modelling.curves import reduced
 from lmemtest.studies.modelling.meaning import meaning
 from lmemtest.studies.modelling.population import Population
 from lmemtest.studies.modelling.random_terms import candidates, condition, crossed_seeds, identified, left_out_by_test
@@ -40,8 +42,8 @@ if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
     from lmemtest.studies.modelling.shared_seeds import SharedSeeds
 
-# More budgets than this are a continuum: one effect each would eat the data.
-_MANY_BUDGETS = 50
+# More budgets than this are a continuum: one effect each would eat the data; and so would more of algorithms at them.
+_MANY_BUDGETS, _MANY_EFFECTS = 50, 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +61,10 @@ class Recommendation(Result):
     Attributes
     ----------
     formula : str
-        Ready for `fit_lmm`.
+        Ready for `fit_lmm`, with `runs`.
+    runs : Runs
+        What to fit it to: the runs that were given, and of curves over a budget one score per run (`Runs.per_run`),
+        in a column of its own, so that the formula does not fit the rows of the curves by mistake.
     spec : ModelSpec
         The same model as objects.
     terms : tuple of ModelTerm
@@ -79,6 +84,7 @@ class Recommendation(Result):
     """
 
     formula: str
+    runs: Runs
     spec: ModelSpec
     terms: tuple[ModelTerm, ...]
     left_out: tuple[str, ...]
@@ -112,7 +118,7 @@ class Recommendation(Result):
 
 
 @one_blas_thread()
-def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
+def recommend(runs: Runs, *, population: str | None = None, curves: str | None = None) -> Recommendation:
     """Recommend a mixed model for a table of runs.
 
     Parameters
@@ -122,6 +128,10 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     population : {"family", "benchmark"}, optional
         What claims are about. "family": new families of benchmarks, which count as the sample. "benchmark": new
         benchmarks of these families, which have means of their own. By default families where there are five or more.
+    curves : {"mean", "last", "best", "area", "model"}, optional
+        What the scores of a run over its budgets count, see `Runs.per_run`; "model" keeps them, and the budget is in
+        the model. By default "mean"; "best" where rows look like the single trials of a search; "area" where runs have
+        few budgets in common; and "model" where they have no range of budgets in common.
 
     Returns
     -------
@@ -138,11 +148,11 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     Notes
     -----
     With everything present: ``score ~ algorithm * metafeature + (0 + metafeature | benchmark) + (0 + metafeature |
-    benchmark:algorithm) + (1 | instance:seed) + (1 | instance:algorithm:seed)``. An instance is a benchmark at one
-    level of the metafeature; the last term (the run) needs scores at several budgets. Without a metafeature:
-    ``score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed) +
-    (1|benchmark:algorithm:seed)``. A term is left out where its groups are single rows or the same groups as another
-    term's.
+    benchmark:algorithm) + (1 | instance:seed)``. An instance is a benchmark at one level of the metafeature. Without a
+    metafeature: ``score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)``. With
+    ``curves="model"`` the run is a term, ``(1 | instance:algorithm:seed)``, the fixed part has ``algorithm * budget``,
+    and ``(1 | instance:budget) + (1 | instance:algorithm:budget)`` let every instance have a course of its own. A term
+    is left out where its groups are single rows or the same groups as another term's.
 
     A seed with the same label on several benchmarks can be the same luck there: the configurations of a random search,
     one trained model. Then ``(1|seed) + (1|seed:algorithm)`` are in the model, too, where an exact F-test of the second
@@ -181,14 +191,17 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     """
     require_runs(runs)
     require_crossing(runs)
+    runs = reduced(runs, curves)
     sample = Population.of(runs, population)
     blocks = relative_to(runs)
     of_seeds, seeds, no_luck = crossed_seeds(runs)
     kept, left_out = identified(runs, [*candidates(runs, sample), *of_seeds], blocks)
     study, run = runs.study, runs.study.run
-    curves_alone = runs.budget is not None and runs.seed is None and not study.several_benchmarks
-    if curves_alone and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget)):
-        raise _nothing_repeated(runs)
+    if not study.several_benchmarks:
+        rows = runs.budget is not None and runs.seed is None
+        rows = rows and study.count(*run) < runs.n_rows == study.count(*run, str(runs.budget))
+        if rows or (runs.curve is not None and study.count(*study.instance, runs.algorithm) == runs.n_rows):
+            raise _nothing_repeated(runs)
     fixed, budget_notes = _fixed(runs, sample.fixed, blocks)
     factors = [factor_term(column, runs) for column in blocks]
     written_as = [term.label for term in fixed] + [" * ".join(term.label for term in factors)] * bool(blocks)
@@ -205,12 +218,13 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
     parts: list[Term | Bar] = [*spec.terms, *spec.bars]
     return Recommendation(
         formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
+        runs=runs,
         spec=spec,
         terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs, spec.bars)) for term in parts),
         left_out=(*sample.left_out, *left_out, *no_luck),
         tested=left_out_by_test(runs, seeds),
         seeds=seeds,
-        notes=(*scope(runs, blocks, kept, sample, seeds), *budget_notes),
+        notes=(*scope(runs, blocks, kept, sample, seeds), *_of_curve(runs), *budget_notes),
         population=sample.role,
         claim=sample.claim,
     )
@@ -219,11 +233,18 @@ def recommend(runs: Runs, *, population: str | None = None) -> Recommendation:
 def _nothing_repeated(runs: Runs) -> DesignError:
     """The error of runs of which each algorithm has one under each condition."""
     where = " under each condition" if len(runs.study.instance) > bool(runs.benchmark) else ""
+    budget = runs.budget if runs.curve is None else runs.curve.budget
+    name = "" if runs.seed is not None else " If several runs are in the table, name the column that tells them apart."
     return DesignError(
         f"Each algorithm has one run{where}, so a difference between algorithms cannot be distinguished from one "
-        f"between runs, however many values of {runs.budget!r} a run was scored at. Bring more seeds, or more "
-        "benchmarks."
+        f"between runs, however many values of {budget!r} a run was scored at. Bring more seeds, or more "
+        f"benchmarks.{name}"
     )
+
+
+def _of_curve(runs: Runs) -> tuple[str, ...]:
+    """What was done with curves."""
+    return () if runs.curve is None else tuple(filter(None, (runs.curve.sentence, runs.curve.early)))
 
 
 def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[list[Term], list[str]]:
@@ -247,6 +268,11 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
             f"Every run has a score at the same {budgets} budgets, so algorithms are compared by their mean over the "
             "budgets. Filter the runs to one budget to compare them there."
         )
+        if 1 < budgets <= _MANY_BUDGETS and budgets * len(runs.algorithms) <= _MANY_EFFECTS:
+            at = Term.levels(runs.budget)
+            terms = sorted([*terms, at, Term.of(algorithm, at)], key=lambda term: len(term.factors))
+        elif budgets > 1:
+            note += " The model has no term for so many, and their course counts as error: reduce the curves instead."
         return terms, [note] * (budgets > 1)
     if budgets <= _MANY_BUDGETS:
         return [*terms, Term.levels(runs.budget)], []

@@ -104,7 +104,7 @@ def undeclared_families(
         return result
     with_roles = _with_families(runs, result)
     try:
-        model = recommend(with_roles)
+        model = recommend(with_roles, curves="model")
         means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=means.ddf, level=1.0 - alpha)
         decided = means.pairs(adjust=adjust, se=se).separation(alpha=alpha, direction=runs.direction)
     except LmemtestError:  # a report is not lost because these families have no model

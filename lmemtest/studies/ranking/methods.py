@@ -88,7 +88,7 @@ def by_model(runs: Runs, asked: Asked) -> Verdict:
     from lmemtest.studies.modelling.recommend import recommend
 
     runs = with_named_algorithms(runs)
-    fit = fitted_quietly(recommend(runs).formula, runs)
+    fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
     means = emmeans(fit, runs.algorithm, level=1.0 - asked.alpha)
     if asked.control is None:
         compared = means.pairs(adjust=asked.adjust, se=asked.se)

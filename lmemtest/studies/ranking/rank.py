@@ -18,6 +18,7 @@ from lmemtest.data.requirements import check_algorithms
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile
+from lmemtest.studies.modelling.curves import reduced
 from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
@@ -56,6 +57,7 @@ def rank(
     se: str | None = None,
     control: Any = None,
     effect_size: str | None = None,
+    curves: str | None = None,
     rope: float = 0.0,
     rope_unit: str = "score",
     n_draws: int = 50_000,
@@ -92,6 +94,8 @@ def rank(
         Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
         ranks. "standardised", of "lmem" only: the difference of the marginal means over the residual standard deviation
         of the model.
+    curves : {"mean", "last", "best", "area", "model"}, optional
+        What the scores of a run over its budgets count, see `recommend`; "model" for "lmem" only.
     rope, rope_unit : float >= 0, {"score", "effect", "mad"}
         Bayesian: differences that do not matter, in units of the score; see `bayesian_pairs` on the other units. With 0
         nothing is practically equivalent.
@@ -133,7 +137,11 @@ def rank(
     """
     method, test = _method_and_test(method, test)
     runs = runs_of(data, direction)
-    blocks = blocks_of(runs)
+    if curves == "model" and method != "lmem":
+        raise ArgumentError(f"curves='model' keeps curves in the mixed model, and method={method!r} has none.")
+    one_each = reduced(runs, None if curves == "model" else curves)
+    blocks = blocks_of(one_each)
+    runs = runs if curves == "model" else one_each
     checked = Asked(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
@@ -264,6 +272,8 @@ def ranking_of(
     notes = (*runs.notes, *verdict.notes)
     if method == "lmem" and blocks.unit == "seed":
         notes = (*notes, "One benchmark only: what follows says nothing about others.")
+    if runs.curve is not None:
+        notes = (*notes, *filter(None, (runs.curve.sentence, runs.curve.early)))
     return Ranking(
         table=table,
         pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),

@@ -25,6 +25,7 @@ from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataWarning, DesignError
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
+from lmemtest.studies.modelling.curves import reduced
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.studies.scores.scale_agreement import better_by, free_name, raw_runs
 from lmemtest.words import counted, p_text
@@ -237,16 +238,18 @@ class _Score:
     name: str
     label: str
     formula: str
+    curves: str  # what a curve over the budget counts; "model" where there are none
     everyone: pd.DataFrame
 
     @classmethod
     def of(cls, raw: Runs, method: str | None, by: Any, given: dict[str, Any], label: str | None) -> _Score:
         name = raw.score if method is None else free_name(raw, method)
         whole = _scaled(raw, method, by, name, given)
-        formula = recommend(whole).formula
+        model = recommend(whole)
+        curves = "model" if model.runs.curve is None else model.runs.curve.how
         return cls(
-            method=method, by=by, given=given, name=name, label=label or whole.score, formula=formula,
-            everyone=_pairs(formula, whole),
+            method=method, by=by, given=given, name=name, label=label or whole.score, formula=model.formula,
+            curves=curves, everyone=_pairs(model.formula, model.runs),
         )  # fmt: skip
 
     def may_leave(self, raw: Runs) -> list[Any]:
@@ -261,7 +264,8 @@ class _Score:
 
     def pairs_without(self, raw: Runs, level: Any) -> pd.DataFrame:
         rest = raw.filter(**{raw.algorithm: [name for name in raw.algorithms if name != level]})
-        return _pairs(self.formula, _scaled(rest, self.method, self.by, self.name, self.given))
+        scaled = _scaled(rest, self.method, self.by, self.name, self.given)
+        return _pairs(self.formula, reduced(scaled, self.curves))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

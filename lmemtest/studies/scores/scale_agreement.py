@@ -16,7 +16,7 @@ from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
-from lmemtest.data.runs import require_runs
+from lmemtest.data.runs import require_runs, with_curve
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.inference.means.emmeans import emmeans
@@ -248,7 +248,8 @@ def raw_runs(runs: Runs) -> Runs | None:
     scale = runs.scale
     if scale is None:
         return None
-    return type(runs)(runs.frame, **{**runs.roles(), "score": scale.score, "direction": scale.direction})
+    raw = type(runs)(runs.frame, **{**runs.roles(), "score": scale.score, "direction": scale.direction})
+    return with_curve(raw, runs.curve, None)
 
 
 def decisions_compared(runs: Runs, of_score: Comparisons, of_raw: Comparisons, alpha: float) -> ScaleAgreement:
@@ -295,7 +296,8 @@ def better_by(pairs: pd.DataFrame, direction: str) -> FloatArray:
 
 
 def _decided(runs: Runs, alpha: float) -> Comparisons:
-    fit = fit_lmm(recommend(runs).formula, runs)
+    model = recommend(runs)
+    fit = fit_lmm(model.formula, model.runs)
     return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
 
 
