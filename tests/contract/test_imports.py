@@ -48,7 +48,6 @@ CLOSES_A_CIRCLE = {
     ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
     ("data.runs", "data.normalise"): VERB,
     ("data.runs", "data.trace"): VERB,
-    ("data.runs", "data.wide"): VERB,
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.
 BY_NAME = {
