@@ -450,6 +450,7 @@ def _without_summary_levels(
 ) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
     text = [name for name in table.columns if name != score and _is_text(table[name])]
+    text = [name for name in text if not table[name].map(_is_nested).any()]
     for name in text:
         found = table[name].dropna().unique()
         few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets

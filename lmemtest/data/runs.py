@@ -957,7 +957,6 @@ def _levels_text(levels: tuple[Any, ...]) -> str:
 def require_runs(runs: Any, function: str = "{}") -> None:
     """Refuse a table whose columns have no roles, with the call of the function that gives them."""
     if not isinstance(runs, Runs):
-        from lmemtest.data.guessing import refuse_without_roles
-
+        guessing = importlib.import_module("lmemtest.data.guessing")
         message = f"runs must be Runs, got {type(runs).__name__}. Say what the columns mean."
-        refuse_without_roles(runs, {}, function.replace("{}", "lmemtest.Runs(df, {})"), message)
+        guessing.refuse_without_roles(runs, {}, function.replace("{}", "lmemtest.Runs(df, {})"), message)

@@ -49,7 +49,6 @@ CLOSES_A_CIRCLE = {
     ("data.runs", "data.normalise"): VERB,
     ("data.runs", "data.per_run"): VERB,
     ("data.runs", "data.trace"): VERB,
-    ("data.runs", "data.wide"): VERB,
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.
 BY_NAME = {
