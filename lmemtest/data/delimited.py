@@ -144,8 +144,6 @@ def read_delimited(
     text, said = _without_preface(text)
     readings: tuple[Reading, ...] = ()
     if framed and (sep or said) != " ":
-        from lmemtest.data.sheets import without_frame
-
         text, readings = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
     sep = sep or said or _separator(text, shown)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}

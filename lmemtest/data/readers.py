@@ -147,7 +147,6 @@ def read_runs(
         seed_shared=seed_shared,
         failed=tidy.roles.get("failed"),
     )
-    from lmemtest.data.forms import read_as
 
     notes = read_as(tidy.readings)
     runs = with_notes(runs, () if notes is None else (notes,))
@@ -231,7 +230,6 @@ class Source:
         from lmemtest.data.forms import failure_words, tidied
 
         table, readings = self._table(labels, seeds)
-        from lmemtest.data.forms import failure_words, tidied
 
         role, words = failure_words(failed, list(map(str, table.columns)))
         tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
@@ -581,7 +579,10 @@ def _kind_of(path: Path) -> str:
             return kind
     argument = named("path")
     if path.is_dir():
-        raise ArgumentError(f"{argument} must be a file, but {str(path)!r} is a folder.")
+        convert = in_words_of(python="lmemtest.importers", command_line="lmemtest convert --help")
+        raise ArgumentError(
+            f"{argument} must be a file, but {str(path)!r} is a folder. Folders of other tools have readers: {convert}."
+        )
     advice = " Save it as .xlsx or .csv." if name.endswith((".xls", ".ods", ".xlsb", ".xlsm", ".numbers")) else ""
     other = in_words_of(
         python="Any other format: read it to a dataframe and give that to Runs.",

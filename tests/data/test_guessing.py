@@ -65,9 +65,11 @@ def test_other_functions_show_the_call_with_their_own_name() -> None:
         assert f"By names and structure:\n  {call}" in str(error.value)
     with pytest.raises(ArgumentError, match=r"lmemtest\.rank\(lmemtest\.Runs\.from_wide\(df, direction='maximize'\)\)"):
         lt.rank(wide().frame)
+    battles = pd.DataFrame(
+        {"model_a": list("ABAB") * 5, "model_b": list("BACC") * 5, "winner": ["model_a", "tie"] * 10}
+    )
     with pytest.raises(ArgumentError, match=r"It looks like battles.*no command reads them"):
-        battles = {"model_a": list("ABAB") * 5, "model_b": list("BACC") * 5, "winner": ["model_a", "tie"] * 10}
-        lt.analyze(pd.DataFrame(battles))
+        lt.analyze(battles)
 
 
 def test_given_roles_are_kept_and_the_others_guessed() -> None:
@@ -138,7 +140,9 @@ def test_nested_cells_lists_and_odd_columns_are_passed_over() -> None:
 def test_an_answer_begins_with_the_number_of_copies() -> None:
     table = copied()
     headline = lt.analyze(table.frame, **table.roles).headline()
-    assert headline.startswith("60 of 240 rows are copies of others. Copies make the result look surer than it is")
+    assert headline.startswith(
+        "60 of 240 rows are copies of others. Copies make the result look surer than it is: drop "
+    )
     reruns = table.frame.assign(test_acc=table.frame["test_acc"] + np.arange(len(table.frame)) * 1e-6)
     headline = lt.analyze(reruns, **table.roles).headline()
     assert headline.startswith("60 of 240 rows repeat another run with a different score.")

@@ -191,7 +191,7 @@ def test_one_algorithm_can_be_looked_at_and_not_compared(frame: pd.DataFrame) ->
     assert (runs.algorithms, runs.n_rows, runs.filter(task="t1").n_rows) == (("HB",), 24, 12)
     assert runs.check(rules_only=True).overview.startswith("24 rows: 1 algorithm")
     for compare in (lt.analyze, lt.rank, lt.recommend):
-        with pytest.raises(DataError, match="holds one algorithm only, 'HB'; comparing needs two or more. Were the"):
+        with pytest.raises(DataError, match=r"holds one algorithm only, 'HB'; comparing needs two or more\. Were the"):
             compare(runs)
     with pytest.raises(DataError, match="holds one algorithm only"):
         Runs(frame[frame["tool"] == "HB"], **ROLES)

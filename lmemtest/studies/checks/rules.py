@@ -169,12 +169,13 @@ def duplicates(points: Points) -> list[Finding]:
         "give each its own seed."
     )
 
-    def copy(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+    def copy(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
-        advice = "Copies make the result look surer than it is: drop them."
+        drop = in_words_of(python="runs.drop_duplicates('first')", command_line="--drop-duplicates first")
+        advice = f"Copies make the result look surer than it is: drop them with {drop}."
         return f"{rows} of another: {key} and score are the same.", advice
 
-    def rerun(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+    def rerun(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} repeat{'s' * (count == 1)} another"
         return f"{rows} with a different score: {key} are the same.", repeats
 
