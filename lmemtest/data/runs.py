@@ -915,7 +915,7 @@ def check_direction(direction: Any) -> Any:
 def _join_seeds(runs: Runs) -> None:
     """Several columns of seeds as one, with a value for each of their combinations."""
     given, columns = runs.seed, runs.frame.collect_schema().names()
-    if given is None or given in columns:
+    if given is None or (isinstance(given, str) and given in columns):
         return
     names = check_names(given, "seed")
     if len(names) == 1 and set(names[0].split(BETWEEN_SEEDS)) <= set(columns):  # as `roles` gives them

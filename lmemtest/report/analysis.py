@@ -44,7 +44,7 @@ from lmemtest.studies.checks.findings import CheckOutcome
 from lmemtest.studies.checks.rules import refuse_unnamed
 from lmemtest.studies.failures.sensitivity import sensitivity_if_any
 from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
-from lmemtest.studies.modelling.curves import reduced
+from lmemtest.studies.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
@@ -473,8 +473,14 @@ def analyze(
         check_choice(se, "se", ERRORS)
     check_choice(ddf, "ddf", DDF_METHODS)
     check_callable(progress, "progress", "the name of each step")
+    if curves is not None:
+        check_choice(curves, "curves", CURVE_CHOICES)
     if dispersion is not None:
         check_columns(dispersion, runs.columns, argument="dispersion")
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
+            )
     own = parse_formula(formula) if formula is not None else None
     if own is not None and population is not None:
         raise ArgumentError(

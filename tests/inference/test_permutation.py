@@ -233,13 +233,10 @@ def test_the_residual_variances_of_a_fit_are_kept():
 
 
 def test_a_plain_table_is_told_that_its_columns_need_roles():
-    message = (
-        "runs must be Runs, got DataFrame. Say what the columns mean: lmemtest.Runs(table, score=..., direction=..., "
-        "algorithm=..., benchmark=..., seed=...)."
-    )
-    with pytest.raises(ArgumentError) as raised:
+    with pytest.raises(
+        ArgumentError, match=r"^runs must be Runs, got DataFrame\. Say what the columns mean\. Columns: "
+    ):
         permutation_test(make_table(), NAIVE)
-    assert str(raised.value) == message
 
 
 def test_the_result_names_the_residual_variances_of_its_model():

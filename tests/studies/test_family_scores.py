@@ -48,8 +48,11 @@ def probabilities(frame: pd.DataFrame, left: str = "A", right: str = "B") -> pd.
     return (wide[left] < wide[right]).groupby(["space", "task"]).mean()
 
 
+COUNTS = ["n_families", "n_benchmarks", "n_pairs", "better_on", "better_on_most"]
+
+
 def numbers(result: Any) -> pd.DataFrame:
-    return result.to_frame().drop(columns=["n_families", "n_benchmarks", "n_pairs", "better_on"], errors="ignore")
+    return result.to_frame().drop(columns=COUNTS, errors="ignore")
 
 
 # ---------------------------------------------------------------------- probability of outperforming

@@ -220,7 +220,9 @@ def test_arguments_are_checked():
     runs = runs_of(crossed(np.random.default_rng(15)))
     with pytest.raises(ArgumentError, match=r"^standardize must be True, False or None, got 'yes'\.$"):
         seed_effect(runs, standardize="yes")
-    with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame\. Say what the columns mean: "):
+    with pytest.raises(
+        ArgumentError, match=r"^runs must be Runs, got DataFrame\. Say what the columns mean\. Columns: "
+    ):
         seed_effect(runs.to_frame())
 
 

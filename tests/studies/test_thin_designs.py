@@ -334,7 +334,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "benchmark_information": {
-        "no benchmark can be tested: b0: fewer than two algorithms ran there": (
+        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": (
             "one seed",
             "no seed column",
             "no seed column, one row",
@@ -342,7 +342,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
-        "no benchmark can be tested: b0: all runs have the same score, so it": ("all equal",),
+        "no benchmark can be tested: b0, b1, b2 and b3: all runs have the same": ("all equal",),
         "no benchmark can be tested: all runs: fewer than two algorithms ran": ("two rows",),
     },
     "budget_effect linear": {
@@ -547,7 +547,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "compat information": {
-        "no benchmark can be tested: b0: fewer than two algorithms ran there": (
+        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": (
             "one seed",
             "no seed column",
             "no seed column, one row",
@@ -556,7 +556,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "data names the column 'benchmark', which is not in the data. Columns:": ("no benchmark column", "two rows"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
-        "no benchmark can be tested: b0: all runs have the same score, so it": ("all equal",),
+        "no benchmark can be tested: b0, b1, b2 and b3: all runs have the same": ("all equal",),
     },
     "compat fidelity": {
         "data names the column 'benchmark', which is not in the data. Columns:": ("no benchmark column", "two rows"),

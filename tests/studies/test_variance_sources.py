@@ -366,10 +366,7 @@ def test_what_is_refused(function, task) -> None:
     frame = study(1)
     with pytest.raises(lt.errors.ArgumentError) as caught:
         function(frame)
-    assert str(caught.value) == (
-        "runs must be Runs, got DataFrame. Say what the columns mean: "
-        "lmemtest.Runs(table, score=..., direction=..., algorithm=..., benchmark=..., seed=...)."
-    )
+    assert str(caught.value).startswith("runs must be Runs, got DataFrame. Say what the columns mean. Columns: ")
     with pytest.raises(lt.errors.ArgumentError) as caught:
         function(as_runs(frame).filter(task="t0"))
     assert str(caught.value) == (

@@ -489,8 +489,23 @@ def _noise(runs: Runs, transform: Callable[[Array], Array] | None) -> tuple[Arra
 
 
 def _unequal_noise(runs: Runs, parsed: ParsedFormula) -> str | None:
-    """The benchmark, if runs scatter significantly differently on benchmarks, and on all of them; else None."""
+    """The benchmark, if runs scatter significantly differently on benchmarks, and on all of them; else None.
+
+    What runs with one seed on an instance share is no residual, where the model has it and the table is complete.
+    """
     squares, df = _noise(runs, parsed.response_transform)
+    shared = [bar.groups for bar in parsed.bars if runs.seed in bar.groups and runs.algorithm not in bar.groups]
+    if len(shared) == 1 and str(runs.benchmark) in shared[0]:
+        places = [name for name in shared[0] if name != runs.seed]
+        cells = compress(runs, shared[0], score=runs.score, transform=parsed.response_transform)
+        found = cells.frame.assign(n=cells.n, mean=cells.mean).groupby(places, observed=True)
+        size = found["n"].agg(["min", "max", "size"])
+        if (size["min"] == size["max"]).all():
+            free = size["size"] - 1
+            level = size.index.get_level_values(str(runs.benchmark))
+            between = (size["max"] * free * found["mean"].var(ddof=1)).groupby(level, observed=True).sum()
+            squares = np.maximum(squares - between.to_numpy(), 0.0)
+            df = df - free.groupby(level, observed=True).sum().to_numpy()
     k = len(df)
     if k < 2 or not (df >= 1.0).all() or not (squares > _CONSTANT * squares.max(initial=0.0)).all():
         return None
@@ -507,7 +522,9 @@ def _own_variances(fit: LmmFit) -> LmmFit:
     if len(runs.algorithms) < 3 or len(common) != 1:
         return fit
     rest = replace(parsed, bars=tuple(bar for bar in parsed.bars if bar is not common[0]))
-    own = f"{rest} + diag({quote_name(runs.algorithm)} | {quote_name(str(runs.benchmark))})"
+    algorithm = quote_name(runs.algorithm)
+    coded = f"C({algorithm})" if f"C({algorithm})" in str(parsed) else algorithm  # names that are numbers
+    own = f"{rest} + diag({coded} | {quote_name(str(runs.benchmark))})"
     try:
         found = fit_lmm(own, runs, dispersion=fit.dispersion)
         return found if below(glrt(fit, found).p_value, _SELECT_P) else fit

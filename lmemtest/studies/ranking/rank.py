@@ -18,7 +18,7 @@ from lmemtest.data.requirements import check_algorithms
 from lmemtest.data.runs import Runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.studies.modelling.curves import reduced
+from lmemtest.studies.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
@@ -137,6 +137,8 @@ def rank(
     """
     method, test = _method_and_test(method, test)
     runs = runs_of(data, direction)
+    if curves is not None:
+        check_choice(curves, "curves", CURVE_CHOICES)
     if curves == "model" and method != "lmem":
         raise ArgumentError(f"curves='model' keeps curves in the mixed model, and method={method!r} has none.")
     one_each = reduced(runs, None if curves == "model" else curves)
