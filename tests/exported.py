@@ -56,6 +56,7 @@ def optuna(**columns: Any) -> pd.DataFrame:
 def optuna_studies(column: str = "study") -> pd.DataFrame:
     names = [f"{algorithm}-{task}-{seed}" for algorithm in ("TPE", "Random") for task in "ab" for seed in range(2)]
     table = pd.concat([optuna(**{column: name}) for name in names], ignore_index=True)
+    table["value"] += 0.1 * np.random.default_rng(3).uniform(size=len(table))  # every study has trials of its own
     table.loc[table["number"] == 3, "state"] = "PRUNED"
     return table
 
