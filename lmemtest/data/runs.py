@@ -54,6 +54,10 @@ REQUIRED: Any = _Required()
 BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
 
 
+# Lazy tables whose query can be saved.
+_SAVED = (nw.Implementation.POLARS, nw.Implementation.DASK)
+
+
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Runs(Guided):
     """A table of benchmark runs and what its columns mean.
@@ -287,6 +291,21 @@ class Runs(Guided):
             **{**others, "seed": several or seed},
         )
         return with_notes(runs, notes)
+
+    def __copy__(self) -> Runs:
+        return self  # nothing of it changes
+
+    def __deepcopy__(self, memo: Any) -> Runs:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.is_lazy and self.frame.implementation not in _SAVED:
+            raise DataError(
+                f"runs of a {self.frame.implementation.name.lower()} table cannot be saved or sent to another process, "
+                "as they hold a connection; nor can a fit to them. Bring them to memory first: "
+                "Runs(runs.to_frame(), **runs.roles())."
+            )
+        return object.__reduce_ex__(self, protocol)
 
     @property
     def columns(self) -> tuple[str, ...]:

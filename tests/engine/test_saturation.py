@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable
+from io import StringIO
 
 import numpy as np
 import pandas as pd
@@ -103,7 +104,7 @@ def least(deviance: Callable[[np.ndarray], float], k: int) -> float:
 
 def test_no_dense_optimum_of_a_small_design_is_better_than_the_fit() -> None:
     rng, fitted, worse = np.random.default_rng(11), 0, []
-    for i in range(54):
+    for i in range(36):
         formula, frame, reml = FORMULAS[i % 9], drawn(rng), bool(i // 9 % 2)
         try:
             with warnings.catch_warnings():
@@ -115,19 +116,19 @@ def test_no_dense_optimum_of_a_small_design_is_better_than_the_fit() -> None:
         best = least(*deviance_of(formula, frame, reml=reml))
         if -2.0 * fit.llf > best + 1e-5:
             worse.append((i, formula, reml, -2.0 * fit.llf - best))
-    assert fitted > 40
+    assert fitted > 25
     assert worse == []
 
 
 def test_effects_that_reach_every_row_are_those_of_full_rank() -> None:
     rng, saturated = np.random.default_rng(5), 0
-    for i in range(150):
+    for i in range(90):
         formula, frame = FORMULAS[i % 9], drawn(rng, most=14)
         design, _, _ = design_of(formula, frame)
         full = rank(design.X, *columns(design)) == len(frame)
         assert no_residual(design.distinct, engine_terms(design), np.ones(len(frame)), design.row) == full, formula
         saturated += full
-    assert 15 < saturated < 120
+    assert 10 < saturated < 80
 
 
 @pytest.mark.parametrize("formula", FORMULAS[1:])
@@ -142,7 +143,7 @@ def test_the_likelihood_is_unbounded_where_the_dense_one_falls_without_limit(for
         seen += 1
         for reml in (False, True):
             deviance, k = deviance_of(formula, frame, reml=reml)
-            rays = np.vstack([rng.uniform(-1.0, 1.0, size=(8, k)), np.eye(k)])
+            rays = np.vstack([rng.uniform(-1.0, 1.0, size=(6, k)), np.eye(k)])
             near, at = min((_lowest(deviance, 1e3, ray) for ray in rays), key=lambda found: found[0])
             far, _ = min((_lowest(deviance, 1e5, ray) for ray in [*rays, at / 1e3]), key=lambda found: found[0])
             told = unbounded(design.X, engine_terms(design), reml=reml)
@@ -163,17 +164,23 @@ def _lowest(deviance: Callable[[np.ndarray], float], bound: float, ray: np.ndarr
     return min(found, key=lambda one: one[0])
 
 
-TWO_OPTIMA = pd.DataFrame(
-    {
-        "algo": ["A0"] * 6 + ["A1"] * 6,
-        "task": [f"t{i}" for i in range(6)] * 2,
-        "x": [2.7265697653734735, 0.71731070779032113, -1.0266250041122411, 0.22802226727287397, 0.66531225121339832]
-        + [-0.1218114727838837, 1.5445662238941877, 0.36191242668674994, 0.35766215653923539, 0.17895022879467454]
-        + [0.093990261128138616, 0.24401390978899556],
-        "loss": [-0.53759780325198181, 1.2390900374421852, -1.9944692367147683, -1.4459713785359107]
-        + [0.52129330054959455, -1.7167551184337875, 0.62738061636846953, 1.1699950741924077, -0.3597994624056865]
-        + [0.88916241357836778, -0.12609839211276702, -0.8574573854908647],
-    }
+TWO_OPTIMA = pd.read_csv(
+    StringIO(
+        """algo,task,x,loss
+A0,t0,2.7265697653734735,-0.53759780325198181
+A0,t1,0.71731070779032113,1.2390900374421852
+A0,t2,-1.0266250041122411,-1.9944692367147683
+A0,t3,0.22802226727287397,-1.4459713785359107
+A0,t4,0.66531225121339832,0.52129330054959455
+A0,t5,-0.1218114727838837,-1.7167551184337875
+A1,t0,1.5445662238941877,0.62738061636846953
+A1,t1,0.36191242668674994,1.1699950741924077
+A1,t2,0.35766215653923539,-0.3597994624056865
+A1,t3,0.17895022879467454,0.88916241357836778
+A1,t4,0.093990261128138616,-0.12609839211276702
+A1,t5,0.24401390978899556,-0.8574573854908647
+"""
+    )
 )
 
 
