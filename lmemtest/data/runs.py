@@ -16,7 +16,7 @@ from lmemtest._table import ResultTable, Text
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest._validate import check_direction as known_direction
 from lmemtest.data.failures import check_failed, count_failures, masked, rows_or_runs
-from lmemtest.data.query import collected
+from lmemtest.data.query import answering, collected
 from lmemtest.data.requirements import (
     NO_ROWS,
     SINGLE_ROLES,
@@ -173,7 +173,10 @@ class Runs(Guided):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
-        _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+        with answering(self.frame):
+            _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+            if self.is_lazy:
+                self.frame.collect_schema()
         _join_seeds(self)
         check_roles(self)
         check_failed(self)
@@ -349,7 +352,9 @@ class Runs(Guided):
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas frame of its own; runs the query of a lazy table."""
-        return collected(self.frame).to_pandas().copy()
+        table = collected(self.frame).to_pandas().copy()
+        self.study.require_table(table)
+        return table
 
     def __len__(self) -> int:
         return self.n_rows
@@ -357,7 +362,9 @@ class Runs(Guided):
     def __getitem__(self, column: str) -> pd.Series:
         """A column of the table as a pandas Series; runs the query of a lazy table."""
         check_column(column, self.columns, argument="column")
-        return collected(self.frame.select(column)).to_pandas()[column]
+        table = collected(self.frame.select(column)).to_pandas()
+        self.study.require_table(table)
+        return table[column]
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """The distinct values of a column, in the order in which results show them.

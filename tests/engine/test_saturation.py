@@ -104,7 +104,7 @@ def least(deviance: Callable[[np.ndarray], float], k: int) -> float:
 
 def test_no_dense_optimum_of_a_small_design_is_better_than_the_fit() -> None:
     rng, fitted, worse = np.random.default_rng(11), 0, []
-    for i in range(36):
+    for i in range(27):
         formula, frame, reml = FORMULAS[i % 9], drawn(rng), bool(i // 9 % 2)
         try:
             with warnings.catch_warnings():
@@ -116,26 +116,26 @@ def test_no_dense_optimum_of_a_small_design_is_better_than_the_fit() -> None:
         best = least(*deviance_of(formula, frame, reml=reml))
         if -2.0 * fit.llf > best + 1e-5:
             worse.append((i, formula, reml, -2.0 * fit.llf - best))
-    assert fitted > 25
+    assert fitted > 18
     assert worse == []
 
 
 def test_effects_that_reach_every_row_are_those_of_full_rank() -> None:
     rng, saturated = np.random.default_rng(5), 0
-    for i in range(90):
+    for i in range(54):
         formula, frame = FORMULAS[i % 9], drawn(rng, most=14)
         design, _, _ = design_of(formula, frame)
         full = rank(design.X, *columns(design)) == len(frame)
         assert no_residual(design.distinct, engine_terms(design), np.ones(len(frame)), design.row) == full, formula
         saturated += full
-    assert 10 < saturated < 80
+    assert 5 < saturated < 50
 
 
 @pytest.mark.parametrize("formula", FORMULAS[1:])
 def test_the_likelihood_is_unbounded_where_the_dense_one_falls_without_limit(formula: str) -> None:
     """Within a hundred times the bounds on standard deviations the least deviance is lower by ``2 log 100`` or more."""
     rng, seen = np.random.default_rng(3), 0
-    while seen < 2:
+    while seen < 1:
         frame = drawn(rng, most=12)
         design, _, X = design_of(formula, frame)
         if rank(X, *columns(design)) < len(frame) or X.shape[1] >= len(frame):
@@ -143,7 +143,7 @@ def test_the_likelihood_is_unbounded_where_the_dense_one_falls_without_limit(for
         seen += 1
         for reml in (False, True):
             deviance, k = deviance_of(formula, frame, reml=reml)
-            rays = np.vstack([rng.uniform(-1.0, 1.0, size=(6, k)), np.eye(k)])
+            rays = np.vstack([rng.uniform(-1.0, 1.0, size=(4, k)), np.eye(k)])
             near, at = min((_lowest(deviance, 1e3, ray) for ray in rays), key=lambda found: found[0])
             far, _ = min((_lowest(deviance, 1e5, ray) for ray in [*rays, at / 1e3]), key=lambda found: found[0])
             told = unbounded(design.X, engine_terms(design), reml=reml)
