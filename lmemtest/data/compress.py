@@ -55,7 +55,10 @@ def compress(
     if weights is not None:
         check_numeric(table, weights, argument="weights")
     groups = _of_study(frame, keys, score, transform) if isinstance(frame, Runs) else None
-    groups = aggregate(table, keys, score, transform=transform) if groups is None else groups
+    if groups is None:
+        groups = aggregate(table, keys, score, transform=transform)
+        if isinstance(frame, Runs):
+            frame.study.require_unchanged(groups)
     if isinstance(frame, Runs) and score == frame.score:
         frame.study.refuse(groups)
     cells = cells_of(groups, table, score)

@@ -21,7 +21,17 @@ from lmemtest.words import listed
 if TYPE_CHECKING:
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-__all__ = ["NoRows", "TooManyCells", "as_float", "as_pandas", "cell_sums", "collected", "distinct_rows", "supported"]
+__all__ = [
+    "NoRows",
+    "TooManyCells",
+    "answering",
+    "as_float",
+    "as_pandas",
+    "cell_sums",
+    "collected",
+    "distinct_rows",
+    "supported",
+]
 
 MOST_CELLS = 5_000_000  # of one query: two gigabytes with their keys
 # Mean over standard deviation of a cell from which its sum of squares is taken about one of its scores: an updated
@@ -47,10 +57,23 @@ def collected(frame: AnyFrame) -> nw.DataFrame[Any]:
     except (LmemtestError, MemoryError, nw.exceptions.ColumnNotFoundError):
         raise
     except Exception as error:
-        raise DataError(_failed(frame.implementation, error)) from error
+        raise DataError(_failed(frame.implementation.name.lower(), error)) from error
 
 
-def _failed(implementation: nw.Implementation, error: Exception) -> str:
+@contextmanager
+def answering(table: Any) -> Iterator[None]:
+    """While the columns of a table are looked up, what its backend raises is an error that says what was going on."""
+    try:
+        yield
+    except (LmemtestError, MemoryError, nw.exceptions.NarwhalsError):
+        raise
+    except Exception as error:
+        if type(error).__module__ == "builtins" and not isinstance(error, OSError):
+            raise
+        raise DataError(_failed(type(table).__module__.split(".")[0].strip("_"), error)) from error
+
+
+def _failed(backend: str, error: Exception) -> str:
     kind, text = type(error).__name__, str(error).strip()
     words = f"{kind} {text}".lower()
     if "interrupt" in words or "cancel" in words:
@@ -61,10 +84,14 @@ def _failed(implementation: nw.Implementation, error: Exception) -> str:
         advice = "Give the backend more memory or fewer rows, for instance with runs.filter(...)."
     elif "no such file" in words or "no files found" in words or "not exist" in words:
         advice = "Are the files still where they were when the table was opened?"
+        if "table" in words and "file" not in words:
+            advice = "Was it dropped or renamed after it was opened?"
+    elif "closed" in words:
+        advice = "Open the connection again, and make the runs of its table."
     else:
         advice = "Does the table itself answer, for instance the number of its rows?"
     first = text.splitlines()[0][:300] if text else "no message"
-    return f"The query of the {implementation.name.lower()} table failed with {kind}: {first.rstrip('.')}. {advice}"
+    return f"The query of the {backend} table failed with {kind}: {first.rstrip('.')}. {advice}"
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from lmemtest._table import ResultTable, Text
 from lmemtest._validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
 from lmemtest._validate import check_direction as known_direction
 from lmemtest.data.failures import check_failed, count_failures, masked, rows_or_runs
-from lmemtest.data.query import collected
+from lmemtest.data.query import answering, collected
 from lmemtest.data.requirements import (
     NO_ROWS,
     SINGLE_ROLES,
@@ -52,6 +52,10 @@ class _Required:
 
 REQUIRED: Any = _Required()
 BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
+
+
+# Lazy tables whose query can be saved.
+_SAVED = (nw.Implementation.POLARS, nw.Implementation.DASK)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -169,7 +173,10 @@ class Runs(Guided):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
         _set(self, "seed_shared", check_flag(self.seed_shared, "seed_shared"))
-        _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+        with answering(self.frame):
+            _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
+            if self.is_lazy:
+                self.frame.collect_schema()
         _join_seeds(self)
         check_roles(self)
         check_failed(self)
@@ -288,6 +295,21 @@ class Runs(Guided):
         )
         return with_notes(runs, notes)
 
+    def __copy__(self) -> Runs:
+        return self  # nothing of it changes
+
+    def __deepcopy__(self, memo: Any) -> Runs:
+        return self
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        if self.is_lazy and self.frame.implementation not in _SAVED:
+            raise DataError(
+                f"runs of a {self.frame.implementation.name.lower()} table cannot be saved or sent to another process, "
+                "as they hold a connection; nor can a fit to them. Bring them to memory first: "
+                "Runs(runs.to_frame(), **runs.roles())."
+            )
+        return object.__reduce_ex__(self, protocol)
+
     @property
     def columns(self) -> tuple[str, ...]:
         """All columns of the table."""
@@ -330,7 +352,9 @@ class Runs(Guided):
 
     def to_frame(self) -> pd.DataFrame:
         """The table as a pandas frame of its own; runs the query of a lazy table."""
-        return collected(self.frame).to_pandas().copy()
+        table = collected(self.frame).to_pandas().copy()
+        self.study.require_table(table)
+        return table
 
     def __len__(self) -> int:
         return self.n_rows
@@ -338,7 +362,9 @@ class Runs(Guided):
     def __getitem__(self, column: str) -> pd.Series:
         """A column of the table as a pandas Series; runs the query of a lazy table."""
         check_column(column, self.columns, argument="column")
-        return collected(self.frame.select(column)).to_pandas()[column]
+        table = collected(self.frame.select(column)).to_pandas()
+        self.study.require_table(table)
+        return table[column]
 
     def levels(self, column: str) -> tuple[Any, ...]:
         """The distinct values of a column, in the order in which results show them.

@@ -33,7 +33,7 @@ from lmemtest.data.cells import (
 )
 from lmemtest.data.failures import failure_indicator, refuse_failures
 from lmemtest.data.query import MOST_CELLS, NoRows, TooManyCells, collected
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import format_level, listed
 
 if TYPE_CHECKING:
@@ -103,8 +103,39 @@ class Study:
     def _asked(self, by: tuple[str, ...]) -> Groups:
         """The answer of the table itself."""
         found = aggregate(self.runs.frame, by, self.runs.score)
+        self.require_unchanged(found)
         self._seen[frozenset(by)] = found
         return found
+
+    def require_unchanged(self, groups: Groups) -> None:
+        """Refuse an answer of a lazy table with other rows or levels than the answers before it had."""
+        if not self.runs.is_lazy or not self._seen:
+            return
+        self._require(int(groups.n.sum()), {name: _occurring(groups, name) for name in groups.keys.names})
+
+    def require_table(self, table: pd.DataFrame) -> None:
+        """The same of all rows of a lazy table, with some of its columns."""
+        if self.runs.is_lazy and self._seen:
+            known = set().union(*self._seen)
+            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in known})
+
+    def _require(self, n_rows: int, levels: Mapping[str, set[Any]]) -> None:
+        before = int(next(iter(self._seen.values())).n.sum())
+        if n_rows != before:
+            raise self._changed(f"it had {before:,} rows and has {n_rows:,} now")
+        for column, new in levels.items():
+            seen = next((groups for names, groups in self._seen.items() if column in names), None)
+            old = new if seen is None else _occurring(seen, column)
+            for had, which in ((f"{column!r} had no", new - old), (f"{column!r} had", old - new)):
+                if which:
+                    raise self._changed(f"{had} {listed(map(format_level, sorted(which, key=str)), most=3)}")
+
+    def _changed(self, how: str) -> DataError:
+        backend = self.runs.frame.implementation.name.lower()
+        return DataError(
+            f"The {backend} table has changed since these runs were made: {how}. Answers from before and after would "
+            "mix two tables. Make new runs of it, or of a copy in memory."
+        )
 
     def _holding(self, wanted: frozenset[str]) -> Groups | None:
         """The smallest table that was seen and tells all of these columns apart."""
@@ -186,6 +217,7 @@ class Study:
             table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
         else:
             table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
+            self.require_table(table)
             table = table.assign(**{self.runs.score: table[self.runs.score].astype(float)})
         order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
         return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
@@ -462,6 +494,12 @@ def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
         keys=Keys(names=keys.names, codes=tuple(codes), levels=tuple(levels), size=int(kept.sum())),
         **{name: getattr(groups, name)[kept] for name in names},
     )
+
+
+def _occurring(groups: Groups, column: str) -> set[Any]:
+    """The levels of a column that some group has."""
+    i = groups.keys.names.index(column)
+    return set(pd.Series(groups.keys.levels[i])[np.unique(groups.keys.codes[i])].tolist())
 
 
 def _codes(column: pd.Series[Any]) -> tuple[np.ndarray, int]:

@@ -19,6 +19,7 @@ criterion      profiled ML and REML deviance with its gradient
 hessian        the exact derivative of that gradient
 information    average information, a cheaper curvature
 fixed          the fixed part: independent columns, orthonormal, from its distinct rows
+saturation     whether effects reach every row, and where the likelihood has no limit then
 problem        one model ready to be searched: whitened, orthonormal, scaled
 start          where the search begins: variances from moments
 optimize       trust-region Newton search with a certificate

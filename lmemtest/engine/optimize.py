@@ -35,6 +35,8 @@ from lmemtest.engine.sweep import LARGE
 _DECREMENT, _DECREMENT_EXPENSIVE = 1e-14, 1e-9
 # Enough to see which of several starts is best; that one is then polished.
 _COARSE = 1e-6
+# Standard deviation of an effect that a search begins with alone, in units of the residual's.
+_ALONE = 4.0
 # Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
 _SLOW = 4
 # Agreement of two starts, in units of the criterion; lme4 calls fits that differ by more different.
@@ -44,6 +46,8 @@ _SNAP = 1e-3
 _SNAP_LOSS = 1e-6
 # Work of one evaluation up to which further starts are made (they then cost milliseconds).
 _CHEAP_FLOPS = 5e7
+# Rows, and rows per column of X and Z, up to which an optimum with a variance of zero may not be the only one.
+_FEW_ROWS, _FEW_PER_COLUMN = 150, 1.5
 # What the calls for one small matrix of a group cost beside its flops, in flops.
 _GROUP_FLOPS = 2.5e5
 # Share of the scores' squares over what is left of them, up to which the rounding of the latter counts.
@@ -269,9 +273,28 @@ def _search(counter: _Counter, start: Array, max_steps: int, tolerance: float) -
     return here, decrement
 
 
+def _few_rows(problem: Problem) -> bool:
+    """Whether the criterion may have several optima: several effects, and hardly more rows than columns."""
+    columns = problem.system.p + sum(k * n for k, n in zip(problem.sizes, problem.n_levels, strict=True))
+    few = problem.system.n_rows <= min(_FEW_ROWS, _FEW_PER_COLUMN * columns)
+    return few and sum(problem.sizes) > 1
+
+
+def _at_boundary(counter: _Counter, here: _Point) -> bool:
+    """Whether some covariance matrix is singular for all purposes."""
+    return any(np.linalg.eigvalsh(L @ L.T)[0] <= _SNAP**2 for L in counter.problem.unpack(here.theta))
+
+
 def default_start(problem: Problem, size: float = 1.0) -> Array:
     """Identity factors times ``size``."""
     return problem.point(th.pack([size * np.eye(k) for k in problem.sizes], problem.shapes))
+
+
+def single_starts(problem: Problem) -> list[Array]:
+    """Each effect alone, the others at zero: where variances compete, one of them may have all that they share."""
+    alone = _ALONE * np.eye(sum(problem.sizes))
+    each = np.split(alone, np.cumsum(problem.sizes)[:-1], axis=1)
+    return [problem.point(th.pack([np.diag(own[i]) for own in each], problem.shapes)) for i in range(len(alone))]
 
 
 def evaluation_cost(problem: Problem) -> float:
@@ -324,6 +347,11 @@ def optimise(
         elif i == len(starts) - 1 and not found:
             raise np.linalg.LinAlgError("the criterion is not finite at any starting point")
     best, decrement = min(found, key=lambda f: f[0].at.value)
+    if restarts and _few_rows(problem) and _at_boundary(counter, best):
+        others = [default_start(problem, _ALONE), *single_starts(problem)]
+        more = (_search(counter, theta, max_steps, _COARSE) for theta in others)
+        found += [result for result in more if result is not None]
+        best, decrement = min(found, key=lambda f: f[0].at.value)
     agreeing = sum(f[0].at.value < best.at.value + _AGREE for f in found)
     if restarts:
         best, decrement = _descend(counter, best.theta, best.at, max_steps, tolerance)

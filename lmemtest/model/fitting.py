@@ -20,6 +20,7 @@ from lmemtest.data.per_run import refuse_reduced
 from lmemtest.data.runs import Runs
 from lmemtest.engine.optimize import Optimum, optimise
 from lmemtest.engine.problem import Problem, build_problem
+from lmemtest.engine.saturation import no_residual, unbounded
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
 from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
@@ -36,8 +37,9 @@ if TYPE_CHECKING:
 _FEWEST_ROWS = 2
 # Variance of the scores of a level, over their mean square or the largest such variance, that is rounding error.
 _CONSTANT = 1e-24
-# Residual variance over the variance of the score, below which it is rounding error.
-_NO_RESIDUAL = 1e-14
+# Residual variance over that of the score, below which it is rounding error; and below which it has gone to zero
+# where the effects reach every row (a search stops there for rounding).
+_NO_RESIDUAL, _NO_RESIDUAL_SATURATED = 1e-14, 1e-7
 
 
 MOST_RESTARTS = 1_000  # starts of one search: two optima that differ are found in tens of them
@@ -168,6 +170,7 @@ def fit_cells(
 ) -> LmmFit:
     """Fit a design to cells; ``start`` is a theta on the user's scale."""
     _check_identified(design, cells)
+    saturated = _check_residual(design, cells, reml=reml)
     stratum = None if dispersion is None else _checked_strata(cells, dispersion)
     try:
         with one_blas_thread():
@@ -195,6 +198,8 @@ def fit_cells(
             "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
             "or analyse one row per group."
         )
+    if saturated and optim.criterion.sigma2 < _NO_RESIDUAL_SATURATED:
+        raise _no_residual(design, cells, "the residual variance is estimated as zero")
     fit = LmmFit(
         formula=formula,
         reml=reml,
@@ -207,7 +212,14 @@ def fit_cells(
         optim=optim,
         notes=(),
     )
-    return dataclasses.replace(fit, notes=_notes(fit))
+    notes = _notes(fit)
+    if saturated:
+        notes = (
+            f"{_every_row(design, cells)}: only the shape of the random effects distinguishes the residual variance "
+            "from theirs, and standard errors rest on the model. Bring repeated runs, or a simpler random part.",
+            *notes,
+        )
+    return dataclasses.replace(fit, notes=notes)
 
 
 def _check_identified(design: Design, cells: Cells) -> None:
@@ -227,6 +239,30 @@ def _check_identified(design: Design, cells: Cells) -> None:
                 f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or bring "
                 "repeated runs."
             )
+
+
+def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
+    """Whether the effects reach every row; refused where the likelihood has no limit then."""
+    terms = engine_terms(design)
+    if not no_residual(design.distinct, terms, cells.n, design.row):
+        return False
+    if unbounded(design.X, terms, reml=reml):
+        raise _no_residual(design, cells, "the likelihood grows without limit as the residual variance goes to zero")
+    return True
+
+
+def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:
+    return DesignError(
+        f"{_every_row(design, cells)}, and {why}, so there is nothing to judge differences by. Leave out a random "
+        "effect or a fixed one, or bring repeated runs."
+    )
+
+
+def _every_row(design: Design, cells: Cells) -> str:
+    return (
+        f"The fixed effects and {listed(term.label for term in design.random)} together fit every one of the "
+        f"{len(cells.n):,} rows exactly"
+    )
 
 
 def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.inference.intervals.cluster_robust import ClusterRobust
+    from lmemtest.inference.means.f_test import FTest
 
     FloatArray = NDArray[np.float64]
 
@@ -302,12 +303,13 @@ def evaluated_grid(
     covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
     if along is not None and along in covariates and not _is_curved(fit, grid, along):
         covariates.pop(along)
+    functions = _OfFit(fit, ddf, robust, p)
     found = kind.of(
         L=L,
         frame=frame,
         b=b,
         V=V,
-        df=lambda rows: np.asarray(fit.df(rows[:, :p], ddf) if robust is None else robust.df(rows[:, :p])),
+        df=functions.df,
         specs=spec_names,
         by=by_names,
         level=level,
@@ -316,9 +318,9 @@ def evaluated_grid(
         ddf=ddf,
         errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
         n_obs=int(fit.nobs),
-        estimable_function=lambda rows: fit.estimable(rows[:, :p]) & (robust is not None or fit.has_error(rows[:, :p])),
-        variance_function=None if robust is None else lambda rows: robust.has_variance(rows[:, :p]),
-        f_function=lambda rows: f_test(fit, rows[:, :p], ddf=ddf) if robust is None else robust.f_test(rows[:, :p]),
+        estimable_function=functions.estimable,
+        variance_function=None if robust is None else functions.has_variance,
+        f_function=functions.f_test,
         largest_se=_BEYOND * float(spread),
         n_known=n_known,
         comparable=comparable,
@@ -478,6 +480,32 @@ def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) 
         low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
     first = {n: v[:1] for n, v in grid.nuisance.items()}
     return [design_rows(fit, Keys.product({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
+
+
+@dataclass(frozen=True)
+class _OfFit:
+    """What a fit says of linear functions of its ``p`` coefficients; columns beside them are known."""
+
+    fit: Any
+    ddf: str
+    robust: ClusterRobust | None
+    p: int
+
+    def df(self, rows: FloatArray) -> FloatArray:
+        own = rows[:, : self.p]
+        return np.asarray(self.fit.df(own, self.ddf) if self.robust is None else self.robust.df(own))
+
+    def f_test(self, rows: FloatArray) -> FTest:
+        own = rows[:, : self.p]
+        return f_test(self.fit, own, ddf=self.ddf) if self.robust is None else self.robust.f_test(own)
+
+    def estimable(self, rows: FloatArray) -> NDArray[np.bool_]:
+        own = rows[:, : self.p]
+        found: NDArray[np.bool_] = self.fit.estimable(own)
+        return found & self.fit.has_error(own) if self.robust is None else found
+
+    def has_variance(self, rows: FloatArray) -> NDArray[np.bool_]:
+        return np.ones(len(rows), dtype=bool) if self.robust is None else self.robust.has_variance(rows[:, : self.p])
 
 
 def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:

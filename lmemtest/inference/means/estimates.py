@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -36,6 +37,11 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
 
 _FEWEST_DF = 0.5  # an estimate with fewer degrees of freedom says nothing
+
+
+def _same_df(df: float, rows: FloatArray) -> FloatArray:
+    """The degrees of freedom of every function."""
+    return np.full(len(rows), df)
 
 
 @result
@@ -190,7 +196,7 @@ class Estimates(Result):
             frame=table,
             b=b,
             V=np.asarray(V, dtype=float),
-            df_function=df if callable(df) else lambda rows: np.full(len(rows), float(df)),
+            df_function=df if callable(df) else partial(_same_df, float(df)),
             specs=tuple(str(name) for name in table.columns if name not in by) if specs is None else tuple(specs),
             by=by,
             estimate=unknown,

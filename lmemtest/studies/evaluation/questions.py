@@ -26,6 +26,7 @@ the sample, and their tasks with them. Where there are enough judges, they are a
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,8 @@ from lmemtest.model import fit_lmm
 from lmemtest.studies.evaluation.answers import Answers, answers_by, item_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from lmemtest.model import LmmFit
@@ -66,24 +69,31 @@ def on_these_tasks(answers: Answers, **facts: Any) -> Estimates:
         parts = np.concatenate([parts, _of_judges(answers)[None]])
         freedom = np.concatenate([freedom, np.full((1, len(complete)), len(answers.judges) - 1.0)])
 
-    def df(L: Array) -> Array:
-        squares = np.maximum(np.einsum("ri,tij,rj->rt", L, parts, L), 0.0)
-        least = np.where(L[:, None, :] != 0.0, freedom[None], np.inf).min(axis=2)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            found = squares.sum(axis=1) ** 2 / (squares**2 / least).sum(axis=1, where=least > 0.0)
-        return np.where(np.isfinite(found), found, least.sum(axis=1))
-
     means = answers.task_means()
     return Estimates.of(
         {"model": list(answers.models)},
         b=np.where(complete, np.nan_to_num(means).mean(axis=1), 0.0),
         V=parts.sum(axis=0),
-        df=df,
-        estimable_function=lambda L: ~(L[:, ~complete] != 0.0).any(axis=1),
-        variance_function=lambda L: ~(L[:, ~known] != 0.0).any(axis=1),
+        df=partial(_satterthwaite, parts, freedom),
+        estimable_function=partial(_only_of, complete),
+        variance_function=partial(_only_of, known),
         n_obs=answers.n_rows,
         **facts,
     )
+
+
+def _satterthwaite(parts: Array, freedom: Array, L: Array) -> Array:
+    """Degrees of freedom of functions of models whose variances are sums of ``parts``, ``(T, k, k)``."""
+    squares = np.maximum(np.einsum("ri,tij,rj->rt", L, parts, L), 0.0)
+    least = np.where(L[:, None, :] != 0.0, freedom[None], np.inf).min(axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        found = squares.sum(axis=1) ** 2 / (squares**2 / least).sum(axis=1, where=least > 0.0)
+    return np.where(np.isfinite(found), found, least.sum(axis=1))
+
+
+def _only_of(models: NDArray[np.bool_], L: Array) -> NDArray[np.bool_]:
+    """Whether functions are of these models alone."""
+    return ~(L[:, ~models] != 0.0).any(axis=1)
 
 
 def _covariance(scores: Array) -> Array:
@@ -181,9 +191,11 @@ def on_tasks_like_these(fit: LmmFit, answers: Answers, **facts: Any) -> Estimate
     most = (n_units - 1.0) * (len(answers.models) - 1.0)
     of_differences: NDArray[np.float64] = found.L[1:] - found.L[:1]
     constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
+    return found.with_errors(df_function=partial(_at_most, found.df_function, most, constant))
 
-    def df(L: Array) -> Array:
-        apart = np.abs(L @ constant.T).max(axis=1, initial=0.0) <= 1e-9 * np.abs(L).max(axis=1)
-        return np.where(apart, np.minimum(found.df_function(L), most), found.df_function(L))
 
-    return found.with_errors(df_function=df)
+def _at_most(df: Callable[[Array], Array], most: float, constant: Array, L: Array) -> Array:
+    """Degrees of freedom, of differences at most so many: of functions that have nothing of ``constant``."""
+    apart = np.abs(L @ constant.T).max(axis=1, initial=0.0) <= 1e-9 * np.abs(L).max(axis=1)
+    found = df(L)
+    return np.where(apart, np.minimum(found, most), found)
