@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lmemtest.cli.inputs import UNASKED
 from lmemtest.cli.options import (
     Adjustment,
     Band,
@@ -128,7 +129,7 @@ def report(
     with session(context):
         from lmemtest.report.files import check_report_path
 
-        target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
+        target = None if json and output is None else check_report_path(output or UNASKED["report"])
         check_options(alpha, adjust, ddf, given, curves)
         runs = read_runs(given, settle=True, own_model=formula is not None)
         curves = curves if formula is not None else settled_curves(runs, curves, given.yes)
@@ -163,7 +164,7 @@ def demo(context: typer.Context, output: Output = None) -> None:
     with session(context):
         from lmemtest.report.files import check_report_path
 
-        target = check_report_path(output or Path("lmemtest-demo.html"))
+        target = check_report_path(output or UNASKED["demo"])
         with progress() as step:
             step("reading the table")
             from lmemtest.data.datasets import load_hpo_runs

@@ -57,10 +57,12 @@ def write_result(found: Result, target: Path | None, step: Callable[[str], None]
 
 @contextmanager
 def session(context: typer.Context, **names: str) -> Iterator[None]:
-    """A command: its errors as messages, its advice in options."""
+    """A command: its errors as messages, its advice in options, its inputs safe from its outputs."""
     from lmemtest._caller import on_command_line
+    from lmemtest.cli.inputs import refuse_inputs
 
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), {**OPTIONS, **names}), _errors():
+        refuse_inputs(context)
         yield
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest._validate import check_columns
 from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure, stable_svg
-from lmemtest.report.files import check_folder, write_atomically
+from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.curves import curves as tuning_curves
 from lmemtest.words import counted
@@ -25,7 +25,6 @@ RNG = 1  # of the rates of false labels, which the reports name
 MOST_ROWS = 24  # of a table before it is folded
 MOST_PAIRS = 10  # in sentences: 5 algorithms; the table has all
 DOTS_PER_INCH = 150
-CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files
 
 
 def curves_of(trials: Any, runs: Runs) -> TuningCurves:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis, Progress
 
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
+CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
+CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
 
 def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
