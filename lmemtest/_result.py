@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lmemtest._hints import Guided
 from lmemtest._table import Format, ResultTable, Text
+from lmemtest._text import one_line
 from lmemtest._validate import check_choice
 from lmemtest.errors import ArgumentError
 
@@ -139,7 +140,7 @@ class Result(Guided):
         found = self.sentences()
         more = len(found) - MOST_SENTENCES
         rest = (f"... and {more} more in sentences().",) if more > 0 else ()
-        tail = ("", *found[:MOST_SENTENCES], *rest) if found else ()
+        tail = ("", *map(one_line, found[:MOST_SENTENCES]), *rest) if found else ()
         return Text("\n".join([self.to_table().to_text(), *tail]), self._repr_html_())
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:

@@ -29,7 +29,7 @@ from lmemtest.cli.options import (
     takes,
 )
 from lmemtest.cli.reading import read_runs, read_trials, settled_curves, source_of
-from lmemtest.cli.rendering import TYPED, progress, session, write_report, write_result
+from lmemtest.cli.rendering import TYPED, progress, say, session, write_report, write_result
 
 
 class _Group(TyperGroup):
@@ -432,6 +432,6 @@ def bands(
             paths = save_curves(found, output, progress=step)
             step("")
         for sentence in headline(found):
-            typer.echo(sentence)
+            say(sentence)
         for path in paths:
             typer.echo(str(path))

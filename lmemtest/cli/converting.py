@@ -6,17 +6,18 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmemtest._caller import shell_line
+
 from lmemtest.cli.commands import app
 from lmemtest.cli.options import POLICIES, Direction, number
 from lmemtest.cli.reading import without_failures
-from lmemtest.cli.rendering import progress, session
+from lmemtest.cli.rendering import progress, say, session
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -129,9 +130,9 @@ def _add(name: str, tool: Tool) -> None:
                 write_atomically(target, _content(runs, target.suffix.lower()))
                 step("")
             for note in runs.notes:
-                typer.echo(note)
+                say(note)
             for line in _next(runs, output, tool):
-                typer.echo(line)
+                say(line)
 
     metavar = "[NAME=]FILE..." if tool.by_name else "FILE..."
     file = Annotated[
@@ -228,4 +229,4 @@ def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
         taken |= dict(zip(["epoch"], runs.ignore, strict=False))
         options = [part for option, value in taken.items() for part in (f"--{option}", value)]
         commands.insert(0, ["lmemtest", "evaluate", str(output), *options])
-    return [*said, *(f"  {shlex.join(command)}" for command in commands)]
+    return [*said, *(f"  {shell_line(command)}" for command in commands)]

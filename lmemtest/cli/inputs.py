@@ -49,7 +49,7 @@ def _outputs(given: Any) -> Iterator[Path]:
         if text is not None:
             path = _expanded(text)
             yield path
-            yield from (path / name for name in CURVE_FILES if path.is_dir())
+            yield from (path / name for name in CURVE_FILES if os.path.isdir(path))
 
 
 def _inputs(context: Any) -> Iterator[tuple[str, os.stat_result, Path | None]]:
@@ -68,7 +68,7 @@ def _inputs(context: Any) -> Iterator[tuple[str, os.stat_result, Path | None]]:
                 for found in [path, *map(Path, glob.glob(str(path), recursive=True))] if name else []:
                     known = _stat(found)
                     if known is not None:
-                        yield repr(str(found)), known, found.resolve() if found.is_dir() else None
+                        yield repr(str(found)), known, found.resolve() if stat.S_ISDIR(known.st_mode) else None
 
 
 def _standard_input() -> Iterator[tuple[str, os.stat_result, None]]:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from lmemtest._text import logged, one_line
 from lmemtest.cli.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ WRONG_INPUT = 2
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 TYPED = "lmemtest.words"  # where the context of a command keeps what was typed
+
+
+def say(sentence: str, *, err: bool = False) -> None:
+    """One sentence on one line."""
+    typer.echo(logged(one_line(sentence)), err=err)
+
+
+def tell(message: str) -> None:
+    """A message, perhaps of several lines, on standard error."""
+    typer.echo(logged(message), err=True)
 
 
 def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
@@ -38,7 +49,7 @@ def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], 
     from lmemtest.report.wording import headline
 
     for sentence in headline(analysis):
-        typer.echo(plain(sentence))
+        say(plain(sentence))
     typer.echo(str(path))
 
 
@@ -88,11 +99,11 @@ def _errors() -> Iterator[None]:
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))
         finally:
             for text in dict.fromkeys(str(warning.message) for warning in caught):
-                typer.echo(f"warning: {text}", err=True)
+                tell(f"warning: {text}")
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"error: {message}", err=True)
+    tell(f"error: {message}")
     raise typer.Exit(WRONG_INPUT)
 
 

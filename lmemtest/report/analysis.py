@@ -29,6 +29,7 @@ from lmemtest.data.guessing import refuse_without_roles
 from lmemtest.data.roles import stated
 from lmemtest.data.runs import Runs, with_named_algorithms
 from lmemtest.data.scales import Modelled
+from lmemtest._text import one_line
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.formula.tokens import quote_name
@@ -283,7 +284,7 @@ class Analysis(Guided):
         from lmemtest.report.leaders import leaders, left_out
 
         shown = leaders(self)
-        parts = [self.headline(), shown.separation.summary(), shown.pairs.to_table().to_text()]
+        parts = [one_line(self.headline()), shown.separation.summary(), shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
         return Text("\n\n".join(parts), self._repr_html_())
 

@@ -178,7 +178,21 @@ def json_of(analysis: Analysis) -> str:
         **({"other_scale": records(analysis.agreement.table)} if analysis.agreement is not None else {}),
         "variance_components": records(components_frame(analysis.components)),
     }
-    return json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return json_text(found)
+
+
+def json_text(content: Any) -> str:
+    """Content as json, in which characters that cannot be seen stand by their number.
+
+    Examples
+    --------
+    >>> print(json_text({"a": "\\x9b31m\\u202eé"}), end="")
+    {
+      "a": "\\u009b31m\\u202eé"
+    }
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)  # strings hold no line breaks any more
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:
