@@ -85,9 +85,7 @@ class ResultTable:
 
     def to_text(self) -> str:
         """Aligned columns for a terminal."""
-        columns = [
-            _aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self._rendered()
-        ]
+        columns = [_aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self._rendered()]
         lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         if columns:
             lines.insert(1, "  ".join("-" * _width(column[0]) for column in columns))

@@ -18,6 +18,7 @@ from lmemtest.cli.options import (
     Json,
     Output,
     RankingMethod,
+    RawCsv,
     RunOptions,
     TableOptions,
     TrialOptions,
@@ -109,6 +110,7 @@ def report(
         str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
     ] = "satterthwaite",
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Compare the algorithms of a table and write a report, by default as one HTML file.
@@ -148,7 +150,7 @@ def report(
                 ddf=ddf,
                 progress=step,
             )
-            write_report(analysis, target, step, json=json)
+            write_report(analysis, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="Write the report of the bundled runs.")
@@ -180,6 +182,7 @@ def check(
     given: RunOptions,
     whole: Annotated[bool, typer.Option("--all", help="Print every finding, not the first of each kind.")] = False,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
@@ -200,7 +203,7 @@ def check(
         with progress() as step:
             found = runs.check(progress=step)
             if target is not None:
-                found.save(target)
+                found.save(target, escape=not raw_csv)
         findings = found.to_frame("findings")
         typer.echo(findings.to_json(orient="records", indent=2) if json else found.summary(whole=whole))
         if target is not None:
@@ -240,6 +243,7 @@ def rank_runs(
     ] = 0.0,
     curves: Curves = None,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
@@ -264,7 +268,7 @@ def rank_runs(
 
             options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
             found = rank(runs, method.value, **options, curves=curves, rope=rope, rng=0)
-            write_result(found, target, step, json=json)
+            write_result(found, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="How often one algorithm is better than another.")
@@ -294,6 +298,7 @@ def outperform(
         str, typer.Option("--method", metavar="NAME", help="Of the intervals over benchmarks: mixed, percentile.")
     ] = "auto",
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
@@ -329,7 +334,7 @@ def outperform(
                 method=method,
                 rng=0,
             )
-            write_result(found, target, step, json=json)
+            write_result(found, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="Fit one mixed model and print it.")
@@ -386,6 +391,7 @@ def bands(
     pointwise: Annotated[
         bool, typer.Option("--pointwise", help="With --unit seed: limits for each budget by itself.")
     ] = False,
+    raw_csv: RawCsv = False,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
     ] = Path("lmemtest-bands"),
@@ -429,7 +435,7 @@ def bands(
                 budget=given.budget,
                 simultaneous=not pointwise,
             )
-            paths = save_curves(found, output, progress=step)
+            paths = save_curves(found, output, progress=step, escape=not raw_csv)
             step("")
         for sentence in headline(found):
             say(sentence)

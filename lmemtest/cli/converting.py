@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from lmemtest._caller import shell_line
-
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import POLICIES, Direction, number
+from lmemtest.cli.options import POLICIES, Direction, RawCsv, number
 from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import progress, say, session
 
@@ -116,7 +115,12 @@ def _add(name: str, tool: Tool) -> None:
     """The command of a tool."""
 
     def convert(
-        context: typer.Context, files: list[str], output: Path, score_failures: str | None, **given: Any
+        context: typer.Context,
+        files: list[str],
+        output: Path,
+        score_failures: str | None,
+        raw_csv: bool,
+        **given: Any,
     ) -> None:
         with session(context, path="FILE", **{name: f"--{name}" for name in tool.options} | NAMES):
             from lmemtest.report.files import check_report_path, write_atomically
@@ -127,7 +131,7 @@ def _add(name: str, tool: Tool) -> None:
                 runs = _imported(name, tool, files, given)
                 runs = runs if score_failures is None else without_failures(score_failures, runs)
                 step("writing")
-                write_atomically(target, _content(runs, target.suffix.lower()))
+                write_atomically(target, _content(runs, target.suffix.lower(), raw_csv))
                 step("")
             for note in runs.notes:
                 say(note)
@@ -144,6 +148,7 @@ def _add(name: str, tool: Tool) -> None:
         ("files", file, inspect.Parameter.empty),
         *((option, OPTIONS[option], False if option == "best_so_far" else None) for option in tool.options),
         ("score_failures", _option("--score-failures", "POLICY", POLICIES), None),
+        ("raw_csv", RawCsv, False),
         ("output", end, WRITTEN),
     ]
     convert.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -197,10 +202,12 @@ def _alone(files: list[str]) -> Any:
     return files[0] if len(files) == 1 else files
 
 
-def _content(runs: Runs, suffix: str) -> str | bytes:
+def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
     table = runs.to_frame()
     if suffix == ".csv":
-        return table.to_csv(index=False, lineterminator="\n")
+        from lmemtest._result import csv_text
+
+        return csv_text(table, escape=not raw_csv)
     import io
 
     buffer = io.BytesIO()

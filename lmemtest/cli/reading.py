@@ -261,9 +261,9 @@ def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
     if how is None:
         return None
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        typer.echo(f"taking --curves {how}: each run counts once, with {WORDS_OF_CURVES[how]}", err=True)
+        say(f"taking --curves {how}: each run counts once, with {WORDS_OF_CURVES[how]}", err=True)
         return how
-    typer.echo(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
+    say(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
     for name, meaning in WORDS_OF_CURVES.items():
         typer.echo(f"  {name:<6} {meaning}", err=True)
     answer = typer.prompt("Curves", default=how, type=click.Choice(list(WORDS_OF_CURVES)), err=True)

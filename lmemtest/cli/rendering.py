@@ -34,13 +34,15 @@ def tell(message: str) -> None:
     typer.echo(logged(message), err=True)
 
 
-def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+def write_report(
+    analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+) -> None:
     import dataclasses
 
     from lmemtest._caller import command_with
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
-    path = None if target is None else analysis.save(target, progress=step)
+    path = None if target is None else analysis.save(target, progress=step, escape=not raw_csv)
     step("")
     if json:
         typer.echo(analysis.to_json(), nl=False)
@@ -53,13 +55,15 @@ def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], 
     typer.echo(str(path))
 
 
-def write_result(found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+def write_result(
+    found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+) -> None:
     """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
     from lmemtest.report.results import json_of
 
     if target is not None:
         step("writing")
-        found.save(target)
+        found.save(target, escape=not raw_csv)
     step("")
     typer.echo(json_of(found) if json else found.summary(), nl=not json)
     if target is not None:

@@ -701,9 +701,12 @@ class LmmFit(Verbs, Guided):
         r"""Fixed effects and variance components as LaTeX floats, which need ``\usepackage{booktabs}``."""
         return "\n\n".join(t.to_latex() for t in self.tables())
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one."""
-        return csv_text(self.to_frame(), path)
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
+        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one.
+
+        With `escape`, texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
+        """
+        return csv_text(self.to_frame(), path, escape=escape)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw whether its assumptions hold: the figure of `diagnose`, which takes the options."""

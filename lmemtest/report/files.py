@@ -116,7 +116,7 @@ def _check_writable(folder: Path, argument: str) -> None:
 
 def write_atomically(target: Path, content: str | bytes) -> None:
     """Write beside the target, then take its name, so that a reader never meets half a file."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     target = target.resolve()  # through a link, not over it
     if target.exists():
         mode = target.stat().st_mode & 0o777
@@ -140,10 +140,10 @@ def write_atomically(target: Path, content: str | bytes) -> None:
 # -------------------------------------------------------------------------------------------------------- content
 
 
-def content_of(analysis: Analysis, suffix: str, progress: Progress | None) -> str | bytes:
+def content_of(analysis: Analysis, suffix: str, progress: Progress | None, escape: bool) -> str | bytes:
     """What a file with this suffix holds."""
     if suffix == ".csv":
-        return analysis.to_csv()
+        return analysis.to_csv(escape=escape)
     if suffix == ".json":
         return analysis.to_json()
     if suffix == ".png":

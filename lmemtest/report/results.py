@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 WRITERS = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
 
 
-def save(found: Result, path: str | os.PathLike[str]) -> Path:
+def save(found: Result, path: str | os.PathLike[str], *, escape: bool = True) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(found, target.suffix.lower()))
+    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape))
     return target
 
 
-def content_of(found: Result, suffix: str) -> str | bytes:
+def content_of(found: Result, suffix: str, *, escape: bool = True) -> str | bytes:
     """What a file with this suffix holds."""
     if suffix == ".csv":
-        return found.to_frame().to_csv(index=False)
+        return found.to_csv(escape=escape)
     if suffix == ".json":
         return json_of(found)
     if suffix == ".png":
