@@ -30,7 +30,7 @@ from lmemtest.cli.options import (
     takes,
 )
 from lmemtest.cli.reading import read_runs, read_trials, settled_curves, source_of
-from lmemtest.cli.rendering import TYPED, progress, say, session, write_report, write_result
+from lmemtest.cli.rendering import INTERRUPTED, TYPED, progress, say, session, write_report, write_result
 
 
 class _Group(TyperGroup):
@@ -53,7 +53,10 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; the entry point of the console script."""
-    app(prog_name="lmemtest")
+    try:
+        app(prog_name="lmemtest")
+    except KeyboardInterrupt:  # before a command has begun
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _version(wanted: bool) -> None:

@@ -20,11 +20,10 @@ from typer.core import TyperCommand
 from lmemtest.cli.commands import app
 from lmemtest.cli.options import FILES, Json, RawCsv, TableOptions, number, takes
 from lmemtest.cli.reading import source_of
-from lmemtest.cli.rendering import WRONG_INPUT, progress, session
+from lmemtest.cli.rendering import INTERRUPTED, WRONG_INPUT, progress, session
 
 NO_ANSWER = 3
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer has it from click, or its own copy of it
-INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 _NAMES = {name: f"--{name}" for name in ("margin", "metric", "tasks", "allow", "power")} | {
     "max_broken": "--max-broken",
     "new": "NEW",

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
+INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 TYPED = "lmemtest.words"  # where the context of a command keeps what was typed
@@ -98,6 +99,9 @@ def _errors() -> Iterator[None]:
             # the reader has gone (`| head`): stop in silence, also when Python flushes the rest at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(READER_GONE) from None
+        except UnicodeError as error:
+            tell(f"error: a text cannot be written: {error}. Names must be whole Unicode characters; mend the table.")
+            raise typer.Exit(WRONG_INPUT) from None
         except OSError as error:
             named = error.strerror and error.filename is not None
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))

@@ -81,7 +81,7 @@ def check_folder(path: Any) -> Path:
 def _as_path(path: Any, argument: str) -> Path:
     if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"{argument} must be a path such as 'report.html', got {path!r}.")
-    return Path(path).expanduser()
+    return Path(os.path.expanduser(path))  # leaves the ~ of a user that nobody knows
 
 
 def _short(path: Any) -> str:
