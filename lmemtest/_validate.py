@@ -37,7 +37,7 @@ __all__ = [
 ]
 
 LARGEST_SCORE = 1e100  # its square times a billion rows is far from the largest double
-SMALLEST_RATE = 1e-15  # nearer to 0 or 1 than this no distribution function is exact
+SMALLEST_RATE = 2.2250738585072014e-308  # smaller doubles have few digits, and their halves none
 LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days
 
 
@@ -141,11 +141,8 @@ def check_fraction(value: Any, name: str) -> float:
             raise ArgumentError(
                 f"{name} must be a number of Python or a double, got {value!r}. Write {float(value):g}."
             )
-        if not SMALLEST_RATE <= float(value) <= 1.0 - SMALLEST_RATE:
-            raise ArgumentError(
-                f"{name} must be at least {SMALLEST_RATE:g} from 0 and 1, got {value!r}: "
-                "no probability is computed that exactly."
-            )
+        if float(value) < SMALLEST_RATE:
+            raise ArgumentError(f"{name} must be a probability that a double holds exactly, got {value!r}. Write 0.05?")
         return float(value)
     percent = f" Write {float(value) / 100:g}?" if is_number and 1.0 < float(value) < 100.0 else ""
     raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
