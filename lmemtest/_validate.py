@@ -265,7 +265,8 @@ def is_size(value: Any) -> bool:
     >>> is_size(2**70), is_size(1e308), is_size(True)
     (True, False, False)
     """
-    return isinstance(value, numbers.Real) and not _is_bool(value) and abs(value) < LARGEST_SCORE
+    number: Any = value  # not float(value), which an integer of 400 digits overflows
+    return isinstance(value, numbers.Real) and not _is_bool(value) and bool(abs(number) < LARGEST_SCORE)
 
 
 def real(values: Any) -> np.ndarray:
