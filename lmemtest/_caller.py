@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 
-__all__ = ["command_with", "in_words_of", "named", "on_command_line", "setting"]
+__all__ = ["command_with", "in_words_of", "named", "on_command_line", "quoted", "setting", "shell_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,7 @@ class _CommandLine:
     options: Mapping[str, str] = field(default_factory=dict)
 
 
+_CODE = "\\U"  # what bash calls a character by number
 _COMMAND_LINE: ContextVar[_CommandLine | None] = ContextVar("lmemtest_command_line", default=None)
 
 
@@ -80,9 +81,7 @@ def setting(argument: str, value: object) -> str:
     ...     setting("metric", "log loss")
     "--metric 'log loss'"
     """
-    import shlex
-
-    return in_words_of(python=f"{argument}={value!r}", command_line=f"{named(argument)} {shlex.quote(str(value))}")
+    return in_words_of(python=f"{argument}={value!r}", command_line=f"{named(argument)} {quoted(str(value))}")
 
 
 def command_with(options: Sequence[str]) -> str:
@@ -94,7 +93,26 @@ def command_with(options: Sequence[str]) -> str:
     ...     command_with(["--seed", "fold"])
     "lmemtest check 'my runs.csv' --seed fold"
     """
+    line = _COMMAND_LINE.get()
+    return shell_line([*(line.command if line is not None else ("lmemtest",)), *options])
+
+
+def shell_line(words: Sequence[str]) -> str:
+    """A command on one line, quoted for a shell.
+
+    Examples
+    --------
+    >>> print(shell_line(["lmemtest", "check", "my runs.csv", "--seed", "a\\nb"]))
+    lmemtest check 'my runs.csv' --seed $'a\\U0000000ab'
+    """
+    return " ".join(map(quoted, words))
+
+
+def quoted(word: str) -> str:
+    """A word of a command; characters that cannot be seen stand there by their number, as bash reads them."""
     import shlex
 
-    line = _COMMAND_LINE.get()
-    return shlex.join([*(line.command if line is not None else ("lmemtest",)), *options])
+    if word.isprintable():
+        return shlex.quote(word)
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"""$'{"".join(c if c.isprintable() else f"{_CODE}{ord(c):08x}" for c in escaped)}'"""

@@ -29,8 +29,10 @@ class Executor(Protocol):
 
 
 def check_executor(executor: Any) -> None:
-    """Refuse what has no ``map``."""
-    if executor is not None and not callable(getattr(executor, "map", None)):
+    """Refuse what has no ``map``, and columns and tables, whose ``map`` is another one."""
+    if executor is None:
+        return
+    if not callable(getattr(executor, "map", None)) or hasattr(executor, "__array__"):
         raise ArgumentError(
             "executor must be something that has a map, such as concurrent.futures.ProcessPoolExecutor() or a client "
             f"of Dask, got {executor!r}. For a number of processes use n_jobs."

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import importlib
 import os
+import re
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
+from lmemtest._caller import in_words_of
 from lmemtest._hints import Guided
 from lmemtest._table import Format, ResultTable, Text
-from lmemtest._validate import check_choice
-from lmemtest.errors import ArgumentError
+from lmemtest._text import one_line
+from lmemtest._validate import check_choice, check_flag
+from lmemtest.errors import ArgumentError, DataWarning
+from lmemtest.words import counted
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -117,7 +122,9 @@ class Result(Guided):
         r"""The printed table as a LaTeX float, which needs ``\usepackage{booktabs}``."""
         return self.to_table().to_latex()
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None, *, part: str | None = None) -> str:
+    def to_csv(
+        self, path: str | os.PathLike[str] | None = None, *, part: str | None = None, escape: bool = True
+    ) -> str:
         """The table of `to_frame` as text with commas, all digits.
 
         Parameters
@@ -126,8 +133,10 @@ class Result(Guided):
             Write it there, too; the name must end in ``.csv``.
         part : str, optional
             Which of the tables; see `to_frame`.
+        escape : bool
+            Whether texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
         """
-        return csv_text(self.to_frame(part), path)
+        return csv_text(self.to_frame(part), path, escape=escape)
 
     def to_json(self) -> str:
         """Tables and sentences as json, all digits."""
@@ -139,7 +148,7 @@ class Result(Guided):
         found = self.sentences()
         more = len(found) - MOST_SENTENCES
         rest = (f"... and {more} more in sentences().",) if more > 0 else ()
-        tail = ("", *found[:MOST_SENTENCES], *rest) if found else ()
+        tail = ("", *map(one_line, found[:MOST_SENTENCES]), *rest) if found else ()
         return Text("\n".join([self.to_table().to_text(), *tail]), self._repr_html_())
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
@@ -168,7 +177,7 @@ class Result(Guided):
         draw: Callable[..., Axes] = getattr(importlib.import_module("lmemtest.plots"), self.figure)
         return draw(self, ax=ax, **options)
 
-    def save(self, path: str | os.PathLike[str]) -> Path:
+    def save(self, path: str | os.PathLike[str], *, escape: bool = True) -> Path:
         """Write the result.
 
         Parameters
@@ -176,6 +185,8 @@ class Result(Guided):
         path : path
             Its folder must exist; a file that is there is replaced by a complete one only. The suffix says what is
             written: the table with its sentences (.html, .md, .txt, .tex), all digits (.csv, .json), the figure (.png).
+        escape : bool
+            For .csv, as in `to_csv`.
 
         Returns
         -------
@@ -187,7 +198,7 @@ class Result(Guided):
         ArgumentError
             If the suffix is none of these, nothing can be written there, or there is no figure.
         """
-        written: Path = importlib.import_module("lmemtest.report.results").save(self, path)
+        written: Path = importlib.import_module("lmemtest.report.results").save(self, path, escape=escape)
         return written
 
     def __repr__(self) -> str:
@@ -200,10 +211,65 @@ class Result(Guided):
         return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")
 
 
-def csv_text(frame: pd.DataFrame, path: str | os.PathLike[str] | None) -> str:
-    """A frame as text with commas, which is written to a path, if there is one."""
-    text: str = frame.to_csv(index=False)
+# What a spreadsheet program takes for a formula: OWASP's list, full-width signs included; a number is none.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$)")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
+
+
+def csv_text(frame: pd.DataFrame, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
+    """A frame as text with commas, which is written to a path, if there is one.
+
+    Texts that a spreadsheet program would evaluate get an apostrophe in front, names of columns included, and a warning
+    says how many. Texts that are numbers, and numbers, stay as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(csv_text(pd.DataFrame({"a": ["-1.5", "-", "=1+1"]}), escape=False), end="")
+    a
+    -1.5
+    -
+    =1+1
+    """
+    text: str = (_without_formulas(frame) if check_flag(escape, "escape") else frame).to_csv(
+        index=False, lineterminator="\n"
+    )
     if path is not None:
         files = importlib.import_module("lmemtest.report.files")
         files.write_atomically(files.check_report_path(path, (".csv",)), text)
     return text
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, or a copy in which no text is a formula."""
+    import pandas as pd
+
+    columns, count = [], 0
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        formulas = [] if pd.api.types.is_numeric_dtype(column.dtype) else [_is_formula(value) for value in column]
+        if any(formulas):
+            texts = [f"'{value}" if formula else value for value, formula in zip(column, formulas, strict=True)]
+            column = pd.Series(texts, index=frame.index, dtype=object)
+        columns.append(column)
+        count += sum(formulas)
+    names = [_is_formula(name) for name in frame.columns]
+    count += sum(names)
+    if not count:
+        return frame
+    escaped = pd.concat(columns, axis=1)
+    escaped.columns = pd.Index(
+        [f"'{name}" if formula else name for name, formula in zip(frame.columns, names, strict=True)]
+    )
+    how = in_words_of(python="escape=False", command_line="--raw-csv")
+    warnings.warn(
+        f"{counted(count, 'text')} of the csv begin{'s' * (count == 1)} with =, +, -, @ or a tab, which spreadsheet "
+        f"programs evaluate: an apostrophe is written in front. {how} leaves it out.",
+        DataWarning,
+        stacklevel=4,
+    )
+    return escaped
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, str) and _FORMULA.match(value) is not None and _NUMBER.fullmatch(value) is None

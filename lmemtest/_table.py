@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import same_rounding, written
+from lmemtest._text import logged, one_line
 from lmemtest.words import DIGITS, MISSING, exponent, format_p, is_missing
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ class Text(str):
     html: str
 
     def __new__(cls, text: str, html: str = "") -> Text:
-        self = super().__new__(cls, text)
+        self = super().__new__(cls, logged(text))
         self.html = html
         return self
 
@@ -84,15 +85,13 @@ class ResultTable:
 
     def to_text(self) -> str:
         """Aligned columns for a terminal."""
-        columns = [
-            _aligned([_one_line(name), *map(_one_line, cells)], right) for name, cells, right in self._rendered()
-        ]
+        columns = [_aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self._rendered()]
         lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         if columns:
             lines.insert(1, "  ".join("-" * _width(column[0]) for column in columns))
         if columns and not len(self.frame):
             lines.append("(no rows)")
-        return "\n".join([*([_one_line(self.title)] if self.title else []), *lines, *self.notes])
+        return logged("\n".join([*([one_line(self.title)] if self.title else []), *lines, *map(one_line, self.notes)]))
 
     def to_markdown(self) -> str:
         """A pipe table, with everything that markdown would interpret escaped."""
@@ -222,11 +221,6 @@ def _decimals(values: np.ndarray) -> int:
     return wanted
 
 
-def _one_line(text: str) -> str:
-    """Text without line breaks and control characters, which would break a terminal table."""
-    return "".join(c if c.isprintable() else " " for c in str(text))
-
-
 def _width(text: str) -> int:
     """Columns that a text takes in a terminal: two for wide (CJK) characters, none for combining marks."""
     if text.isascii():
@@ -242,7 +236,7 @@ def _aligned(cells: list[str], right: bool) -> list[str]:
 
 def markdown_text(text: str) -> str:
     """Text on one line, with everything that markdown would interpret escaped."""
-    text = html.escape(_one_line(text), quote=False)
+    text = html.escape(one_line(text), quote=False)
     text = re.sub(r"([\\`*|\[\]~$])", r"\\\1", text)
     return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)  # inside a word it is plain
 
@@ -271,7 +265,7 @@ _LATEX = {
 
 def latex_text(text: str, *, numeric: bool = False) -> str:
     """Text on one line, with everything that LaTeX would interpret escaped."""
-    text = _one_line(text)
+    text = one_line(text)
     escaped = "".join(_LATEX.get(c, c) for c in text)
     # a hyphen is not a minus: only the sign goes into mathematics, so digits keep the font of the text
     return f"$-${escaped[1:]}" if numeric and text.startswith("-") else escaped

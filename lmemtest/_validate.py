@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 __all__ = [
+    "among",
     "as_frame",
     "check_callable",
     "check_choice",
@@ -29,10 +30,14 @@ __all__ = [
     "check_magnitude",
     "check_names",
     "check_positive_int",
+    "is_size",
+    "real",
     "resolve_rng",
+    "several",
 ]
 
 LARGEST_SCORE = 1e100  # its square times a billion rows is far from the largest double
+SMALLEST_RATE = 2.2250738585072014e-308  # smaller doubles have few digits, and their halves none
 LARGEST_COUNT = 10_000_000  # replicates, draws or trials: beyond it a call ends in no memory or after days
 
 
@@ -132,6 +137,12 @@ def check_fraction(value: Any, name: str) -> float:
     name = named(name)
     is_number = isinstance(value, numbers.Real) and not _is_bool(value)
     if is_number and 0.0 < float(value) < 1.0:
+        if type(value).__name__ == "longdouble":  # scipy's functions do not take it, and callers may go on with it
+            raise ArgumentError(
+                f"{name} must be a number of Python or a double, got {value!r}. Write {float(value):g}."
+            )
+        if float(value) < SMALLEST_RATE:
+            raise ArgumentError(f"{name} must be a probability that a double holds exactly, got {value!r}. Write 0.05?")
         return float(value)
     percent = f" Write {float(value) / 100:g}?" if is_number and 1.0 < float(value) < 100.0 else ""
     raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
@@ -219,6 +230,66 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
     raise ArgumentError(f"{name} must be a whole number of at least {minimum}, got {value!r}.")
 
 
+def several(value: Any) -> bool:
+    """Whether there are values to go through; an array without a dimension claims it and fails.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> several(["a"]), several(np.array(3.0)), several(np.True_)
+    (True, False, False)
+    """
+    return isinstance(value, Iterable) and getattr(value, "ndim", 1) != 0
+
+
+def among(value: Any, options: Iterable[Any]) -> bool:
+    """Whether it is one of them; what cannot be compared, such as pandas.NA or an array, is not.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> among("A", ("A", "B")), among(pd.NA, ("A", "B"))
+    (True, False)
+    """
+    try:
+        return bool(value in tuple(options))
+    except (TypeError, ValueError):
+        return False
+
+
+def is_size(value: Any) -> bool:
+    """Whether it is a real number that can be squared.
+
+    Examples
+    --------
+    >>> is_size(2**70), is_size(1e308), is_size(True)
+    (True, False, False)
+    """
+    number: Any = value  # not float(value), which an integer of 400 digits overflows
+    return isinstance(value, numbers.Real) and not _is_bool(value) and bool(abs(number) < LARGEST_SCORE)
+
+
+def real(values: Any) -> np.ndarray:
+    """An array of doubles.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the values are no real numbers: numpy would drop imaginary parts, and count days.
+
+    Examples
+    --------
+    >>> real([1, 2])
+    array([1., 2.])
+    """
+    import numpy as np
+
+    array = np.asarray(values)
+    if array.dtype.kind in "cmM":
+        raise TypeError(f"not real numbers: {array.dtype}")
+    return array.astype(np.float64)
+
+
 def check_names(names: Any, argument: str) -> tuple[str, ...]:
     """One name or several as a tuple of strings; there may be none.
 
@@ -227,7 +298,7 @@ def check_names(names: Any, argument: str) -> tuple[str, ...]:
     >>> check_names("seed", "by"), check_names(["seed", "prior"], "by")
     (('seed',), ('seed', 'prior'))
     """
-    if not isinstance(names, Iterable) or isinstance(names, (bytes, Mapping)):
+    if not several(names) or isinstance(names, (bytes, Mapping)):
         raise ArgumentError(f"{argument} must name columns by strings, got {names!r} of type {type(names).__name__}.")
     names = (names,) if isinstance(names, str) else tuple(names)
     for name in names:

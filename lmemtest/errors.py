@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from lmemtest._text import bounded
+
 
 class LmemtestError(Exception):
-    """Base of every error that lmemtest raises on purpose."""
+    """Base of every error that lmemtest raises on purpose; its message has 2,000 characters at most."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(bounded, args))
 
 
 class ArgumentError(LmemtestError, ValueError):
@@ -51,7 +56,10 @@ class DownloadError(LmemtestError, OSError):
 
 
 class LmemtestWarning(UserWarning):
-    """Base of every warning that lmemtest issues."""
+    """Base of every warning that lmemtest issues; its message has 2,000 characters at most."""
+
+    def __init__(self, *args: object) -> None:
+        super().__init__(*map(bounded, args))
 
 
 class ConvergenceWarning(LmemtestWarning):

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lmemtest._rounding import below, written
+from lmemtest._text import one_line
 
 MISSING = "–"
 DIGITS = 4  # significant digits of the largest value in a column: what a paper prints
@@ -236,7 +237,7 @@ def joined(names: Iterable[str], most: int = IN_SENTENCE) -> str:
     >>> joined(["A"]), joined(["A", "B", "C"]), joined("ABCDEFG")
     ('A', 'A, B and C', 'A, B, C, D and 3 others')
     """
-    names = list(names)
+    names = [one_line(name) for name in names]
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} others"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
@@ -255,7 +256,7 @@ def sentence(text: str) -> str:
 
 def listed(names: Iterable[Any], most: int = LISTED) -> str:
     """Names with commas between them; a long list is cut, with its length."""
-    names = [str(name) for name in names]
+    names = [one_line(name) for name in names]
     shown = ", ".join(names[:most])
     return shown if len(names) <= most else f"{shown}, ... ({len(names):,} in all)"
 

@@ -16,7 +16,7 @@ import pytest
 
 import lmemtest
 from lmemtest import tuning
-from lmemtest.cli import app, rendering
+from lmemtest.cli import app, main, rendering
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
 
@@ -991,3 +991,51 @@ def test_plan_says_what_is_missing(run, arguments, message) -> None:  # type: ig
     outcome = run("plan", *arguments)
     assert outcome.code == 2
     assert message in outcome.err
+
+
+ROLES_OF_RUNS = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task"]
+
+
+@pytest.mark.parametrize("column", ["tool", "task", "loss"])
+def test_half_a_character_in_a_name_is_a_message(tmp_path: Path, column: str) -> None:
+    """A lone surrogate, which json can hold and no file, as a level and as a name of a column."""
+    from typer.testing import CliRunner
+
+    rows = [{"tool": a, "task": t, "loss": i + j / 4} for i, a in enumerate("AB") for j, t in enumerate("xyz")]
+    half = "\ud800"
+    in_cell = [{**row, column: half} for row in rows]
+    in_name = [{name + half * (name == column): value for name, value in row.items()} for row in rows]
+    for table in (in_cell, in_name):
+        (tmp_path / "runs.json").write_text(json.dumps(table))
+        found = CliRunner().invoke(app, ["rank", str(tmp_path / "runs.json"), *ROLES_OF_RUNS])
+        assert (found.exit_code, found.output[:7]) == (2, "error: ")
+
+
+@pytest.mark.parametrize("words", [["rank", "~nouser/x.csv"], ["convert", "optuna", "~nouser/x.csv"]])
+def test_the_home_of_nobody_is_no_folder(words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from typer.testing import CliRunner
+
+    monkeypatch.chdir(tmp_path)
+    found = CliRunner().invoke(app, words)
+    assert found.output == "error: There is no file '~nouser/x.csv': the folder '~nouser' does not exist.\n"
+    found = CliRunner().invoke(app, ["demo", "-o", "~nouser/x.html"])
+    assert "-o must be in a folder that exists, but '~nouser' does not. Create it first." in found.output
+
+
+def test_a_name_of_a_file_that_is_no_text_can_be_written(tmp_path: Path) -> None:
+    """The json holds the command, and so the name; its bytes stand there by their numbers."""
+    from lmemtest.report.files import json_text, write_atomically
+
+    target = tmp_path / os.fsdecode(b"n\xff.json")
+    write_atomically(target, json_text({"call": str(target)}))
+    assert json.loads(target.read_text(encoding="utf-8")) == {"call": str(target)}
+
+
+def test_an_interruption_before_a_command_has_begun_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lmemtest.cli.commands.app", interrupted)
+    with pytest.raises(SystemExit) as stop:
+        main()
+    assert stop.value.code == 130

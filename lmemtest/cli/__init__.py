@@ -6,7 +6,10 @@ Exit codes: 0 done, 1 `check` found errors in the table, 2 the input or the comm
 command is wrong.
 """
 
-from lmemtest.cli import converting, evaluating, gating, planning  # add their commands
-from lmemtest.cli.commands import app, main
+try:
+    from lmemtest.cli import converting, evaluating, gating, planning  # add their commands
+    from lmemtest.cli.commands import app, main
+except KeyboardInterrupt:  # Ctrl-C while modules are loaded
+    raise SystemExit(130) from None
 
 __all__ = ["app", "converting", "evaluating", "gating", "main", "planning"]

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
+from lmemtest.cli.inputs import UNASKED
 from lmemtest.cli.options import (
     Adjustment,
     Band,
@@ -17,6 +18,7 @@ from lmemtest.cli.options import (
     Json,
     Output,
     RankingMethod,
+    RawCsv,
     RunOptions,
     TableOptions,
     TrialOptions,
@@ -28,7 +30,7 @@ from lmemtest.cli.options import (
     takes,
 )
 from lmemtest.cli.reading import read_runs, read_trials, settled_curves, source_of
-from lmemtest.cli.rendering import TYPED, progress, session, write_report, write_result
+from lmemtest.cli.rendering import INTERRUPTED, TYPED, progress, say, session, write_report, write_result
 
 
 class _Group(TyperGroup):
@@ -51,7 +53,10 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line; the entry point of the console script."""
-    app(prog_name="lmemtest")
+    try:
+        app(prog_name="lmemtest")
+    except KeyboardInterrupt:  # before a command has begun
+        raise SystemExit(INTERRUPTED) from None
 
 
 def _version(wanted: bool) -> None:
@@ -108,6 +113,7 @@ def report(
         str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
     ] = "satterthwaite",
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Compare the algorithms of a table and write a report, by default as one HTML file.
@@ -128,7 +134,7 @@ def report(
     with session(context):
         from lmemtest.report.files import check_report_path
 
-        target = None if json and output is None else check_report_path(output or Path("lmemtest-report.html"))
+        target = None if json and output is None else check_report_path(output or UNASKED["report"])
         check_options(alpha, adjust, ddf, given, curves)
         runs = read_runs(given, settle=True, own_model=formula is not None)
         curves = curves if formula is not None else settled_curves(runs, curves, given.yes)
@@ -147,7 +153,7 @@ def report(
                 ddf=ddf,
                 progress=step,
             )
-            write_report(analysis, target, step, json=json)
+            write_report(analysis, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="Write the report of the bundled runs.")
@@ -163,7 +169,7 @@ def demo(context: typer.Context, output: Output = None) -> None:
     with session(context):
         from lmemtest.report.files import check_report_path
 
-        target = check_report_path(output or Path("lmemtest-demo.html"))
+        target = check_report_path(output or UNASKED["demo"])
         with progress() as step:
             step("reading the table")
             from lmemtest.data.datasets import load_hpo_runs
@@ -179,6 +185,7 @@ def check(
     given: RunOptions,
     whole: Annotated[bool, typer.Option("--all", help="Print every finding, not the first of each kind.")] = False,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
@@ -199,7 +206,7 @@ def check(
         with progress() as step:
             found = runs.check(progress=step)
             if target is not None:
-                found.save(target)
+                found.save(target, escape=not raw_csv)
         findings = found.to_frame("findings")
         typer.echo(findings.to_json(orient="records", indent=2) if json else found.summary(whole=whole))
         if target is not None:
@@ -239,6 +246,7 @@ def rank_runs(
     ] = 0.0,
     curves: Curves = None,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
@@ -263,7 +271,7 @@ def rank_runs(
 
             options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
             found = rank(runs, method.value, **options, curves=curves, rope=rope, rng=0)
-            write_result(found, target, step, json=json)
+            write_result(found, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="How often one algorithm is better than another.")
@@ -293,6 +301,7 @@ def outperform(
         str, typer.Option("--method", metavar="NAME", help="Of the intervals over benchmarks: mixed, percentile.")
     ] = "auto",
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
@@ -328,7 +337,7 @@ def outperform(
                 method=method,
                 rng=0,
             )
-            write_result(found, target, step, json=json)
+            write_result(found, target, step, json=json, raw_csv=raw_csv)
 
 
 @app.command(short_help="Fit one mixed model and print it.")
@@ -385,6 +394,7 @@ def bands(
     pointwise: Annotated[
         bool, typer.Option("--pointwise", help="With --unit seed: limits for each budget by itself.")
     ] = False,
+    raw_csv: RawCsv = False,
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
     ] = Path("lmemtest-bands"),
@@ -428,9 +438,9 @@ def bands(
                 budget=given.budget,
                 simultaneous=not pointwise,
             )
-            paths = save_curves(found, output, progress=step)
+            paths = save_curves(found, output, progress=step, escape=not raw_csv)
             step("")
         for sentence in headline(found):
-            typer.echo(sentence)
+            say(sentence)
         for path in paths:
             typer.echo(str(path))

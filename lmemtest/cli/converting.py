@@ -6,17 +6,17 @@
 from __future__ import annotations
 
 import inspect
-import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from lmemtest._caller import shell_line
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import POLICIES, Direction, number
+from lmemtest.cli.options import POLICIES, Direction, RawCsv, number
 from lmemtest.cli.reading import without_failures
-from lmemtest.cli.rendering import progress, session
+from lmemtest.cli.rendering import progress, say, session
 
 if TYPE_CHECKING:
     from lmemtest.data.runs import Runs
@@ -115,7 +115,12 @@ def _add(name: str, tool: Tool) -> None:
     """The command of a tool."""
 
     def convert(
-        context: typer.Context, files: list[str], output: Path, score_failures: str | None, **given: Any
+        context: typer.Context,
+        files: list[str],
+        output: Path,
+        score_failures: str | None,
+        raw_csv: bool,
+        **given: Any,
     ) -> None:
         with session(context, path="FILE", **{name: f"--{name}" for name in tool.options} | NAMES):
             from lmemtest.report.files import check_report_path, write_atomically
@@ -126,12 +131,12 @@ def _add(name: str, tool: Tool) -> None:
                 runs = _imported(name, tool, files, given)
                 runs = runs if score_failures is None else without_failures(score_failures, runs)
                 step("writing")
-                write_atomically(target, _content(runs, target.suffix.lower()))
+                write_atomically(target, _content(runs, target.suffix.lower(), raw_csv))
                 step("")
             for note in runs.notes:
-                typer.echo(note)
+                say(note)
             for line in _next(runs, output, tool):
-                typer.echo(line)
+                say(line)
 
     metavar = "[NAME=]FILE..." if tool.by_name else "FILE..."
     file = Annotated[
@@ -143,6 +148,7 @@ def _add(name: str, tool: Tool) -> None:
         ("files", file, inspect.Parameter.empty),
         *((option, OPTIONS[option], False if option == "best_so_far" else None) for option in tool.options),
         ("score_failures", _option("--score-failures", "POLICY", POLICIES), None),
+        ("raw_csv", RawCsv, False),
         ("output", end, WRITTEN),
     ]
     convert.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
@@ -196,10 +202,12 @@ def _alone(files: list[str]) -> Any:
     return files[0] if len(files) == 1 else files
 
 
-def _content(runs: Runs, suffix: str) -> str | bytes:
+def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
     table = runs.to_frame()
     if suffix == ".csv":
-        return table.to_csv(index=False, lineterminator="\n")
+        from lmemtest._result import csv_text
+
+        return csv_text(table, escape=not raw_csv)
     import io
 
     buffer = io.BytesIO()
@@ -228,4 +236,4 @@ def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
         taken |= dict(zip(["epoch"], runs.ignore, strict=False))
         options = [part for option, value in taken.items() for part in (f"--{option}", value)]
         commands.insert(0, ["lmemtest", "evaluate", str(output), *options])
-    return [*said, *(f"  {shlex.join(command)}" for command in commands)]
+    return [*said, *(f"  {shell_line(command)}" for command in commands)]

@@ -10,7 +10,7 @@ import typer
 
 from lmemtest.cli.commands import app
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, taken
-from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, TableOptions, number, takes
+from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, RawCsv, TableOptions, number, takes
 from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
@@ -175,6 +175,7 @@ def evaluate_models(
         typer.Option("--power", metavar="NUMBER", parser=number, help="For the smallest difference that is found."),
     ] = 0.8,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Say which models differ on these tasks, and which differ for tasks like these.
@@ -207,4 +208,4 @@ def evaluate_models(
                 alpha=alpha,
                 power=power,
             )
-            write_result(found, target, step, json=json)
+            write_result(found, target, step, json=json, raw_csv=raw_csv)

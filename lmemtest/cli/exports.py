@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from typing import TYPE_CHECKING, Any
 
 import typer
+
+from lmemtest._caller import shell_line
+from lmemtest.cli.rendering import say, tell
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,11 +41,11 @@ def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
     if not yes and not confirmed(message, "Read it so and go on?"):
         raise ArgumentError(f"{message}\n--yes does this and goes on without asking.")
     if yes:
-        typer.echo(message, err=True)
+        tell(message)
     with on_command_line(("lmemtest", *export.command), {name: f"--{name}" for name in (*_IMPORTS, *export.options)}):
         runs = export.runs()
     for note in runs.notes:
-        typer.echo(note, err=True)
+        say(note, err=True)
     return runs
 
 
@@ -51,16 +53,16 @@ def confirmed(message: str, question: str) -> bool:
     """Whether the user says yes to a message on a terminal; elsewhere nobody is asked."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
-    typer.echo(message, err=True)
+    tell(message)
     return typer.confirm(question, default=True, err=True)
 
 
 def taken(options: list[str], yes: bool) -> bool:
     """Whether suggested options are to be taken: by --yes, or by an answer on a terminal."""
     if yes:
-        typer.echo(f"taking {shlex.join(options)}", err=True)
+        say(f"taking {shell_line(options)}", err=True)
         return True
-    return confirmed(f"By names and structure of the columns:\n  {shlex.join(options)}", "Take these?")
+    return confirmed(f"By names and structure of the columns:\n  {shell_line(options)}", "Take these?")
 
 
 def say_if_answers(table: Any, path: Path, shown: str, score: str | None) -> None:
@@ -69,4 +71,4 @@ def say_if_answers(table: Any, path: Path, shown: str, score: str | None) -> Non
 
     found = answers_in(table, str(path), score)
     if found is not None:
-        typer.echo(found.in_words(shown), err=True)
+        tell(found.in_words(shown))

@@ -18,13 +18,12 @@ import typer
 from typer.core import TyperCommand
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import FILES, Json, TableOptions, number, takes
+from lmemtest.cli.options import FILES, Json, RawCsv, TableOptions, number, takes
 from lmemtest.cli.reading import source_of
-from lmemtest.cli.rendering import WRONG_INPUT, progress, session
+from lmemtest.cli.rendering import INTERRUPTED, WRONG_INPUT, progress, session
 
 NO_ANSWER = 3
 _UsageError: Any = typer.BadParameter.__mro__[1]  # typer has it from click, or its own copy of it
-INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 _NAMES = {name: f"--{name}" for name in ("margin", "metric", "tasks", "allow", "power")} | {
     "max_broken": "--max-broken",
     "new": "NEW",
@@ -169,6 +168,7 @@ def gate_versions(
         ),
     ] = None,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Annotated[
         list[Path] | None,
         typer.Option("-o", "--output", metavar="FILE", help="To write: .md, .json, .html, ...; may be repeated."),
@@ -207,7 +207,7 @@ def gate_versions(
                 allow=tuple(allow or ()),
             )
             for target in targets:
-                found.save(target)
+                found.save(target, escape=not raw_csv)
             step("")
         typer.echo(json_of(found) if json else found.summary(), nl=not json)
         for target in () if json else targets:

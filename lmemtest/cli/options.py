@@ -84,6 +84,10 @@ Output = Annotated[
     Path | None,
     typer.Option("-o", "--output", metavar="FILE", help="To write: .html, .md, .txt, .tex, .csv, .json or .png."),
 ]
+RawCsv = Annotated[
+    bool,
+    typer.Option("--raw-csv", help="In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print the results as json instead of sentences.")]
 Errors = Annotated[
     str | None,

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import FILES, Direction, Json, Output, RunOptions, TableOptions, number, takes
+from lmemtest.cli.options import FILES, Direction, Json, Output, RawCsv, RunOptions, TableOptions, number, takes
 from lmemtest.cli.reading import read_runs, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
@@ -127,6 +127,7 @@ def plan_study(
         int | None, typer.Option("--algorithms", metavar="N", help="How many are compared; 1 for the mean of one.")
     ] = None,
     json: Json = False,
+    raw_csv: RawCsv = False,
     output: Output = None,
 ) -> None:
     """Find the numbers of benchmarks, tuning runs, splits and seeds with the smallest standard error for a budget.
@@ -173,7 +174,7 @@ def plan_study(
                 trials=trials,
                 **counts,
             )
-            write_result(found, goal, step, json=json)
+            write_result(found, goal, step, json=json, raw_csv=raw_csv)
 
 
 def _from_table(given: PlanOptions) -> Any:

@@ -10,8 +10,10 @@ import click
 import typer
 
 from lmemtest._options import NEEDED
+from lmemtest._text import one_line
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
 from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
+from lmemtest.cli.rendering import say, tell
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -75,7 +77,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
     line = read_as(tidy.readings)
     if line is not None and line not in source.told:
         source.told.append(line)
-        typer.echo(line, err=True)
+        say(line, err=True)
     if not options.where:
         return tidy
     from lmemtest.data.where import rows_where
@@ -113,7 +115,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         if export is not None and export.tool != EVALUATE:
             return _prepared(options, _of_export(options, export, roles))
         if export is not None:
-            typer.echo(export.in_words(name_of(options)), err=True)
+            tell(export.in_words(name_of(options)))
         tidy = read_form(options, source, {**roles, "algorithm": None} if wide else roles, wide=wide or None)
         reading = _guessed(options, tidy, roles)
         roles, wide = {**roles, **reading.roles}, reading.wide
@@ -198,16 +200,16 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:
-            typer.echo(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
+            say(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
     if options.drop_duplicates is not None:
         whole, runs = runs.n_rows, runs.drop_duplicates(options.drop_duplicates.value)
         if whole > runs.n_rows:
-            typer.echo(runs.notes[-1], err=True)
+            say(runs.notes[-1], err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
     runs = runs.at_budgets(options.at_budget) if options.at_budget else runs
     if options.score_failures is not None:
         runs = without_failures(options.score_failures, runs)
-        typer.echo(runs.notes[-1], err=True)
+        say(runs.notes[-1], err=True)
     if options.normalize is None:
         return runs
     return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in options.anchors.items()})
@@ -259,9 +261,9 @@ def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
     if how is None:
         return None
     if yes or not (sys.stdin.isatty() and sys.stderr.isatty()):
-        typer.echo(f"taking --curves {how}: each run counts once, with {WORDS_OF_CURVES[how]}", err=True)
+        say(f"taking --curves {how}: each run counts once, with {WORDS_OF_CURVES[how]}", err=True)
         return how
-    typer.echo(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
+    say(f"Runs have scores at several values of {runs.budget}. What does each run count?", err=True)
     for name, meaning in WORDS_OF_CURVES.items():
         typer.echo(f"  {name:<6} {meaning}", err=True)
     answer = typer.prompt("Curves", default=how, type=click.Choice(list(WORDS_OF_CURVES)), err=True)
@@ -272,16 +274,16 @@ def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     """Whether these roles are to be taken: by --yes, or by an answer on a terminal; they are shown in both cases."""
     if yes:
         for line in found.taken(options):
-            typer.echo(line, err=True)
+            say(line, err=True)
         return True
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     typer.echo("By names and structure of the columns:", err=True)
-    for part in options:
+    for part in map(one_line, options):
         typer.echo(f"  {part:<14}" if part.startswith("--") else f" {part}\n", err=True, nl=False)
     typer.echo("", err=True)
     for line in (*found.reasons, *([f"Left out: {', '.join(found.left_out)}"] if found.left_out else [])):
-        typer.echo(line, err=True)
+        say(line, err=True)
     return typer.confirm("Take these?", default=True, err=True)
 
 

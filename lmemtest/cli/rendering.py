@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
+from lmemtest._text import logged, one_line
 from lmemtest.cli.options import OPTIONS
 
 if TYPE_CHECKING:
@@ -18,18 +19,31 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
+INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
 TYPED = "lmemtest.words"  # where the context of a command keeps what was typed
 
 
-def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+def say(sentence: str, *, err: bool = False) -> None:
+    """One sentence on one line."""
+    typer.echo(logged(one_line(sentence)), err=err)
+
+
+def tell(message: str) -> None:
+    """A message, perhaps of several lines, on standard error."""
+    typer.echo(logged(message), err=True)
+
+
+def write_report(
+    analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+) -> None:
     import dataclasses
 
     from lmemtest._caller import command_with
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
-    path = None if target is None else analysis.save(target, progress=step)
+    path = None if target is None else analysis.save(target, progress=step, escape=not raw_csv)
     step("")
     if json:
         typer.echo(analysis.to_json(), nl=False)
@@ -38,17 +52,19 @@ def write_report(analysis: Analysis, target: Path | None, step: Callable[[str], 
     from lmemtest.report.wording import headline
 
     for sentence in headline(analysis):
-        typer.echo(plain(sentence))
+        say(plain(sentence))
     typer.echo(str(path))
 
 
-def write_result(found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False) -> None:
+def write_result(
+    found: Result, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
+) -> None:
     """A result: printed as text or json, and as the file that was asked for, whose path is the last line."""
     from lmemtest.report.results import json_of
 
     if target is not None:
         step("writing")
-        found.save(target)
+        found.save(target, escape=not raw_csv)
     step("")
     typer.echo(json_of(found) if json else found.summary(), nl=not json)
     if target is not None:
@@ -57,10 +73,12 @@ def write_result(found: Result, target: Path | None, step: Callable[[str], None]
 
 @contextmanager
 def session(context: typer.Context, **names: str) -> Iterator[None]:
-    """A command: its errors as messages, its advice in options."""
+    """A command: its errors as messages, its advice in options, its inputs safe from its outputs."""
     from lmemtest._caller import on_command_line
+    from lmemtest.cli.inputs import refuse_inputs
 
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), {**OPTIONS, **names}), _errors():
+        refuse_inputs(context)
         yield
 
 
@@ -81,16 +99,19 @@ def _errors() -> Iterator[None]:
             # the reader has gone (`| head`): stop in silence, also when Python flushes the rest at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(READER_GONE) from None
+        except UnicodeError as error:
+            tell(f"error: a text cannot be written: {error}. Names must be whole Unicode characters; mend the table.")
+            raise typer.Exit(WRONG_INPUT) from None
         except OSError as error:
             named = error.strerror and error.filename is not None
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))
         finally:
             for text in dict.fromkeys(str(warning.message) for warning in caught):
-                typer.echo(f"warning: {text}", err=True)
+                tell(f"warning: {text}")
 
 
 def _fail(message: str) -> NoReturn:
-    typer.echo(f"error: {message}", err=True)
+    tell(f"error: {message}")
     raise typer.Exit(WRONG_INPUT)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._rounding import written
-from lmemtest._validate import as_frame
+from lmemtest._validate import LARGEST_SCORE, as_frame, is_size
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 from lmemtest.words import counted, format_level, format_number, joined, listed, percent, suggest
 
@@ -84,8 +84,8 @@ class _Anchor:
             self.words = "values given for each benchmark"
             self.values = self._of_mapping()
         elif isinstance(given, (int, float, np.number)) and not isinstance(given, (bool, np.bool_)):
-            if not np.isfinite(given):
-                raise ArgumentError(f"{named(argument)} must be finite, got {given}.")
+            if not is_size(given):
+                raise ArgumentError(f"{named(argument)} must be finite and below {LARGEST_SCORE:g}, got {given}.")
             if str(given) in map(str, runs.algorithms):
                 raise ArgumentError(
                     f"{named(argument)}={given} is a number, and the name of an algorithm. "

@@ -15,6 +15,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._rounding import written
+from lmemtest._validate import among
 from lmemtest.data.failures import Failures, count_failures, failed_rows, rows_or_runs
 from lmemtest.data.query import supported
 from lmemtest.data.study import labels
@@ -118,7 +119,7 @@ def _without(runs: Runs) -> Any:
 
 def check_reference(runs: Runs, reference: Any) -> None:
     """Refuse what is no algorithm of the table."""
-    if np.ndim(reference) or reference not in runs.algorithms:
+    if not among(reference, runs.algorithms):
         given = in_words_of(python=f"reference={reference!r}", command_line=f"--score-failures baseline={reference}")
         raise ArgumentError(
             f"{given} names no algorithm of the table. Algorithms: "

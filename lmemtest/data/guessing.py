@@ -17,7 +17,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import command_with, in_words_of
+from lmemtest._caller import command_with, in_words_of, shell_line
 from lmemtest._options import NEEDED
 from lmemtest._validate import as_frame
 from lmemtest.data.query import collected
@@ -108,9 +108,7 @@ class Guess:
 
     def taken(self, options: Sequence[str]) -> list[str]:
         """What is taken, why, and what is left out, a line each."""
-        import shlex
-
-        lines = [f"taking {shlex.join(options)}", *(f"  {reason}" for reason in self.reasons)]
+        lines = [f"taking {shell_line(options)}", *(f"  {reason}" for reason in self.reasons)]
         return [*lines, *([f"left out: {', '.join(self.left_out)}"] if self.left_out else [])]
 
     def told(self, given: Mapping[str, Any], function: str, *, wide: bool = False) -> str:

@@ -510,7 +510,7 @@ def _source(path: str | os.PathLike[str], options: Options) -> Source:
         if not data.strip():
             raise DataError("Standard input is empty.")
         return Source(data, "on standard input", _kind_of_content(data), options)
-    path = Path(path).expanduser()
+    path = Path(os.path.expanduser(path))  # leaves the ~ of a user that nobody knows
     kind = _kind_of(path)
     if not _is("file", path):
         raise not_found(path)

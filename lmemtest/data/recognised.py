@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._caller import in_words_of
+from lmemtest._caller import in_words_of, shell_line
 from lmemtest.data.answer_roles import answer_roles, is_solved_or_not
 from lmemtest.data.roles import direction_of, role_of, words_of
 from lmemtest.words import listed
@@ -116,7 +115,7 @@ class Recognised:
         if not self.tool:
             return f"{first}. {self.advice}"
         open_ = [part for n, c in self.lacking.items() for part in (_option(n), c.partition("|")[0])]
-        line = shlex.join(["lmemtest", *self.command, *open_])
+        line = shell_line(["lmemtest", *self.command, *open_])
         said = [f"{first}:\n  {in_words_of(python=self.call, command_line=line)}"]
         choices = {n: tuple(c.split("|")[1:]) for n, c in self.lacking.items() if "|" in c}
         if "direction" in choices:

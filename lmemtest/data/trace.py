@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
+from lmemtest._validate import real
 from lmemtest.data.failures import count_failures, failed_rows
 from lmemtest.data.normalise import new_column
 from lmemtest.data.query import collected, supported
@@ -113,7 +114,7 @@ def check_budgets(budgets: Iterable[float], argument: str = "budgets") -> np.nda
     if isinstance(budgets, (str, bytes)):
         raise ArgumentError(f"{argument} must be numbers, got {budgets!r}.")
     try:
-        values = np.unique(np.asarray(list(budgets), dtype=float))
+        values = np.unique(real(list(budgets)))
     except (TypeError, ValueError):
         raise ArgumentError(f"{argument} must be numbers, got {budgets!r}.") from None
     if not len(values) or not np.isfinite(values).all():

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["trajectories"]
 
+_WHOLE = 2.0**53  # beyond it not every whole number is a double
 GRIDS = ("log", "linear")
 BEFORE = ("drop", "missing", "worst", "refuse")
 AFTER = ("carry", "drop", "missing", "refuse")
@@ -160,7 +161,7 @@ def trajectories(
     values, carried, kept, more = _filled(seen, budgets, before, after, has_end=end is not None)
     notes += more
     table = seen.runs.frame().loc[np.repeat(np.arange(seen.runs.size), len(budgets))].reset_index(drop=True)
-    whole = log.whole and all(float(value).is_integer() for value in budgets)
+    whole = log.whole and all(float(value).is_integer() and abs(value) < _WHOLE for value in budgets)
     new = {
         log.budget: np.tile(budgets.astype(np.int64) if whole else budgets, seen.runs.size),
         free_name(f"{score}_best_so_far", keys): values.ravel(),

@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from lmemtest._text import one_line
 from lmemtest.errors import FormulaError, LmemtestError, UnknownColumnError
 from lmemtest.words import listed, suggest
 
@@ -121,7 +122,7 @@ def point(message: str, text: str, start: int, end: int) -> str:
         y ~ algoritm
             ^^^^^^^^
     """
-    shown = "".join(character if character.isprintable() else " " for character in text)
+    shown = one_line(text)
     carets = max(_width(shown[start:end]), 1)
     return f"{message}\n    {shown}\n    {' ' * _width(shown[:start])}{'^' * carets}"
 

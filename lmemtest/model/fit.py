@@ -16,7 +16,7 @@ from lmemtest._result import csv_text
 from lmemtest._rounding import written
 from lmemtest._table import ResultTable, Text
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag, resolve_rng
+from lmemtest._validate import check_choice, check_flag, real, resolve_rng
 from lmemtest.data.cells import Cells, column_codes
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
@@ -255,7 +255,7 @@ class LmmFit(Verbs, Guided):
         """Coefficients of linear functions, one row each, over all columns of the design."""
         width = len(self.design.x_names)
         try:
-            rows = np.atleast_2d(np.asarray(L, dtype=float))
+            rows = np.atleast_2d(real(L))
         except (TypeError, ValueError):
             rows = np.empty((0, 0))
         if rows.ndim != 2 or rows.shape[1] != width or not np.isfinite(rows).all():
@@ -701,9 +701,12 @@ class LmmFit(Verbs, Guided):
         r"""Fixed effects and variance components as LaTeX floats, which need ``\usepackage{booktabs}``."""
         return "\n\n".join(t.to_latex() for t in self.tables())
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one."""
-        return csv_text(self.to_frame(), path)
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
+        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one.
+
+        With `escape`, texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
+        """
+        return csv_text(self.to_frame(), path, escape=escape)
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw whether its assumptions hold: the figure of `diagnose`, which takes the options."""

@@ -23,6 +23,7 @@ from lmemtest._options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
 from lmemtest._result import csv_text
 from lmemtest._rounding import in_tie_order
 from lmemtest._table import Text
+from lmemtest._text import one_line
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.data.guessing import refuse_without_roles
@@ -283,7 +284,7 @@ class Analysis(Guided):
         from lmemtest.report.leaders import leaders, left_out
 
         shown = leaders(self)
-        parts = [self.headline(), shown.separation.summary(), shown.pairs.to_table().to_text()]
+        parts = [one_line(self.headline()), shown.separation.summary(), shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
         return Text("\n\n".join(parts), self._repr_html_())
 
@@ -323,9 +324,12 @@ class Analysis(Guided):
         with in_words():
             return str(getattr(render, writer)().write(self.document(progress=progress)))
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None) -> str:
-        """The table of `to_frame` as text with commas, all digits; written to a ``.csv`` file, too, if there is one."""
-        return csv_text(self.to_frame(), path)
+    def to_csv(self, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
+        """The table of `to_frame` as text with commas, all digits; written to a ``.csv`` file, too, if there is one.
+
+        With `escape`, texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
+        """
+        return csv_text(self.to_frame(), path, escape=escape)
 
     def to_json(self) -> str:
         """Roles, findings, model, answer, ranking, pairs and variance components as json, all digits."""
@@ -333,7 +337,7 @@ class Analysis(Guided):
 
         return json_of(self)
 
-    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None) -> Path:
+    def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None, escape: bool = True) -> Path:
         """Write the report.
 
         Parameters
@@ -344,6 +348,8 @@ class Analysis(Guided):
             ``.csv``; all numbers as ``.json``; the critical-difference diagram as ``.png``.
         progress : callable, optional
             Called with the name of each step.
+        escape : bool
+            For ``.csv``, as in `to_csv`.
 
         Returns
         -------
@@ -358,7 +364,7 @@ class Analysis(Guided):
         from lmemtest.report.files import content_of
 
         target = check_report_path(path)
-        write_atomically(target, content_of(self, target.suffix.lower(), progress))
+        write_atomically(target, content_of(self, target.suffix.lower(), progress, escape))
         return target
 
     def __repr__(self) -> str:

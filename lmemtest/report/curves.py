@@ -8,10 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmemtest._result import csv_text
 from lmemtest._validate import check_columns
 from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure, stable_svg
-from lmemtest.report.files import check_folder, write_atomically
+from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.curves import curves as tuning_curves
 from lmemtest.words import counted
@@ -25,7 +26,6 @@ RNG = 1  # of the rates of false labels, which the reports name
 MOST_ROWS = 24  # of a table before it is folded
 MOST_PAIRS = 10  # in sentences: 5 algorithms; the table has all
 DOTS_PER_INCH = 150
-CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files
 
 
 def curves_of(trials: Any, runs: Runs) -> TuningCurves:
@@ -111,22 +111,26 @@ def headline(curves: TuningCurves) -> tuple[str, ...]:
 
 
 def save_curves(
-    curves: TuningCurves, folder: str | os.PathLike[str], *, progress: Callable[[str], None] | None = None
+    curves: TuningCurves,
+    folder: str | os.PathLike[str],
+    *,
+    progress: Callable[[str], None] | None = None,
+    escape: bool = True,
 ) -> tuple[Path, ...]:
     """Write the table of the curves (csv), their figure (png and svg) and the evidence between them (csv).
 
     The folder is made if it does not exist; files that are there are replaced, by complete ones only. Returns the
-    absolute paths.
+    absolute paths. With `escape`, texts that a spreadsheet program would evaluate get an apostrophe in front.
     """
     from lmemtest.plots import detached_figures
     from lmemtest.plots.tuning import tuning_curves_plot
 
     step = progress or (lambda _: None)
     target = check_folder(folder)
-    contents: dict[str, str | bytes] = {f"{CURVES}.csv": curves.to_frame().to_csv(index=False)}
+    contents: dict[str, str | bytes] = {f"{CURVES}.csv": csv_text(curves.to_frame(), escape=escape)}
     counts = labels_of(curves)
     if counts is not None:
-        contents[f"{LABELS}.csv"] = counts.comparisons.to_csv(index=False)
+        contents[f"{LABELS}.csv"] = csv_text(counts.comparisons, escape=escape)
     step("drawing the curves")
     with detached_figures():
         drawn = tuning_curves_plot(curves).figure.figure

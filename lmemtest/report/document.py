@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from lmemtest._table import ResultTable
+from lmemtest._text import one_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,5 +135,4 @@ def plain(text: Text) -> str:
     >>> plain(("See ", Code("y ~ a"), "."))
     'See y ~ a.'
     """
-    words = "".join(part if isinstance(part, str) else part.text for part in text)
-    return "".join(c if c.isprintable() else " " for c in words)
+    return one_line("".join(part if isinstance(part, str) else part.text for part in text))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis, Progress
 
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
+CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
+CURVE_FILES = (f"{CURVES}.csv", f"{LABELS}.csv", f"{CURVES}.png", f"{CURVES}.svg")
 
 
 def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
@@ -79,7 +81,7 @@ def check_folder(path: Any) -> Path:
 def _as_path(path: Any, argument: str) -> Path:
     if isinstance(path, bytes) or not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"{argument} must be a path such as 'report.html', got {path!r}.")
-    return Path(path).expanduser()
+    return Path(os.path.expanduser(path))  # leaves the ~ of a user that nobody knows
 
 
 def _short(path: Any) -> str:
@@ -114,7 +116,7 @@ def _check_writable(folder: Path, argument: str) -> None:
 
 def write_atomically(target: Path, content: str | bytes) -> None:
     """Write beside the target, then take its name, so that a reader never meets half a file."""
-    data = content.encode("utf-8") if isinstance(content, str) else content
+    data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     target = target.resolve()  # through a link, not over it
     if target.exists():
         mode = target.stat().st_mode & 0o777
@@ -138,10 +140,10 @@ def write_atomically(target: Path, content: str | bytes) -> None:
 # -------------------------------------------------------------------------------------------------------- content
 
 
-def content_of(analysis: Analysis, suffix: str, progress: Progress | None) -> str | bytes:
+def content_of(analysis: Analysis, suffix: str, progress: Progress | None, escape: bool) -> str | bytes:
     """What a file with this suffix holds."""
     if suffix == ".csv":
-        return analysis.to_csv()
+        return analysis.to_csv(escape=escape)
     if suffix == ".json":
         return analysis.to_json()
     if suffix == ".png":
@@ -176,7 +178,21 @@ def json_of(analysis: Analysis) -> str:
         **({"other_scale": records(analysis.agreement.table)} if analysis.agreement is not None else {}),
         "variance_components": records(components_frame(analysis.components)),
     }
-    return json.dumps(found, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return json_text(found)
+
+
+def json_text(content: Any) -> str:
+    """Content as json, in which characters that cannot be seen stand by their number.
+
+    Examples
+    --------
+    >>> print(json_text({"a": "\\x9b31m\\u202eé"}), end="")
+    {
+      "a": "\\u009b31m\\u202eé"
+    }
+    """
+    text = json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False)  # strings hold no line breaks any more
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def records(frame: pd.DataFrame) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from lmemtest._table import ResultTable, latex_text, markdown_text
+from lmemtest._text import logged, one_line
 from lmemtest.report.document import (
     Block,
     Bullets,
@@ -47,13 +48,18 @@ class PlainText:
         parts = [*self.head(document), *map(self.block, document.lead)]
         for section in document.sections:
             parts += [self.heading(section.title), *map(self.block, section.blocks)]
-        return "\n\n".join([*parts, *self.end(document.generator)]) + "\n"
+        return self.clean("\n\n".join([*parts, *self.end(document.generator)])) + "\n"
+
+    def clean(self, text: str) -> str:
+        """Without what a terminal or a log would obey; a backslash before it is one of markdown, too."""
+        return logged(text)
 
     def head(self, document: Document) -> list[str]:
-        return [f"{document.title}\n{'=' * min(len(document.title), WIDTH)}\n{document.subtitle}"]
+        title, subtitle = one_line(document.title), one_line(document.subtitle)
+        return [f"{title}\n{'=' * min(len(title), WIDTH)}\n{subtitle}"]
 
     def heading(self, title: str) -> str:
-        return f"{title}\n{'-' * len(title)}"
+        return f"{one_line(title)}\n{'-' * len(title)}"
 
     def end(self, generator: str) -> list[str]:
         return [generator]
@@ -89,13 +95,13 @@ class PlainText:
         return table.to_text()
 
     def figure(self, alt: str) -> str:
-        return _wrapped(f"[Figure: {alt}]")
+        return _wrapped(one_line(f"[Figure: {alt}]"))
 
     def callout(self, title: str, inner: list[str]) -> str:
-        return "\n".join([title, *inner])
+        return "\n".join([one_line(title), *inner])
 
     def fold(self, title: str, inner: list[str]) -> str:
-        return "\n\n".join([f"{title}:", *inner])
+        return "\n\n".join([f"{one_line(title)}:", *inner])
 
 
 def _wrapped(text: str, **indents: Any) -> str:
@@ -145,7 +151,7 @@ class Markdown(PlainText):
             case Link(text, href):
                 return f"[{markdown_text(text)}](<{href.replace('>', '%3E').replace('<', '%3C')}>)"
             case Code(text):
-                text = "".join(c if c.isprintable() else " " for c in text)
+                text = one_line(text)
                 ticks = "`" * (_longest_ticks(text) + 1)
                 space = " " if text.startswith("`") or text.endswith("`") else ""
                 return f"{ticks}{space}{text}{space}{ticks}"
@@ -173,6 +179,9 @@ _PREAMBLE = r"""\documentclass{article}
 
 class Latex(PlainText):
     """A LaTeX document, complete by itself."""
+
+    def clean(self, text: str) -> str:
+        return text  # a backslash would be a command, and `latex_text` has left nothing to clean
 
     def head(self, document: Document) -> list[str]:
         return [_PREAMBLE, rf"\section*{{{latex_text(document.title)}}}", latex_text(document.subtitle)]

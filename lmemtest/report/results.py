@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,7 +11,7 @@ from lmemtest.report import render
 from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
 from lmemtest.report.evaluation import evaluation_document
 from lmemtest.report.figures import in_words
-from lmemtest.report.files import check_report_path, png_of, records, write_atomically
+from lmemtest.report.files import check_report_path, json_text, png_of, records, write_atomically
 from lmemtest.report.outperforming import outperforming_document
 from lmemtest.report.ranking import ranking_document
 from lmemtest.studies.evaluation.evaluated import Evaluation
@@ -26,17 +25,17 @@ if TYPE_CHECKING:
 WRITERS = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
 
 
-def save(found: Result, path: str | os.PathLike[str]) -> Path:
+def save(found: Result, path: str | os.PathLike[str], *, escape: bool = True) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(found, target.suffix.lower()))
+    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape))
     return target
 
 
-def content_of(found: Result, suffix: str) -> str | bytes:
+def content_of(found: Result, suffix: str, *, escape: bool = True) -> str | bytes:
     """What a file with this suffix holds."""
     if suffix == ".csv":
-        return found.to_frame().to_csv(index=False)
+        return found.to_csv(escape=escape)
     if suffix == ".json":
         return json_of(found)
     if suffix == ".png":
@@ -71,7 +70,7 @@ def json_of(found: Result) -> str:
     content |= {part: records(found.to_frame(part)) for part in found.parts}
     if isinstance(found, Rankings):
         content["rankings"] = {name: records(ranking.pairs) for name, ranking in found.rankings.items()}
-    return json.dumps(content, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+    return json_text(content)
 
 
 def _version() -> str:

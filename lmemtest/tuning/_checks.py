@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._validate import check_direction as check_direction
-from lmemtest._validate import check_fraction
+from lmemtest._validate import check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 
 FloatArray = NDArray[np.float64]
@@ -116,7 +116,7 @@ def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
     if bounds is None:
         return -np.inf, np.inf
     try:
-        low, high = (float(end) for end in bounds)
+        low, high = (float(end) for end in real(list(bounds)))
     except (TypeError, ValueError):
         low = high = np.nan
     if not low < high:

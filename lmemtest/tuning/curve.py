@@ -320,7 +320,7 @@ def trivial_beyond(cdf_band: CdfBand, quantile: float) -> float:
 
 def _default_k(n: int, from_k: float | None) -> FloatArray:
     first = 1.0 if from_k is None else max(float(from_k), 1.0)
-    whole = np.arange(np.ceil(first), n + 1.0)
+    whole = np.arange(np.ceil(first), n + 1.0) if first <= n else np.empty(0)
     if len(whole) > MOST_POINTS:
         whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
     return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
@@ -362,7 +362,8 @@ def _quantiles(
 ) -> Reading:
     """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
     # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
-    p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
+    with np.errstate(over="ignore"):
+        p = np.maximum(q ** (1.0 / k), np.finfo(float).tiny)
     n = len(y)
     extended = np.concatenate([[low], y, [high]])
     rank = np.clip(np.floor(n * p + SLACK) + 1.0 if turned else np.ceil(n * p - SLACK), 1, n).astype(np.intp)

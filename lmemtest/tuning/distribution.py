@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
-from lmemtest._validate import resolve_rng
+from lmemtest._validate import real, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import (
     FloatArray,
@@ -322,7 +322,7 @@ class DistributionBand(Result):
 
 def _weights(weights: Any, scores: FloatArray) -> FloatArray:
     try:
-        values = np.array(weights, dtype=np.float64)
+        values = real(weights)
     except (TypeError, ValueError):
         values = np.full(0, np.nan)
     if values.shape != scores.shape:

@@ -325,7 +325,8 @@ def bootstrap_ends(
 def _weights(n: int, k: float, estimator: str) -> FloatArray:
     if estimator == "v":
         i = np.arange(1, n + 1, dtype=float)
-        with np.errstate(divide="ignore", under="ignore"):  # i = 1: the logarithm of zero, whose exponential is zero
+        # i = 1: the logarithm of zero, whose exponential is zero; as it is of k times any other logarithm for a large k
+        with np.errstate(divide="ignore", under="ignore", over="ignore"):
             return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
     i = np.arange(n, 1, -1, dtype=float)
     if estimator == "w":

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_column, check_fraction
+from lmemtest._validate import as_frame, check_column, check_fraction, several
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare
 from lmemtest.tuning.costs import known_if_constant
@@ -280,8 +280,8 @@ def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd
 
 
 def _values(values: Any) -> tuple[Any, ...]:
-    several = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes, tuple))
-    wanted = tuple(values) if several else (values,)
+    listed_ = isinstance(values, (Sequence, np.ndarray)) and not isinstance(values, (str, bytes, tuple))
+    wanted = tuple(values) if listed_ and several(values) else (values,)
     if not wanted:
         raise ArgumentError("values must name at least one value of the hyperparameter, got an empty list.")
     for value in wanted:
@@ -305,7 +305,10 @@ def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
     if not isinstance(value, tuple):
         if numeric and not _is_number(value) and not isinstance(value, (bool, np.bool_)):
             raise ArgumentError(f"values of {name!r} must be numbers, as in the table, got {value!r}.")
-        chosen = np.asarray(column == value, dtype=bool)
+        try:
+            chosen = np.asarray(column == value, dtype=bool)
+        except (TypeError, OverflowError):  # a date beside words, an integer that no column of integers can hold
+            chosen = np.zeros(len(column), dtype=bool)
     elif numeric:
         chosen = ((column >= value[0]) & (column <= value[1])).to_numpy(dtype=bool)
     else:

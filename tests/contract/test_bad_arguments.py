@@ -334,3 +334,81 @@ def test_plots_refuse_what_they_cannot_draw(name: str) -> None:
     assert {kind: outcome(functools.partial(draw, value)) for kind, value in BAD.items()} == dict.fromkeys(
         BAD, "refused"
     )
+
+
+# What a search with random nonsense found: values that break numpy's and pandas' own words, by the arguments that take
+# them in. Everything is refused, in at most 2,000 characters.
+NO_VALUE, NO_DIMENSION, COLUMN = pd.NA, np.array(3.0), pd.Series([1, 2])
+COMPLEX, DATES = np.array([1.0 + 2j, 0.5, 2.0]), np.array(["2020-01-01", "2020-01-02"], dtype="datetime64[D]")
+LONG, DOUBLE = "x" * 100_000, np.longdouble("0.05")
+FOUND: dict[str, list[tuple[str, Any]]] = {
+    "Runs": [(name, NO_DIMENSION) for name in ("seed", "family", "metafeatures", "ignore")]
+    + [("seed", value) for value in (NO_VALUE, COLUMN, COMPLEX, DATES, LONG)],
+    "analyze": [("dispersion", NO_DIMENSION)],
+    "audit": [("placebo", NO_VALUE), ("unit", NO_DIMENSION), ("executor", COLUMN)],
+    "budget_effect": [("alpha", 5e-324), ("alpha", DOUBLE)],
+    "check": [("checks", NO_DIMENSION)],
+    "effect_size": [("a", COMPLEX), ("b", COMPLEX), ("level", DOUBLE)],
+    "evaluate": [("model", NO_DIMENSION), ("power", 5e-324), ("max_score", 1e308)],
+    "failure_sensitivity": [("reference", NO_VALUE)],
+    "gate": [(name, NO_DIMENSION) for name in ("score", "family", "ignore", "allow")] + [("alpha", 5e-324)],
+    "horizons": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
+    "metafeature_effect": [("levels", NO_DIMENSION), ("levels", np.array([[0, 1j]]))],
+    "normalization_stability": [("reference", 1e308)],
+    "plan": [("stages", NO_DIMENSION), ("costs", 5e-324)],
+    "power": [("executor", COLUMN.to_frame("a")), ("n_seeds", NO_DIMENSION), ("effect", 1e308)],
+    "probability_of_outperforming": [("alpha", 5e-324), ("a", COMPLEX)],
+    "rank": [("curves", NO_VALUE), ("curves", DATES)],
+    "relative_ranks": [("budgets", COMPLEX), ("budgets", DATES)],
+    "score_distributions": [("budget", NO_VALUE), ("by", NO_DIMENSION)],
+    "search_models": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"]))],
+    "seed_effect": [("level", DOUBLE)],
+    "select_terms": [("candidates", NO_DIMENSION), ("executor", COLUMN)],
+    "stochastic_order": [("alpha", 5e-324)],
+    "tuning.EmpiricalDistribution": [("weights", COMPLEX), ("bounds", COMPLEX[:2])],
+    "tuning.bootstrap_fit": [("executor", COLUMN)],
+    "tuning.curve": [("bounds", COMPLEX[:2])],
+    "tuning.risk": [("values", NO_DIMENSION), ("values", DATES), ("values", 2**70)],
+    "trajectories": [("run", NO_DIMENSION), ("grid", COMPLEX)],
+    "variance_study": [("sources", NO_DIMENSION)],
+    "LmmFit.cov": [("L", COMPLEX)],
+    "LmmFit.df": [("L", COMPLEX)],
+    "LmmFit.diagnose": [("specs", NO_DIMENSION), ("executor", COLUMN)],
+    "LmmFit.emtrends": [("specs", NO_DIMENSION), ("by", NO_DIMENSION)],
+    "LmmFit.estimable": [("L", COMPLEX)],
+    "LmmFit.estimate": [("L", COMPLEX)],
+    "LmmFit.influence": [("specs", NO_DIMENSION), ("executor", COLUMN)],
+    "LmmFit.joint_tests": [("by", NO_DIMENSION)],
+    "LmmFit.profile": [("parameters", NO_DIMENSION)],
+    "Comparisons.equivalence": [("margin", 1e308)],
+    "Comparisons.noninferiority": [("margin", 1e308)],
+    "Estimates.contrast": [("level", 5e-324)],
+}
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_values_that_break_the_words_of_others_are_refused_in_ours(name: str) -> None:
+    function, good = {**calls(), **methods()}[name]
+    got = [
+        (argument, outcome(functools.partial(function, **{**good, argument: value}))) for argument, value in FOUND[name]
+    ]
+    assert got == [(argument, "refused") for argument, _ in FOUND[name]]
+
+
+def test_curves_from_any_budget_on_are_made() -> None:
+    """Beyond all scores there is one point, where the best score is the largest; for tiny k it is the smallest."""
+    scores_ = scores()[0]
+    far = lt.tuning.curve(scores_, direction="minimize", from_k=2**70).to_frame()
+    assert list(far["estimate"]) == [scores_.min()]
+    near = lt.tuning.curve(scores_, direction="minimize", k=[5e-324]).to_frame()
+    assert list(near["estimate"]) == [scores_.max()]
+    best = lt.tuning.expected_best(scores_, direction="minimize", k=1e308).to_frame()
+    assert list(best["estimate"]) == pytest.approx([scores_.min()], rel=1e-12)
+
+
+def test_messages_are_bounded_and_keep_the_next_step() -> None:
+    with pytest.raises(lt.errors.LmemtestError) as caught:
+        lt.Runs(table(), score=LONG, direction="minimize", algorithm="tool")
+    message = str(caught.value)
+    assert 500 < len(message) <= 2000
+    assert "characters) ..." in message

@@ -348,11 +348,12 @@ def test_copies_by_agreement_of_shuffled_runs() -> None:
     assert _chance(curve, others) == pytest.approx(1 / 60, rel=1e-12)
 
 
-def test_levels_that_look_alike(frame: pd.DataFrame) -> None:
-    frame.loc[(frame["tool"] == "HB") & (frame["seed"] == 0), "tool"] = "hb "
+@pytest.mark.parametrize("other", ["hb ", "HB\N{NO-BREAK SPACE}", "HB\N{ZERO WIDTH SPACE}"])
+def test_levels_that_look_alike(frame: pd.DataFrame, other: str) -> None:
+    frame.loc[(frame["tool"] == "HB") & (frame["seed"] == 0), "tool"] = other
     found = check(frame)
     finding = next(f for f in found.findings if f.kind == "similar_levels")
-    assert finding.message == "The column 'tool' holds 'HB' and 'hb ', which count as different."
+    assert finding.message == f"The column 'tool' holds 'HB' and {other!r}, which count as different."
 
 
 def test_findings_come_by_severity_and_the_summary_stays_short(frame: pd.DataFrame) -> None:

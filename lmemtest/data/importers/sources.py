@@ -111,7 +111,7 @@ def _parts(
 def _files(given: str | os.PathLike[str], argument: str, files: str | None) -> list[Path]:
     if str(given) == "":
         raise ArgumentError(f"{argument} must be a file, a folder or a pattern, got an empty text.")
-    path = Path(given).expanduser()
+    path = Path(os.path.expanduser(given))
     text = str(path)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()

@@ -7,7 +7,7 @@ interval holds every value that a likelihood-ratio test does not reject when all
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,7 +18,7 @@ from lmemtest._replicates import check_replicates, progress_bar
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_flag, check_fraction
+from lmemtest._validate import check_flag, check_fraction, several
 from lmemtest.engine.profile import (
     Correlation,
     LinearFunction,
@@ -298,7 +298,7 @@ def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Para
 
 def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
     names = [parameters] if isinstance(parameters, str) else parameters
-    names = list(names) if isinstance(names, Iterable) else []
+    names = list(names) if several(names) else []
     if not names or not all(isinstance(name, str) for name in names):
         raise ArgumentError(
             f"parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got {parameters!r}."

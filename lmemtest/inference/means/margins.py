@@ -7,7 +7,6 @@ they differ by at least that much.
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +15,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, STEPWISE_ADJUSTMENTS
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest._validate import check_choice, check_fraction, is_size, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust_raw, raw_levels
@@ -90,7 +89,7 @@ def equivalence(
     if isinstance(margin, (tuple, list)):
         if len(margin) != 2:
             raise ArgumentError(f"margin must be one number or (low, high), got {margin!r}.")
-        if not all(isinstance(limit, numbers.Real) and np.isfinite(float(limit)) for limit in margin):
+        if not all(is_size(limit) for limit in margin):
             raise ArgumentError(f"margin must be finite, got {margin!r}.")
         low, high = float(margin[0]), float(margin[1])
         if not low < 0 < high:
@@ -285,8 +284,7 @@ def _check_alpha(alpha: Any) -> None:
 
 
 def _positive(margin: Any) -> float:
-    is_number = isinstance(margin, numbers.Real) and not isinstance(margin, (bool, np.bool_))
-    if is_number and np.isfinite(float(margin)) and float(margin) > 0:
+    if is_size(margin) and float(margin) > 0:
         return float(margin)
     raise ArgumentError(
         f"margin must be a positive, finite number on the scale of the response, got {margin!r}. It is the largest "

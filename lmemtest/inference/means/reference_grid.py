@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest._rounding import written
+from lmemtest._validate import several
 from lmemtest.data.cells import Keys
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.words import format_level, suggest
@@ -158,7 +159,7 @@ def _as_list(given: Any) -> list[Any]:
 
 
 def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
-    if not (given is None or isinstance(given, Iterable)):
+    if not (given is None or several(given)):
         raise ArgumentError(f"{argument} must be a name or several names of columns, got {given!r}.")
     names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
     other = [name for name in names if not isinstance(name, str)]

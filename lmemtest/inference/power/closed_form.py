@@ -78,7 +78,7 @@ def operating(effect: float, se: float, df: float, critical: float) -> Operating
     return Operating(
         power=power,
         type_s=float(weight @ wrong) / power if power > 0 else np.nan,
-        type_m=float(weight @ size) / (power * d) if power > 0 and d > 0 else np.nan,
+        type_m=float(weight @ size) / (power * d) if power * d > 0 else np.nan,
     )
 
 

@@ -20,7 +20,7 @@ from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest._validate import check_choice, check_fraction, check_positive_int, is_size, several
 from lmemtest.data.runs import Runs
 from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
@@ -635,7 +635,7 @@ def _uncertainty(found: PowerResult) -> list[str]:
 
 
 def _checked_effect(value: Any) -> float:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
+    number = is_size(value)
     if number and float(value) >= 0:
         return float(value)
     hint = f" Write {-float(value):g}." if number else ""
@@ -647,7 +647,7 @@ def _checked_effect(value: Any) -> float:
 
 def check_counts(given: Any, name: str, minimum: int = 1) -> tuple[int, ...]:
     """One number or several, each once in ascending order."""
-    one = isinstance(given, (numbers.Real, str, bytes)) or not isinstance(given, Iterable)
+    one = isinstance(given, (numbers.Real, str, bytes)) or not several(given)
     values = [given] if one else list(given)
     if not values:
         raise ArgumentError(f"{name} must be a whole number or several, got none.")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lmemtest._caller import named
-from lmemtest._validate import check_names, check_positive_int
+from lmemtest._validate import check_names, check_positive_int, is_size
 from lmemtest.data.sampled import FEWEST_FAMILIES
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.power.allocation import Stages
@@ -19,6 +19,7 @@ from lmemtest.inference.power.components import COMPONENT_NAMES, TOGETHER, Varia
 from lmemtest.words import counted, joined, listed, suggest
 
 FAMILY, BENCHMARK, TUNING, DATA, SEED = "family", "benchmark", "tuning", "data", "seed"
+SMALLEST_COST = 1e-100  # products of costs and variances must not vanish
 TASK = "task"  # what benchmarks are called in evaluations
 KNOWN = (FAMILY, BENCHMARK, TUNING, DATA)  # from coarse to fine; all other sources are new with every seed
 REST = "residual"
@@ -159,9 +160,9 @@ def stage_costs(names: tuple[str, ...], costs: Any, trials: Any) -> list[float]:
 
 
 def _checked_cost(value: Any, name: str) -> float:
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and 0.0 <= float(value) < math.inf:
+    if is_size(value) and (value == 0 or float(value) > SMALLEST_COST):
         return float(value)
-    raise ArgumentError(f"costs[{name!r}] must be a finite number of at least 0, got {value!r}.")
+    raise ArgumentError(f"costs[{name!r}] must be a finite number, 0 or above {SMALLEST_COST:g}, got {value!r}.")
 
 
 def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:

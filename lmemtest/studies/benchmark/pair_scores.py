@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
-from lmemtest._validate import check_columns
+from lmemtest._validate import among, check_columns, several
 from lmemtest.data.cells import group_codes
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -328,13 +328,13 @@ def _check_others(runs: Runs, metafeature: str) -> None:
 def _check_levels(runs: Runs, metafeature: str, levels: Sequence[Any] | None) -> tuple[Any, ...]:
     there = runs.levels(metafeature)
     if levels is not None:
-        if not isinstance(levels, Iterable) or isinstance(levels, bytes):
+        if not several(levels) or isinstance(levels, bytes):
             raise ArgumentError(
                 f"levels must be several levels of {metafeature}, got {levels!r}. Levels: {listed(there)}."
             )
         wanted = (levels,) if isinstance(levels, str) else tuple(levels)
         for level in wanted:
-            if level not in there:
+            if not among(level, there):
                 raise ArgumentError(
                     f"levels names {level!r}, which is not a level of {metafeature}. Levels: {listed(there)}."
                     f"{suggest(str(level), map(str, there))}"

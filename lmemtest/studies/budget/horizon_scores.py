@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lmemtest._validate import several
 from lmemtest.data.cells import group_numbers
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.studies.checks.traces import broken_traces
@@ -157,7 +158,11 @@ class RunCurves:
         if given is None:
             return [Place(b, b) for b in self._spread()], []
         items = [given] if _is_number(given) else given
-        if isinstance(items, str) or not (isinstance(items, Sequence) or hasattr(items, "__array__")):
+        if (
+            isinstance(items, str)
+            or not several(items)
+            or not (isinstance(items, Sequence) or hasattr(items, "__array__"))
+        ):
             raise ArgumentError(f"budgets must be a list of budgets or of windows (first, last), got {given!r}.")
         places = [_place(item) for item in items]
         if not places:

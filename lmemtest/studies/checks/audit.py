@@ -10,7 +10,7 @@ are not: algorithms that vary to different degrees, and seeds that benchmarks sh
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,7 @@ from lmemtest._replicates import Failure, check_replicates, replicate
 from lmemtest._result import Result, result
 from lmemtest._rounding import below
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction, check_names, check_positive_int, resolve_rng
+from lmemtest._validate import among, check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.data.cells import group_numbers
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
@@ -498,7 +498,7 @@ def _placebo(runs: Runs, algorithm: Any) -> Runs:
 
     if runs.seed is None:
         raise ArgumentError("placebo= splits whole runs, and the table has no seed column. Name it in Runs(seed=).")
-    if not isinstance(algorithm, Hashable) or algorithm not in runs.algorithms:
+    if not among(algorithm, runs.algorithms):
         known = ", ".join(map(repr, runs.algorithms))
         raise ArgumentError(f"placebo={algorithm!r} is not an algorithm of the table. Algorithms: {known}.")
     frame = runs.to_frame()

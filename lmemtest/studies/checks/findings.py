@@ -13,6 +13,7 @@ import pandas as pd
 from lmemtest._caller import in_words_of
 from lmemtest._result import Result, result
 from lmemtest._table import Text
+from lmemtest._text import one_line
 from lmemtest.data.points import Points
 from lmemtest.data.scales import SCALE_RATIO
 from lmemtest.data.score_kind import ScoreKind
@@ -341,7 +342,7 @@ class RunsCheck(Result):
                 lines = self._tree(most, cut=True)
                 if len(lines) + len(tail) <= LINES:
                     break
-        return Text("\n".join([*lines, *tail]), self._repr_html_())
+        return Text("\n".join(map(one_line, [*lines, *tail])), self._repr_html_())
 
     def _tree(self, most: int, *, cut: bool) -> list[str]:
         """The lines of the tree, with so many findings of each kind; none: with a line for each check."""

@@ -10,6 +10,7 @@ import pandas as pd
 
 from lmemtest._caller import command_with, in_words_of
 from lmemtest._rounding import written
+from lmemtest._text import one_line
 from lmemtest.data.cells import of_failures
 from lmemtest.data.points import Points
 from lmemtest.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
@@ -137,7 +138,7 @@ def non_finite(points: Points) -> list[Finding]:
 
 
 def similar_levels(points: Points) -> list[Finding]:
-    """Levels that differ in case or surrounding blanks only: nearly always one level, misspelt."""
+    """Levels that differ in case, blanks or characters that cannot be seen only: nearly always one level, misspelt."""
     found = []
     for column, levels in (
         (points.runs.algorithm, points.algorithms),
@@ -145,7 +146,7 @@ def similar_levels(points: Points) -> list[Finding]:
     ):
         groups: dict[str, list[str]] = {}
         for level in levels:
-            groups.setdefault(str(level).strip().casefold(), []).append(str(level))
+            groups.setdefault(" ".join(one_line(level).split()).casefold(), []).append(str(level))
         for alike in groups.values():
             if len(alike) > 1:
                 message = f"The column {column!r} holds {' and '.join(map(repr, alike))}, which count as different."

@@ -10,6 +10,7 @@ import numpy as np
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._rounding import written
+from lmemtest._validate import is_size
 from lmemtest.data.cells import Groups
 from lmemtest.data.query import collected
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -47,7 +48,7 @@ def refuse_marks(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> No
 def check_scale(low: Any, high: Any) -> tuple[float, float]:
     """The ends of a scale of scores."""
     for name, end in (("min_score", low), ("max_score", high)):
-        if isinstance(end, bool) or not isinstance(end, (int, float)) or not np.isfinite(end):
+        if not is_size(end):
             raise ArgumentError(f"{named(name)} must be a finite number, got {end!r}.")
     if not low < high:
         raise ArgumentError(

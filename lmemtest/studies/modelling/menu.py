@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+from lmemtest._validate import several
 from lmemtest.data.runs import Runs, require_runs
 from lmemtest.errors import ArgumentError
 from lmemtest.formula import INTERCEPT, Bar, Term
@@ -181,7 +182,7 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Offer:
     """The terms to choose from: by columns and roles (all their terms), whole terms, or None for the whole menu."""
     if names is None:
         return menu(runs, runs.metafeatures)
-    texts = [names] if isinstance(names, str) else list(names) if isinstance(names, Iterable) else []
+    texts = [names] if isinstance(names, str) else list(names) if several(names) else []
     if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
         raise ArgumentError(
             f"candidates must name columns, roles or terms, for example ['prior', '(1 | benchmark:seed)'], got "

@@ -16,7 +16,7 @@ import numpy as np
 from lmemtest._result import Result, result
 from lmemtest._rounding import tie_order, tolerance
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, resolve_rng
+from lmemtest._validate import check_choice, resolve_rng, several
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.draws import METHODS
 from lmemtest.studies.ranking.measures import MEASURES, Measures, middle
@@ -295,7 +295,7 @@ def aggregate_scores(
     """
     import pandas as pd
 
-    given = [measures] if isinstance(measures, (str, Mapping)) or not isinstance(measures, Iterable) else measures
+    given = [measures] if isinstance(measures, (str, Mapping)) or not several(measures) else measures
     names = tuple(dict.fromkeys(check_choice(name, "measures", tuple(MEASURES)) for name in given))
     if not names:
         raise ArgumentError(f"measures must name at least one of {listed(map(repr, MEASURES))}, got none.")

@@ -23,6 +23,7 @@ from lmemtest._validate import (
     check_fraction,
     check_magnitude,
     check_positive_int,
+    real,
     resolve_rng,
 )
 from lmemtest.errors import ArgumentError, DataError
@@ -339,7 +340,7 @@ def check_samples(a: Any, b: Any, names: tuple[str, str], ndim: int, kind: str, 
 def _check_scores(values: Any, name: str, ndim: int) -> Array:
     shape = "a list or a one-dimensional array" if ndim == 1 else "a matrix with a sample in each row"
     try:
-        scores = np.asarray(values, dtype=float)
+        scores = real(values)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be {shape} of numbers, got {values!r:.100}.") from None
     if scores.ndim != ndim:

@@ -6,7 +6,7 @@ run had. Groups are levels of up to three columns; the scores are those of the r
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,7 @@ import pandas as pd
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_columns, check_fraction, check_names
+from lmemtest._validate import among, check_columns, check_fraction, check_names
 from lmemtest.data.cells import by_levels
 from lmemtest.data.query import collected
 from lmemtest.data.runs import require_runs
@@ -250,7 +250,7 @@ def _scores(runs: Runs, columns: tuple[str, ...], budget: Any) -> tuple[pd.DataF
                     "Name one, budget=..., or put the budget into by."
                 )
             chosen = common[-1]
-        elif isinstance(budget, Hashable) and budget in levels:
+        elif among(budget, levels):
             chosen = budget
         else:
             raise ArgumentError(f"budget must be a value of {column!r}, got {budget!r}. Values: {listed(levels)}.")
