@@ -211,7 +211,9 @@ def test_importing_the_engine_needs_numpy_and_scipy_only() -> None:
 
 def test_a_fit_and_its_pairs_wait_for_no_package_that_they_do_not_need(tmp_path: Path) -> None:
     table = tmp_path / "runs.csv"
-    rows = [f"{a},{b},{s},{(7 * a + 5 * b * b + 3 * s * a) % 11}" for a in range(4) for b in range(6) for s in range(3)]
+    rows = [
+        f"a{a},b{b},{s},{(7 * a + 5 * b * b + 3 * s * a) % 11}" for a in range(4) for b in range(6) for s in range(3)
+    ]
     table.write_text("\n".join(["algorithm,benchmark,seed,loss", *rows]), encoding="utf-8")
     roles = "score='loss', direction='minimize', algorithm='algorithm', benchmark='benchmark', seed='seed'"
     fitted = (
