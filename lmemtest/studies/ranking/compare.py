@@ -159,13 +159,13 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
         name: {
             frozenset((left, right)): decision
             for left, right, decision in zip(
-                *(found.pairs[column] for column in ("left", "right", "decision")), strict=True
+                *(found.pairs[column].tolist() for column in ("left", "right", "decision")), strict=True
             )
         }
         for name, found in rankings.items()
     }
     table = first.pairs[["left", "right"]].copy()
-    keys = [frozenset(pair) for pair in zip(table["left"], table["right"], strict=True)]
+    keys = [frozenset(pair) for pair in zip(table["left"].tolist(), table["right"].tolist(), strict=True)]
     for name, known in decisions.items():
         table[name] = [known.get(key, "no test") for key in keys]
     for_whom = table[list(rankings)].apply(lambda column: column.where(column.str.endswith(" better"), ""))

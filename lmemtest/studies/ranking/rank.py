@@ -305,7 +305,7 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
 
     place = {name: i for i, name in enumerate(order)}
-    left, right = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
+    left, right = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     turned = left > right
     out = {name: tests[name].to_numpy() for name in tests}
     for a, b in (("left", "right"), ("p_left", "p_right"), ("p_new_left", "p_new_right")):
@@ -327,7 +327,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
     import pandas as pd
 
     place = {name: i for i, name in enumerate(blocks.algorithms)}
-    i, j = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
+    i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     if kind == "standardised":
         size, low, high = _standardised(tests, verdict, asked)
     else:
