@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest._validate import check_positive_int
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import SMALL, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
@@ -27,13 +28,17 @@ RULE_NAMES = {
 
 
 @_canvas.draws(OutperformingOverBenchmarks, source="probability_of_outperforming() of a Runs")
-def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | None = None) -> Axes:
+def outperforming_plot(
+    result: OutperformingOverBenchmarks, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
+) -> Axes:
     """Draw the probabilities of all pairs; of a single pair those of the benchmarks, too.
 
     Parameters
     ----------
     result : OutperformingOverBenchmarks
         From `lmemtest.probability_of_outperforming`.
+    max_rows : int, >= 2
+        The most benchmarks to draw; of more, those farthest from one half.
 
     Returns
     -------
@@ -48,20 +53,25 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
     >>> axes.get_yticklabels()[0].get_text()
     'All 20 benchmarks'
     """
+    max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
     pairs = [f"{left} over {right}" for left, right in zip(result.table["left"], result.table["right"], strict=True)]
     alone = len(pairs) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
     labels = [f"All {count} benchmarks{families}"] if alone else pairs
     series = [_rows.Series.of(result.table, np.arange(len(labels)), centre="estimate")]
+    single = left_out = ""
     if alone and count > 1:
-        where = np.arange(1, count + 1)
-        series.append(_rows.Series.of(result.benchmarks, where, centre="estimate", colour=_style.MUTED))
+        from_half = np.abs(result.benchmarks["estimate"].to_numpy(dtype=float) - 0.5)
+        shown = _rows.Shown.largest(from_half, max_rows)
+        kept = result.benchmarks.iloc[shown.kept]
+        series.append(_rows.Series.of(kept, shown.place + 1, centre="estimate", colour=_style.MUTED))
         names = result.benchmarks["benchmark"].astype(str)
         if names.duplicated().any():  # the same data set in several families
             names = names + " in " + result.benchmarks["family"]
-        labels = [*labels, *names]
-    single = "; below it score intervals of each benchmark by itself" if len(series) > 1 else ""
+        labels = [*labels, *shown.labels(names)]
+        left_out = shown.sentence("benchmarks, those nearest to one half,")
+        single = "; below it score intervals of each benchmark by itself"
     of = (
         f"a run of {pairs[0].replace(' over ', ' is better than one of ')}" if alone else "a run of the first is better"
     )
@@ -69,7 +79,7 @@ def outperforming_plot(result: OutperformingOverBenchmarks, /, *, ax: Axes | Non
         _rows.Rows(
             labels=labels,
             series=tuple(series),
-            axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma",
+            axis_label=f"Probability that {of}\n{result.band}{single}; dashed: gamma{left_out}",
             reference=0.5,
             threshold=result.gamma_adjusted,
         ),

@@ -222,7 +222,7 @@ class Analysis(Guided):
         """What the tables of observed means have rows for: benchmarks, or instances where there are metafeatures."""
         return "instance" if self.runs.metafeatures else "benchmark"
 
-    @property
+    @cached_property
     def versions(self) -> dict[str, str]:
         """Of lmemtest, Python and the packages behind the numbers."""
         package = importlib.import_module("lmemtest")

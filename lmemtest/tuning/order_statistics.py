@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest._validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
@@ -346,6 +346,7 @@ def _root(coverage: Callable[[Any], float], level: float, start: float, end: flo
 
     log(-log(coverage)) is close to linear in log alpha', which saves a third of the steps.
     """
+    from scipy.optimize import brentq
 
     def scale(probability: float) -> float:
         return float(np.log(-np.log(min(max(probability, 1e-300), 1.0 - 1e-16))))
@@ -358,4 +359,4 @@ def _root(coverage: Callable[[Any], float], level: float, start: float, end: flo
     at_start, at_end = gap(start), gap(end)
     if at_start * at_end >= 0.0:  # one score, or rounding: the root is an end of the bracket
         return start if abs(at_start) <= abs(at_end) else end
-    return float(optimize.brentq(gap, start, end, xtol=1e-14, rtol=4e-15))
+    return float(brentq(gap, start, end, xtol=1e-14, rtol=4e-15))

@@ -60,6 +60,7 @@ BY_NAME = {
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
 HEAVY = {"pandas", "scipy.stats", "statsmodels", "matplotlib", "formulaic", "narwhals", "jinja2", "typer"}
+LATE = ("scipy.stats", "scipy.optimize", "formulaic", "statsmodels")
 SECONDS = ("statsmodels.api", "statsmodels.formula")  # to import
 
 
@@ -185,7 +186,7 @@ def test_slow_packages_are_imported_where_they_are_used() -> None:
         f"{path} imports {name} when it is loaded"
         for path in MODULES
         for name, at_load in imported(path).items()
-        if at_load and any(starts_with(name, package) for package in ("scipy.stats", "statsmodels"))
+        if at_load and any(starts_with(name, package) for package in LATE)
     ]
     assert offenders == []
 
@@ -206,3 +207,18 @@ def test_importing_the_package_is_light() -> None:
 def test_importing_the_engine_needs_numpy_and_scipy_only() -> None:
     names = [f"lmemtest.{named(path)}" for path in MODULES if part_of(path) == "engine"]
     assert HEAVY & loaded_by("import " + ", ".join(names)) == set()
+
+
+def test_a_fit_and_its_pairs_wait_for_no_package_that_they_do_not_need(tmp_path: Path) -> None:
+    table = tmp_path / "runs.csv"
+    rows = [
+        f"a{a},b{b},{s},{(7 * a + 5 * b * b + 3 * s * a) % 11}" for a in range(4) for b in range(6) for s in range(3)
+    ]
+    table.write_text("\n".join(["algorithm,benchmark,seed,loss", *rows]), encoding="utf-8")
+    roles = "score='loss', direction='minimize', algorithm='algorithm', benchmark='benchmark', seed='seed'"
+    fitted = (
+        f"import lmemtest as lt; runs = lt.read_runs({str(table)!r}, {roles}); "
+        "fit = lt.fit_lmm('loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)', runs); "
+        "fit.emmeans('algorithm').pairs().summary()"
+    )
+    assert {*LATE, "matplotlib", "jinja2"} & loaded_by(fitted) == set()

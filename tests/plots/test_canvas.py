@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import matplotlib as mpl
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from lmemtest.plots import _canvas, _layout, _style, cd_diagram, detached_figures, emmeans_plot
 
@@ -175,3 +177,36 @@ def test_a_range_without_a_whole_number_still_has_a_tick():
     ruler = _style.Ruler(Figure().subplots(), 9.0)
     assert _layout.choose_ticks(5.2, 5.8, 100.0, ruler, cover=False, whole=True).values == (5.5,)
     assert _layout.choose_ticks(5.2, 6.1, 100.0, ruler, cover=False, whole=True).values == (6.0,)
+
+
+@pytest.mark.parametrize("size", [4.0, 6.25, 9.0, 16.2])
+@pytest.mark.parametrize("weight", ["normal", "bold"])
+def test_widths_are_those_of_the_layout(size, weight):
+    figure = Figure(dpi=100)
+    ruler = _style.Ruler(figure.subplots(), size, fontweight=weight)
+    rng = np.random.default_rng(8)
+    alphabet = [*map(chr, range(32, 127)), *"äöüßéçåøÆŁžř…−–—№ΩμαΔ≤×кириЖЮя“”½²°é\u0301\u0308"]
+    words = ["office", "fluffy", "affinity", "AVATAR", "To", "Type", "ffl", "fjord", "漢字", "שלום"]
+    texts = [
+        *("".join(rng.choice(alphabet, 40)) for _ in range(20)),
+        *(" ".join(rng.choice(words, 6)) for _ in range(20)),
+    ]
+    for text in map(_style.one_line, texts):
+        whole = Text(0, 0, text, **_style.text_style(size, fontweight=weight, **_style.font_for([text])))
+        whole.set_figure(figure)
+        want = whole.get_window_extent().width
+        got = ruler.width(text) * 100 / 72 / _style.HINTING_SLACK
+        assert got == pytest.approx(want, rel=0.005, abs=1.0), text
+
+
+def test_a_name_is_fitted_without_laying_out_its_cuts(monkeypatch):
+    ruler = _style.Ruler(Figure().subplots(), 7.1)
+    calls = []
+    lay_out = RendererAgg.get_text_width_height_descent
+    monkeypatch.setattr(
+        RendererAgg, "get_text_width_height_descent", lambda self, s, *rest: calls.append(s) or lay_out(self, s, *rest)
+    )
+    names = [f"a benchmark with a long name, number {i:03d} of many" for i in range(300)]
+    _style.shorten(names, 90.0, ruler)
+    assert max(map(len, calls)) <= 2  # pairs of letters, each once
+    assert len(calls) == len(set(calls)) < 300

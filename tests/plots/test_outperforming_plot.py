@@ -56,3 +56,17 @@ def test_one_pair_is_drawn_with_its_benchmarks_and_many_pairs_without():
     assert (at["_reference"], at["_threshold"]) == (0.5, 0.75)
     three = lt.probability_of_outperforming(runs, algorithms=("HB", "RS", "TPE")).plot()
     assert [label.get_text() for label in three.get_yticklabels()] == ["HB over RS", "HB over TPE", "TPE over RS"]
+
+
+def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_others_counted(assert_readable):
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    found = lt.probability_of_outperforming(runs, algorithms=("HB", "RS"))
+    ax = found.plot(max_rows=6)
+    far = (found.benchmarks["estimate"] - 0.5).abs().sort_values(ascending=False, kind="stable").index[:6].sort_values()
+    names = [label.get_text() for label in ax.get_yticklabels()]
+    assert names == ["All 20 benchmarks", *found.benchmarks.loc[far, "benchmark"]]
+    dots = [line for line in ax.get_lines() if line.get_label() == "_estimates"]
+    assert dots[1].get_xdata().tolist() == found.benchmarks.loc[far, "estimate"].tolist()
+    words = " ".join(ax.get_xlabel().split())
+    assert words.endswith("14 of 20 benchmarks, those nearest to one half, are left out.")
+    assert_readable(ax)

@@ -6,7 +6,6 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import fft, optimize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,6 +26,8 @@ def sheather_jones(x: FloatArray) -> float:
     >>> bool(sheather_jones(two) < 0.3 * rule_of_thumb(two))
     True
     """
+    from scipy.optimize import brentq
+
     n, spread = len(x), _spread(x)
     if n < 2 or not spread > 0:
         return math.nan
@@ -54,7 +55,7 @@ def sheather_jones(x: FloatArray) -> float:
     low = max(0.01 * high, np.ptp(x) / BINS)
     if not (low < high and math.isfinite(excess(low)) and excess(low) > 0 > excess(high)):
         return math.nan
-    return float(optimize.brentq(excess, low, high, xtol=1e-6 * high))
+    return float(brentq(excess, low, high, xtol=1e-6 * high))
 
 
 def rule_of_thumb(x: FloatArray) -> float:
@@ -106,7 +107,7 @@ def _pairs(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Distances between the values, in bins, and the number of pairs at each; a value with itself is no pair."""
     step = float(np.ptp(x)) / (BINS - 1)
     counts = np.bincount(np.round((x - x.min()) / step).astype(np.intp), minlength=BINS).astype(float)
-    product = fft.irfft(np.abs(fft.rfft(counts, 2 * BINS)) ** 2, 2 * BINS)[:BINS].round()
+    product = np.fft.irfft(np.abs(np.fft.rfft(counts, 2 * BINS)) ** 2, 2 * BINS)[:BINS].round()
     product[0] = (product[0] - len(x)) / 2.0
     return step * np.arange(BINS, dtype=float), np.asarray(product, dtype=float)
 

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -78,6 +78,8 @@ def noncentrality_interval(
     >>> noncentrality_interval(0.0, 3, 76, 0.95, positive=False)
     (0.0, 0.0)
     """
+    from scipy.optimize import brentq
+
     tail = 0.5 * (1.0 - level)
     without = float(special.fdtr(df_num, df_den, f))  # probability of so small a ratio without any effect
     if positive and without < np.finfo(float).tiny:
@@ -89,7 +91,7 @@ def noncentrality_interval(
         high = 1.0 + df_num * f
         while special.ncfdtr(df_num, df_den, high, f) > target:
             high *= 2.0
-        return float(optimize.brentq(lambda nc: special.ncfdtr(df_num, df_den, nc, f) - target, 0.0, high))
+        return float(brentq(lambda nc: special.ncfdtr(df_num, df_den, nc, f) - target, 0.0, high))
 
     return limit(1.0 - tail), limit(tail * without if positive else tail)
 

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest.inference.hypotheses.simulated_null import NullDraws
 
@@ -75,6 +75,8 @@ class ExactNull:
 
     def _balanced_tail(self, statistic: float) -> float:
         """With r = A / C and a = 1 + l mu, T(r) = n log((1 + r) / (1 + r / a)) - K log a at a = r / r0."""
+        from scipy.optimize import brentq
+
         n, K, r0 = self.n_effective, len(self.penalty), self._ratio_at_zero()
 
         def excess(log_a: float) -> float:
@@ -84,7 +86,7 @@ class ExactNull:
         high = 1.0
         while excess(high) < 0:
             high *= 2.0
-        r = r0 * np.exp(optimize.brentq(excess, 0.0, high, xtol=1e-13))
+        r = r0 * np.exp(brentq(excess, 0.0, high, xtol=1e-13))
         m, nu = int(self.multiplicity[0]), self.residual_df
         return float(special.fdtrc(m, nu, r * nu / m))
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest._validate import check_fraction
 from lmemtest.errors import DesignError
@@ -165,12 +165,14 @@ def _decompose(y: FloatArray, blocks: IntArray, groups: IntArray) -> tuple[Float
 
 def _root(pivot: Callable[[float], float], target: float, mu: FloatArray) -> float:
     """Where the falling function `pivot` takes the value `target`; 0 if it starts below."""
+    from scipy.optimize import brentq
+
     if pivot(0.0) <= target:
         return 0.0
     high = 1.0 / float(mu.min())
     while pivot(high) > target:
         high *= 4.0
-    return float(optimize.brentq(lambda ratio: pivot(ratio) - target, 0.0, high, xtol=1e-14, rtol=1e-12))
+    return float(brentq(lambda ratio: pivot(ratio) - target, 0.0, high, xtol=1e-14, rtol=1e-12))
 
 
 def _share(ratio: float) -> float:

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest._threads import one_blas_thread
 
@@ -213,6 +213,8 @@ class BalancedModel:
             return self._interval(index, level)
 
     def _interval(self, index: int, level: float) -> tuple[float, float]:
+        from scipy.optimize import brentq
+
         best, least = self._minimum(None, 0.0)
         cut = special.ndtri(0.5 * (1.0 + level)) ** 2
 
@@ -224,11 +226,11 @@ class BalancedModel:
         residual = index == len(self.terms) - 1
         low = 0.0
         if sd > 0 and (residual or rise(0.0) > 0):
-            low = float(optimize.brentq(rise, 1e-9 * sd, sd, xtol=1e-10 * sd, rtol=1e-12))
+            low = float(brentq(rise, 1e-9 * sd, sd, xtol=1e-10 * sd, rtol=1e-12))
         top = 2.0 * (sd or 0.1 * unit)
         while rise(top) < 0:
             top *= 2.0
             if top > _FAR * unit:
                 return low, np.inf
-        high = optimize.brentq(rise, sd, top, xtol=1e-10 * top, rtol=1e-12)
+        high = brentq(rise, sd, top, xtol=1e-10 * top, rtol=1e-12)
         return low, float(high)

@@ -15,7 +15,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from lmemtest.errors import ArgumentError
 
@@ -81,6 +80,8 @@ def bounded_mean_interval(
 
 def _upper(x: FloatArray, tail: float) -> float:
     """The upper limit of a mean in [0, 1]."""
+    from scipy.optimize import brentq
+
     points, counts = np.unique(np.append(x, 1.0), return_counts=True)
     if len(points) == 1:  # all values are at the bound
         return 1.0

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from lmemtest._rounding import tolerance
 
@@ -143,6 +143,8 @@ class Combinations:
         >>> [round(end, 3) for end in x.ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))]
         [1.875, 8.861]
         """
+        from scipy.optimize import brentq
+
         top, bottom = float(above @ self.value), float(below @ self.value)
         if not bottom > 0.0:
             return float("nan"), float("nan")
@@ -156,7 +158,7 @@ class Combinations:
 
         low = 0.0
         if estimate > 0.0 and lower(0.0) > 0.0:
-            low = float(optimize.brentq(lower, 0.0, estimate, xtol=1e-14 * estimate))
+            low = float(brentq(lower, 0.0, estimate, xtol=1e-14 * estimate))
         if upper(estimate) <= 0.0:
             return low, estimate
         far = max(estimate, 1e-3)
@@ -164,4 +166,4 @@ class Combinations:
             far *= 4.0
             if far > _FAR * max(estimate, 1.0):
                 return low, float("inf")
-        return low, float(optimize.brentq(upper, estimate, far, xtol=1e-14 * far))
+        return low, float(brentq(upper, estimate, far, xtol=1e-14 * far))

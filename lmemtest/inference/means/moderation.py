@@ -36,6 +36,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 import scipy.sparse as sp
 from scipy import special
 
@@ -205,15 +206,13 @@ def larger_scatter(scores: FloatArray) -> FloatArray:
     >>> larger_scatter(x) < 0.05
     array([False, False, False, False,  True])
     """
-    from scipy.stats import rankdata
-
     x = scores - np.median(scores, axis=-2, keepdims=True)
     x = x - np.median(x, axis=-1, keepdims=True)
     size = np.abs(x - np.median(x, axis=-2, keepdims=True))
     rounding = 1e-9 * size.max(axis=(-2, -1), keepdims=True)
     size = np.round(size / np.where(rounding > 0, rounding, 1.0))  # equal scores are ties
     k = scores.shape[-1]
-    rank = rankdata(size, axis=-1) - (k + 1) / 2.0
+    rank = pd.DataFrame(size.reshape(-1, k)).rank(axis=1).to_numpy().reshape(size.shape) - (k + 1) / 2.0
     sd = np.sqrt((rank**2).sum(axis=(-2, -1)) / k)[..., None]
     total = rank.sum(axis=-2)
     z = np.where(sd > 0, total / np.where(sd > 0, sd, 1.0), -np.inf)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -365,15 +364,14 @@ def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
     means["algorithm"] = means["algorithm"].map(format_level)
     wide = means.pivot(index="benchmark", columns="algorithm", values="mean")
     benchmark = wide.index.map(effects.benchmark_of)
-    rows = []
-    for other in [name for name in effects.wins if name != leader]:
-        gaps = (wide[leader] - wide[other]).dropna()
-        gaps = gaps.groupby(benchmark[wide.index.isin(gaps.index)]).mean()
-        n, mean, se, t = len(gaps), float(gaps.mean()), math.nan, math.nan
-        if n > 1:
-            se = float(gaps.std(ddof=1) / np.sqrt(n))
-            t = mean / se if se > 0 else float(np.copysign(np.inf, mean)) if mean else 0.0
-        rows.append((other, n, mean, se, max(n - 1, 0), t))
-    table = pd.DataFrame(rows, columns=["algorithm", "n_benchmarks", "difference", "se", "df", "t_ratio"])
+    others = [name for name in effects.wins if name != leader]
+    gaps = wide[others].rsub(wide[leader], axis=0).groupby(benchmark).mean()
+    n, mean, sd = gaps.count().to_numpy(), gaps.mean().to_numpy(), gaps.std(ddof=1).to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        se = sd / np.sqrt(n)
+        alike = np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean))  # all differences are the same
+        t = np.where(n > 1, np.where(se > 0.0, mean / se, alike), np.nan)
+    found = {"algorithm": others, "n_benchmarks": n, "difference": mean, "se": se, "df": np.maximum(n - 1, 0)}
+    table = pd.DataFrame({**found, "t_ratio": t})
     raw = two_sided_p(table["t_ratio"].to_numpy(), np.maximum(table["df"].to_numpy(dtype=float), 1.0))
     return CautiousCheck(leader=leader, table=table.assign(p_value=adjust_raw(raw, "holm", len(table))))

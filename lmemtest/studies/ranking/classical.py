@@ -15,6 +15,7 @@ Pairs, adjustments, a control, groups and figures follow from there. The signed-
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -41,14 +42,15 @@ if TYPE_CHECKING:
     Codes = NDArray[np.intp]
 
 FEWEST_BLOCKS, FEWEST_MODERATED = 2, 3
+_AT_ONCE = 2_000_000  # averages of pairs of differences that are sorted together
 MOST_EXACT = 50  # blocks up to which the null distribution of the signed-rank sum is exact, ties or not
 
 
-def ranked(scores: Array, size: float = 0.0) -> Array:
+def ranked(scores: Array, size: float | Array = 0.0) -> Array:
     """Ranks within each row, 1 for the lowest; ties share their mean, and what differs by rounding only is a tie.
 
-    Rounding is relative to the largest of a row, or to `size` if that is more: differences have the rounding of what
-    was subtracted.
+    Rounding is relative to the largest of a row, or to `size` (one number, or a column of them) if that is more:
+    differences have the rounding of what was subtracted.
 
     >>> ranked(np.array([[0.3, 0.1 + 0.2, 0.1], [2.0, 1.0, 3.0]])).tolist()
     [[2.5, 2.5, 1.0], [2.0, 1.0, 3.0]]
@@ -219,7 +221,11 @@ def signed_rank(differences: Array, size: float = 0.0) -> tuple[float, float]:
     d = differences[np.abs(differences) > 0.0]
     if not len(d):
         return 0.0, 1.0
-    ranks = ranked(np.abs(d)[None], size)[0]
+    return _signed_rank(d, ranked(np.abs(d)[None], size)[0])
+
+
+def _signed_rank(d: Array, ranks: Array) -> tuple[float, float]:
+    """`signed_rank` of differences that are not zero, with the ranks of their sizes."""
     positive = float(ranks[d > 0].sum())
     least = min(positive, float(ranks.sum()) - positive)
     if len(d) > MOST_EXACT:
@@ -230,35 +236,48 @@ def signed_rank(differences: Array, size: float = 0.0) -> tuple[float, float]:
 
 def null_of_sums(ranks: Array) -> Array:
     """Probabilities of twice the sum of the ranks with a positive sign, 0, 1, 2, ..., each sign a fair coin."""
-    doubled = np.rint(2.0 * ranks).astype(np.intp)
-    out = np.zeros(int(doubled.sum()) + 1)
+    return _null_of_sums(tuple(np.sort(np.rint(2.0 * ranks).astype(np.intp)).tolist()))
+
+
+@lru_cache(maxsize=128)  # pairs without ties have the same ranks
+def _null_of_sums(doubled: tuple[int, ...]) -> Array:
+    out = np.zeros(sum(doubled) + 1)
     out[0] = 1.0
     for step in doubled:
         moved = np.zeros_like(out)
         moved[step:] = out[: len(out) - step]
         out = (out + moved) / 2.0
+    out.flags.writeable = False
     return out
 
 
-def shift_interval(differences: Array, level: float) -> tuple[float, float, float]:
-    """Hodges-Lehmann estimate of the shift, the median of the Walsh averages, and the interval of the signed-rank test.
+def shift_intervals(differences: Array, levels: Array) -> Array:
+    """Hodges-Lehmann estimates of shifts, the median of the Walsh averages, and intervals of the signed-rank test.
 
-    The limits are infinite where the blocks are too few for the level.
+    Of p rows of n differences, each with its level: ``(p, 3)``. The limits are infinite where the blocks are too few
+    for the level.
     """
-    n = len(differences)
-    i, j = np.triu_indices(n)
-    walsh = np.sort((differences[i] + differences[j]) / 2.0)
-    tail = (1.0 - level) / 2.0
+    n = differences.shape[1]
+    tail = (1.0 - levels) / 2.0
     if n <= MOST_EXACT:
         below_c = np.cumsum(null_of_sums(np.arange(1.0, n + 1.0))[::2])
-        cut = int(np.searchsorted(below_c, tail * (1.0 - 1e-9), side="left"))  # P(V < cut) < tail, as `below` has it
+        cut = np.searchsorted(below_c, tail * (1.0 - 1e-9), side="left")  # P(V < cut) < tail, as `below` has it
     else:
         spread = np.sqrt(n * (n + 1.0) * (2.0 * n + 1.0) / 24.0)
-        cut = int(max(0.0, np.floor(n * (n + 1.0) / 4.0 + special.ndtri(tail) * spread)))
-    estimate = float(np.median(walsh))
-    if cut == 0:
-        return estimate, -np.inf, np.inf
-    return estimate, float(walsh[cut - 1]), float(walsh[-cut])
+        cut = np.maximum(0.0, np.floor(n * (n + 1.0) / 4.0 + special.ndtri(tail) * spread)).astype(np.intp)
+    i, j = np.triu_indices(n)
+    out = np.empty((len(differences), 3))
+    some = max(1, _AT_ONCE // len(i))
+    for start in range(0, len(out), some):
+        rows = slice(start, start + some)
+        walsh = np.sort((differences[rows][:, i] + differences[rows][:, j]) / 2.0, axis=1)
+        at = np.maximum(cut[rows], 1)[:, None]
+        low, high = (np.take_along_axis(walsh, end, axis=1)[:, 0] for end in (at - 1, len(i) - at))
+        none = cut[rows] == 0
+        out[rows] = np.column_stack(
+            [np.median(walsh, axis=1), np.where(none, -np.inf, low), np.where(none, np.inf, high)]
+        )
+    return out
 
 
 def median_interval(x: Array, level: float) -> tuple[float, float]:
@@ -289,33 +308,28 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
         left = np.delete(np.arange(k), control)
         right = np.full(k - 1, control)
     m = len(left)
-    rows: list[tuple[float, float]] = []
-    all_differences: list[Array | None] = []
-    for i, j in zip(left, right, strict=True):
-        both = np.isfinite(blocks.scores[:, i]) & np.isfinite(blocks.scores[:, j])
-        x, y = blocks.scores[both, i], blocks.scores[both, j]
-        sizes = np.maximum(np.abs(x), np.abs(y))
-        d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
-        if len(d) < FEWEST_BLOCKS:
-            rows.append((np.nan, np.nan))
-            all_differences.append(None)
-            continue
-        positive, p = signed_rank(d, float(sizes.max()))
-        n = np.count_nonzero(d)
-        rows.append((2.0 * positive - n * (n + 1.0) / 2.0, p))
-        all_differences.append(d)
-    statistic, p_raw = np.array(rows).T
+    tests = np.full((m, 2), np.nan)
+    of_as_many: list[tuple[NDArray[np.intp], Array]] = []  # pairs of as many common blocks, and their differences
+    common = np.isfinite(blocks.scores[:, left]) & np.isfinite(blocks.scores[:, right])
+    for n in np.unique(common.sum(axis=0)):
+        pairs = np.flatnonzero(common.sum(axis=0) == n)
+        if n >= FEWEST_BLOCKS:
+            x, y = (blocks.scores[:, side[pairs]].T[common[:, pairs].T].reshape(-1, n) for side in (left, right))
+            sizes = np.maximum(np.abs(x), np.abs(y))
+            d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
+            tests[pairs] = _signed_ranks(d, sizes.max(axis=1, keepdims=True))
+            of_as_many.append((pairs, d))
+    statistic, p_raw = tests.T
     if adjust in ("shaffer", "stepdown") and control is None:
         method, p_value = "shaffer", step_down(p_raw, k, first_by_range=False)
     else:
         method = "holm" if adjust == "shaffer" else adjust
         p_value = adjust_raw(p_raw, method, m)
     levels = np.broadcast_to(raw_levels(p_raw, method=method, n_tests=m, alpha=alpha, n_means=k), m)
-    shifts = [
-        (np.nan, np.nan, np.nan) if d is None else shift_interval(d, 1.0 - level)
-        for d, level in zip(all_differences, levels, strict=True)
-    ]
-    estimate, low, high = np.array(shifts).T
+    shifts = np.full((m, 3), np.nan)
+    for pairs, d in of_as_many:
+        shifts[pairs] = shift_intervals(d, 1.0 - levels[pairs])
+    estimate, low, high = shifts.T
     names = blocks.algorithms
     return pd.DataFrame(
         {
@@ -330,6 +344,17 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
             "p_value": p_value,
         }
     )
+
+
+def _signed_ranks(d: Array, sizes: Array) -> Array:
+    """The sum of the signed ranks and the p-value of each row of differences of scores up to `sizes`."""
+    out = np.empty((len(d), 2))
+    ranks = ranked(np.abs(d), sizes)  # for the rows without zeros
+    for row, n in enumerate(np.count_nonzero(d, axis=1)):
+        whole = n == d.shape[1]
+        positive, p = _signed_rank(d[row], ranks[row]) if whole else signed_rank(d[row], float(sizes[row, 0]))
+        out[row] = 2.0 * positive - n * (n + 1.0) / 2.0, p
+    return out
 
 
 # ---------------------------------------------------------------------- what they assume

@@ -156,15 +156,20 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
 
     first = next(iter(rankings.values()))
     decisions = {
-        name: {frozenset((row["left"], row["right"])): row["decision"] for row in found.pairs.to_dict("records")}
+        name: {
+            frozenset((left, right)): decision
+            for left, right, decision in zip(
+                *(found.pairs[column].tolist() for column in ("left", "right", "decision")), strict=True
+            )
+        }
         for name, found in rankings.items()
     }
     table = first.pairs[["left", "right"]].copy()
-    keys = [frozenset(pair) for pair in zip(table["left"], table["right"], strict=True)]
+    keys = [frozenset(pair) for pair in zip(table["left"].tolist(), table["right"].tolist(), strict=True)]
     for name, known in decisions.items():
         table[name] = [known.get(key, "no test") for key in keys]
     for_whom = table[list(rankings)].apply(lambda column: column.where(column.str.endswith(" better"), ""))
-    table["agree"] = for_whom.nunique(axis=1) == 1
+    table["agree"] = for_whom.eq(for_whom.iloc[:, 0], axis=0).all(axis=1)
     places = pd.DataFrame({"algorithm": first.levels})
     for name, found in rankings.items():
         places[name] = [found.levels.index(level) + 1 for level in first.levels]

@@ -103,10 +103,15 @@ def magnitude(value: float, kind: str) -> str:
     >>> magnitude(-0.5, "cohen_d"), magnitude(0.3 - 0.1, "hedges_g"), magnitude(0.4, "cliff_delta")
     ('medium', 'small', 'medium')
     """
+    return magnitudes([value], kind)[0]
+
+
+def magnitudes(values: ArrayLike, kind: str) -> list[str]:
+    """`magnitude` of many values."""
     thresholds = THRESHOLDS[check_choice(kind, "kind", tuple(NAMES))]
-    if np.isnan(value):
-        return ""
-    return MAGNITUDES[sum(not below(abs(value), limit) for limit in thresholds)]
+    size = np.abs(np.asarray(values, dtype=float))
+    passed = np.sum([~below(size, limit) for limit in thresholds], axis=0)
+    return ["" if unknown else MAGNITUDES[at] for at, unknown in zip(passed, np.isnan(size), strict=True)]
 
 
 def standardised(

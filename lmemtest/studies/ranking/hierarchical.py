@@ -33,7 +33,6 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from lmemtest.inference.means.moderation import fit_scaled_f, squeeze
@@ -92,6 +91,8 @@ class Posterior:
 
     def _point(self, p: float, start: float, step: float) -> float:
         """The point with probability p above it, searched from a start in growing steps towards it."""
+        from scipy.optimize import brentq
+
         if step == 0.0:
             return start
         far = start + step

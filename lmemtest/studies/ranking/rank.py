@@ -23,7 +23,7 @@ from lmemtest.studies.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS
 from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.compare import Rankings, compared
-from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitude, standardised
+from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.studies.ranking.methods import Verdict, ahead, by_tests, mean_ranks, of_model, outcomes, verdict_of
 from lmemtest.studies.ranking.ranking import Ranking
 from lmemtest.words import listed, suggest
@@ -305,7 +305,7 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     import pandas as pd
 
     place = {name: i for i, name in enumerate(order)}
-    left, right = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
+    left, right = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     turned = left > right
     out = {name: tests[name].to_numpy() for name in tests}
     for a, b in (("left", "right"), ("p_left", "p_right"), ("p_new_left", "p_new_right")):
@@ -327,7 +327,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
     import pandas as pd
 
     place = {name: i for i, name in enumerate(blocks.algorithms)}
-    i, j = (np.array([place[name] for name in tests[side]]) for side in ("left", "right"))
+    i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     if kind == "standardised":
         size, low, high = _standardised(tests, verdict, asked)
     else:
@@ -342,7 +342,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
         "effect_size": size,
         "effect_low": low,
         "effect_high": high,
-        "magnitude": [magnitude(value, kind) for value in size],
+        "magnitude": magnitudes(size, kind),
         "p_better": better,
         "wins": wins[i, j].astype(int),
         "ties": ties[i, j].astype(int),

@@ -111,8 +111,10 @@ def test_signed_ranks_of_many_blocks_are_normal():
 
 def test_the_interval_of_the_shift_is_that_of_r():
     d = np.array([0.3, 1.2, -0.4, 2.1, 0.9, 1.5, 3.0, 0.6, -0.1])
-    assert classical.shift_interval(d, 0.95) == pytest.approx((0.9, 0.10, 1.95))  # wilcox.test(d, conf.int = TRUE)
-    assert classical.shift_interval(d[:3], 0.95)[1:] == (-np.inf, np.inf)
+    assert classical.shift_intervals(d[None], np.array([0.95]))[0] == pytest.approx(
+        (0.9, 0.10, 1.95)
+    )  # wilcox.test(d, conf.int = TRUE)
+    assert classical.shift_intervals(d[None, :3], np.array([0.95]))[0, 1:].tolist() == [-np.inf, np.inf]
 
 
 def test_median_intervals_hold_their_level_exactly():

@@ -8,7 +8,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.studies.ranking.blocks import blocks_of
-from lmemtest.studies.ranking.classical import shift_interval
+from lmemtest.studies.ranking.classical import shift_intervals
 from lmemtest.studies.ranking.compare import facts_of_pair
 from lmemtest.studies.ranking.rank import rank
 
@@ -332,7 +332,7 @@ def test_single_intervals_of_the_shift_go_with_single_tests():
     d = (WIDE["dog"] - WIDE["ant"]).to_numpy()
     row = rank(WIDE, "frequentist", test="wilcoxon", adjust="none", direction="maximize").pairs
     row = row.set_index(["left", "right"]).loc[("dog", "ant")]
-    low, high = shift_interval(d, 0.95)[1:]
+    low, high = shift_intervals(d[None], np.array([0.95]))[0, 1:]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
 
 
