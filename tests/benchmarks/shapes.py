@@ -1,8 +1,7 @@
 """Seconds and memory of public calls on tables of every shape, each in a process of its own, with a limit.
 
-Run `make bench-shapes`, or `python tests/benchmarks/shapes.py [--only seed_effect ...] [--limit 60]`. A line
-holds the shape, the call, seconds of the processor, and the peak of memory of the whole process, the package and its table
-included.
+Run `make bench-shapes`, or `python tests/benchmarks/shapes.py [--only seed_effect ...] [--limit 60]`. A line holds the
+shape, the call, seconds of the processor, and the peak of memory of the whole process, package and table included.
 """
 
 from __future__ import annotations
