@@ -71,7 +71,7 @@ def noisy_scores(n: int) -> np.ndarray:
 
 
 def noisy_fit(scores: np.ndarray) -> Any:
-    return lt.tuning.fit(scores, law="noisy_quadratic")
+    return lt.tuning.fit(scores, law="noisy_quadratic", direction="minimize")
 
 
 # Shape, call, what is prepared before it, and the call.
