@@ -70,6 +70,10 @@ def noisy_scores(n: int) -> np.ndarray:
     return np.asarray(lt.tuning.NoisyQuadraticDistribution(0.0, 1.0, 2, 0.05).sample(n, rng=rng))
 
 
+def evaluated(table: pd.DataFrame) -> lt.Evaluation:
+    return lt.evaluate(table, model="model", item="item", task="task", score="correct")
+
+
 def noisy_fit(scores: np.ndarray) -> Any:
     return lt.tuning.fit(scores, law="noisy_quadratic", direction="minimize")
 
@@ -93,7 +97,7 @@ SHAPES: list[tuple[str, str, Callable[[], Any], Callable[[Any], Any]]] = [
         lambda: noisy_scores(10_000),
         lambda y: lt.tuning.fit(y, law="noisy_quadratic"),
     ),
-    ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), lambda t: lt.evaluate(t)),
+    ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), evaluated),
 ]
 
 
