@@ -95,7 +95,7 @@ SHAPES: list[tuple[str, str, Callable[[], Any], Callable[[Any], Any]]] = [
         "10,000 scores",
         "tuning.fit noisy",
         lambda: noisy_scores(10_000),
-        lambda y: lt.tuning.fit(y, law="noisy_quadratic"),
+        noisy_fit,
     ),
     ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), evaluated),
 ]
