@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-spark golden golden-save lint types pages bench bench-peers clean
+.PHONY: help demo $(TESTS) test-spark golden golden-save lint types pages bench bench-shapes bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -23,6 +23,7 @@ help:
 	@echo "make types     mypy"
 	@echo "make pages     run the pages; renew the outputs and figures that they show (ARGS=\"gate.md power.md\")"
 	@echo "make bench     speed, in turns with the peers that are installed (ARGS=--quick takes a minute)"
+	@echo "make bench-shapes  seconds and memory of public calls on tables of every shape (ARGS=\"--only seed_effect\")"
 	@echo "make bench-peers  install the Python packages that make bench compares with in .venv-peers"
 
 $(STAMP): pyproject.toml
@@ -100,6 +101,9 @@ pages: $(STAMP)
 
 bench: $(STAMP)
 	@$(BIN)/python tests/benchmarks/suite.py $(ARGS)
+
+bench-shapes: $(STAMP)
+	@OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python tests/benchmarks/shapes.py $(ARGS)
 
 # Packages that `make bench` compares with, in an environment of their own.
 bench-peers:

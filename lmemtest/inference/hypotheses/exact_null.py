@@ -149,14 +149,17 @@ def exact_null(
     triangle = np.asarray(np.linalg.qr(np.sqrt(weight)[:, None] * X, mode="r"))
     half = np.linalg.solve(triangle.T, zx.T)
     values = np.linalg.eigvalsh(np.diag(zz) - half.T @ half)
+    return null_of_eigenvalues(values, zz, n_obs=n_obs, p=X.shape[1], reml=reml)
+
+
+def null_of_eigenvalues(values: FloatArray, zz: FloatArray, *, n_obs: int, p: int, reml: bool) -> ExactNull:
+    """The null distribution where the eigenvalues of Z'P0Z and the diagonal of Z'Z are known."""
     positive = np.sort(values[values > 1e-9 * max(zz.max(), np.finfo(float).tiny)])
     # sorted values that agree to `_EQUAL` are one eigenvalue
     starts = np.flatnonzero(np.r_[True, np.diff(positive) > _EQUAL * positive[:-1]][: len(positive)])
     multiplicity = np.diff(np.r_[starts, len(positive)])
-    mu = np.add.reduceat(positive, starts) / multiplicity if len(positive) else positive
-    p = X.shape[1]
     return ExactNull(
-        mu=mu,
+        mu=np.add.reduceat(positive, starts) / multiplicity if len(positive) else positive,
         multiplicity=multiplicity,
         penalty=positive if reml else zz,
         n_effective=n_obs - p if reml else n_obs,

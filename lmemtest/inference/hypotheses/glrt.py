@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,7 +24,7 @@ from lmemtest.inference.means.reference_grid import check_fit
 
 REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
 
-_MOST_LEVELS = 1500  # eigenvalues of a matrix of this size take a second; the mixture is accurate long before
+MOST_LEVELS = 1500  # eigenvalues of a matrix of this size take a second; the mixture is accurate long before
 _FEWEST_DRAWS = 1000
 _ROUNDING = 1e-8  # relative to |llf|: two optima this close are one
 
@@ -202,9 +202,7 @@ def glrt(
     nesting = check_nesting(null, alternative)
     null, alternative, notes = _same_likelihood(null, alternative, nesting)
     alternative = _not_below(null, alternative, nesting)
-    statistic = 2.0 * (float(alternative.llf) - float(null.llf))
-    if statistic <= SAME_OPTIMUM:  # what is left is rounding, and at zero the mixture's p-value jumps
-        statistic = 0.0
+    statistic = _statistic(2.0 * (float(alternative.llf) - float(null.llf)))
     df = int(alternative.n_params - null.n_params)
 
     facts: dict[str, Any] = {
@@ -227,13 +225,14 @@ def glrt(
         }
         task = LikelihoodRatio.of(null, alternative, nesting)
         draws = NullDraws.of(task, n_draws or 999, drawn="table drawn from the null", **options)
-        return _bootstrap_result(facts, draws, [*notes, *_unfinished(null, alternative)])
-    chosen, components, why = _choose(reference, null, alternative, nesting, df)
-    error = 0.0
-    if chosen == "exact":
-        p_value, error = _exact_null(null, alternative).p_value(statistic, n_draws or 10_000, resolve_rng(rng))
-    else:
-        p_value = float(sum(w * _chi2_tail(statistic, d) for w, d in components))
+        return _bootstrap_result(facts, draws, [*notes, *unfinished(null.converged, alternative.converged)])
+    why_not_exact = _why_not_exact(null, alternative, nesting)
+    chosen, components, why = choose_reference(
+        reference, nesting, df, why_not_exact, _one_variance_at_zero(null, nesting)
+    )
+    statistic, p_value, error = likelihood_ratio_p(
+        statistic, components, lambda: _exact_null(null, alternative), n_draws=n_draws, rng=rng
+    )
     return GlrtResult(
         **facts,
         p_value=p_value,
@@ -309,13 +308,15 @@ def _not_below(null: Any, alternative: Any, nesting: Nesting) -> Any:
 # ---------------------------------------------------------------------- the reference
 
 
-def _choose(
-    reference: str, null: Any, alternative: Any, nesting: Nesting, df: int
+def choose_reference(
+    reference: str, nesting: Nesting, df: int, why_not_exact: str, inside: list[str]
 ) -> tuple[str, tuple[tuple[float, int], ...], list[str]]:
-    """The reference, its chi-squared components, and why it was chosen."""
+    """The reference, its chi-squared components, and why it was chosen; `inside` is said where nothing is at a border.
+
+    ``why_not_exact`` is empty where the exact reference applies.
+    """
     plain = ((1.0, df),)
     mixture, why_not_mixture = _mixture(nesting, df)
-    why_not_exact = _why_not_exact(null, alternative, nesting)
     if reference == "chi2":
         return "chi2", plain, [_conservative(df)] if nesting.grown else []
     if reference == "mixture":
@@ -327,7 +328,7 @@ def _choose(
             raise ArgumentError(f"reference='exact' does not apply: {why_not_exact}. Use 'auto'.")
         return "exact", (), []
     if not nesting.grown:
-        return "chi2", plain, _one_variance_at_zero(null, nesting)
+        return "chi2", plain, inside
     if not why_not_exact:
         return "exact", (), ["The single variance is tested with its exact finite-sample null distribution."]
     if mixture is not None:
@@ -339,6 +340,8 @@ def _choose(
 
 def _one_variance_at_zero(null: Any, nesting: Nesting) -> list[str]:
     """A variance for each level against one that is zero: then those of the levels are on a boundary after all."""
+    if nesting.grown:
+        return []
     lonely = [len(A) > 1 == A.shape[1] and bool(np.all(A == 1.0)) for A in nesting.maps]
     labels = [term.label for term, alone in zip(null.design.random, lonely, strict=True) if alone]
     zero = [label for label in labels if label in null.singular_terms]
@@ -379,8 +382,8 @@ def _why_not_exact(null: Any, alternative: Any, nesting: Nesting) -> str:
         return "it needs the same fixed part in both models"
     if alternative.dispersion is not None:
         return "it needs one residual variance"
-    if len(terms[0].levels) > _MOST_LEVELS:
-        return f"{terms[0].group} has {len(terms[0].levels)} levels, more than {_MOST_LEVELS}"
+    if len(terms[0].levels) > MOST_LEVELS:
+        return f"{terms[0].group} has {len(terms[0].levels)} levels, more than {MOST_LEVELS}"
     return ""
 
 
@@ -394,6 +397,26 @@ def _exact_null(null: Any, alternative: Any) -> ExactNull:
         n_obs=int(null.nobs),
         reml=bool(null.reml),
     )
+
+
+def likelihood_ratio_p(
+    statistic: float,
+    components: tuple[tuple[float, int], ...],
+    exact: Callable[[], ExactNull],
+    *,
+    n_draws: int | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> tuple[float, float, float]:
+    """The statistic, its p-value and the error of that: from the exact distribution where there are no components."""
+    statistic = _statistic(statistic)
+    if not components:
+        return (statistic, *exact().p_value(statistic, n_draws or 10_000, resolve_rng(rng)))
+    return statistic, float(sum(w * _chi2_tail(statistic, d) for w, d in components)), 0.0
+
+
+def _statistic(difference: float) -> float:
+    """Zero where what is left is rounding: there the mixture's p-value jumps."""
+    return 0.0 if difference <= SAME_OPTIMUM else difference
 
 
 def _chi2_tail(statistic: float, df: int) -> float:
@@ -410,11 +433,10 @@ def _cautions(null: Any, alternative: Any, nesting: Nesting) -> list[str]:
             f"{len(smallest.levels)} levels of {smallest.group}). Tests with Satterthwaite degrees of "
             "freedom, as in emmeans() and pairs(), do not need many groups, nor does reference='bootstrap'."
         )
-    return [*notes, *_unfinished(null, alternative)]
+    return [*notes, *unfinished(null.converged, alternative.converged)]
 
 
-def _unfinished(null: Any, alternative: Any) -> list[str]:
-    unfinished = [name for name, fit in (("null", null), ("alternative", alternative)) if not fit.converged]
-    if not unfinished:
-        return []
-    return [f"The optimiser's certificate of the {' and '.join(unfinished)} model is not complete."]
+def unfinished(null: bool, alternative: bool) -> list[str]:
+    """A note on the models whose search did not converge."""
+    names = [name for name, converged in (("null", null), ("alternative", alternative)) if not converged]
+    return [f"The optimiser's certificate of the {' and '.join(names)} model is not complete."] if names else []

@@ -6,11 +6,12 @@ twice); two algorithms with one curve mean that one of them was never run.
 
 from __future__ import annotations
 
-from itertools import combinations
+from itertools import combinations, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from scipy.sparse import csr_array
 from scipy.special import gammaln
 
 from lmemtest._levels import in_order
@@ -23,6 +24,8 @@ from lmemtest.studies.checks.findings import Finding
 from lmemtest.words import format_level
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
@@ -38,6 +41,7 @@ SHARE_LONG = 0.5
 # Scores that are equal by nature: algorithms are copies if all runs agree, and runs shuffled among those on which the
 # other algorithms did about as well would do so with less than this probability, for all pairs together.
 _CHANCE, _CLASSES = 1e-4, 10
+_PAIRS_AT_ONCE = 2_000_000
 _COLUMNS = ["kind", "left", "right", "algorithm", "runs", "equal", "share"]
 
 
@@ -170,62 +174,138 @@ def same_runs(curves: pd.DataFrame, role: str, kind: ScoreKind) -> list[list[Any
     """
     place = ["instance"] if role == "algorithm" else ["metafeature", "algorithm"]
     levels = in_order(curves[role].unique())
-    rows: list[list[Any]] = []
     if len(levels) < 2:
-        return rows
-    key = curves.groupby([*place, "curve"], dropna=False, sort=False).ngroup().to_numpy()
-    of_level = pd.Index(levels, dtype=object).get_indexer(curves[role])
-    occurs = pd.unique(key * np.int64(len(levels)) + of_level) // len(levels)
-    shared = (np.bincount(occurs, minlength=len(key)) > 1)[key]
-    if not shared.any():  # as with all continuous scores
-        return rows
-    long = (curves["distinct"] >= LONG).to_numpy()
-    counts, counts_long = (_counts(key, of_level, used, len(levels)) for used in (shared, shared & long))
-    total, total_long = (np.bincount(at, minlength=len(levels)) for at in (of_level, of_level[long]))
+        return []
+    level = pd.Index(levels, dtype=object).get_indexer(curves[role])
     slot = curves.groupby([*place, "seed"], dropna=False, sort=False).ngroup().to_numpy()
-    curve_of = np.full((len(levels), slot.max() + 1), -1)
-    curve_of[of_level, slot] = curves["curve"]
-    sums = np.zeros_like(curve_of)
-    sums[of_level, slot] = curves["total"]
-    everything = sums.sum(axis=0)
-    n_pairs = len(levels) * (len(levels) - 1) / 2
-    fewest = np.log(n_pairs / _CHANCE)  # of the logarithm of all arrangements of the runs, at best
-    for i in range(len(levels) - 1):
-        both = (curve_of[i] >= 0) & (curve_of[i + 1 :] >= 0)
-        same = both & (curve_of[i] == curve_of[i + 1 :])
-        ns, equals = both.sum(axis=1), same.sum(axis=1)
-        most = np.minimum(total_long[i], total_long[i + 1 :])
-        alike = (most > 0) & (_overlap(counts_long[i], counts_long[i + 1 :]) >= SHARE_LONG * most)
-        for k in np.flatnonzero((equals > 0) & (equals >= SHARE * ns) | alike).tolist():
-            j, n, equal = i + 1 + k, int(ns[k]), int(equals[k])
-            if kind.equal_by_nature:
-                if equal < n or gammaln(n + 1.0) <= fewest:
-                    continue
-                others = everything - sums[i] - sums[j] if kind.kind != "ranks" else np.zeros_like(everything)
-                copied = n_pairs * _chance(curve_of[i][both[k]], others[both[k]]) < _CHANCE
-            elif alike[k]:
-                n, equal = int(min(total[i], total[j])), int(_overlap(counts[i], counts[j]))
-                copied = True
-            else:
-                copied = len(np.unique(curve_of[i][same[k]])) >= FEWEST
-            if copied:
-                rows.append([role, levels[i], levels[j], None, n, equal, equal / n])
-    return rows
+    curve, total = curves["curve"].to_numpy(), curves["total"].to_numpy()
+    if kind.equal_by_nature:
+        pairs = _same_by_nature(level, slot, curve, np.zeros_like(total) if kind.kind == "ranks" else total)
+    else:
+        pairs = {(i, j): (n, equal) for i, j, n, equal in _same_by_seed(level, slot, curve, SHARE)}
+        where = curves.groupby([*place, "curve"], dropna=False, sort=False).ngroup().to_numpy()
+        pairs |= _same_whatever_the_seed(level, where, (curves["distinct"] >= LONG).to_numpy())
+    return [[role, levels[i], levels[j], None, *pairs[i, j], pairs[i, j][1] / pairs[i, j][0]] for i, j in sorted(pairs)]
 
 
-def _counts(
-    key: NDArray[np.int64], level: NDArray[np.intp], used: NDArray[np.bool_], n_levels: int
-) -> NDArray[np.int64]:
-    """By level, how often each curve occurs at each place; whatever the seed."""
-    codes, keys = pd.factorize(key[used])
-    out = np.zeros((n_levels, len(keys)), dtype=np.int64)
-    np.add.at(out, (level[used], codes), 1)
-    return out
+def _same_by_seed(
+    level: NDArray[np.intp], slot: NDArray[np.int64], curve: NDArray[np.int64], share: float
+) -> Iterator[tuple[int, int, int, int]]:
+    """Pairs of levels with one curve in at least `share` of the slots of both, but not always the same: n and equal."""
+    key = pd.factorize(slot * np.int64(curve.max(initial=0) + 1) + curve)[0]
+    several = (np.bincount(key, minlength=1) > 1)[key]
+    different = pd.unique(level[several] * np.int64(curve.max(initial=0) + 1) + curve[several])
+    rich = np.bincount(different // (curve.max(initial=0) + 1), minlength=level.max(initial=0) + 1) >= FEWEST
+    several &= rich[level]  # two values cannot show a copy, however often they tie
+    equal_of, slots_of = _incidence(level[several], key[several], len(rich)), _incidence(level, slot, len(rich))
+    curve_of = np.zeros(equal_of.shape[1], dtype=np.int64)
+    curve_of[key[several]] = curve[several]
+    for left, right, equal in _sharing(equal_of, FEWEST):
+        n = np.bincount(_common(slots_of, left, right)[0], minlength=len(left))
+        kept = np.flatnonzero(equal >= share * n)
+        pair, keys = _common(equal_of, left[kept], right[kept])
+        values = pd.unique(pair * np.int64(curve.max() + 1) + curve_of[keys]) // (curve.max() + 1)
+        for k in kept[np.bincount(values, minlength=len(kept)) >= FEWEST].tolist():
+            yield int(left[k]), int(right[k]), int(n[k]), int(equal[k])
 
 
-def _overlap(left: NDArray[np.int64], right: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Runs of one that have a partner among those of the other, by their counts."""
-    return np.asarray(np.minimum(left, right).sum(axis=-1))
+def _same_whatever_the_seed(
+    level: NDArray[np.intp], where: NDArray[np.int64], long: NDArray[np.bool_]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Pairs of levels of which the one with fewer long curves has half of them in common with the other."""
+    which = pd.DataFrame({"level": level, "where": where}).groupby(["level", "where"], sort=False).cumcount()
+    key = pd.factorize(where * np.int64(which.max() + 1) + which.to_numpy())[0]  # a second copy needs a second partner
+    n_levels = int(level.max()) + 1
+    total, total_long = np.bincount(level, minlength=n_levels), np.bincount(level[long], minlength=n_levels)
+    # Numbered among the long ones as among all: the length is that of the curve.
+    every = _incidence(level, key, n_levels)
+    found: dict[tuple[int, int], tuple[int, int]] = {}
+    for left, right, overlap in _sharing(_incidence(level[long], key[long], n_levels), 1):
+        kept = overlap >= SHARE_LONG * np.minimum(total_long[left], total_long[right])
+        left, right = left[kept], right[kept]
+        equal = np.bincount(_common(every, left, right)[0], minlength=len(left)).tolist()
+        n = np.minimum(total[left], total[right]).tolist()
+        found.update(zip(zip(left.tolist(), right.tolist(), strict=True), zip(n, equal, strict=True), strict=True))
+    return found
+
+
+def _same_by_nature(
+    level: NDArray[np.intp], slot: NDArray[np.int64], curve: NDArray[np.int64], total: NDArray[np.int64]
+) -> dict[tuple[int, int], tuple[int, int]]:
+    """Pairs of levels that agree in all slots of both, beyond chance."""
+    n_levels = int(level.max()) + 1
+    n_pairs = n_levels * (n_levels - 1) / 2
+    everything = np.bincount(slot, weights=total)
+    # No chance is below that of one class, the number of all arrangements of a level's own runs; of most levels it is
+    # too large already.
+    at, times = np.unique(level * np.int64(curve.max() + 1) + curve, return_counts=True)
+    arrangements = gammaln(np.bincount(level, minlength=n_levels) + 1.0) - np.bincount(
+        at // (curve.max() + 1), weights=gammaln(times + 1.0), minlength=n_levels
+    )
+    used = (arrangements > np.log(n_pairs / _CHANCE) - 1e-9)[level]
+    used &= (np.bincount(slot[used], minlength=len(everything)) > 1)[slot]
+    names, row = np.unique(level[used], return_inverse=True)
+    slots, column = np.unique(slot[used], return_inverse=True)
+    curve_of = np.full((len(names), len(slots)), -1)
+    curve_of[row, column] = curve[used]
+    total_of = np.zeros(curve_of.shape)
+    total_of[row, column] = total[used]
+    found = {}
+    for i, j in _agreeing(curve_of):
+        both = (curve_of[i] >= 0) & (curve_of[j] >= 0)
+        n, others = int(both.sum()), everything[slots] - total_of[i] - total_of[j]
+        if n and n_pairs * _chance(curve_of[i][both], others[both]) < _CHANCE:
+            found[int(names[i]), int(names[j])] = (n, n)
+    return found
+
+
+def _agreeing(codes: NDArray[np.int64]) -> Iterator[tuple[int, int]]:
+    """Pairs of rows that are equal wherever neither is -1."""
+    present = codes >= 0
+    if present.all():
+        groups = pd.Series(range(len(codes))).groupby([row.tobytes() for row in codes], sort=False)
+        for same in groups.indices.values():
+            yield from combinations(map(int, same), 2)
+        return
+    # The sum of squared differences where both are there, from products of whole numbers: it is exact.
+    codes = np.where(present, codes - codes.min(axis=0, where=present, initial=np.iinfo(np.int64).max), 0)
+    precise = np.float32 if codes.shape[1] * int(codes.max(initial=0)) ** 2 < 2**22 else np.float64
+    there, x = present.astype(precise), codes.astype(precise)
+    left, right = np.hstack([x * x, there, -2 * x]), np.hstack([there, x * x, x])
+    step = max(1, 2**22 // max(1, len(codes)))
+    for start in range(0, len(codes), step):
+        distance = left[start : start + step] @ right[start:].T
+        for i, j in zip(*np.nonzero(np.triu(distance == 0, 1)), strict=True):
+            yield start + int(i), start + int(j)
+
+
+def _incidence(level: NDArray[np.intp], key: NDArray[np.int64], n_levels: int) -> csr_array:
+    """Which levels (rows) have which keys (columns)."""
+    shape = (n_levels, int(key.max(initial=-1)) + 1)
+    return csr_array((np.ones(len(key), dtype=np.int32), (level, key)), shape=shape)
+
+
+def _sharing(
+    incidence: csr_array, least: int
+) -> Iterator[tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int32]]]:
+    """Pairs of rows with at least `least` keys in common, and how many; what one row has alone costs nothing."""
+    times = np.bincount(incidence.indices, minlength=incidence.shape[1])
+    work = np.concatenate([[0], np.cumsum(times[incidence.indices])])[incidence.indptr]
+    chunk = np.unique(work[:-1] // _PAIRS_AT_ONCE, return_index=True)[1].tolist()
+    other = incidence.T.tocsr()
+    for start, stop in pairwise([*chunk, incidence.shape[0]]):
+        if work[stop] - work[start] > incidence.indptr[stop] - incidence.indptr[start]:
+            shared = (incidence[start:stop] @ other).tocoo()
+            kept = (shared.data >= least) & (shared.col > shared.row + start)
+            yield shared.row[kept] + start, shared.col[kept], shared.data[kept]
+
+
+def _common(
+    incidence: csr_array, left: NDArray[np.intp], right: NDArray[np.intp]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """What both rows of each pair have: numbers of pairs and keys."""
+    both = incidence[left].multiply(incidence[right]).tocoo()
+    return both.row, both.col
 
 
 def _chance(curve: NDArray[np.int64], others: NDArray[np.int64]) -> float:
@@ -265,17 +345,25 @@ def _enough(curves: pd.DataFrame) -> bool:
 
 def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
     """Levels of the metafeatures at which an algorithm has the same runs."""
-    rows: list[list[Any]] = []
-    if curves["metafeature"].isna().all():
-        return rows
-    for algorithm, part in curves.groupby("algorithm", sort=False):
-        wide = part.set_index(["benchmark", "seed", "metafeature"])["curve"].unstack("metafeature")
-        for left, right in combinations(in_order(wide.columns), 2):
-            both = wide[[left, right]].dropna()
-            same = both[left] == both[right]
-            if both[left][same].nunique() >= FEWEST and same.mean() >= SHARE_LONG:
-                rows.append(["metafeature", left, right, algorithm, len(both), int(same.sum()), float(same.mean())])
-    return rows
+    curves = curves[curves["metafeature"].notna() & curves["algorithm"].notna()]
+    if curves.empty:
+        return []
+    algorithm, algorithms = pd.factorize(curves["algorithm"])
+    levels = in_order(curves["metafeature"].unique())
+    level = algorithm * len(levels) + pd.Index(levels, dtype=object).get_indexer(curves["metafeature"])
+    slot = curves.groupby(["algorithm", "benchmark", "seed"], dropna=False, sort=False).ngroup().to_numpy()
+    return [
+        [
+            "metafeature",
+            levels[i % len(levels)],
+            levels[j % len(levels)],
+            algorithms[i // len(levels)],
+            n,
+            same,
+            same / n,
+        ]
+        for i, j, n, same in sorted(_same_by_seed(level, slot, curves["curve"].to_numpy(), SHARE_LONG))
+    ]
 
 
 def _finding(row: dict[Any, Any], runs: Runs) -> Finding:

@@ -21,7 +21,7 @@ import pandas as pd
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction
+from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -32,7 +32,10 @@ from lmemtest.studies.modelling.shared_seeds import seeds_cross
 from lmemtest.words import format_level, listed, p_text
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.data.runs import Runs
+    from lmemtest.inference.hypotheses.exact_null import ExactNull
     from lmemtest.inference.hypotheses.glrt import GlrtResult
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
@@ -391,8 +394,104 @@ def _overall(
         )
     if algorithms < 2:
         null, effect = null.replace(f"{a} * {i}", i).replace(f"~ {a}", "~ 1"), f"(1 | {s})"
+    if crossed and reference != "bootstrap":
+        a, b, c = (pd.factorize(frame[names[role]])[0] for role in ("algorithm", "instance", "seed"))
+        values = frame[names["score"]].to_numpy(dtype=float)
+        models, paired = (null, f"{null} + {effect}"), _shares_seeds(scores)
+        return _of_cells(values, a, b, c, models, reference, rng, paired=paired, full=full), notes
     test = glrt(fit_lmm(null, frame), fit_lmm(f"{null} + {effect}", frame), reference, rng=rng)
     return test, notes
+
+
+def _of_cells(
+    y: NDArray[np.float64],
+    algorithm: NDArray[np.intp],
+    benchmark: NDArray[np.intp],
+    seed: NDArray[np.intp],
+    models: tuple[str, str],
+    reference: str,
+    rng: int | np.random.Generator | None,
+    *,
+    paired: bool,
+    full: bool,
+) -> GlrtResult:
+    """`glrt` of these REML fits without the thousands of columns of algorithms on benchmarks (`absorbed_problem`)."""
+    from lmemtest.engine.absorbed import absorbed_problem
+    from lmemtest.engine.blocks import RandomTerm
+    from lmemtest.engine.optimize import optimise
+    from lmemtest.inference.hypotheses.exact_null import null_of_eigenvalues
+    from lmemtest.inference.hypotheses.glrt import (
+        MOST_LEVELS,
+        REFERENCES,
+        GlrtResult,
+        choose_reference,
+        likelihood_ratio_p,
+        unfinished,
+    )
+    from lmemtest.inference.hypotheses.nesting import Nesting
+
+    check_choice(reference, "reference", REFERENCES)
+    algorithms = int(algorithm.max()) + 1
+    own = seed * algorithms + algorithm
+    term = RandomTerm(np.ones((len(y), 1)), own, (int(seed.max()) + 1) * algorithms)
+    if full:
+        term = RandomTerm(np.eye(algorithms)[algorithm], seed, int(seed.max()) + 1)
+    if (columns := term.n_levels * term.k) >= len(y):
+        raise DesignError(
+            f"the seed effects have {columns:,} columns for {len(y):,} runs, so they cannot be distinguished from the "
+            "residual. Bring more benchmarks that were run with the same seeds."
+        )
+    small, constant = absorbed_problem(y, algorithm, benchmark, seed, [], paired=paired)
+    large, _ = absorbed_problem(y, algorithm, benchmark, seed, [term], paired=paired)
+    fits = [optimise(small), optimise(large)]
+    if fits[1].criterion.value > fits[0].criterion.value:
+        again = optimise(large, start=np.append(fits[0].theta, np.zeros(large.n_theta - small.n_theta)))
+        fits[1] = min(fits[1], again, key=lambda fit: fit.criterion.value)
+    for fit in fits:
+        if fit.criterion.sigma2 < 1e-14:
+            raise DesignError("the model explains the score exactly: no residual variance is left to judge seeds by.")
+    llf = [
+        -0.5 * (fit.criterion.value + problem.deviance_shift + constant)
+        for fit, problem in zip(fits, (small, large), strict=True)
+    ]
+    df = large.n_theta - small.n_theta
+    nesting = Nesting(
+        fixed_df=0,
+        same_fixed_columns=True,
+        home=(0,) * paired,
+        maps=(np.ones((1, 1)),) * paired,
+        grown=((term.k, 0),),
+        dispersion=False,
+    )
+    why_not_exact = ""
+    if paired or term.k > 1:
+        why_not_exact = "it is for one scalar variance that is the only random term of the alternative"
+    elif term.n_levels > MOST_LEVELS:
+        why_not_exact = f"the seed has {term.n_levels} levels, more than {MOST_LEVELS}"
+    chosen, components, why = choose_reference(reference, nesting, df, why_not_exact, [])
+    products, cells = large.system.B[:-1, :-1], len(y) - large.system.n_rows
+
+    def exact() -> ExactNull:
+        sizes = np.bincount(own, minlength=len(products)).astype(float)
+        values = np.asarray(np.linalg.eigvalsh(products), dtype=float)
+        return null_of_eigenvalues(values, sizes, n_obs=len(y), p=cells, reml=True)
+
+    statistic, p_value, error = likelihood_ratio_p(2.0 * (llf[1] - llf[0]), components, exact, rng=rng)
+    return GlrtResult(
+        statistic=statistic,
+        df=df,
+        p_value=p_value,
+        p_value_error=error,
+        reference=chosen,
+        components=components,
+        llf_null=llf[0],
+        llf_alternative=llf[1],
+        method="REML",
+        null=models[0],
+        alternative=models[1],
+        n_obs=len(y),
+        notes=(*why, *unfinished(*(fit.converged for fit in fits))),
+    )
 
 
 def _shares_seeds(scores: pd.DataFrame) -> bool:

@@ -33,6 +33,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.runs import Runs
+from lmemtest.engine.ddf import quadratic_forms
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import fit_lmm
 from lmemtest.studies.evaluation.answers import Answers, answers_by, item_rows
@@ -82,10 +83,20 @@ def on_these_tasks(answers: Answers, **facts: Any) -> Estimates:
     )
 
 
+def _least(L: Array, freedom: Array) -> Array:
+    """By row of ``L`` (r, k), the fewest degrees of freedom (T, k) of the models that it has, ``(r, T)``."""
+    rows, columns = np.nonzero(L)
+    out = np.full((len(L), len(freedom)), np.inf)
+    if len(rows):
+        first = np.flatnonzero(np.diff(rows, prepend=-1))
+        out[rows[first]] = np.minimum.reduceat(freedom.T[columns], first, axis=0)
+    return out
+
+
 def _satterthwaite(parts: Array, freedom: Array, L: Array) -> Array:
     """Degrees of freedom of functions of models whose variances are sums of ``parts``, ``(T, k, k)``."""
-    squares = np.maximum(np.einsum("ri,tij,rj->rt", L, parts, L), 0.0)
-    least = np.where(L[:, None, :] != 0.0, freedom[None], np.inf).min(axis=2)
+    squares = np.maximum(quadratic_forms(L, parts).T, 0.0)
+    least = _least(L, freedom)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = squares.sum(axis=1) ** 2 / (squares**2 / least).sum(axis=1, where=least > 0.0)
     return np.where(np.isfinite(found), found, least.sum(axis=1))

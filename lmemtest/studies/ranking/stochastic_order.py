@@ -38,6 +38,8 @@ SAMPLES = ("runs", "benchmarks")
 ALL = "all"
 _DRAWS = 2000
 _FEW_RUNS = 10
+_WORK_PER_HOUR = 4e11  # distances of quantiles: 9 ns each
+_MOST_WORK = _WORK_PER_HOUR / 4
 _BEYOND = 5  # draws beyond the bound, by default
 
 
@@ -199,6 +201,7 @@ def stochastic_order(
         If an argument breaks its rule, or `n_draws` is too small for the level of one claim.
     DesignError
         If an algorithm is missing on a benchmark, or there is one run, or one benchmark, of each.
+        Or if the bounds of so many claims would take more than 15 minutes.
     DataError
         If scores are missing, or runs have no budget in common.
 
@@ -206,12 +209,13 @@ def stochastic_order(
     -----
     With the quantile functions F of left and G of right, of scores to maximize, the violation ratio is the integral of
     the square of (G - F) where it is positive over that of the square of (F - G). `eps_min` is the upper end of the
-    one-sided percentile interval of the bootstrap. Where both distributions are equal the ratio estimates nothing (0 /
-    0), and a bound on it claims too much however many runs there are: simulated with equal distributions and 5 to 20
-    runs, a normal bound, as published, is below one half in about 20 % of tables at a level of 5 %, a percentile bound
-    in 3 to 11 %. A claim therefore also needs a permutation test, which is exact there, to reject that the
-    distributions are equal; its statistic is the integral of the signed squares. Together they claim in 2.5 to 5.5 %
-    at `tau` 0.5 and in 2 to 5 % at 0.2 (docs/aggregate-scores.md).
+    one-sided percentile interval of the bootstrap, exact where the samples that can be drawn are fewer than the draws.
+    Where both distributions are equal the ratio estimates nothing (0 / 0), and a bound on it claims too much however
+    many runs there are: simulated with equal distributions and 5 to 20 runs, a normal bound, as published, is below one
+    half in about 20 % of tables at a level of 5 %, a percentile bound in 3 to 11 %. A claim therefore also needs a
+    permutation test, which is exact there, to reject that the distributions are equal; its statistic is the integral of
+    the signed squares. Together they claim in 2.5 to 5.5 % at `tau` 0.5 and in 2 to 5 % at 0.2
+    (docs/aggregate-scores.md).
 
     What is done otherwise than in deepsig 1.2.8: the ratio is exact, not a sum over a grid of 199 points that leaves
     out scores beyond 200 runs, misplaces some quantiles by rounding and drops the first cell from the violation only,
@@ -254,6 +258,7 @@ def stochastic_order(
     if sample == "benchmarks":
         more = f"Add {blocks.units}, or compare fewer algorithms"
     comparer = Comparer(alpha / family, _draws(n_draws, alpha, family), sample == "benchmarks")
+    _check_work(comparer, samples)
     frames = [_frame(name, values, blocks.algorithms, comparer, generator) for name, values in samples.items()]
     table = pd.concat(frames, ignore_index=True)
     table["p_value"] = np.minimum(1.0, family * table["p_raw"])
@@ -284,6 +289,18 @@ def check_tau(tau: Any) -> float:
     if isinstance(tau, numbers.Real) and not isinstance(tau, (bool, np.bool_)) and 0.0 < float(tau) <= 0.5:
         return float(tau)
     raise ArgumentError(f"tau must be a number above 0 and at most 0.5, got {tau!r}.")
+
+
+def _check_work(comparer: Comparer, samples: dict[str, list[Array]]) -> None:
+    """Say beforehand what would take hours: draws and claims both grow with pairs and benchmarks."""
+    work = sum(comparer.work([len(one) for one in values]) for values in samples.values())
+    if work <= _MOST_WORK:
+        return
+    raise DesignError(
+        f"a bound at the level of one of so many claims needs {comparer.n_draws:,} draws, here for "
+        f"{sum(math.comb(len(values), 2) for values in samples.values()):,} pairs of samples: about "
+        f"{work / _WORK_PER_HOUR:,.1f} hours. Compare fewer algorithms or benchmarks, or take sample='benchmarks'."
+    )
 
 
 def _samples(blocks: Blocks, sample: str) -> dict[str, list[Array]]:

@@ -9,10 +9,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import combinations, product
+from itertools import combinations, combinations_with_replacement, product
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import gammaln
 
 from lmemtest._rounding import tolerance
 
@@ -61,6 +62,11 @@ def violation_ratio(left: Array, right: Array, pieces: Pieces) -> Array:
     return np.asarray(0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0))
 
 
+def _smallest(values: Array, count: int) -> Array:
+    """The smallest `count` of the values, in any order."""
+    return np.partition(values, count - 1)[:count] if len(values) > count else values
+
+
 def _with_ties(samples: Sequence[Array]) -> list[Array]:
     """Samples in which scores that differ by rounding alone are equal."""
     pooled = np.concatenate(list(samples))
@@ -91,6 +97,7 @@ class Comparer:
     n_draws: int
     paired: bool
     _exchanges: dict[tuple[int, int], tuple[Codes, Codes, bool]] = field(default_factory=dict)
+    _multisets: dict[int, tuple[Codes, Array]] = field(default_factory=dict)
 
     def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> Violations:
         """All ordered pairs of some samples of gains."""
@@ -102,17 +109,68 @@ class Comparer:
         for (x, y), own in pieces.items():
             out.ratio[x, y] = violation_ratio(ordered[x], ordered[y], own)
             out.ratio[y, x] = 1.0 - out.ratio[x, y]
-        parts = [
-            np.stack([violation_ratio(drawn[x], drawn[y], pieces[x, y]) for x, y in pairs])
-            for drawn in (self._drawn(samples, rng) if pairs else ())
-        ]
-        draws = np.concatenate(parts, axis=1) if parts else np.empty((0, self.n_draws))
-        last = math.ceil((self.n_draws + 1) * (1.0 - self.alpha) - 1e-9) - 1
-        for (x, y), values in zip(pairs, draws, strict=True):
-            found = np.partition(values, [self.n_draws - 1 - last, last])
-            out.bound[x, y], out.bound[y, x] = found[last], 1.0 - found[self.n_draws - 1 - last]
+        drawn_pairs = []
+        for x, y in pairs:
+            if self.enumerates(len(samples[x]), len(samples[y])):
+                out.bound[x, y], out.bound[y, x] = self._enumerated(ordered[x], ordered[y], pieces[x, y])
+            else:
+                drawn_pairs.append((x, y))
+        beyond = self.n_draws + 1 - math.ceil((self.n_draws + 1) * (1.0 - self.alpha) - 1e-9)
+        ends: dict[tuple[int, int], tuple[Array, Array]] = dict.fromkeys(drawn_pairs, (np.empty(0), np.empty(0)))
+        for drawn in self._drawn(samples, rng) if drawn_pairs else ():
+            for (x, y), (least, most) in ends.items():
+                values = violation_ratio(drawn[x], drawn[y], pieces[x, y])
+                ends[x, y] = _smallest(np.append(least, values), beyond), -_smallest(-np.append(most, values), beyond)
+        for (x, y), (least, most) in ends.items():
+            out.bound[x, y], out.bound[y, x] = most.min(), 1.0 - least.max()
+        for x, y in pairs:
             out.p[x, y], out.p[y, x] = self._tested(samples[x], samples[y], pieces[x, y], rng)
         return out
+
+    def enumerates(self, n: int, m: int) -> bool:
+        """Whether all samples that can be drawn from two of these sizes are fewer than the draws."""
+        return not self.paired and math.comb(2 * n - 1, n) * math.comb(2 * m - 1, m) <= self.n_draws
+
+    def work(self, sizes: Sequence[int]) -> float:
+        """Distances of quantiles in the bounds of samples of these sizes."""
+        work = 0.0
+        for n, m in combinations(sizes, 2):
+            draws = math.comb(2 * n - 1, n) * math.comb(2 * m - 1, m) if self.enumerates(n, m) else self.n_draws
+            work += draws * (n if n == m else n + m)
+        return work
+
+    def _enumerated(self, left: Array, right: Array, pieces: Pieces) -> tuple[float, float]:
+        """The bounds of the bootstrap without drawing: all samples that can be drawn, each with its probability."""
+        (at_x, of_x), (at_y, of_y) = self._draws_of(len(left)), self._draws_of(len(right))
+        x, y = left[at_x], right[at_y]
+        net, total = np.zeros((2, len(x), len(y)))
+        for width, i, j in zip(pieces.width, pieces.left, pieces.right, strict=True):
+            distance = np.subtract.outer(x[:, i], y[:, j])
+            square = width * distance * distance
+            total += square
+            net += np.copysign(square, distance, out=square)
+        ratio = 0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0)
+        return self._last(ratio, of_x, of_y), 1.0 + self._last(-ratio, of_x, of_y)
+
+    def _last(self, values: Array, of_row: Array, of_column: Array) -> float:
+        """The smallest value with at most the probability `alpha` beyond it."""
+        # As many values as this have more than that probability, and they are in as many rows.
+        count = min(values.size, math.floor(self.alpha / (of_row.min() * of_column.min())) + 2)
+        if count < len(values):
+            rows = np.argpartition(values.max(axis=1), len(values) - count)[-count:]
+            values, of_row = values[rows], of_row[rows]
+        p, values = np.outer(of_row, of_column).ravel(), values.ravel()
+        far = np.argpartition(values, len(values) - count)[-count:]
+        far = far[np.argsort(-values[far])]
+        return float(values[far[np.argmax(np.cumsum(p[far]) > self.alpha * (1.0 + 1e-9))]])
+
+    def _draws_of(self, n: int) -> tuple[Codes, Array]:
+        """Places of the values in all samples that can be drawn from n, ascending, and their probabilities."""
+        if n not in self._multisets:
+            chosen = np.array(list(combinations_with_replacement(range(n), n)))
+            times = (chosen[:, :, None] == np.arange(n)).sum(axis=1)
+            self._multisets[n] = chosen, np.exp(gammaln(n + 1.0) - gammaln(times + 1.0).sum(axis=1) - n * math.log(n))
+        return self._multisets[n]
 
     def smallest_p(self, n: int, m: int) -> float:
         """The smallest p-value that a test of samples of these sizes can have."""

@@ -42,6 +42,9 @@ _PINS = 1e4  # scores that hold a quantile: M is 1e-4 of its squared slope off
 _HIGHEST = 300.0  # its square is still a number
 _ENOUGH = 1e-7  # a step that promises less than this of M ends the search; intervals need 1e-3
 _TABLE = 96
+_FEW, _MANY = 400, 10  # buckets that a maximum is looked for with, where there are ten times as many
+_CLOSE = 20.0  # a maximum so much lower with few buckets is not the highest with all
+_ONE = 0.01  # two maxima that differ by less are one
 
 
 class Peak(NamedTuple):
@@ -122,6 +125,15 @@ def within(data: Spacings, low: float, high: float) -> Spacings:
     if abs(edges[-1] - high) <= near:
         edges, weights = edges[:-1], np.concatenate([weights[:-2], [weights[-2] + weights[-1]]])
     return Spacings(edges, weights)
+
+
+def thinned(data: Spacings) -> Spacings:
+    """Neighbouring buckets put together until few are left, or the same: what is lost of M hardly moves its maxima."""
+    size = len(data.edges) // _FEW
+    if size < _MANY:
+        return data
+    last = np.arange(size, len(data.edges) - size // 2, size)
+    return Spacings(data.edges[last - 1], np.add.reduceat(data.weights, np.append(0, last)))
 
 
 # ---------------------------------------------------------------------- without noise
@@ -365,9 +377,18 @@ def noisy_peak(
     data: Spacings, c: float, box: Bounds, quiet: Peak, more: tuple[FloatArray, ...] = ()
 ) -> tuple[float, FloatArray]:
     """The highest of three maxima: from the peak without noise, from nearly all noise, and from the best in between."""
+    few = thinned(data)
     a, b, _ = quiet.at
     ends = [np.array([a, b, math.log(_QUIET_NOISE * (b - a))]), _normal_start(data, c)]
     between = [*(_start(data, c, s) for s in _NOISES), *more]
-    values = [noisy_value(data, c, np.clip(start, box.low, box.high)).value for start in between]
-    found = [climb(data, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
+    values = [noisy_value(few, c, np.clip(start, box.low, box.high)).value for start in between]
+    found = [climb(few, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
+    if few is not data:  # from there on with all buckets: one start of each maximum that may be the highest
+        found.sort(key=lambda pair: -pair[0])
+        starts = [
+            at
+            for i, (value, at) in enumerate(found)
+            if value >= found[0][0] - _CLOSE and all(other - value > _ONE for other, _ in found[:i])
+        ]
+        found = [climb(data, c, at, box) for at in starts]
     return max(found, key=lambda pair: pair[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from fractions import Fraction
@@ -9,6 +10,7 @@ from fractions import Fraction
 import numpy as np
 import pandas as pd
 import pytest
+from growth import exponent, peak
 from pytest import approx
 from scipy import integrate, stats
 
@@ -208,3 +210,40 @@ def test_what_cannot_be_decided_is_refused():
         stochastic_order(runs, tau=0.7)
     with pytest.raises(DesignError, match="Use sample='runs'"):
         stochastic_order(runs, sample="benchmarks")
+
+
+def test_bounds_of_few_runs_are_exact():
+    """All samples that can be drawn, one by one, have the quantile that is found without drawing."""
+    rng = np.random.default_rng(5)
+    x, y, alpha = np.sort(rng.normal(0.5, 1, 4)), np.sort(rng.normal(size=3)), 0.01
+    every = [
+        1.0 - exact(y[list(j)], x[list(i)]) if set(x[list(i)]) != set(y[list(j)]) else 0.5
+        for i in itertools.product(range(4), repeat=4)
+        for j in itertools.product(range(3), repeat=3)
+    ]
+    comparer = Comparer(alpha, 35 * 10, paired=False)
+    found = comparer.violations([x, y], rng)
+    beyond = math.floor(alpha * len(every) * (1 + 1e-9))
+    assert found.bound[0, 1] == approx(np.sort(every)[-beyond - 1], abs=1e-12)
+    assert found.bound[1, 0] == approx(1.0 - np.sort(every)[beyond], abs=1e-12)
+    drawn = Comparer(alpha, 35 * 10 - 1, paired=False)
+    assert comparer.enumerates(4, 3)
+    assert not drawn.enumerates(4, 3)
+
+
+def test_memory_grows_with_algorithms_and_not_with_pairs():
+    """Of the draws of a pair only those beyond its bound are kept."""
+    rng = np.random.default_rng(6)
+
+    def compare(k):
+        Comparer(5 / 40_000, 40_000, paired=False).violations(list(rng.normal(size=(k, 8))), rng)
+
+    assert exponent(peak, lambda: compare(5), lambda: compare(20)) < 1.5  # that of 10 and 190 pairs is 2.1
+
+
+def test_bounds_that_would_take_hours_are_refused():
+    rng = np.random.default_rng(7)
+    names = [f"t{i}" for i in range(30)]
+    runs = runs_of({b: {a: rng.normal(size=12) for a in names} for b in names})
+    with pytest.raises(DesignError, match=r"needs 2,609,999 draws, here for 13,050 pairs of samples: about 1\.0 hours"):
+        stochastic_order(runs)

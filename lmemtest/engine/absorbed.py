@@ -1,0 +1,87 @@
+"""Runs of algorithms on benchmarks with seeds, and a fixed mean for every algorithm on every benchmark.
+
+With ``C`` the indicators of these cells and ``M = I - C (C'C)^-1 C'`` the restricted likelihood of ``C b + Z u + e`` is
+the likelihood of a model of ``M y`` on ``M Z`` with as many rows fewer as there are cells, times ``|C'C|^-1/2``: a mean
+of its own for every cell is centring within cells, and no column of ``C`` is ever made. Random are the seeds of each
+benchmark (``Z_1``), those of each algorithm (``Z_2``), or both; the former are eliminated benchmark by benchmark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from lmemtest.engine import theta as th
+from lmemtest.engine.alike import shared
+from lmemtest.engine.blocks import Block, Member, RandomTerm, Stage, System
+from lmemtest.engine.cross import Array, DenseCross, Index
+from lmemtest.engine.problem import Problem
+from lmemtest.errors import DesignError
+
+
+def absorbed_problem(
+    y: Array, algorithm: Index, benchmark: Index, seed: Index, terms: Sequence[RandomTerm], *, paired: bool
+) -> tuple[Problem, float]:
+    """The problem without cell means, and what they add to its deviance.
+
+    ``terms`` holds at most one term, whose levels are the seeds, or the algorithms' own seeds (``seed * algorithms +
+    algorithm``); ``paired`` adds seeds within benchmarks before it.
+    """
+    A, B, S = (int(codes.max()) + 1 for codes in (algorithm, benchmark, seed))
+    cell = benchmark * A + algorithm
+    rows = np.bincount(cell, minlength=A * B)
+    n = len(y) - int(np.count_nonzero(rows))
+    mean = np.bincount(cell, y, A * B) / np.maximum(rows, 1)
+    centred = y - mean[cell]
+    total = float(centred @ centred)
+    if n < 1 or not total > 1e-20 * float((y - y.mean()) @ (y - y.mean())):
+        raise DesignError(
+            "the fixed part explains the score exactly (its residuals are zero), so there is no "
+            "variation to model. Check for a constant score."
+        )
+    y_scale = float(np.sqrt(total / n))
+    counts = np.bincount(cell * S + seed, minlength=A * B * S).reshape(B, A, S).astype(float)
+    sums = np.bincount(cell * S + seed, centred / y_scale, A * B * S).reshape(B, A, S)
+    shares = counts / np.maximum(rows, 1).reshape(B, A, 1)
+    white = [th.whiten(term, np.ones(len(y))) for term in terms]
+    scale = np.ones(A)  # of a column of ones of each algorithm, whitened
+    tail = []
+    for term, _ in white:
+        tail.append(Block((Member(int(paired), term.basis, 0, None, 0),), q=term.n_levels, codes=term.codes))
+        scale[algorithm] = term.basis.sum(axis=1)  # one column is not zero
+    t = A * S if terms else 0
+    remainder = np.zeros((t + 1, t + 1))
+    remainder[-1, -1] = total / y_scale**2
+    if terms:
+        own = np.zeros((S, A, S, A))
+        for a in range(A):
+            inside = np.diag(counts[:, a].sum(axis=0)) - counts[:, a].T @ shares[:, a]
+            own[:, a, :, a] = scale[a] ** 2 * inside
+        remainder[:-1, :-1] = own.reshape(t, t)
+        remainder[:-1, -1] = remainder[-1, :-1] = (sums.sum(axis=0) * scale[:, None]).T.ravel()
+    chain = []
+    if paired:
+        within = -np.swapaxes(counts, 1, 2) @ shares
+        within[:, np.arange(S), np.arange(S)] += counts.sum(axis=1)
+        across = np.zeros((B, S, t + 1))
+        across[:, :, -1] = sums.sum(axis=1)
+        if terms:
+            with_own = -np.einsum("bas,baz->bsza", counts, shares)
+            with_own[:, np.arange(S), np.arange(S), :] += np.swapaxes(counts, 1, 2)
+            across[:, :, :-1] = (with_own * scale).reshape(B, S, t)
+        levels = np.arange(B * S).reshape(B, S)
+        block = Block((Member(0, np.ones((len(y), 1)), seed, levels, 0),), q=B, codes=benchmark)
+        chain.append(shared(Stage(block, within, {}, {}, {}, DenseCross(across))))
+    problem = Problem(
+        system=System(tuple(chain), tuple(tail), remainder, p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0),
+        reml=False,
+        shapes=tuple(term.shape for term in ([RandomTerm(np.ones((1, 1)), seed[:1], B * S)] * paired + list(terms))),
+        R=tuple([np.eye(1)] * paired + [R for _, R in white]),
+        kept=np.empty(0, dtype=np.intp),
+        RX=np.empty((0, 0)),
+        offset=np.empty(0),
+        y_scale=y_scale,
+        n_levels=tuple([B * S] * paired + [term.n_levels for term in terms]),
+    )
+    return problem, float(np.log(rows[rows > 0]).sum())

@@ -1,0 +1,42 @@
+"""How the work of a call grows, counted, so that no clock decides: calls of functions, and the peak of memory."""
+
+from __future__ import annotations
+
+import math
+import sys
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+
+def calls(function: Callable[[], Any]) -> int:
+    """Functions called, those written in C as well."""
+    count = 0
+
+    def counted(_frame: Any, event: str, _arg: Any) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(counted)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def peak(function: Callable[[], Any]) -> int:
+    """Largest memory, in bytes, that the call had at once."""
+    tracemalloc.start()
+    try:
+        function()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def exponent(measure: Callable[[Callable[[], Any]], int], small: Callable[[], Any], large: Callable[[], Any]) -> float:
+    """Of a measure at a table and at one of four times its size; both calls are warm."""
+    small()
+    return math.log(measure(large) / measure(small), 4)
