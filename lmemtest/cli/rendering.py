@@ -81,6 +81,12 @@ def _errors() -> Iterator[None]:
             # the reader has gone (`| head`): stop in silence, also when Python flushes the rest at its end
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             raise typer.Exit(READER_GONE) from None
+        except MemoryError as error:
+            reason = f" ({' '.join(str(error).split())[:200].rstrip('.')})" if str(error) else ""
+            _fail(
+                f"There is not enough memory for this{reason}. Take fewer rows with --where; or give Runs a lazy table "
+                "in Python, such as polars.scan_parquet(path)."
+            )
         except OSError as error:
             named = error.strerror and error.filename is not None
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))

@@ -47,7 +47,7 @@ def unpacked(file: IO[bytes], suffix: str, shown: str) -> bytes:
     if suffix == ".zip":
         return _only_member(file, shown)
     open_packed: dict[str, Any] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
-    return within_limit(open_packed[suffix](file), f"The file {shown}")
+    return within_limit(open_packed[suffix](file), f"The file {shown}, unpacked,")
 
 
 def within_limit(stream: IO[bytes], what: str) -> bytes:
@@ -93,7 +93,7 @@ def refuse_large_archive(archive: ZipFile, shown: str) -> None:
     """Refuse a workbook or a log, zip archives, whose parts are larger than the limit when they are unpacked."""
     # no more than the declared size of a part is ever unpacked
     if sum(part.file_size for part in archive.infolist()) > _most_bytes():
-        raise _too_large(f"The file {shown} unpacks to more than")
+        raise _too_large(f"The file {shown}, unpacked, holds more than")
 
 
 def refuse_cells(rows: int, columns: int, shown: str) -> None:
@@ -140,6 +140,6 @@ def _only_member(file: IO[bytes], shown: str) -> bytes:
             if len(names) != 1:
                 raise DataError(f"The file {shown} holds {len(names)} files ({listed(names, most=5)}). Unpack it.")
             with archive.open(names[0]) as member:
-                return within_limit(member, f"The file {shown}")
+                return within_limit(member, f"The file {shown}, unpacked,")
     except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, unknown method
         raise ValueError(str(error)) from None

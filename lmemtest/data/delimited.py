@@ -38,6 +38,7 @@ SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bar
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _SAMPLE = 1 << 17  # characters of which the separator is read
 _LARGEST = 2**63  # of 64-bit integers
+_LONGEST_HEADER = 1 << 24  # characters
 MOST_COLUMNS = 16_384  # of a sheet of Excel; each takes about 0.5 ms
 _WORDS = {"True": True, "False": False}
 _BOMS = (  # UTF-32 begins like UTF-16
@@ -152,6 +153,12 @@ def read_delimited(
 
     from lmemtest.data.sheets import without_frame
 
+    end = text.find("\n")
+    if (length := len(text) if end < 0 else end) > _LONGEST_HEADER:
+        raise DataError(
+            f"The file {shown} has a first line of {length:,} characters, so it is no table with a header. Is it "
+            "complete, and its suffix right?"
+        )
     text, said = _without_preface(text)
     readings: tuple[Reading, ...] = ()
     if framed and (sep or said) != " ":
@@ -230,7 +237,7 @@ def _separator(text: str, shown: str) -> str:
 def _refuse_one_column(frame: pd.DataFrame, shown: str) -> None:
     if len(frame.columns) > 1:
         return
-    name = str(frame.columns[0])
+    name = str(frame.columns[0])[:60]
     blanks = in_words_of(python="sep=' '", command_line="--sep ' '")
     other = in_words_of(python="sep=", command_line="--sep")
     advice = (

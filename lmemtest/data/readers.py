@@ -103,7 +103,7 @@ def read_runs(
     ArgumentError
         If the suffix is not known.
     DataError
-        If the file cannot be read as what its suffix says.
+        If the file cannot be read as what its suffix says, or is larger than the limit.
 
     Warns
     -----
@@ -116,7 +116,9 @@ def read_runs(
     written as Python writes that number (``0`` to ``49``, ``0.5``); otherwise they are text, so that ``01`` and
     ``1``, or ``1e3`` and ``1000``, remain two levels. Lines before the header that begin with ``#`` are left out.
 
-    A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``.
+    A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``. Of a file or of
+    standard input at most 0.5 GB are read, unpacked, since text takes ten times its size in memory while it becomes a
+    table; the environment variable ``LMEMTEST_MAX_GB`` sets another limit. A table has at most 16,384 columns.
 
     Examples
     --------
@@ -366,7 +368,7 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
         with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
             refuse_large_archive(archive, source.shown)
         book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
-        cells = {sheet.title: cells_of(sheet) for sheet in book.worksheets}
+        cells = {sheet.title: cells_of(sheet, source.shown) for sheet in book.worksheets}
     except (LmemtestError, MemoryError):
         raise
     except Exception as error:  # zip, xml and format errors of many kinds

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lmemtest._caller import setting
+from lmemtest.data.content import refuse_cells
 from lmemtest.data.forms import Reading, is_statistic
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed, suggest
@@ -23,6 +24,7 @@ _RULE = re.compile(r":?-+:?")
 _EDGE = 1 << 14  # characters at each end of a text in which a title or notes are looked for
 _MOST_LINES = 40
 MOST_EMPTY = 500_000  # cells without a value, one after the other, behind which nothing is looked for
+_EMPTY_ROW = 10  # cells that take as long to read as a row of them takes besides
 
 
 def _filled(row: Sequence[Any]) -> int:
@@ -38,28 +40,29 @@ def _text_of(row: Sequence[Any]) -> str:
     return text if len(text) <= 40 else f"{text[:37]}..."
 
 
-def cells_of(sheet: Any) -> tuple[Rows, int]:
+def cells_of(sheet: Any, shown: str) -> tuple[Rows, int]:
     """The rows of a sheet of openpyxl up to its last cell with a value, and how many empty ones it was given up after.
 
     Colours and borders make cells of their own, up to XFD1048576, so the size that a sheet declares says nothing.
     """
     sheet.reset_dimensions()
     rows: Rows = []
-    empty = cells = 0
+    empty = effort = width = full = 0
     for given in sheet.iter_rows(values_only=True):
         row = list(given)
         while row and row[-1] is None:
             row.pop()
         if not row:
-            empty, cells = empty + 1, cells + len(given)
-            if cells > MOST_EMPTY:
+            empty, effort = empty + 1, effort + (len(given) + _EMPTY_ROW if given else 0)
+            if effort > MOST_EMPTY:
                 break
             continue
-        rows += [[] for _ in range(empty)]
+        rows += [[]] * empty
         rows.append(row)
-        empty = cells = 0
-    width = max(map(len, rows), default=0)
-    return [row + [None] * (width - len(row)) for row in rows], empty if cells > MOST_EMPTY else 0
+        empty = effort = 0
+        width, full = max(width, len(row)), full + 1
+        refuse_cells(full, width, shown)
+    return [row + [None] * (width - len(row)) if row else row for row in rows], empty if effort > MOST_EMPTY else 0
 
 
 def header_of(rows: Rows) -> int:
