@@ -7,9 +7,9 @@ soon as it is larger than the limit: text takes about ten times its size in memo
 from __future__ import annotations
 
 import io
+import math
 import os
 import re
-import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -26,6 +26,7 @@ PACKED = (".gz", ".bz2", ".xz", ".zip")
 MAX_GB = 0.5
 VARIABLE = "LMEMTEST_MAX_GB"
 _PART = 1 << 20
+_LONG_NUMBER = re.compile(r"[0-9]{309}")  # digits, as the largest float has
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]|[\ud800-\udfff]")
 _BYTES_PER_CELL = 2  # of text, at least: a digit and what separates it from the next
 
@@ -61,22 +62,23 @@ def within_limit(stream: IO[bytes], what: str) -> bytes:
 
 
 def json_value(text: str, shown: str, line: int | None = None) -> Any:
-    """The value of a text in JSON, of which every number can be written and every text encoded.
+    """The value of a text in JSON, of which every whole number has a float and every text an encoding.
 
-    Raises JSONDecodeError and RecursionError as json does, and DataError for what Python cannot print afterwards.
+    Raises JSONDecodeError and RecursionError as json does, and DataError for other numbers and texts.
     """
     import json
 
     where = f" in line {line:,}" if line else ""
-    try:
-        value = json.loads(text)
-    except json.JSONDecodeError:
-        raise
-    except ValueError:  # of the conversion of a whole number
-        raise DataError(
-            f"The file {shown} holds a whole number of more than {sys.get_int_max_str_digits():,} digits{where}. Write "
-            'it as a decimal number (1e4300), or as text ("...") if it is a name.'
-        ) from None
+
+    def whole(digits: str) -> int:
+        if math.isinf(float(digits)):
+            raise DataError(
+                f"The file {shown} holds a whole number of {len(digits.lstrip('-')):,} digits{where}, more than any "
+                'float has. Write it as text ("...") if it is a name.'
+            )
+        return int(digits)
+
+    value = json.loads(text, parse_int=whole if _LONG_NUMBER.search(text) else None)
     if _SURROGATE.search(text):
         try:
             json.dumps(value, ensure_ascii=False).encode()

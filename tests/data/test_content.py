@@ -216,25 +216,28 @@ def test_rows_of_one_far_cell_are_refused_before_they_fill_the_memory():
 
 # ------------------------------------------------------------------------------------------- numbers, texts and paths
 
-BIG = "9" * 5_000
+BIG = {310: "2" + "0" * 309, 5_000: "-" + "9" * 5_000}
 
 
+@pytest.mark.parametrize("digits", BIG)
 @pytest.mark.parametrize(
     ("name", "text", "where"),
     [
-        ("a.json", f'[{{"algo": "A", "loss": {BIG}}}]', ""),
-        ("a.json", f'{{"algo": ["A"],\n"loss": [{BIG}]}}', ""),
-        ("a.jsonl", f'{{"algo": "A", "loss": 1}}\n{{"algo": "A", "loss": {BIG}}}', " in line 2"),
+        ("a.json", '[{"algo": "A", "loss": BIG}]', ""),
+        ("a.json", '{"algo": ["A"],\n"loss": [BIG]}', ""),
+        ("a.jsonl", '{"algo": "A", "loss": 1}\n{"algo": "A", "loss": BIG}', " in line 2"),
     ],
 )
-def test_a_whole_number_that_python_does_not_print_is_refused(name, text, where, tmp_path):
+def test_a_whole_number_larger_than_any_float_is_refused(name, text, where, digits, tmp_path):
     path = tmp_path / name
-    path.write_text(text)
+    path.write_text(text.replace("BIG", f'"{BIG[digits]}"'))
+    assert read_table(path)["loss"].iloc[-1] == BIG[digits]  # a name
+    path.write_text(text.replace("BIG", BIG[digits]))
     with pytest.raises(DataError) as error:
         read_table(path)
     assert str(error.value) == (
-        f"The file {str(path)!r} holds a whole number of more than 4,300 digits{where}. Write it as a decimal number "
-        '(1e4300), or as text ("...") if it is a name.'
+        f"The file {str(path)!r} holds a whole number of {digits:,} digits{where}, more than any float has. Write it "
+        'as text ("...") if it is a name.'
     )
 
 
