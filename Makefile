@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-spark golden golden-save lint types pages bench bench-shapes bench-peers clean
+.PHONY: help demo $(TESTS) test-lowest test-spark golden golden-save lint types pages bench bench-shapes bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -16,6 +16,7 @@ help:
 	@echo "make test-all  all of these"
 	@echo "make test-seconds      all but simulations, and who takes long is written to tests/seconds.json"
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
+	@echo "make test-lowest  units and references with the lowest versions that pyproject.toml declares"
 	@echo "make test-spark  tables of Spark (needs Java; SPARK_MASTER=local[2])"
 	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
 	@echo "make golden-save  write the golden record anew (ARGS as above)"
@@ -68,6 +69,20 @@ test-kernels: $(STAMP)
 	$(PYTEST) -m "level0 or level1" tests/engine tests/inference tests/kernels tests/report tests/test_dispersion.py \
 		tests/test_model.py tests/test_priorband.py tests/test_rounding.py tests/test_table.py
 
+# The lowest versions of everything that is imported, in an environment of their own. Newer tools of the tests are no
+# part of the claim; Python is the one that is there, and has wheels of these versions up to 3.12. The click of today
+# warns typers before 0.26 of a name that click 9 will not have.
+LOWEST := .venv-lowest
+$(LOWEST)/.installed: pyproject.toml tests/lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check --constraint tests/lowest.txt --editable ".[test]"
+	@touch $@
+
+test-lowest: export OMP_NUM_THREADS ?= 1
+test-lowest: export OPENBLAS_NUM_THREADS ?= 1
+test-lowest: $(LOWEST)/.installed
+	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "level0 or level1" -W "ignore:'click.utils.:DeprecationWarning" $(ARGS)
+
 # Numbers, classes of errors and formulas of every public call, page and reference case as they were saved.
 golden: $(STAMP)
 	@$(BIN)/python tests/golden/record.py compare $(ARGS)
@@ -111,4 +126,4 @@ bench-peers:
 	.venv-peers/bin/python -m pip install --quiet --disable-pip-version-check -r tests/benchmarks/peers.txt
 
 clean:
-	rm -rf $(VENV) $(SPARK) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(SPARK) out build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -354,6 +354,19 @@ def test_failing_bands_leave_the_old_files(  # type: ignore[no-untyped-def]
     assert {path.name: path.read_bytes() for path in (folder / "out").iterdir()} == before
 
 
+def test_too_little_memory_is_a_message(run, monkeypatch: pytest.MonkeyPatch) -> None:  # type: ignore[no-untyped-def]
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError("Unable to allocate 10.7 GiB")
+
+    monkeypatch.setattr("lmemtest.data.readers.open_table", fail)
+    outcome = run("check", "runs.csv", "--score", "loss", "--direction", "minimize", "--algorithm", "tool")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "error: There is not enough memory for this (Unable to allocate 10.7 GiB). Take fewer rows with --where; or "
+        "give Runs a lazy table in Python, such as polars.scan_parquet(path).\n",
+    )
+
+
 # ---------------------------------------------------------------------------------------------------- as a whole
 
 

@@ -102,6 +102,12 @@ def _errors() -> Iterator[None]:
         except UnicodeError as error:
             tell(f"error: a text cannot be written: {error}. Names must be whole Unicode characters; mend the table.")
             raise typer.Exit(WRONG_INPUT) from None
+        except MemoryError as error:
+            reason = f" ({' '.join(str(error).split())[:200].rstrip('.')})" if str(error) else ""
+            _fail(
+                f"There is not enough memory for this{reason}. Take fewer rows with --where; or give Runs a lazy table "
+                "in Python, such as polars.scan_parquet(path)."
+            )
         except OSError as error:
             named = error.strerror and error.filename is not None
             _fail(f"{error.strerror}: {str(error.filename)!r}" if named else str(error))

@@ -247,7 +247,7 @@ def _cache_folder() -> Path:
     import pooch
 
     chosen = os.environ.get(CACHE_VARIABLE)
-    return Path(chosen).expanduser() if chosen else Path(pooch.os_cache("lmemtest"))
+    return Path(os.path.expanduser(chosen)) if chosen else Path(pooch.os_cache("lmemtest"))
 
 
 def _cached_priorband(select: str) -> pd.DataFrame:

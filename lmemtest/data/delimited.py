@@ -24,12 +24,22 @@ if TYPE_CHECKING:
 
     from lmemtest.data.forms import Reading
 
-__all__ = ["check_layout", "decoded", "exact_numbers", "numbers_of_text", "read_delimited"]
+__all__ = [
+    "check_layout",
+    "decoded",
+    "exact_numbers",
+    "numbers_of_text",
+    "read_delimited",
+    "refuse_repeated",
+    "refuse_width",
+]
 
 SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "vertical bars"}
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " "}
 _SAMPLE = 1 << 17  # characters of which the separator is read
 _LARGEST = 2**63  # of 64-bit integers
+_LONGEST_HEADER = 1 << 24  # characters
+MOST_COLUMNS = 16_384  # of a sheet of Excel; each takes about 0.5 ms
 _WORDS = {"True": True, "False": False}
 _BOMS = (  # UTF-32 begins like UTF-16
     (b"\xff\xfe\0\0", "utf-32"),
@@ -71,8 +81,10 @@ def decoded(data: bytes, encoding: str | None, shown: str) -> str:
     hint = in_words_of(python="encoding='...'", command_line="--encoding NAME")
     if encoding is not None:
         try:
-            return data.decode(encoding).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
-        except LookupError:
+            text = data.decode(encoding).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
+            text.encode()  # utf-7 and unicode_escape may give halves of characters
+            return text
+        except (LookupError, TypeError):
             name = _option("encoding")
             raise ArgumentError(
                 f"{name} must be the name of a text encoding such as 'utf-8', 'latin-1' or 'utf-16', got {encoding!r}."
@@ -141,11 +153,18 @@ def read_delimited(
 
     from lmemtest.data.sheets import without_frame
 
+    end = text.find("\n")
+    if (length := len(text) if end < 0 else end) > _LONGEST_HEADER:
+        raise DataError(
+            f"The file {shown} has a first line of {length:,} characters, so it is no table with a header. Is it "
+            "complete, and its suffix right?"
+        )
     text, said = _without_preface(text)
     readings: tuple[Reading, ...] = ()
     if framed and (sep or said) != " ":
         text, readings = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
     sep = sep or said or _separator(text, shown)
+    refuse_width(_width(text, sep), shown)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}
     try:
         columns = pd.read_csv(io.StringIO(text), nrows=0, **options).columns
@@ -218,7 +237,7 @@ def _separator(text: str, shown: str) -> str:
 def _refuse_one_column(frame: pd.DataFrame, shown: str) -> None:
     if len(frame.columns) > 1:
         return
-    name = str(frame.columns[0])
+    name = str(frame.columns[0])[:60]
     blanks = in_words_of(python="sep=' '", command_line="--sep ' '")
     other = in_words_of(python="sep=", command_line="--sep")
     advice = (
@@ -239,6 +258,30 @@ def _refuse_repeated_header(text: str, sep: str, frame: pd.DataFrame, shown: str
         return
     header = pd.read_csv(io.StringIO(text), header=None, nrows=1, dtype=str, sep=r"\s+" if sep == " " else sep)
     refuse_repeated(header.iloc[0].dropna().tolist(), shown)
+
+
+def refuse_width(count: int, shown: str) -> None:
+    """Refuse a table with more columns than a sheet of a spreadsheet can have."""
+    if count > MOST_COLUMNS:
+        raise DataError(
+            f"The file {shown} has {count:,} columns; at most {MOST_COLUMNS:,} are read. Write a row for each score, "
+            "with columns for its algorithm, benchmark and seed (pandas.melt), or turn rows and columns around."
+        )
+
+
+def _width(text: str, sep: str) -> int:
+    """The number of fields of the first line."""
+    end = text.find("\n")
+    end = len(text) if end < 0 else end
+    if sep == " ":
+        return len(text[:end].split())
+    most = text.count(sep, 0, end) + 1
+    if most <= MOST_COLUMNS or '"' not in text[:end]:
+        return most
+    try:
+        return len(next(csv.reader([text[:end]], delimiter=sep)))
+    except csv.Error:
+        return most
 
 
 def refuse_repeated(header: list[str], shown: str) -> None:

@@ -58,6 +58,7 @@ _WORDING: dict[str, Any] = {
     "sheet": lambda r: f"the sheet {r.shown!r}, one of {r.count}",
     "title": lambda r: f"the table below {counted(r.count, 'row')} of title ({r.shown!r}), left out",
     "footer": lambda r: f"{counted(r.count, 'row')} below the table ({r.shown!r}) left out",
+    "unread": lambda r: f"whatever stands below {counted(r.count, 'empty row')} left unread",
     "header": lambda _: "names of columns from two rows",
     "empty": lambda r: f"{counted(r.count, 'empty row')} left out",
     "nested": lambda r: f"values within {joined(map(repr, r.names))} as columns of their own ({r.shown!r})",

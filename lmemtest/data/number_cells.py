@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["NumberCells", "number_in", "read_cells"]
 
 MISSING_CELLS = frozenset(["", "-", "--", "---", "–", "—", "nan", "na", "n/a", "#n/a", "<na>", "none", "null"])
+_LONGEST = 500  # characters of a number with marks; the patterns take the square of it
 LARGEST = 10**300  # of whole numbers that are read as scores
 _MARKS = (
     r"(?:\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|underline|uline|emph|textit|mathit|mathrm|ensuremath|scriptstyle|scriptsize|small|tiny)(?![a-zA-Z])"
@@ -113,6 +114,8 @@ def number_in(value: Any, *, commas: bool = False) -> tuple[str, float, float] |
         number = np.nan
     if number == number:
         return "plain", number, np.nan
+    if len(text) > _LONGEST:
+        return None
     plain = _RAISED.sub("", text.replace("\N{MINUS SIGN}", "-").replace("\\%", "%"))
     plain = _MARKUP.sub("", _PM.sub("±", plain)).strip("_")
     if plain.lower() in MISSING_CELLS:

@@ -12,6 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest._caller import in_words_of, named
 from lmemtest._hints import guided
+from lmemtest.data.content import (
+    PACKED,
+    expanded,
+    json_value,
+    refuse_cells,
+    refuse_large_archive,
+    unpacked,
+    within_limit,
+)
 from lmemtest.data.delimited import (
     MISSING_NUMBERS,
     check_layout,
@@ -20,8 +29,9 @@ from lmemtest.data.delimited import (
     numbers_of_text,
     read_delimited,
     refuse_repeated,
+    refuse_width,
 )
-from lmemtest.errors import ArgumentError, DataError, MissingFileError
+from lmemtest.errors import ArgumentError, DataError, LmemtestError, MissingFileError
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -93,7 +103,7 @@ def read_runs(
     ArgumentError
         If the suffix is not known.
     DataError
-        If the file cannot be read as what its suffix says.
+        If the file cannot be read as what its suffix says, or is larger than the limit.
 
     Warns
     -----
@@ -106,7 +116,9 @@ def read_runs(
     written as Python writes that number (``0`` to ``49``, ``0.5``); otherwise they are text, so that ``01`` and
     ``1``, or ``1e3`` and ``1000``, remain two levels. Lines before the header that begin with ``#`` are left out.
 
-    A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``.
+    A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``. Of a file or of
+    standard input at most 0.5 GB are read, unpacked, since text takes ten times its size in memory while it becomes a
+    table; the environment variable ``LMEMTEST_MAX_GB`` sets another limit. A table has at most 16,384 columns.
 
     Examples
     --------
@@ -254,18 +266,25 @@ def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
 
     import pyarrow as pa
 
+    kind = importlib.import_module(f"pyarrow.{source.kind}")  # parquet or feather
     try:
-        read = importlib.import_module(f"pyarrow.{source.kind}").read_table  # parquet or feather
-        return _of_arrow(read(io.BytesIO(source.data)), options), ()
+        if source.kind == "parquet":
+            said = kind.read_metadata(io.BytesIO(source.data))
+            refuse_width(said.num_columns, source.shown)
+            refuse_cells(said.num_rows, said.num_columns, source.shown)
+        return _of_arrow(kind.read_table(io.BytesIO(source.data)), options, source.shown), ()
+    except (pa.ArrowMemoryError, LmemtestError):
+        raise
     except (pa.ArrowException, ValueError, OSError) as error:
         raise _unreadable(source.shown, source.kind, error) from None
 
 
-def _of_arrow(table: Any, options: Options) -> pd.DataFrame:
+def _of_arrow(table: Any, options: Options, shown: str) -> pd.DataFrame:
     """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
     import pyarrow as pa
 
-    refuse_repeated(table.column_names, "given")
+    refuse_width(table.num_columns, shown)
+    refuse_repeated(table.column_names, shown)
     for place, column in enumerate(table.schema):
         if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
@@ -334,9 +353,10 @@ def _read_markdown(
 def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
     """The sheet that holds a table, from its header on."""
     import io
+    import zipfile
 
     from lmemtest.data.forms import Reading
-    from lmemtest.data.sheets import body_of, chosen
+    from lmemtest.data.sheets import body_of, cells_of, chosen
 
     try:
         import openpyxl
@@ -345,16 +365,23 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
             f"To read {source.shown}, openpyxl is needed: pip install 'lmemtest[excel]'. Or save the sheet as .csv."
         ) from None
     try:
+        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+            refuse_large_archive(archive, source.shown)
         book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
-        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book}
+        cells = {sheet.title: cells_of(sheet, source.shown) for sheet in book.worksheets}
+    except (LmemtestError, MemoryError):
+        raise
     except Exception as error:  # zip, xml and format errors of many kinds
         raise _unreadable(source.shown, "xlsx", error) from None
+    sheets = {title: rows for title, (rows, _) in cells.items()}
     n_full = sum(any(value is not None for row in rows for value in row) for rows in sheets.values())
     if not n_full:
         raise DataError(f"The file {source.shown} is empty.")
     title, rows = chosen(sheets, options.sheet, source.shown)
     several = (Reading("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
+    unread = cells[title][1]
     (header, *rows), readings = body_of(rows)
+    readings = (*readings, *([Reading("unread", count=unread)] if unread else []))
     kept = [i for i, name in enumerate(header) if name is not None]
     first = next((i for i in range(len(header)) if any(row[i] is not None for row in rows)), 0)
     if first not in kept and first < min(kept, default=0):  # the names of rows need no name of their own
@@ -412,7 +439,6 @@ def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any
 
 
 def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
-    import pandas as pd
 
     try:
         text = source.data.decode(options.encoding or "utf-8-sig")
@@ -423,8 +449,8 @@ def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Re
         value = _parsed(source, text)
         if not all(isinstance(record, dict) for record in value):
             raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
-        return pd.DataFrame(value), ()
-    whole = _one_object(text)
+        return _of_records(value, source.shown), ()
+    whole = _one_object(source, text)
     if whole is not None:
         return whole, ()
     records = []
@@ -434,14 +460,24 @@ def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Re
             record = _parsed(source, line, number)
             if not isinstance(record, dict):
                 raise DataError(
-                    f"The file {source.shown} holds {type(record).__name__} {record!r} in line {number}; each "
+                    f"The file {source.shown} holds {type(record).__name__} {repr(record)[:60]} in line {number}; each "
                     f'line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
                 )
             records.append(record)
-    return pd.DataFrame(records), ()
+    return _of_records(records, source.shown), ()
 
 
-def _one_object(text: str) -> pd.DataFrame | None:
+def _of_records(records: list[dict[str, Any]], shown: str) -> pd.DataFrame:
+    """Objects as rows; each may have names of its own, so the table may be much larger than its text."""
+    import pandas as pd
+
+    columns = len(set().union(*records))
+    refuse_width(columns, shown)
+    refuse_cells(len(records), columns, shown)
+    return pd.DataFrame(records)
+
+
+def _one_object(source: Source, text: str) -> pd.DataFrame | None:
     """The table of one object over several lines: its columns, or its values as the only row."""
     import json
 
@@ -450,20 +486,24 @@ def _one_object(text: str) -> pd.DataFrame | None:
     if "\n" not in text.strip() or not text.lstrip().startswith("{"):
         return None
     try:
-        value = json.loads(text)
+        value = json_value(text, source.shown)
     except (json.JSONDecodeError, RecursionError):  # an object in each line
         return None
     parts = list(value.values())
     columns = all(isinstance(part, list) for part in parts) or all(isinstance(part, dict) for part in parts)
-    same = len({len(part) for part in parts}) == 1 if columns else False
-    return pd.DataFrame(value).reset_index(drop=True) if same else pd.DataFrame([value])
+    if not columns or len({len(part) for part in parts}) != 1:
+        return _of_records([value], source.shown)
+    refuse_width(len(parts), source.shown)
+    rows = len(set().union(*parts)) if isinstance(parts[0], dict) else len(parts[0])
+    refuse_cells(rows, len(parts), source.shown)
+    return pd.DataFrame(value).reset_index(drop=True)
 
 
 def _parsed(source: Source, text: str, line: int | None = None) -> Any:
     import json
 
     try:
-        return json.loads(text)
+        return json_value(text, source.shown, line)
     except (json.JSONDecodeError, RecursionError) as error:
         where = f"line {line}" if line else f"line {getattr(error, 'lineno', 1)}"
         shown = text if len(text) <= 60 else f"{text[:60]}..."
@@ -496,7 +536,6 @@ _KINDS = {
     ".ndjson": "json",
     ".json": "json",
 }
-_PACKED = (".gz", ".bz2", ".xz", ".zip")
 
 
 # --------------------------------------------------------------------------------------------------------- content
@@ -506,24 +545,23 @@ def _source(path: str | os.PathLike[str], options: Options) -> Source:
     if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"{named('path')} must be a path, got {path!r}.")
     if str(path) == STDIN:
-        data = sys.stdin.buffer.read()
+        data = within_limit(sys.stdin.buffer, "Standard input")
         if not data.strip():
             raise DataError("Standard input is empty.")
         return Source(data, "on standard input", _kind_of_content(data), options)
-    path = Path(os.path.expanduser(path))  # leaves the ~ of a user that nobody knows
+    path = expanded(path)
     kind = _kind_of(path)
     if not _is("file", path):
         raise not_found(path)
-    data = path.read_bytes()
-    if not data:
-        raise DataError(f"The file {str(path)!r} is empty.")
     shown = repr(str(path))
-    return Source(_unpacked(data, path, shown, kind), shown, kind, options)
+    if not path.stat().st_size:
+        raise DataError(f"The file {shown} is empty.")
+    return Source(_content_of(path, shown, kind), shown, kind, options)
 
 
 def _is(what: str, path: Path) -> bool:
     try:
-        return path.is_file() if what == "file" else path.is_dir()
+        return {"file": path.is_file, "folder": path.is_dir, "there": path.exists}[what]()
     except (OSError, ValueError):  # a name that is too long, or holds a NUL
         return False
 
@@ -536,43 +574,26 @@ def _kind_of_content(data: bytes) -> str:
     return "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
 
 
-def _unpacked(data: bytes, path: Path, shown: str, kind: str) -> bytes:
-    """The content of a compressed file."""
-    import bz2
-    import gzip
+def _content_of(path: Path, shown: str, kind: str) -> bytes:
+    """The content of a file, unpacked if its suffix says that it is packed."""
     import lzma
     import zlib
 
-    packed = path.suffix.lower()
-    if packed not in _PACKED:
-        return data
-    try:
-        if packed == ".zip":
-            return _only_member(data, shown)
-        return {".gz": gzip.decompress, ".bz2": bz2.decompress, ".xz": lzma.decompress}[packed](data)
-    except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
-        if isinstance(error, DataError):
+    suffix = path.suffix.lower()
+    with path.open("rb") as file:
+        if suffix not in PACKED:
+            return within_limit(file, f"The file {shown}")
+        try:
+            return unpacked(file, suffix, shown)
+        except LmemtestError:
             raise
-        raise _unreadable(shown, kind, error) from None
-
-
-def _only_member(data: bytes, shown: str) -> bytes:
-    import io
-    import zipfile
-
-    try:
-        with zipfile.ZipFile(io.BytesIO(data)) as archive:
-            names = [n for n in archive.namelist() if not n.endswith("/") and not n.startswith("__MACOSX/")]
-            if len(names) != 1:
-                raise DataError(f"The file {shown} holds {len(names)} files ({listed(names, most=5)}). Unpack it.")
-            return archive.read(names[0])
-    except (zipfile.BadZipFile, RuntimeError, NotImplementedError) as error:  # damaged, encrypted, unknown method
-        raise ValueError(str(error)) from None
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+            raise _unreadable(shown, kind, error) from None
 
 
 def _kind_of(path: Path) -> str:
     name = path.name.lower()
-    for packed in _PACKED:
+    for packed in PACKED:
         name = name.removesuffix(packed)
     for suffix, kind in _KINDS.items():
         if name.endswith(suffix):
@@ -589,7 +610,7 @@ def _kind_of(path: Path) -> str:
         command_line="Any other format: convert it first.",
     )
     raise ArgumentError(
-        f"{argument} must end in one of {listed(_KINDS)} (perhaps with {', '.join(_PACKED)} behind), got "
+        f"{argument} must end in one of {listed(_KINDS)} (perhaps with {', '.join(PACKED)} behind), got "
         f"{path.name!r}.{advice} {other}"
     )
 
@@ -599,6 +620,9 @@ def not_found(path: Path) -> MissingFileError:
     argument = named("path")
     if _is("folder", path):
         return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a folder.")
+    if _is("there", path) and not _is("file", path):
+        advice = in_words_of(python="Copy what it gives to a file", command_line="Give it as standard input: -")
+        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a pipe or a device. {advice}.")
     folder = path.parent
     if not _is("folder", folder):
         return MissingFileError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")

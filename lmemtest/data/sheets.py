@@ -11,17 +11,20 @@ from typing import Any
 import numpy as np
 
 from lmemtest._caller import setting
+from lmemtest.data.content import refuse_cells
 from lmemtest.data.forms import Reading, is_statistic
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed, suggest
 
-__all__ = ["body_of", "chosen", "holds_table", "markdown_tables", "without_frame"]
+__all__ = ["body_of", "cells_of", "chosen", "holds_table", "markdown_tables", "without_frame"]
 
 Rows = list[list[Any]]
 _NOTE = re.compile(r"[*†‡§±]|[^\W\d][\w ]*:")  # "* not tuned", "Note: ..."
-_RULE = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)+\|?\s*")
+_RULE = re.compile(r":?-+:?")
 _EDGE = 1 << 14  # characters at each end of a text in which a title or notes are looked for
 _MOST_LINES = 40
+MOST_EMPTY = 500_000  # cells without a value, one after the other, behind which nothing is looked for
+_EMPTY_ROW = 10  # cells that take as long to read as a row of them takes besides
 
 
 def _filled(row: Sequence[Any]) -> int:
@@ -35,6 +38,31 @@ def _is_empty(cell: Any) -> bool:
 def _text_of(row: Sequence[Any]) -> str:
     text = " ".join(str(cell).strip() for cell in row if not _is_empty(cell))
     return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def cells_of(sheet: Any, shown: str) -> tuple[Rows, int]:
+    """The rows of a sheet of openpyxl up to its last cell with a value, and how many empty ones it was given up after.
+
+    Colours and borders make cells of their own, up to XFD1048576, so the size that a sheet declares says nothing.
+    """
+    sheet.reset_dimensions()
+    rows: Rows = []
+    empty = effort = width = full = 0
+    for given in sheet.iter_rows(values_only=True):
+        row = list(given)
+        while row and row[-1] is None:
+            row.pop()
+        if not row:
+            empty, effort = empty + 1, effort + (len(given) + _EMPTY_ROW if given else 0)
+            if effort > MOST_EMPTY:
+                break
+            continue
+        rows += [[]] * empty
+        rows.append(row)
+        empty = effort = 0
+        width, full = max(width, len(row)), full + 1
+        refuse_cells(full, width, shown)
+    return [row + [None] * (width - len(row)) if row else row for row in rows], empty if effort > MOST_EMPTY else 0
 
 
 def header_of(rows: Rows) -> int:
@@ -217,7 +245,7 @@ def markdown_tables(text: str) -> list[Rows]:
     """The tables of a Markdown text, with or without outer bars; none where no line is a rule below a header."""
     lines, tables, place = text.splitlines(), [], 1
     while place < len(lines):
-        if not (_RULE.fullmatch(lines[place]) and "|" in lines[place - 1]):
+        if not ("|" in lines[place - 1] and _is_rule(lines[place])):
             place += 1
             continue
         rows = [_cells_of(lines[place - 1])]
@@ -227,6 +255,11 @@ def markdown_tables(text: str) -> list[Rows]:
             place += 1
         tables.append(rows)
     return tables
+
+
+def _is_rule(line: str) -> bool:
+    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+    return len(cells) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in cells)
 
 
 def _cells_of(line: str) -> list[str]:

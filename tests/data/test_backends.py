@@ -52,9 +52,13 @@ def of_spark(frame: pd.DataFrame) -> Any:
     return build.getOrCreate().createDataFrame(frame)
 
 
+def lazy_polars(frame: pd.DataFrame) -> Any:
+    return pl.from_pandas(frame).lazy()
+
+
 KINDS: dict[str, Callable[[pd.DataFrame], Any]] = {
     "polars": pl.from_pandas,
-    "lazy polars": lambda frame: pl.from_pandas(frame).lazy(),
+    "lazy polars": lazy_polars,
     "pyarrow": lambda frame: pa.Table.from_pandas(frame, preserve_index=False),
     "duckdb": lambda frame: DUCK.from_arrow(pa.Table.from_pandas(frame, preserve_index=False)),
     "dask": of_dask,
@@ -253,7 +257,7 @@ def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
     monkeypatch.setattr(study, "MOST_POINTS", 72)
     for module in (study, query, cells):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
-    found = lt.check(lt.Runs(KINDS["lazy polars"](frame), **ROLES), checks=["budget"])["budget"]
+    found = lt.check(lt.Runs(lazy_polars(frame), **ROLES), checks=["budget"])["budget"]
     assert not found.skipped
     assert (found.text, found.findings) == (want.text, want.findings)
 
@@ -262,7 +266,7 @@ def test_what_tells_the_rows_of_a_run_apart_is_seen_at_a_few_budgets_too(monkeyp
     formula = "loss ~ tool + (1 | task) + (1 | task:rep:tool)"
 
     def refusal() -> str:
-        runs = lt.Runs(KINDS["lazy polars"](table()), **ROLES)
+        runs = lt.Runs(lazy_polars(table()), **ROLES)
         with pytest.raises(ArgumentError, match=r"The rows of a run differ in epoch") as error:
             components_of(lt.fit_lmm(formula, runs))
         return str(error.value)

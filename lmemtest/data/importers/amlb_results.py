@@ -129,7 +129,9 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
 def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
     """The rows in one metric, or each task in its own; a failed run without a metric has that of its task."""
     by_task = (
-        table.dropna(subset="metric").groupby("task", sort=False)["metric"].agg(lambda names: names.unique().tolist())
+        table.dropna(subset="metric")
+        .groupby("task", sort=False, observed=True)["metric"]
+        .agg(lambda names: names.unique().tolist())
     )
     used = list(dict.fromkeys(name for names in by_task for name in names))
     if metric not in (None, ALL, *used):

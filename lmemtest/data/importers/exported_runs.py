@@ -364,7 +364,7 @@ def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, l
     """The runs that have ended; those that did not finish have no score."""
     if state not in frame:
         return frame, []
-    states = frame[state].fillna("").astype(str).str.strip().str.lower()
+    states = frame[state].astype(object).where(frame[state].notna(), "").astype(str).str.strip().str.lower()
     open_, notes = states.isin(OPEN), []
     bad = ~states.isin(DONE) & ~open_
     if open_.any():

@@ -156,14 +156,14 @@ def _numbers(curve: list[Any], names: tuple[str, ...]) -> np.ndarray:
 def _notes(table: pd.DataFrame, direction: str, lengths: list[int]) -> list[str]:
     notes = []
     keys = ["algorithm", "task", "seed"]
-    steps = table.groupby(keys, sort=False)["score"].diff().to_numpy()
+    steps = table.groupby(keys, sort=False, observed=True)["score"].diff().to_numpy()
     worse = steps > 0 if direction == "minimize" else steps < 0
     if worse.any():
         notes.append(
             f"{int(worse.sum()):,} scores are worse than the one before them, so curves hold single trials and not the "
             f"best so far: {in_words_of(python='runs.best_so_far()', command_line='--best-so-far')}."
         )
-    spaces = table.groupby("dataset")["search_space"].nunique()
+    spaces = table.groupby("dataset", observed=True)["search_space"].nunique()
     if (spaces > 1).any():
         notes.append(
             f"{int((spaces > 1).sum()):,} of {len(spaces):,} data sets are in several search spaces; in each they are "

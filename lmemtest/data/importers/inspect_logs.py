@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from lmemtest.data.content import refuse_large_archive
 from lmemtest.data.importers.sources import json_of
 from lmemtest.data.readers import not_found
 from lmemtest.errors import DataError
@@ -82,6 +83,7 @@ def _unpacked(path: Path) -> tuple[Any, list[Any]]:
     """The header of a packed log, and its samples as they are summed up there, else one by one."""
     try:
         with zipfile.ZipFile(path) as archive:
+            refuse_large_archive(archive, repr(str(path)))
             names = archive.namelist()
             header = next((name for name in ("header.json", "_journal/start.json") if name in names), None)
             if header is None:
@@ -92,6 +94,8 @@ def _unpacked(path: Path) -> tuple[Any, list[Any]]:
                 inner = sorted(name for name in names if name.startswith("samples/"))
                 samples = [json.loads(archive.read(name)) for name in inner]
             return json.loads(archive.read(header)), samples
+    except DataError:
+        raise
     except (zipfile.BadZipFile, ValueError, OSError) as error:
         raise DataError(f"The log {str(path)!r} cannot be read ({error}). Is it complete?") from None
     except (NotImplementedError, RuntimeError):  # a packing that this version of Python does not know

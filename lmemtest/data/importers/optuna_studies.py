@@ -160,7 +160,7 @@ def _studies_in(part: Part, column: str | None) -> list[Part]:
     if table[names[0]].isna().any():
         without = counted(int(table[names[0]].isna().sum()), "trial")
         raise DataError(f"{part.shown}: {without} without a name of their study in the column {names[0]!r}.")
-    by_study = table.groupby(names[0], sort=False)
+    by_study = table.groupby(names[0], sort=False, observed=True)
     return [Part(trials.drop(columns=names[0]), part.labels, format_level(name)) for name, trials in by_study]
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import named
+from lmemtest.data.content import refuse_large_archive
 from lmemtest.data.importers.imported import imported
 from lmemtest.data.importers.sources import json_of, parts_of
 from lmemtest.data.readers import not_found
@@ -121,7 +122,10 @@ def _of_file(path: Path) -> Any:
         raise not_found(path)
     try:
         with np.load(path) as archive:
+            refuse_large_archive(archive.zip, repr(str(path)))
             return dict(archive)
+    except DataError:
+        raise
     except (ValueError, EOFError, BadZipFile):
         raise DataError(f"The file {str(path)!r} is no archive of numbers. Write it with numpy.savez.") from None
 

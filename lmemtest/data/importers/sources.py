@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest._caller import in_words_of, setting
 from lmemtest._validate import as_frame
+from lmemtest.data.content import expanded, json_value
 from lmemtest.data.query import collected
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed
@@ -111,7 +112,7 @@ def _parts(
 def _files(given: str | os.PathLike[str], argument: str, files: str | None) -> list[Path]:
     if str(given) == "":
         raise ArgumentError(f"{argument} must be a file, a folder or a pattern, got an empty text.")
-    path = Path(os.path.expanduser(given))
+    path = expanded(given)
     text = str(path)
     try:
         is_folder, is_file = path.is_dir(), path.is_file()
@@ -193,7 +194,7 @@ def json_of(path: Path) -> Any:
 
     source = open_table(path)
     try:
-        return json.loads(source.data.decode("utf-8-sig"))
+        return json_value(source.data.decode("utf-8-sig"), source.shown)
     except (UnicodeError, json.JSONDecodeError, RecursionError) as error:
         reason = getattr(error, "msg", None) or "it is nested too deeply or no UTF-8 text"
         raise DataError(
