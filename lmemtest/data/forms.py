@@ -201,6 +201,10 @@ def tidied(
         label = str(frame.index.name)
     if wide is None:
         wide = score is None and _is_wide(table, kept)
+    if label is None and wide:  # one column of text beside numbers names the rows, also by digits
+        text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
+        if len(text) == 1 and table[text[0]].map(_is_digits).all() and table[text[0]].is_unique:
+            label = str(text[0])
     if not wide:
         return _long(table, readings, score, failed, kept, decimal)
     return _wide(table, readings, methods, failed, tuple(kept), algorithms, label, decimal)
@@ -588,6 +592,10 @@ def _counts(column: pd.Series[Any]) -> bool:
 def _numbers_rows(column: pd.Series[Any]) -> bool:
     values = column.to_numpy()
     return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
+
+
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, str) and value.isdigit()
 
 
 def _wide(

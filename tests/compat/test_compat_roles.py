@@ -316,7 +316,7 @@ def test_errors_name_arguments_that_the_function_has():
         sa.benchmark_information_check(apart)
     with pytest.raises(DataError, match=r"Take the runs at budgets that all of them reached\.$"):
         sa.metafeature_analysis(apart, ("A", "B"), "prior")
-    with pytest.raises(DataError, match=r"data\.dropna\(subset=\[\.\.\.\]\)\.$"):
+    with pytest.raises(DataError, match=r"data\.dropna\(subset=\[\.\.\.\]\) compares at the budgets"):
         sa.benchmark_information_check(frame.assign(value=frame["value"].where(frame.index != 3)))
 
 

@@ -342,7 +342,7 @@ def test_failed_runs_are_infinitely_bad_and_infinitely_good_ones_are_refused():
 def test_wrong_arguments_are_explained():
     for options, message in [
         ({"score": None}, "score must be given: the column that was measured, for instance score='loss'."),
-        ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'."),
+        ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"by": []}, "by must name at least the column of the algorithm, got none."),
         ({"by": ["tool", "tool"]}, "by must name different columns, got 'tool' twice."),
         (
@@ -471,7 +471,7 @@ def test_nothing_that_was_named_is_passed_over():
         ({"cost": ""}, "cost names the column '', which is not in the data."),
         ({"level": 0}, "level must be a number between 0 and 1 (both excluded), got 0."),
         ({"level": 1}, "level must be a number between 0 and 1 (both excluded), got 1."),
-        ({"direction": ""}, "direction must be 'maximize' or 'minimize', got ''."),
+        ({"direction": ""}, "direction must be 'minimize' or 'maximize', got ''."),
     ]:
         runs = Runs(make(), score="loss", direction="minimize", algorithm="tool", benchmark="task")
         for trials, roles in ((make(), ROLES), (runs, {})):

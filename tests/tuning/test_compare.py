@@ -471,7 +471,7 @@ def test_bad_input_is_refused_with_advice(call):
 
     assert told([1.0, np.nan], [1.0]).startswith("a must not be missing: 1 of 2 are NaN")
     assert told([1.0], []).startswith("b must hold at least 1 score")
-    assert told([1.0], [2.0], direction="up").startswith("direction must be 'maximize' or 'minimize', got 'up'.")
+    assert told([1.0], [2.0], direction="up").startswith("direction must be 'minimize' or 'maximize', got 'up'.")
     assert told([1.0], [2.0], grid=[0]).startswith("grid must be positive and finite")
     assert told([1.0], [2.0], names=("x", "x")) == (
         "names must be two different names, that of a and that of b, got ('x', 'x')."

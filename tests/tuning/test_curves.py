@@ -325,9 +325,9 @@ BAD = [
         "would make the search look better than it was.",
     ),
     (
-        {"direction": "max"},
+        {"direction": "maximal"},
         ArgumentError,
-        "direction must be 'maximize' or 'minimize', got 'max'. Did you mean 'maximize'?",
+        "direction must be 'minimize' or 'maximize', got 'maximal'. Did you mean 'maximize'?",
     ),
     ({"k": 0}, ArgumentError, "k must be positive and finite (how many configurations are tried), got 0."),
     ({"k": [1, -2]}, ArgumentError, "k must be positive and finite (how many configurations are tried), got -2."),

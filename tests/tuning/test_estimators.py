@@ -240,4 +240,4 @@ def test_missing_scores_bad_budgets_and_directions_are_refused(call):
     assert "1 of 2 are NaN" in message(lambda: call([0.5, np.nan], direction="maximize"))
     assert "must hold at least 1 score" in message(lambda: call([], direction="maximize"))
     assert "k must be positive and finite" in message(lambda: call(SCORES, direction="maximize", k=[1, 0]))
-    assert "direction must be" in message(lambda: call(SCORES, direction="max"))
+    assert "direction must be" in message(lambda: call(SCORES, direction="sideways"))

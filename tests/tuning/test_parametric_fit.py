@@ -327,7 +327,7 @@ def test_the_bootstrap_keeps_the_limits():
 
 def test_options_are_checked():
     for options, message in [
-        ({"direction": "up"}, "direction must be 'maximize' or 'minimize', got 'up'."),
+        ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"limits": (1, 0)}, "limits must be (low, high) with low < high, got (1, 0)."),
         ({"limits": 3}, "limits must be a (low, high) pair, with None for no limit, got 3."),
         ({"constraints": {"d": 1}}, "a name in constraints must be 'a' or 'b' or 'c' or 'o', got 'd'."),

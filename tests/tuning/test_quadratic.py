@@ -107,7 +107,7 @@ def test_arguments_of_curves_are_checked():
     assert str(error.value) == "q must lie between 0 and 1, got 1.2."
     with pytest.raises(ArgumentError) as error:
         law.mean_curve(3, direction="down")
-    assert str(error.value) == "direction must be 'maximize' or 'minimize', got 'down'."
+    assert str(error.value) == "direction must be 'minimize' or 'maximize', got 'down'."
 
 
 @pytest.mark.parametrize("convex", [True, False])

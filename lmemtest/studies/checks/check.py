@@ -354,7 +354,7 @@ def check(
     >>> import lmemtest as lt
     >>> found = lt.check(lt.datasets.load_hpo_runs().filter(prior="good"), rules_only=True)
     >>> [(outcome.check, outcome.severity) for outcome in found.outcomes][:3]
-    [('scores', 'fine'), ('roles', 'fine'), ('kind', 'fine')]
+    [('scores', 'fine'), ('roles', 'note'), ('kind', 'fine')]
     """
     from lmemtest.studies.budget.budget_model import FORMS
 

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
 # Scaled scores of two seeds are signs: their test has two or three possible p-values.
+_NO_RESIDUAL = 1e-8  # share of the variance within cells: as far as a search follows a likelihood without a limit
 _FEWEST_SCALED = 3
 # Runs behind a seed on one benchmark whose likeness is tested by an eigenvalue problem of this size.
 _MOST_PAIRED_SEEDS = 2000
@@ -448,8 +449,11 @@ def _of_cells(
         again = optimise(large, start=np.append(fits[0].theta, np.zeros(large.n_theta - small.n_theta)))
         fits[1] = min(fits[1], again, key=lambda fit: fit.criterion.value)
     for fit in fits:
-        if fit.criterion.sigma2 < 1e-14:
-            raise DesignError("the model explains the score exactly: no residual variance is left to judge seeds by.")
+        if fit.criterion.sigma2 < _NO_RESIDUAL:
+            raise DesignError(
+                "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
+                "seeds by. Are runs of one algorithm copies of another's?"
+            )
     llf = [
         -0.5 * (fit.criterion.value + problem.deviance_shift + constant)
         for fit, problem in zip(fits, (small, large), strict=True)

@@ -166,7 +166,7 @@ def normalization_stability(
     >>> columns = dict(zip(["task", "tool", "loss"], zip(*table)))
     >>> runs = lt.Runs(columns, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> lt.normalization_stability(runs, "rank").sentences()[-1]
-    'Without Z, Y is ahead of X by mean loss_rank (p = 0.704); with it X is ahead (p = 0.792).'
+    'Without Z, Y is ahead of X by mean loss_rank (p = 0.704); with it X is ahead (p = 0.799).'
     """
     require_runs(runs)
     if method is not None:
