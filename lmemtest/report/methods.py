@@ -271,6 +271,7 @@ def _procedure(analysis: Analysis) -> str:
         condition = "; all algorithms were taken to vary alike between benchmarks"
     if len(pairs.to_frame()) == 1:
         return f"Their difference was tested {tests}, {ddf}, and is called significant if its p-value is below {alpha}."
+    by_simulation = moderate is not None and pairs.adjust == "stepdown" and not analysis.missing.terms
     overall = "All" if analysis.joint is None else "The hypothesis of equal means was tested by an F-test, and all"
     if pairs.adjust == "none":
         adjusted, p = "without adjustment for their number", "a p-value"
@@ -281,7 +282,7 @@ def _procedure(analysis: Analysis) -> str:
         f"{overall} {len(pairs.to_frame()):,} pairwise differences were tested {tests}, {ddf}, {adjusted}{condition}. "
         f"Differences with {p} below {alpha} are called significant{_INTERVALS[pairs.intervals]}; groups of algorithms "
         "without significant differences are the maximal cliques of the not-significant pairs (Piepho 2004)."
-        f"{_BY_SIMULATION if moderate is not None and pairs.adjust == 'stepdown' else ''}"
+        f"{_BY_SIMULATION if by_simulation else ''}"
     )
 
 

@@ -86,7 +86,9 @@ def designs() -> dict[str, Callable[[], Any]]:
         "kenward-roger": lambda: of_fit(lt.fit_lmm(CROSSED, runs(part)), ddf="kenward-roger"),
         "cluster-robust": lambda: fit.cluster_robust("benchmark").to_frame(),
         "glrt": lambda: [lt.glrt(*ml).statistic, lt.glrt(*ml).p_value],
-        "mvt": lambda: lt.fit_lmm(CROSSED, runs(part)).emmeans("algorithm").pairs(adjust="mvt", rng=1).to_frame(),
+        "mvt": lambda: (
+            lt.fit_lmm(CROSSED, runs(part)).emmeans("algorithm").pairs(adjust="mvt", se="model", rng=1).to_frame()
+        ),
         "best": lambda: fit.emmeans("algorithm").best(rng=1).to_frame(),
         "predictions": lambda: lt.fit_lmm(CROSSED, runs(far)).prediction_intervals(far.iloc[:20]),
         "random effects": lambda: fit.random_effects("benchmark", simultaneous=False).to_frame(),

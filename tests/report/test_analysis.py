@@ -135,7 +135,7 @@ def test_different_scales_are_a_reservation_in_the_headline(table: Make, as_runs
     wild = frame["task"] == "task0"
     frame.loc[wild, "loss"] = 5 + 40 * (frame.loc[wild, "loss"] - 5)
     analysis = analyze(as_runs(frame))
-    assert "Mind the scale: scores scatter " in analysis.headline()
+    assert "Mind the scale: the scatter of scores differs " in analysis.headline()
     assert "Scores are on different scales." in analysis.to_text()
     assert wording.order_sentence(analysis) == ""
 

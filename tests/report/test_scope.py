@@ -425,10 +425,11 @@ def test_unadjusted_p_values_are_not_called_adjusted(three: Analysis) -> None:
 
 def test_one_start_is_not_an_agreement(three: Analysis) -> None:
     one = dataclasses.replace(three, fit=lt.fit_lmm(three.formula, three.runs, restarts=0))
-    assert (one.fit.optim.restarts, three.fit.optim.restarts) == (0, 2)
+    assert one.fit.optim.restarts == 0 < three.fit.optim.restarts
     assert "It was found from one starting point, without restarts; " in words(one)
     assert "starts agree" not in words(one)
-    assert "3 of 3 starts agree" in words(three)
+    starts = three.fit.optim.restarts + 1
+    assert f"{starts} of {starts} starts agree" in words(three)
     closed = dataclasses.replace(three, fit=lt.fit_lmm("loss ~ tool", three.runs))
     assert "Certificate: solved in closed form; 1 evaluation" in words(closed)
 

@@ -229,7 +229,7 @@ def test_the_report_tells_luck_that_the_model_counts():
     assert "The seed decides part of the score of" in text
     assert "The checks found no problems" not in text
     assert "the 5 seeds are a second sample" in " ".join(text.split())
-    assert "luck of an algorithm with a seed, the same on all benchmarks" in {c.meaning for c in analysis.components}
+    assert "effect of a seed on one algorithm, the same on all benchmarks" in {c.meaning for c in analysis.components}
 
 
 def test_the_report_warns_where_the_model_lacks_the_luck():

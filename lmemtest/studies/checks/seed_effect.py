@@ -21,7 +21,7 @@ import pandas as pd
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_fraction, resolve_rng
 from lmemtest.data.cells import group_means
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DataError, DesignError
@@ -219,7 +219,11 @@ def seed_effect(
     ((), True)
     """
     require_runs(runs)
+    from lmemtest.inference.hypotheses.glrt import REFERENCES
+
     check_fraction(alpha, "alpha")
+    check_choice(reference, "reference", REFERENCES)
+    rng = resolve_rng(rng)
     if standardize is not None and not isinstance(standardize, bool):
         raise ArgumentError(f"standardize must be True, False or None, got {standardize!r}.")
     _check_seeds(runs)
@@ -423,7 +427,6 @@ def _of_cells(
     from lmemtest.inference.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.inference.hypotheses.glrt import (
         MOST_LEVELS,
-        REFERENCES,
         GlrtResult,
         choose_reference,
         likelihood_ratio_p,
@@ -431,7 +434,6 @@ def _of_cells(
     )
     from lmemtest.inference.hypotheses.nesting import Nesting
 
-    check_choice(reference, "reference", REFERENCES)
     algorithms = int(algorithm.max()) + 1
     own = seed * algorithms + algorithm
     term = RandomTerm(np.ones((len(y), 1)), own, (int(seed.max()) + 1) * algorithms)

@@ -161,7 +161,7 @@ class Comparer:
             values, of_row = values[rows], of_row[rows]
         p, values = np.outer(of_row, of_column).ravel(), values.ravel()
         far = np.argpartition(values, len(values) - count)[-count:]
-        far = far[np.argsort(-values[far])]
+        far = far[np.argsort(-values[far], kind="stable")]
         return float(values[far[np.argmax(np.cumsum(p[far]) > self.alpha * (1.0 + 1e-9))]])
 
     def _draws_of(self, n: int) -> tuple[Codes, Array]:
