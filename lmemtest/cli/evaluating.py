@@ -10,7 +10,7 @@ import typer
 
 from lmemtest.cli.commands import app
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, taken
-from lmemtest.cli.options import FILES, Direction, Errors, Json, Output, RawCsv, TableOptions, number, takes
+from lmemtest.cli.options import FILES, Direction, Errors, Json, Kept, Output, RawCsv, TableOptions, number, takes
 from lmemtest.cli.reading import name_of, source_of
 from lmemtest.cli.rendering import progress, session, write_result
 
@@ -63,6 +63,10 @@ class EvaluationOptions(TableOptions):
     max_score: Annotated[
         float, typer.Option("--max", metavar="NUMBER", parser=number, help="Highest score of the scale, such as 10.")
     ] = 1.0
+    drop_duplicates: Annotated[
+        Kept | None,
+        typer.Option("--drop-duplicates", help="Keep one row of each answer: the first, the last, or the mean score."),
+    ] = None
     direction: Direction = "maximize"
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
 
@@ -207,5 +211,6 @@ def evaluate_models(
                 se=se,
                 alpha=alpha,
                 power=power,
+                drop_duplicates=given.drop_duplicates.value if given.drop_duplicates else None,
             )
             write_result(found, target, step, json=json, raw_csv=raw_csv)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest._caller import in_words_of, named
-from lmemtest._validate import as_frame, check_column, check_columns
+from lmemtest._validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.data.cells import Groups, aggregate, check_numeric, combine_codes
 from lmemtest.data.query import collected
 from lmemtest.data.recognised import answers_in
@@ -77,6 +77,10 @@ class Answers:
         The cluster (passage, conversation) of each item, which is of one task; of no entries without clusters.
     passage : str
         What a cluster is called: its column.
+    repeats : int
+        Rows that repeated an answer and were dropped.
+    kept : str
+        Which row of such an answer was kept: "first", "last", or the "mean" of its scores.
     """
 
     models: tuple[str, ...]
@@ -98,6 +102,8 @@ class Answers:
     noun: str = "family"
     cluster: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     passage: str = "item"
+    repeats: int = 0
+    kept: str = ""
 
     @property
     def clustered(self) -> bool:
@@ -217,6 +223,7 @@ def read_answers(
     family: str | None = None,
     cluster: str | None = None,
     scale: tuple[float, float] = (0.0, 1.0),
+    drop_duplicates: str | None = None,
 ) -> tuple[Answers, str]:
     """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
     frame = as_frame(table, argument="table")
@@ -256,6 +263,9 @@ def read_answers(
     if scale != (0.0, 1.0):
         refuse_off_scale(frame, score, scale)
         frame = frame.with_columns((nw.col(score).cast(nw.Float64()) - scale[0]) / (scale[1] - scale[0]))
+    repeats = 0
+    if drop_duplicates is not None:
+        frame, repeats = _without_repeats(frame, list(used.values()), score, drop_duplicates)
     groups = aggregate(frame, list(used.values()), score)
     of_role = dict(zip(groups.keys.names, zip(groups.keys.codes, groups.keys.levels, strict=True), strict=True))
     codes = {role: np.asarray(of_role[name][0], dtype=np.intp) for role, name in used.items()}
@@ -270,11 +280,25 @@ def read_answers(
     refuse_scores(groups, score, codes["model"], levels["model"])
     refuse_copies(groups, used)
     answers = replace(_averaged(codes, levels, groups), scale=scale, rows_are_items=rows_are_items)
+    answers = replace(answers, repeats=repeats, kept=drop_duplicates or "")
     if cluster is not None:
         answers = replace(answers, cluster=_of_items(codes, levels, cluster), passage=str(cluster))
     if family is None:
         return answers, score
     return replace(answers, families=levels["family"], family=_of_tasks(codes, levels, family), noun=str(family)), score
+
+
+def _without_repeats(frame: Any, keys: list[str], score: str, keep: str) -> tuple[Any, int]:
+    """One row of each answer, and how many rows that leaves out."""
+    check_choice(keep, "drop_duplicates", ("first", "last", "mean"))
+    if isinstance(frame, nw.LazyFrame):
+        raise ArgumentError(
+            f"{named('drop_duplicates')} needs a table in memory: the rows of a lazy one have no order."
+        )
+    if keep == "mean":
+        frame = frame.with_columns(nw.col(score).cast(nw.Float64).mean().over(*keys).alias(score))
+    found = frame.unique(keys, keep="last" if keep == "last" else "first", maintain_order=True)
+    return found, len(frame) - len(found)
 
 
 def _suggested(frame: Any) -> str:

@@ -43,6 +43,7 @@ def evaluate(
     cluster: str | None = None,
     min_score: float = 0.0,
     max_score: float = 1.0,
+    drop_duplicates: str | None = None,
     direction: str = "maximize",
     adjust: str | None = None,
     se: str | None = None,
@@ -78,6 +79,9 @@ def evaluate(
         of one task. Items of one are no independent draws: they are the sample of the first question then.
     min_score, max_score : float
         The ends of the scale of the scores, such as 1 and 10 of ratings, which count as 0 and 1.
+    drop_duplicates : {"first", "last", "mean"}, optional
+        Which of several rows of one answer is kept, in the order of the table, or the first with the mean score; a note
+        says how many were dropped. Without it several rows of an answer are refused.
     direction : {"maximize", "minimize"}
     adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
@@ -138,8 +142,10 @@ def evaluate(
     adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     scale = check_scale(min_score, max_score)
-    answers, score = read_answers(table, model=model, item=item, task=task, score=score, epoch=epoch, judge=judge,
-                                  family=family, cluster=cluster, scale=scale)  # fmt: skip
+    roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
+    answers, score = read_answers(
+        table, **roles, family=family, cluster=cluster, scale=scale, drop_duplicates=drop_duplicates
+    )
     refuse_nothing(answers)
     facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
     here = on_these_tasks(answers, **facts)

@@ -135,7 +135,9 @@ def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
         + in_words_of(python="name their column: epoch=...", command_line="name their column: --epoch COLUMN")
         + f" (add one that numbers them if there is none); {tasks}if they are scores of several judges, "
         + in_words_of(python="judge=...", command_line="--judge COLUMN")
-        + "; else drop the copies."
+        + "; else keep one of them, "
+        + in_words_of(python="drop_duplicates='last'", command_line="--drop-duplicates last")
+        + "."
     )
 
 

@@ -29,6 +29,10 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
             f"Scores from {low:g} to {high:g} count as 0 to 1: a difference of 0.1 is {0.1 * (high - low):g} on their "
             "scale."
         )
+    if answers.repeats:
+        kept = "the mean of its scores" if answers.kept == "mean" else f"its {answers.kept} row"
+        rows = counted(answers.repeats, "row")
+        notes.append(f"{rows} repeated an answer of a model to an item; of each such answer {kept} was kept.")
     if answers.rows_are_items:
         notes.append("No column of items was named: each row is one, answered by all models.")
     lacking = list(answers.without_tasks)

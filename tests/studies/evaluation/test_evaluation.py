@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 
 import numpy as np
@@ -461,3 +462,22 @@ def test_arguments_are_checked():
     copies = pd.concat([answers().assign(epoch=1)] * 2)
     with pytest.raises(DataError, match="Rows must be unique"):
         lt.evaluate(copies, epoch="epoch", **ROLES)
+
+
+@pytest.mark.parametrize("keep", ["first", "last", "mean"])
+def test_one_row_of_an_answer_is_kept_as_asked_and_said(keep):
+    rows = list(itertools.product(["A", "B"], ["x", "y"], range(15)))
+    table = pd.DataFrame(rows, columns=["model", "task", "item"])
+    table["score"] = np.random.default_rng(1).integers(2, size=len(table)).astype(float)
+    again = table.iloc[[3, 40]].assign(score=lambda d: 1.0 - d["score"])
+    both = pd.concat([table, again], ignore_index=True)
+    roles = {"model": "model", "task": "task", "item": "item", "score": "score"}
+    want = table.copy()
+    want.loc[[3, 40], "score"] = {"first": table["score"].iloc[[3, 40]], "last": again["score"], "mean": 0.5}[keep]
+    found = lt.evaluate(both, drop_duplicates=keep, **roles)
+    pd.testing.assert_frame_equal(found.to_frame(), lt.evaluate(want, **roles).to_frame())
+    assert any(note.startswith("2 rows repeated an answer") for note in found.notes)
+    with pytest.raises(DataError, match=r"keep one of them, drop_duplicates='last'\.$"):
+        lt.evaluate(both, **roles)
+    with pytest.raises(ArgumentError, match="drop_duplicates must be 'first' or 'last' or 'mean'"):
+        lt.evaluate(both, drop_duplicates="all", **roles)
