@@ -12,6 +12,7 @@ ones, with their own budgets.
 import argparse
 import os
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import lmemtest as lt
@@ -20,6 +21,7 @@ from lmemtest.inference.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
 from lmemtest.studies.budget.horizons import horizons
+from lmemtest.words import small_p
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
@@ -58,7 +60,8 @@ def main() -> None:
     found = horizons(runs, budgets)
     print(found, end="\n\n")
     print("The recommended model beside that of the paper, which counts every row:")
-    print(horizon_pairs(runs, budgets).to_string(index=False, float_format="{:.3g}".format))
+    formats = dict.fromkeys(["p_value", "paper_p_value"], partial(small_p, spec=".3g"))
+    print(horizon_pairs(runs, budgets).to_string(index=False, float_format="{:.3g}".format, formatters=formats))
 
     *single, (start, end) = budgets
     with detached_figures():
