@@ -770,3 +770,14 @@ def test_changes_that_mirror_each_other_are_judged_by_themselves():
     assert "C(task)" in found.change_formula
     row = found.changes.iloc[0]
     assert abs(row["change"] / row["se"]) == approx(abs(change_t(table, "loss", 1, 8).statistic), rel=1e-5)
+
+
+@pytest.mark.parametrize("across", ["holm", "none"])
+@pytest.mark.parametrize("adjust", [None, "holm", "bonferroni"])
+def test_intervals_exclude_zero_exactly_where_a_pair_is_significant(adjust, across):
+    found = horizons(lt.datasets.load_hpo_runs().filter(prior="bad"), [2, 8, 32], adjust=adjust, across=across)
+    for table in (found.to_frame(), found.changes):
+        outside = (table["ci_low"] > 0) | (table["ci_high"] < 0)
+        tested = table["significant"].notna()
+        assert (outside == table["significant"].fillna(False).astype(bool))[tested].all()
+        assert 0 < outside.sum() < len(outside)
