@@ -21,6 +21,18 @@ def _controller() -> Any:
     return ThreadpoolController()
 
 
+def _take_over() -> None:
+    """Let any thread set the number: from threadpoolctl 3.8 on, only the one that first did can, until this is called.
+
+    The last to leave the guard need not be the thread that entered it first.
+    """
+    from threadpoolctl import OpenBLASController
+
+    free = getattr(OpenBLASController, "clear_controlling_thread", None)
+    if free is not None:
+        free(force=True)
+
+
 class _OneBlasThread(ContextDecorator):
     """The outermost guard sets one thread and restores what was there; guards within it cost nothing."""
 
@@ -32,6 +44,7 @@ class _OneBlasThread(ContextDecorator):
     def __enter__(self) -> None:
         with self._lock:
             if self._depth == 0:
+                _take_over()
                 self._limit = _controller().limit(limits=1, user_api="blas")
             self._depth += 1
 
@@ -39,7 +52,9 @@ class _OneBlasThread(ContextDecorator):
         with self._lock:
             self._depth -= 1
             if self._depth == 0:
+                _take_over()
                 self._limit.restore_original_limits()
+                _take_over()
 
 
 _GUARD = _OneBlasThread()

@@ -58,7 +58,6 @@ def test_the_outermost_guard_restores_what_was_there() -> None:
 
 
 def test_guards_of_several_threads_leave_together() -> None:
-    before = _threads_of_blas()
     inside, leave = threading.Event(), threading.Event()
 
     @one_blas_thread()
@@ -67,13 +66,30 @@ def test_guards_of_several_threads_leave_together() -> None:
         leave.wait(60)
 
     thread = threading.Thread(target=other)
-    with one_blas_thread():
+    with _threads._controller().limit(limits=2, user_api="blas"):
+        before = _threads_of_blas()
+        with one_blas_thread():
+            thread.start()
+            inside.wait(60)
+        assert _threads_of_blas() == {1}  # the other one is still computing
+        leave.set()
+        thread.join()
+        assert _threads_of_blas() == before == {2}
+
+
+def test_a_thread_has_one_blas_thread_whoever_set_the_number_before() -> None:
+    seen = list[set[int]]()
+
+    @one_blas_thread()
+    def other() -> None:
+        seen.append(_threads_of_blas())
+
+    with _threads._controller().limit(limits=2, user_api="blas"):
+        thread = threading.Thread(target=other)
         thread.start()
-        inside.wait(60)
-    assert _threads_of_blas() == {1}  # the other one is still computing
-    leave.set()
-    thread.join()
-    assert _threads_of_blas() == before
+        thread.join()
+        assert seen == [{1}]
+        assert _threads_of_blas() == {2}
 
 
 def test_an_error_leaves_no_guard_behind() -> None:
