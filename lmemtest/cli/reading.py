@@ -74,7 +74,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
         label=roles["benchmark"] if wide else None,
     )
     tidy = _asked(tidy) if wide else tidy
-    line = read_as(tidy.readings)
+    line = read_as(tidy.remarks)
     if line is not None and line not in source.told:
         source.told.append(line)
         say(line, err=True)

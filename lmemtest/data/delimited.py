@@ -22,7 +22,7 @@ from lmemtest.words import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.data.forms import Reading
+    from lmemtest.data.forms import Remark
 
 __all__ = [
     "check_layout",
@@ -144,7 +144,7 @@ def read_delimited(
     sep: str | None,
     decimal: str | None,
     framed: bool = True,
-) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """A table of text with a header, and what was left out around it; `shown` names the file.
 
     What is None is what the file says; without `framed` there is nothing around the table.
@@ -160,9 +160,9 @@ def read_delimited(
             "complete, and its suffix right?"
         )
     text, said = _without_preface(text)
-    readings: tuple[Reading, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     if framed and (sep or said) != " ":
-        text, readings = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
+        text, remarks = without_frame(text, [given] if (given := sep or said) else list(SEPARATORS))
     sep = sep or said or _separator(text, shown)
     refuse_width(_width(text, sep), shown)
     options: dict[str, Any] = {"sep": r"\s+" if sep == " " else sep, "keep_default_na": False}
@@ -186,7 +186,7 @@ def read_delimited(
     _refuse_repeated_header(text, sep, frame, shown)
     frame = frame.assign(**{name: exact_numbers(frame[name]) for name in named})
     numbers = [name for name in frame.columns if name not in named]
-    return _with_decimal_commas(frame, numbers, decimal, text, options, shown), readings
+    return _with_decimal_commas(frame, numbers, decimal, text, options, shown), remarks
 
 
 def _without_preface(text: str) -> tuple[str, str | None]:

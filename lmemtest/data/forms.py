@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-__all__ = ["METHODS", "Methods", "Reading", "Tidy", "read_as", "tidied"]
+__all__ = ["METHODS", "Methods", "Remark", "Tidy", "read_as", "tidied"]
 
 MOST_INNER = 200  # columns that the objects of one column may become
 _LOOKED_AT = 1000  # rows, or names, from which it is told what a column holds
@@ -37,8 +37,8 @@ METHODS: tuple[Methods, ...] = ("columns", "rows")
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """One thing that a table was read as: the columns (or rows) that it is about, a count, and an example or name."""
+class Remark:
+    """One thing that is said of how a table was read: its columns or rows, a count, and an example or name."""
 
     code: str
     names: tuple[str, ...] = ()
@@ -88,14 +88,14 @@ _WORDING: dict[str, Any] = {
 }
 
 
-def read_as(readings: Iterable[Reading]) -> str | None:
+def read_as(remarks: Iterable[Remark]) -> str | None:
     """One line that says what a table was read as; None where it was taken as it is.
 
-    >>> read_as([Reading("spread", ("RF",), 12, "85.3 ± 0.4"), Reading("summary_columns", ("Avg.",))])
+    >>> read_as([Remark("spread", ("RF",), 12, "85.3 ± 0.4"), Remark("summary_columns", ("Avg.",))])
     ... # doctest: +ELLIPSIS
     "Read as: means in 12 cells such as '85.3 ± 0.4', without what stands behind them; 'Avg.' left out, which..."
     """
-    parts = [reading.in_words() for reading in readings]
+    parts = [remark.in_words() for remark in remarks]
     return f"Read as: {'; '.join(parts)}." if parts else None
 
 
@@ -107,7 +107,7 @@ class Tidy:
     ----------
     frame : pandas.DataFrame
         Long as before, or wide with a row per `label` and numbers in all columns without another role.
-    readings : tuple of Reading
+    remarks : tuple of Remark
         What was read as what; none where the table was taken as it is.
     methods : {"columns", "rows"} or None
         Where the methods of a wide table are; None of a long one.
@@ -121,7 +121,7 @@ class Tidy:
     """
 
     frame: Any
-    readings: tuple[Reading, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     methods: Methods | None = None
     certain: bool = True
     label: str | None = None
@@ -129,14 +129,14 @@ class Tidy:
 
     def laid_out(self, methods: Methods) -> Tidy:
         """The same wide table with its methods where somebody says they are."""
-        readings = tuple(
-            replace(reading, code=f"methods_in_{methods}") if reading.code.startswith("methods_in_") else reading
-            for reading in self.readings
+        remarks = tuple(
+            replace(remark, code=f"methods_in_{methods}") if remark.code.startswith("methods_in_") else remark
+            for remark in self.remarks
         )
         role = "algorithm" if methods == "rows" else "benchmark"
         roles = {name: value for name, value in self.roles.items() if name not in ("algorithm", "benchmark")}
         roles |= {} if self.label is None else {role: self.label}
-        return replace(self, methods=methods, certain=True, readings=readings, roles=roles)
+        return replace(self, methods=methods, certain=True, remarks=remarks, roles=roles)
 
 
 def tidied(
@@ -193,10 +193,10 @@ def tidied(
     >>> tidy = tidied(paper)
     >>> tidy.methods, tidy.label, tidy.frame.columns.tolist()
     ('rows', 'Method', ['Method', 'iris', 'wine'])
-    >>> [reading.code for reading in tidy.readings]
+    >>> [remark.code for remark in tidy.remarks]
     ['spread', 'summary_columns', 'methods_in_rows']
     """
-    table, readings = _of_single_values(*_without_empty(_with_names(frame)), kept)
+    table, remarks = _of_single_values(*_without_empty(_with_names(frame)), kept)
     if label is None and frame.index.name:
         label = str(frame.index.name)
     if wide is None:
@@ -206,8 +206,8 @@ def tidied(
         if len(text) == 1 and table[text[0]].map(_is_digits).all() and table[text[0]].is_unique:
             label = str(text[0])
     if not wide:
-        return _long(table, readings, score, failed, kept, decimal)
-    return _wide(table, readings, methods, failed, tuple(kept), algorithms, label, decimal)
+        return _long(table, remarks, score, failed, kept, decimal)
+    return _wide(table, remarks, methods, failed, tuple(kept), algorithms, label, decimal)
 
 
 def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
@@ -252,7 +252,7 @@ def is_unnamed(name: str) -> bool:
     return not name.strip() or re.fullmatch(r"Unnamed: \d+(_level_\d+)*", name) is not None
 
 
-def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """The table without rows that hold nothing, and columns that hold nothing and have no name."""
     hollow = [is_unnamed(name) and bool(frame.iloc[:, place].isna().all()) for place, name in enumerate(frame.columns)]
     if any(hollow) and not all(hollow):
@@ -262,13 +262,13 @@ def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Reading, ..
         return frame, ()
     last = int(np.flatnonzero(~empty.to_numpy())[-1])
     inside = int(empty.to_numpy()[:last].sum())
-    found = (Reading("empty", (), inside),) if inside else ()
+    found = (Remark("empty", (), inside),) if inside else ()
     return frame[~empty].reset_index(drop=True), found
 
 
 def _of_single_values(
-    frame: pd.DataFrame, readings: tuple[Reading, ...], kept: Sequence[str]
-) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    frame: pd.DataFrame, remarks: tuple[Remark, ...], kept: Sequence[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """The table with the values within objects as columns of their own, and without columns of lists."""
     import pandas as pd
 
@@ -284,11 +284,11 @@ def _of_single_values(
     if flattened:
         shown = next(name for name in parts if name not in frame.columns)
         frame = pd.DataFrame(parts, index=frame.index)
-        readings = (*readings, Reading("nested", tuple(flattened), shown=shown))
+        remarks = (*remarks, Remark("nested", tuple(flattened), shown=shown))
     nested = [name for name in frame.columns if frame[name].dtype == object and frame[name].map(_is_nested).any()]
     lists = [name for name in nested if name not in kept]
     if not lists:
-        return frame, readings
+        return frame, remarks
     rest = frame.drop(columns=lists)
     if len(rest) < 2 or len(rest.columns) < 2 or not any(map(pd.api.types.is_numeric_dtype, rest.dtypes)):
         raise DataError(
@@ -300,7 +300,7 @@ def _of_single_values(
                 command_line="What another tool wrote is read by lmemtest convert TOOL FILE (see lmemtest convert -h).",
             )
         )
-    return rest, (*readings, Reading("lists", tuple(lists)))
+    return rest, (*remarks, Remark("lists", tuple(lists)))
 
 
 def _inner(column: pd.Series[Any], name: str) -> pd.DataFrame | None:
@@ -381,22 +381,21 @@ class _Cells:
                 )
 
     @property
-    def readings(self) -> tuple[Reading, ...]:
+    def remarks(self) -> tuple[Remark, ...]:
         """What was found in the cells."""
         found = [
-            Reading(kind, tuple(self.columns[kind]), self.counts[kind], self.shown[kind])
+            Remark(kind, tuple(self.columns[kind]), self.counts[kind], self.shown[kind])
             for kind in ("percent", "spread", "markup")
             if kind in self.counts
         ]
         if self.words:
             words = listed(f"{repr(word) if word else 'empty'} {n:,}" for word, n in self.words.items())
-            found.append(Reading("word", tuple(self.words), sum(self.words.values()), words))
+            found.append(Remark("word", tuple(self.words), sum(self.words.values()), words))
         return tuple(found)
 
 
 def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
     """What is wrong with words among scores, with their counts and the option that makes them failures."""
-
     n = sum(words.values())
     hold = "holds words" if n == 1 else "hold words"
     common = sorted(words, key=lambda word: (-words[word], word))
@@ -416,7 +415,7 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
 
 def _long(
     table: pd.DataFrame,
-    readings: tuple[Reading, ...],
+    remarks: tuple[Remark, ...],
     score: str | None,
     failed: Sequence[str],
     kept: Sequence[str],
@@ -442,17 +441,17 @@ def _long(
         groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
         if spare:
             table = table.drop(columns=spare)
-            readings = (*readings, Reading("mean_columns", tuple(spare)))
+            remarks = (*remarks, Remark("mean_columns", tuple(spare)))
         if spare and len(groups) == 1:
             roles["score"] = next(iter(groups))
     if score is not None and score in table.columns and not _is_text(table[score]):
-        table, readings = _without_summary_levels(table, readings, score)
-    return Tidy(table, (*readings, *found.readings), roles=roles)
+        table, remarks = _without_summary_levels(table, remarks, score)
+    return Tidy(table, (*remarks, *found.remarks), roles=roles)
 
 
 def _without_summary_levels(
-    table: pd.DataFrame, readings: tuple[Reading, ...], score: str
-) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    table: pd.DataFrame, remarks: tuple[Remark, ...], score: str
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
     text = [name for name in table.columns if name != score and _is_text(table[name])]
     text = [name for name in text if not table[name].map(_is_nested).any()]
@@ -468,8 +467,8 @@ def _without_summary_levels(
         out = [level for level in levels if level in wide and is_summary(wide[level].to_numpy(dtype=float), sure)]
         if out:
             table = table[~table[name].isin(out)].reset_index(drop=True)
-            readings = (*readings, Reading("summary_rows", tuple(out)))
-    return table, readings
+            remarks = (*remarks, Remark("summary_rows", tuple(out)))
+    return table, remarks
 
 
 def _may_be_score(name: str) -> bool:
@@ -600,7 +599,7 @@ def _is_digits(value: Any) -> bool:
 
 def _wide(
     table: pd.DataFrame,
-    readings: tuple[Reading, ...],
+    remarks: tuple[Remark, ...],
     methods: Methods | None,
     failed: Sequence[str],
     kept: tuple[str, ...],
@@ -612,7 +611,7 @@ def _wide(
     numbering = [name for name in table.columns if is_unnamed(name) and name not in kept and _numbers_rows(table[name])]
     if numbering and table.columns[0] in numbering:
         table = table.drop(columns=numbering[:1])
-        readings = (*readings, Reading("numbering", tuple(numbering[:1])))
+        remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
     wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
     wanted = [name for name in wanted if name not in kept and name != label]
     found, numbers, text = _Cells(failed), {}, []
@@ -628,7 +627,7 @@ def _wide(
     label = label or (text[0] if len(text) == 1 else None)
     if label is not None and label in table.columns:
         others = [name for name in wanted if name not in text and name not in numbers and name != label]
-        table, readings = _without_summary_rows(table, readings, label, numbers, others)
+        table, remarks = _without_summary_rows(table, remarks, label, numbers, others)
         numbers = {name: read_cells(table[name], decimal) for name in numbers}
     table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
     if found.failed:
@@ -646,11 +645,11 @@ def _wide(
                 f"{listed(map(repr, plain), most=3)} have none, so that their scores cannot be compared. Write all of "
                 "them in one way."
             )
-    readings = (*readings, *found.readings)
+    remarks = (*remarks, *found.remarks)
     if algorithms is None:
-        table, readings, scores = _without_spreads(table, readings, scores)
-        table, readings, scores = _without_summary_columns(table, readings, scores)
-    said, certain = _layout_of(table, label, scores, readings) if methods is None else (methods, True)
+        table, remarks, scores = _without_spreads(table, remarks, scores)
+        table, remarks, scores = _without_summary_columns(table, remarks, scores)
+    said, certain = _layout_of(table, label, scores, remarks) if methods is None else (methods, True)
     if said == "rows" and scores and all(map(sums_up, scores)):
         raise DataError(
             f"The columns {listed(map(repr, scores))} are called like summaries, and no others hold scores. A "
@@ -662,39 +661,39 @@ def _wide(
             table, label = table.rename(columns={label: new}), new
     if said == "rows" or not certain:
         code = "methods_in_rows" if said == "rows" else "methods_in_columns"
-        readings = (*readings, Reading(code, (label or "", *scores)))
+        remarks = (*remarks, Remark(code, (label or "", *scores)))
     roles = {} if label is None else {"algorithm" if said == "rows" else "benchmark": label}
-    return Tidy(table, readings, said, certain, label, roles)
+    return Tidy(table, remarks, said, certain, label, roles)
 
 
 def _without_summary_rows(
-    table: pd.DataFrame, readings: tuple[Reading, ...], label: str, numbers: dict[str, NumberCells], others: list[str]
-) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    table: pd.DataFrame, remarks: tuple[Remark, ...], label: str, numbers: dict[str, NumberCells], others: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """The table without rows that are called like summaries and sum up the others in all columns."""
     suspects = table[label].map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
     if not suspects.any() or (~suspects).sum() < 2:
-        return table, readings
+        return table, remarks
     columns = [numbers[name].values if name in numbers else table[name].to_numpy(dtype=float, na_value=np.nan)
                for name in (*numbers, *others)]  # fmt: skip
     rows = np.flatnonzero(suspects).tolist()
     out = _summaries(np.column_stack(columns).T, rows)
-    readings = _told(
-        readings, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
+    remarks = _told(
+        remarks, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
     )
-    return (table.drop(index=table.index[out]).reset_index(drop=True) if out else table), readings
+    return (table.drop(index=table.index[out]).reset_index(drop=True) if out else table), remarks
 
 
 def _without_summary_columns(
-    table: pd.DataFrame, readings: tuple[Reading, ...], scores: list[str]
-) -> tuple[pd.DataFrame, tuple[Reading, ...], list[str]]:
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
     """The table without columns that are called like summaries and sum up the others in all rows."""
     suspects = [name for name in scores if sums_up(name)]
     if not suspects or len(suspects) == len(scores):
-        return table, readings, scores
+        return table, remarks, scores
     x = table[scores].to_numpy(dtype=float, na_value=np.nan)
     out = [scores[place] for place in _summaries(x, [scores.index(name) for name in suspects])]
-    readings = _told(readings, "summary_columns", out, [name for name in suspects if name not in out])
-    return table.drop(columns=out), readings, [name for name in scores if name not in out]
+    remarks = _told(remarks, "summary_columns", out, [name for name in suspects if name not in out])
+    return table.drop(columns=out), remarks, [name for name in scores if name not in out]
 
 
 def _summaries(x: NDArray[np.float64], suspects: list[int]) -> list[int]:
@@ -706,27 +705,27 @@ def _summaries(x: NDArray[np.float64], suspects: list[int]) -> list[int]:
     return sorted([*out, *more])
 
 
-def _told(readings: tuple[Reading, ...], code: str, out: Iterable[Any], stay: Iterable[Any]) -> tuple[Reading, ...]:
+def _told(remarks: tuple[Remark, ...], code: str, out: Iterable[Any], stay: Iterable[Any]) -> tuple[Remark, ...]:
     for what, names in ((code, out), ("not_summaries", stay)):
         if found := tuple(map(str, names)):
-            readings = (*readings, Reading(what, found))
-    return readings
+            remarks = (*remarks, Remark(what, found))
+    return remarks
 
 
 def _without_spreads(
-    table: pd.DataFrame, readings: tuple[Reading, ...], scores: list[str]
-) -> tuple[pd.DataFrame, tuple[Reading, ...], list[str]]:
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
     """The table with the means of its methods, called by the methods, and without their spreads."""
     means, spare = mean_columns(table, scores, of_methods=True)
     if not spare:
-        return table, readings, scores
+        return table, remarks, scores
     scores = [name for name in scores if name not in spare]
     others = [name for name in table.columns if name not in means and name not in spare]
     called = {name: base for name, base in means.items() if base and base not in others}
     if len(set(called.values())) < len(called):
         called = {}
     table = table.drop(columns=spare).rename(columns=called)
-    return table, (*readings, Reading("mean_columns", tuple(spare))), [called.get(name, name) for name in scores]
+    return table, (*remarks, Remark("mean_columns", tuple(spare))), [called.get(name, name) for name in scores]
 
 
 # ------------------------------------------------------------------------------------------------------------ layout
@@ -745,7 +744,7 @@ _DATA_SETS = (
 
 
 def _layout_of(
-    table: pd.DataFrame, label: str | None, scores: Sequence[str], readings: Sequence[Reading]
+    table: pd.DataFrame, label: str | None, scores: Sequence[str], remarks: Sequence[Remark]
 ) -> tuple[Methods, bool]:
     """What lies in the rows, by the name of their column, by averages, and by names that everybody knows."""
     in_columns, in_rows = METHODS
@@ -754,7 +753,7 @@ def _layout_of(
     said = None if is_unnamed(label) else role_of(label)
     if said in ("algorithm", "benchmark"):
         return (in_rows if said == "algorithm" else in_columns), True
-    codes = {reading.code for reading in readings}
+    codes = {remark.code for remark in remarks}
     if ("summary_columns" in codes) != ("summary_rows" in codes):  # a method is averaged over data sets
         return (in_rows if "summary_columns" in codes else in_columns), True
     labels = table[label].dropna().astype(str).tolist()

@@ -37,7 +37,7 @@ from lmemtest.words import listed
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.data.forms import Reading, Tidy
+    from lmemtest.data.forms import Remark, Tidy
     from lmemtest.data.runs import Runs
 
 __all__ = ["STDIN", "not_found", "read_runs", "read_table"]
@@ -160,7 +160,7 @@ def read_runs(
         failed=tidy.roles.get("failed"),
     )
 
-    notes = read_as(tidy.readings)
+    notes = read_as(tidy.remarks)
     runs = with_notes(runs, () if notes is None else (notes,))
     return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
 
@@ -241,13 +241,13 @@ class Source:
         """
         from lmemtest.data.forms import failure_words, tidied
 
-        table, readings = self._table(labels, seeds)
+        table, remarks = self._table(labels, seeds)
 
         role, words = failure_words(failed, list(map(str, table.columns)))
         tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
-        return replace(tidy, readings=(*readings, *tidy.readings), roles={**tidy.roles, "failed": role})
+        return replace(tidy, remarks=(*remarks, *tidy.remarks), roles={**tidy.roles, "failed": role})
 
-    def _table(self, labels: Sequence[str], seeds: Sequence[str]) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+    def _table(self, labels: Sequence[str], seeds: Sequence[str]) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
         return _READERS[self.kind](self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
 
 
@@ -260,7 +260,7 @@ def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
 # --------------------------------------------------------------------------------------------------------- formats
 
 
-def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     import importlib
     import io
 
@@ -302,7 +302,7 @@ def _of_decimals(values: list[Any], names: bool) -> list[Any]:
     return floats
 
 
-def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     from lmemtest.data.sheets import markdown_tables
 
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
@@ -321,12 +321,12 @@ def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Re
 
 def _read_markdown(
     tables: list[list[list[str]]], source: Source, options: Options
-) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """One of the tables of a Markdown text, through the reader of delimited text."""
     import csv
     import io
 
-    from lmemtest.data.forms import Reading
+    from lmemtest.data.forms import Remark
     from lmemtest.data.sheets import chosen
 
     by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
@@ -343,19 +343,19 @@ def _read_markdown(
     refuse_repeated([str(cell) for cell in rows[0] if cell], source.shown)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
-    table, readings = read_delimited(
+    table, remarks = read_delimited(
         text.getvalue(), source.shown, options.labels, options.seeds, ",", options.decimal, framed=False
     )
-    several = (Reading("sheet", count=len(tables), shown=name),) if len(tables) > 1 and options.sheet is None else ()
-    return table, (*several, *readings)
+    several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and options.sheet is None else ()
+    return table, (*several, *remarks)
 
 
-def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """The sheet that holds a table, from its header on."""
     import io
     import zipfile
 
-    from lmemtest.data.forms import Reading
+    from lmemtest.data.forms import Remark
     from lmemtest.data.sheets import body_of, cells_of, chosen
 
     try:
@@ -378,10 +378,10 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
     if not n_full:
         raise DataError(f"The file {source.shown} is empty.")
     title, rows = chosen(sheets, options.sheet, source.shown)
-    several = (Reading("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
+    several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
     unread = cells[title][1]
-    (header, *rows), readings = body_of(rows)
-    readings = (*readings, *([Reading("unread", count=unread)] if unread else []))
+    (header, *rows), remarks = body_of(rows)
+    remarks = (*remarks, *([Remark("unread", count=unread)] if unread else []))
     kept = [i for i, name in enumerate(header) if name is not None]
     first = next((i for i in range(len(header)) if any(row[i] is not None for row in rows)), 0)
     if first not in kept and first < min(kept, default=0):  # the names of rows need no name of their own
@@ -395,7 +395,7 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
         )
     names = [str(header[i]).strip() for i in kept]
     refuse_repeated(names, source.shown)
-    return _of_cells(names, [[row[i] for i in kept] for row in rows], options), (*several, *readings)
+    return _of_cells(names, [[row[i] for i in kept] for row in rows], options), (*several, *remarks)
 
 
 def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.DataFrame:
@@ -438,7 +438,7 @@ def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any
     return column if found is None else found
 
 
-def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Reading, ...]]:
+def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
 
     try:
         text = source.data.decode(options.encoding or "utf-8-sig")
@@ -515,7 +515,7 @@ def _parsed(source: Source, text: str, line: int | None = None) -> Any:
         ) from None
 
 
-_READERS: dict[str, Callable[[Source, Options], tuple[pd.DataFrame, tuple[Reading, ...]]]] = {
+_READERS: dict[str, Callable[[Source, Options], tuple[pd.DataFrame, tuple[Remark, ...]]]] = {
     "parquet": _read_arrow,
     "feather": _read_arrow,
     "csv": _read_text,

@@ -12,7 +12,7 @@ import numpy as np
 
 from lmemtest._caller import setting
 from lmemtest.data.content import refuse_cells
-from lmemtest.data.forms import Reading, is_statistic
+from lmemtest.data.forms import Remark, is_statistic
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.words import listed, suggest
 
@@ -90,7 +90,7 @@ def footer_of(rows: Rows) -> int:
     return len(rows)
 
 
-def body_of(rows: Rows) -> tuple[Rows, tuple[Reading, ...]]:
+def body_of(rows: Rows) -> tuple[Rows, tuple[Remark, ...]]:
     """The header and the rows of a table, without its title, notes and empty rows; and what was left out."""
     start = header_of(rows)
     titles = [row for row in rows[:start] if _filled(row)]
@@ -99,13 +99,13 @@ def body_of(rows: Rows) -> tuple[Rows, tuple[Reading, ...]]:
     notes = [row for row in rows[end:] if _filled(row)]
     rows, empty = _without_empty(rows[:end])
     rows, joined = _one_header(rows)
-    readings = [
-        *([Reading("title", count=len(titles), shown=_text_of(titles[0]))] if titles else []),
-        *([Reading("footer", count=len(notes), shown=_text_of(notes[0]))] if notes else []),
-        *([Reading("empty", count=empty)] if empty else []),
-        *([Reading("header")] if joined else []),
+    remarks = [
+        *([Remark("title", count=len(titles), shown=_text_of(titles[0]))] if titles else []),
+        *([Remark("footer", count=len(notes), shown=_text_of(notes[0]))] if notes else []),
+        *([Remark("empty", count=empty)] if empty else []),
+        *([Remark("header")] if joined else []),
     ]
-    return rows, tuple(readings)
+    return rows, tuple(remarks)
 
 
 def _without_empty(rows: Rows) -> tuple[Rows, int]:
@@ -177,7 +177,7 @@ def chosen(sheets: dict[str, Rows], wanted: str | int | None, shown: str, what: 
 # -------------------------------------------------------------------------------------------------------------- text
 
 
-def without_frame(text: str, seps: Sequence[str]) -> tuple[str, tuple[Reading, ...]]:
+def without_frame(text: str, seps: Sequence[str]) -> tuple[str, tuple[Remark, ...]]:
     """Delimited text without the title above its header and the notes below its rows, where these split otherwise."""
     head = _complete_lines(text[:_EDGE], len(text) > _EDGE)
     found: tuple[int, str, Rows, list[int]] | None = None
@@ -207,7 +207,7 @@ def without_frame(text: str, seps: Sequence[str]) -> tuple[str, tuple[Reading, .
     if not titles:
         return _without_notes(text, sep, ())
     cut = "\n".join(text.split("\n", lines[start - 1])[lines[start - 1] :])
-    return _without_notes(cut, sep, (Reading("title", count=len(titles), shown=_text_of(titles[0])),))
+    return _without_notes(cut, sep, (Remark("title", count=len(titles), shown=_text_of(titles[0])),))
 
 
 def _complete_lines(text: str, cut: bool) -> str:
@@ -215,29 +215,29 @@ def _complete_lines(text: str, cut: bool) -> str:
     return "\n".join(text.split("\n")[:_MOST_LINES])
 
 
-def _without_notes(text: str, sep: str, readings: tuple[Reading, ...]) -> tuple[str, tuple[Reading, ...]]:
+def _without_notes(text: str, sep: str, remarks: tuple[Remark, ...]) -> tuple[str, tuple[Remark, ...]]:
     """The text without notes in its last lines, and with one header where it has two rows of it."""
     top = text[:_EDGE].split("\n", 2)
     if len(top) == 3 and '"' not in top[0] + top[1]:
         header, one = _one_header([line.rstrip("\r").split(sep) for line in top[:2]] + [[top[2][:1]]])
         if one:
             text = f"{sep.join(map(str, header[0]))}\n{text[len(top[0]) + len(top[1]) + 2 :]}"
-            readings = (*readings, Reading("header"))
+            remarks = (*remarks, Remark("header"))
     start = max(len(text) - _EDGE, 0)
     start = text.find("\n", start) + 1 if start else 0
     tail = text[start:].rstrip("\n").split("\n")
     if any('"' in line for line in tail[-_MOST_LINES:]) or len(tail) < 2:
-        return text, readings
+        return text, remarks
     last = tail[-_MOST_LINES:] if len(tail) > _MOST_LINES else tail[1:]
     rows: Rows = [line.rstrip("\r").split(sep) for line in last]
     end = footer_of(rows)
     notes = [row for row in rows[end:] if _filled(row)]
     if not notes or end == 0:
-        return text, readings
+        return text, remarks
     kept = tail[: len(tail) - len(last) + end]
     return text[:start] + "\n".join(kept) + "\n", (
-        *readings,
-        Reading("footer", count=len(notes), shown=_text_of(notes[0])),
+        *remarks,
+        Remark("footer", count=len(notes), shown=_text_of(notes[0])),
     )
 
 

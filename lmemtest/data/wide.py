@@ -65,7 +65,7 @@ def lengthened(
             algorithms=algorithms,
             label=label,
         )
-    if tidy.readings or hasattr(given, "set_axis"):  # a table of another kind stays what it is if nothing was read
+    if tidy.remarks or hasattr(given, "set_axis"):  # a table of another kind stays what it is if nothing was read
         given = tidy.frame
         table = as_frame(given, argument="frame")
         names = list(table.collect_schema().names())
@@ -117,7 +117,7 @@ def lengthened(
     table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
     over = columns["benchmark" if in_rows else "algorithm"]
     long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
-    notes = read_as(tidy.readings)
+    notes = read_as(tidy.remarks)
     return long, {**columns, "failed": failing}, () if notes is None else (notes,)
 
 

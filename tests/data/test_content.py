@@ -188,16 +188,16 @@ def book_of(path: Path, *, far: str | None = None, coloured: int = 0) -> Path:
 def test_a_coloured_cell_at_the_end_of_a_sheet_adds_nothing_to_its_table(tmp_path):
     plain, far = book_of(tmp_path / "a.xlsx"), book_of(tmp_path / "b.xlsx", far="XFD1048576")
     tidy = open_table(far).tidy()
-    assert tidy.readings == ()
+    assert tidy.remarks == ()
     pd.testing.assert_frame_equal(tidy.frame, read_table(plain))
 
 
 def test_behind_many_coloured_cells_nothing_is_looked_for_and_that_is_said(tmp_path, monkeypatch):
     path = book_of(tmp_path / "a.xlsx", coloured=12)
-    assert open_table(path).tidy().readings == ()
+    assert open_table(path).tidy().remarks == ()
     monkeypatch.setattr(sheets, "MOST_EMPTY", 100)  # each coloured row counts 11: its cell, and 10
-    (reading,) = open_table(path).tidy().readings
-    assert reading.in_words() == "whatever stands below 10 empty rows left unread"
+    (remark,) = open_table(path).tidy().remarks
+    assert remark.in_words() == "whatever stands below 10 empty rows left unread"
     assert read_table(path)["loss"].tolist() == [0.5, 0.25]
 
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.data.forms import Reading, Tidy, read_as, tidied
+from lmemtest.data.forms import Remark, Tidy, read_as, tidied
 from lmemtest.data.number_cells import number_in
 from lmemtest.data.readers import open_table
 from lmemtest.data.summaries import is_summary
@@ -131,9 +131,9 @@ def test_every_form_is_read_as_the_table_that_it_was_made_of(
     for cells, around, summaries in list(itertools.product(CELLS, AROUND, SUMMARIES))[start::5]:  # coprime to all three
         sheet = as_people_have_it(table, cells=cells, rows=rows, around=around, summaries=summaries)
         found, tidy = of_file(written(sheet, tmp_path / f"table{suffix}"))
-        form = f"{cells}, {rows} in rows, {around}, {summaries}: {read_as(tidy.readings)}"
+        form = f"{cells}, {rows} in rows, {around}, {summaries}: {read_as(tidy.remarks)}"
         np.testing.assert_array_equal(found.to_numpy(), table.to_numpy(), err_msg=form)
-        codes = {reading.code for reading in tidy.readings}
+        codes = {remark.code for remark in tidy.remarks}
         said = {"plain": set(), "bold": {"markup"}, "percent": {"percent"}, "pairs": {"mean_columns"}}
         wanted = said.get(cells, {"spread"}) | ({"methods_in_rows"} if rows == "methods" else set())
         wanted |= {"summary_columns" if rows == "methods" else "summary_rows"} if summaries else set()
@@ -246,7 +246,7 @@ def test_ordinary_tables_are_left_alone(name: str) -> None:
     table = ordinary()[name]
     before = table.copy()
     tidy = tidied(table)
-    assert tidy.readings == (), read_as(tidy.readings)
+    assert tidy.remarks == (), read_as(tidy.remarks)
     pd.testing.assert_frame_equal(tidy.frame, table.reset_index() if name == "index" else table)
     pd.testing.assert_frame_equal(table, before)
 
@@ -267,7 +267,7 @@ def test_a_table_that_is_read_is_not_changed() -> None:
 def test_a_method_that_is_called_like_a_summary_stays_and_is_named() -> None:
     table = truth().reset_index()
     tidy = tidied(table, wide=True)
-    assert [(reading.code, reading.names) for reading in tidy.readings] == [("not_summaries", ("Mean",))]
+    assert [(remark.code, remark.names) for remark in tidy.remarks] == [("not_summaries", ("Mean",))]
     assert "Mean" in tidy.frame.columns
     forecasts = pd.DataFrame({"dataset": list("abc"), "mean": [0.9, 0.6, 0.1], "VAR": [0.3, 0.3, 0.2], "ETS": 0.5})
     assert lt.Runs.from_wide(forecasts, direction="minimize").algorithms == ("ETS", "VAR", "mean")
@@ -310,9 +310,9 @@ def test_the_caller_decides_where_the_methods_are() -> None:
     table = pd.DataFrame({"x": ["p", "q", "r"], "u": [0.1, 0.2, 0.4], "v": [0.3, 0.1, 0.2]})
     unsure = tidied(table, wide=True)
     assert (unsure.methods, unsure.certain) == ("columns", False)
-    assert read_as(unsure.readings) == "Read as: methods in columns (u and v) and data sets in rows ('x')."
+    assert read_as(unsure.remarks) == "Read as: methods in columns (u and v) and data sets in rows ('x')."
     turned = unsure.laid_out("rows")
-    assert read_as(turned.readings) == "Read as: methods in rows ('x') and data sets in columns (u and v)."
+    assert read_as(turned.remarks) == "Read as: methods in rows ('x') and data sets in columns (u and v)."
     assert turned.roles == {"algorithm": "x"}
     assert lt.Runs.from_wide(turned, direction="maximize").algorithms == ("p", "q", "r")
     assert lt.Runs.from_wide(table, direction="maximize", algorithm="x").algorithms == ("p", "q", "r")
@@ -347,7 +347,7 @@ def test_two_rows_of_a_header_are_one(tmp_path: Path) -> None:
     for suffix in (".xlsx", ".csv"):
         found, tidy = of_file(written([above, below, *body], tmp_path / f"a{suffix}"))
         np.testing.assert_array_equal(found.to_numpy(), table.to_numpy())
-        assert [reading.code for reading in tidy.readings][:2] == ["header", "mean_columns"]
+        assert [remark.code for remark in tidy.remarks][:2] == ["header", "mean_columns"]
     levels = pd.MultiIndex.from_product([METHODS, ["mean", "std"]])
     frame = pd.DataFrame([row[1:] for row in body], index=table.index, columns=levels)
     assert set(lt.Runs.from_wide(frame, direction="maximize").algorithms) == set(METHODS)
@@ -386,7 +386,7 @@ def test_half_of_the_cells_with_a_spread_are_means_all_the_same() -> None:
     table = pd.DataFrame({"data": ["a", "b"], "A": ["0.5 ± 0.1", "0.4"], "B": [0.3, 0.2]})
     tidy = tidied(table, wide=True)
     assert tidy.frame["A"].tolist() == [0.5, 0.4]
-    assert tidy.readings[0] == Reading("spread", ("A",), 1, "0.5 ± 0.1")
+    assert tidy.remarks[0] == Remark("spread", ("A",), 1, "0.5 ± 0.1")
 
 
 # --------------------------------------------------------------------------------------------------- words for failures
@@ -465,7 +465,7 @@ def test_data_rows_at_the_end_are_no_notes(tmp_path: Path) -> None:
     path.write_text("dataset,A,B\nx,1,2\ny,2,3\n\n* not tuned,,\n")
     tidy = open_table(path).tidy(wide=True)
     assert tidy.frame["dataset"].tolist() == ["x", "y"]
-    assert [reading.code for reading in tidy.readings] == ["footer"]
+    assert [remark.code for remark in tidy.remarks] == ["footer"]
 
 
 def test_values_within_values_become_columns_or_are_named(tmp_path: Path) -> None:
@@ -483,12 +483,12 @@ def test_values_within_values_become_columns_or_are_named(tmp_path: Path) -> Non
     path.write_text(json.dumps(records))
     tidy = open_table(path).tidy()
     assert tidy.frame.columns.tolist() == ["model", "task", "info.reward", "acc"]
-    assert [(reading.code, reading.names) for reading in tidy.readings] == [
+    assert [(remark.code, remark.names) for remark in tidy.remarks] == [
         ("nested", ("info",)),
         ("lists", ("info.deep", "traj")),
     ]
     mixed = tidied(pd.DataFrame({"m": ["a", "b"], "x": [{"y": 1}, 2], "acc": [0.1, 0.2]}))
-    assert mixed.readings == (Reading("lists", ("x",)),)
+    assert mixed.remarks == (Remark("lists", ("x",)),)
     path.write_text(json.dumps({"version": 2, "eval": {"task": "t"}, "samples": [{"id": 0}]}))
     with pytest.raises(DataError, match=r"lists or objects in the column 'samples', and no score for each run"):
         open_table(path).tidy()

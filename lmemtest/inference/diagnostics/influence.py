@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-# The refits have the standard errors of the model, and "stepdown" and "shaffer" count pairs of all means.
+# The refits have the standard errors of the model; "stepdown", "singlestep" and "shaffer" count pairs of all means.
 INFLUENCE_ADJUSTMENTS = tuple(
     name for name in ADJUSTMENTS if name not in (*JOINT_ADJUSTMENTS, "stepdown", "singlestep", "shaffer")
 )
