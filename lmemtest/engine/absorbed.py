@@ -14,7 +14,7 @@ import numpy as np
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.alike import shared
-from lmemtest.engine.blocks import Block, Member, RandomTerm, Stage, System
+from lmemtest.engine.blocks import Block, Eliminated, Member, RandomTerm, Stage, System
 from lmemtest.engine.cross import Array, DenseCross, Index
 from lmemtest.engine.problem import Problem
 from lmemtest.errors import DesignError
@@ -74,7 +74,7 @@ def absorbed_problem(
         block = Block((Member(0, np.ones((len(y), 1)), seed, levels, 0),), q=B, codes=benchmark)
         chain.append(shared(Stage(block, within, {}, {}, {}, DenseCross(across))))
     problem = Problem(
-        system=System(tuple(chain), tuple(tail), remainder, p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0),
+        system=System(Eliminated(tuple(chain), tuple(tail), remainder), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0),
         reml=False,
         shapes=tuple(term.shape for term in ([RandomTerm(np.ones((1, 1)), seed[:1], B * S)] * paired + list(terms))),
         R=tuple([np.eye(1)] * paired + [R for _, R in white]),

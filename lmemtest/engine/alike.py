@@ -46,7 +46,7 @@ def rotated(system: System) -> System:
     stages = tuple(map(_rotated, system.chain))
     if all(new is old for new, old in zip(stages, system.chain, strict=True)):
         return system
-    return replace(system, chain=stages)
+    return replace(system, source=system.source.products._replace(chain=stages))
 
 
 def _rotated(stage: Stage) -> Stage:

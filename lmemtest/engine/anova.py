@@ -1,8 +1,8 @@
-"""Balanced designs: the criterion from the mean squares of an analysis of variance.
+"""Balanced designs, nested or crossed: the criterion from the mean squares of an analysis of variance.
 
 With a variance per term, ``V = I + sum_i theta_i^2 Z_i Z_i'`` relative to the residual variance. Where the ``Z_i Z_i'``
 commute and none leads out of the span of ``X``, they have eigenspaces in common, the lines ``s`` of an analysis of
-variance, on which
+variance (Nelder 1965, doi:10.1098/rspa.1965.0012; Speed & Bailey 1982, doi:10.1007/978-94-009-7922-1_6), on which
 
     lambda_s = 1 + sum_i mu_si theta_i^2,    V = sum_s lambda_s E_s,
 
@@ -19,24 +19,24 @@ doi:10.1002/9780470316856), and no other optimum exists.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from lmemtest.engine.blocks import Stage, System
-from lmemtest.engine.cross import Array
+from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.products import Columns
+from lmemtest.engine.structure import joined, parents_of
 
-# Share of the largest eigenvalue below which another is zero, or two are the same.
+# Differences of weights that are rounding, relative to the weight.
 _SAME = 1e-9
-# Rounding of squared lengths, relative to the largest: how far a vector may be from an eigenvector.
-_ROUNDING = 1e-18
-# Likewise where a length is the difference of two.
+# Rounding of the squared length of what leads out of ``X``, the difference of two.
 _DIFFERENCE = 1e-11
 # Variance ratios of a start: neither on the boundary, where theta's gradient vanishes, nor out of reach.
 LOWEST, HIGHEST = 1e-3, 1e6
 # How far from a whole number degrees of freedom may be.
 _WHOLE = 1e-6
-_PRIMES = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29)
 # Share of the squares that is left to chance, below which that is a matter of rounding.
 _EXPLAINED = 1e-8
 
@@ -128,97 +128,145 @@ class Anova:
         return np.sqrt(variances[1:] / variances[0]) if variances.min() > 0 else None
 
 
-def analysed(system: System, n_terms: int, *, reml: bool, cells: tuple[int, float, int] | None = None) -> Anova | None:
-    """The lines of a system; None where its terms do not have them.
+@dataclass(frozen=True)
+class Partition:
+    """Classes of the cells."""
 
-    ``cells`` is for intercepts of the cells that the system leaves out: the place of the term, its weight and their
-    number. They are one more size of every line, and rows of a cell are a line of their own.
+    codes: Index  # (n_cells,)
+    weight: Array  # (classes,) of all cells of a class
+
+    @classmethod
+    def of(cls, codes: Index, q: int, omega: Array) -> Partition:
+        """The partition with ``q`` codes."""
+        return cls(codes, np.bincount(codes, omega, q).astype(np.float64))
+
+    @property
+    def q(self) -> int:
+        return len(self.weight)
+
+    def finer_than(self, other: Partition) -> bool:
+        """Whether each of its classes lies within one class of the other."""
+        return self.q >= other.q and parents_of(self.codes, self.q, other.codes) is not None
+
+
+def analysed(
+    terms: Sequence[RandomTerm],
+    D: Columns,
+    omega: Array,
+    *,
+    n_rows: int,
+    ss_within: float,
+    sum_log_w: float,
+    reml: bool,
+) -> Anova | None:
+    """The lines of a model's cells; None where its terms do not have them. Arguments as of `build_system`.
+
+    ``Z_i Z_i' = n_i P_i`` where every level of a term has the weight ``n_i``, with ``P_i`` the means over levels. Two
+    such terms commute where each level of one occurs with each level of the other in proportion, in every part of the
+    table that they tell apart together, and ``P_i P_j`` is the mean over these parts. So every part that terms have in
+    common has a line, which is what its means have beside those of coarser ones (Speed & Bailey 1982).
     """
-    if system.tail or len(system.chain) != 1:
+    if not terms:
         return None
-    members, n, p = system.chain[0].block.members, system.n_rows, system.p
-    if len(system.chain[0].A) > 1 or any(m.k > 1 for m in members) or len(members) != n_terms - (cells is not None):
+    sizes = [_size(term, omega) for term in terms]
+    if not all(sizes):
         return None
-    found = _eigenspaces(system.chain[0], n, p)
-    of_cells = float(system.B[-1, -1])
-    if found is None:
+    lattice = _lattice([Partition.of(term.codes, term.n_levels, omega) for term in terms], omega)
+    if lattice is None:
         return None
-    sizes, counts, squares, fixed = found
-    if cells is None:
-        last = [(np.zeros(n_terms), n - counts.sum(), of_cells + system.ss_within - squares.sum())]
-    else:
-        place, weight, n_cells = cells
-        sizes = np.insert(sizes, place, weight, axis=1)
-        alone = np.where(np.arange(n_terms) == place, weight, 0.0)
-        last = [
-            (np.zeros(n_terms), n - n_cells, system.ss_within),
-            (alone, n_cells - counts.sum(), max(of_cells - squares.sum(), 0.0)),
-        ]
-    if sum(line[2] for line in last) < _EXPLAINED * (of_cells + system.ss_within):
+    partitions, below, of_term = lattice
+    p = D.width - 1
+    left = D.y.copy()
+    dims: list[int] = []
+    squares: list[float] = []
+    fixed: list[Array] = []
+    for partition, coarser in zip(partitions, below, strict=True):
+        mean = np.bincount(partition.codes, omega * left, partition.q) / partition.weight
+        left -= mean[partition.codes]
+        sums = D.sums(partition.codes, omega, partition.q, slice(None))[:, :-1]
+        of_X = (sums / partition.weight[:, None]).T @ sums
+        length = float(np.trace(of_X))
+        if length - float((of_X**2).sum()) / n_rows > _DIFFERENCE * max(length, 1.0):  # it leads out of X
+            return None
+        dims.append(partition.q - sum(dims[j] for j in coarser))
+        squares.append(float(partition.weight @ mean**2))
+        fixed.append(of_X - sum((fixed[j] for j in coarser), start=np.zeros((p, p))))
+    rest = float(omega @ left**2) + ss_within
+    finest = squares[-1] if partitions[-1].q == len(omega) else 0.0
+    if rest + finest < _EXPLAINED * (sum(squares) + rest):
         return None
-    sizes = np.vstack([sizes, *(line[0] for line in last)])
-    df = np.append(counts, [line[1] for line in last])
-    fixed = np.concatenate([fixed, *([np.zeros((1, p, p))] * (len(last) - 1)), [n * np.eye(p) - fixed.sum(axis=0)]])
+    within = np.array([[i in (j, *below[j]) for j in of_term] for i in range(len(partitions))])
+    fixed.append(n_rows * np.eye(p) - sum(fixed, start=np.zeros((p, p))))
+    df = np.array([*dims, n_rows - sum(dims)], dtype=float)
     if reml:
-        df -= np.trace(fixed, axis1=1, axis2=2) / n
+        df -= np.trace(np.array(fixed), axis1=1, axis2=2) / n_rows
     whole = np.round(df)
     if np.abs(df - whole).max() > _WHOLE:
         return None
     return Anova(
-        sizes=sizes,
+        sizes=np.vstack([within * np.array(sizes), np.zeros(len(terms))]),
         df=whole,
-        squares=np.append(squares, [line[2] for line in last]),
-        fixed=fixed,
-        m=n - (p if reml else 0),
-        constant=(p * float(np.log(n)) if reml else 0.0) - system.sum_log_w,
+        squares=np.array([*squares, rest]),
+        fixed=np.array(fixed),
+        m=n_rows - (p if reml else 0),
+        constant=(p * float(np.log(n_rows)) if reml else 0.0) - sum_log_w,
     )
 
 
-def _eigenspaces(stage: Stage, n: int, p: int) -> tuple[Array, Array, Array, Array] | None:
-    """Per eigenspace that all terms have in common: ``mu`` by term, dimensions, squares of ``y``, and ``X'E_s X``.
+def _size(term: RandomTerm, omega: Array) -> float:
+    """``n_i`` of a term of intercepts whose levels weigh the same; 0 for any other."""
+    if term.k > 1 or np.ptp(term.basis) > _SAME * abs(term.basis[0, 0]):
+        return 0.0
+    weight = np.bincount(term.codes, omega, term.n_levels)
+    return float(term.basis[0, 0] ** 2 * weight.mean()) if np.ptp(weight) <= _SAME * weight[0] else 0.0
 
-    They are the eigenspaces of a sum of the ``Z_i Z_i'`` with weights that nothing in a design can cancel.
+
+def _lattice(terms: Sequence[Partition], omega: Array) -> tuple[list[Partition], list[list[int]], list[int]] | None:
+    """Partitions of terms that commute and of all that they have in common, coarse ones first.
+
+    With the places of those that are coarser than each, and the place of each term; None where two do not commute.
     """
-    A, V, members = stage.A[0], stage.V.values, sorted(stage.block.members, key=lambda m: m.term)
-    own = np.zeros((len(members), len(A)))  # 0/1: the columns of each term
-    for row, member in zip(own, members, strict=True):
-        row[member.columns] = 1.0
-    d = A.diagonal()
-    generic = np.sqrt([_PRIMES[i % len(_PRIMES)] + i // len(_PRIMES) for i in range(len(members))])
-    root = np.sqrt((generic * own.sum(axis=1) / (own @ d)) @ own)
-    values, vectors = np.linalg.eigh(root[:, None] * A * root)
-    kept = values > _SAME * values[-1]
-    values, vectors = values[kept], vectors[:, kept]
-    C = root[:, None] * vectors / np.sqrt(values)  # Z C is orthonormal
-    onto = (np.sqrt(values) * vectors).T / root  # the coordinates of Z c in it
-    seen = A @ C
-    mu = own @ seen**2
-    for columns, size in zip(own, mu, strict=True):
-        apart = columns[:, None] * seen - C * size
-        if ((onto @ apart) ** 2).sum(axis=0).max() > _ROUNDING * size.max() ** 2:
-            return None
-    for columns in own.astype(bool):  # what Z_i Z_i'X has beside X
-        V_X = V[:, columns, :p]
-        inside = _gram(V_X)
-        length = float((V_X**2).sum(axis=(0, 2)) @ d[columns])
-        if length - float((inside**2).sum()) / n > _DIFFERENCE * length:
-            return None
-    first = np.flatnonzero(np.append(True, np.diff(values) > _SAME * values[-1]))
-    last = np.append(first[1:], len(values))
-    products = C.T @ V  # (groups, vectors, columns of X and y)
-    squares = (products[:, :, -1] ** 2).sum(axis=0)
-    if stage.S is not None:
-        squares = squares + (C * (stage.S[0] @ C)).sum(axis=0)
-    of_X = [products[:, start:stop, :p] for start, stop in zip(first, last, strict=True)]
-    return (
-        (np.add.reduceat(mu, first, axis=1) / (last - first)).T,
-        stage.copies * (last - first).astype(float),
-        np.add.reduceat(squares, first),
-        np.array([_gram(W) for W in of_X]),
-    )
+    partitions: list[Partition] = []
+    for term in terms:
+        if not any(term.q == other.q and term.finer_than(other) for other in partitions):
+            partitions.append(term)
+    n, done = len(partitions), 1
+    while done < len(partitions):
+        own = partitions[done]
+        for other in partitions[:done]:
+            codes, q = joined(own.codes, own.q, other.codes, other.q)
+            if q in (own.q, other.q):
+                continue
+            common = Partition.of(codes, q, omega)
+            if done < n and not _proportional(own, other, common, omega):
+                return None
+            if not any(q == known.q and common.finer_than(known) for known in partitions):
+                partitions.append(common)
+        done += 1
+    partitions.sort(key=lambda partition: partition.q)
+    below = [[j for j in range(i) if own.finer_than(partitions[j])] for i, own in enumerate(partitions)]
+    of_term = [next(i for i, own in enumerate(partitions) if own.q == t.q and t.finer_than(own)) for t in terms]
+    return partitions, below, of_term
 
 
-def _gram(W: Array) -> Array:
-    """``W'W`` over all rows of a stack."""
-    flat = W.reshape(W.shape[0] * W.shape[1], W.shape[2])
-    return flat.T @ flat
+def _proportional(first: Partition, second: Partition, common: Partition, omega: Array) -> bool:
+    """Whether ``w_ij w_c = w_i w_j`` for all classes ``i`` and ``j`` in a class ``c`` of what two partitions share."""
+    places, counts = [], []
+    for own in (first, second):
+        of_class = np.zeros(own.q, dtype=np.intp)
+        of_class[own.codes] = common.codes
+        order = np.argsort(of_class, kind="stable")
+        count = np.bincount(of_class, minlength=common.q)
+        place = np.empty(own.q, dtype=np.intp)
+        place[order] = np.arange(own.q) - np.repeat(np.cumsum(count) - count, count)
+        places.append(place)
+        counts.append(count)
+    pairs = counts[0] * counts[1]
+    n_pairs = int(pairs.sum())
+    if n_pairs > len(omega):
+        return False
+    begin = np.cumsum(pairs) - pairs
+    cell = begin[common.codes] + places[0][first.codes] * counts[1][common.codes] + places[1][second.codes]
+    weight = np.bincount(cell, omega, n_pairs)
+    wanted = first.weight[first.codes] * second.weight[second.codes] / common.weight[common.codes]
+    return bool(np.all(np.abs(weight[cell] - wanted) <= _SAME * wanted) and weight.all())

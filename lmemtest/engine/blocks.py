@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -152,17 +152,46 @@ class Stage:
     S: Array | None = None  # (1, K, K)
 
 
+class Eliminated(NamedTuple):
+    """The order in which a model's columns are eliminated, and their cross-products."""
+
+    chain: tuple[Stage, ...]
+    tail: tuple[Block, ...]
+    B: Array  # (m, m) of ``[Z_tail X y]``, m = t + p + 1
+
+    @property
+    def products(self) -> Eliminated:
+        return self
+
+
+class Source(Protocol):
+    """What has the cross-products of a model, or can make them: a balanced design often needs none."""
+
+    @property
+    def products(self) -> Eliminated: ...
+
+
 @dataclass(frozen=True)
 class System:
     """Cross-products of one model: ``chain`` stages, ``tail`` blocks, remainder ``B`` of ``[Z_tail X y]``."""
 
-    chain: tuple[Stage, ...]
-    tail: tuple[Block, ...]
-    B: Array  # (m, m), m = t + p + 1
+    source: Source
     p: int
     n_rows: int
     ss_within: float
     sum_log_w: float
+
+    @property
+    def chain(self) -> tuple[Stage, ...]:
+        return self.source.products.chain
+
+    @property
+    def tail(self) -> tuple[Block, ...]:
+        return self.source.products.tail
+
+    @property
+    def B(self) -> Array:
+        return self.source.products.B
 
     @cached_property
     def t(self) -> int:

@@ -12,6 +12,7 @@ or, where the residual variance ``s2`` is held, ``m log(2 pi s2) + r2 / s2`` in 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -21,6 +22,7 @@ import scipy.linalg as sla
 from lmemtest.engine.blocks import System
 from lmemtest.engine.cross import Array
 from lmemtest.engine.sweep import Adjoint, Sweep, gradient, sweep
+from lmemtest.engine.theta import block_factors
 from lmemtest.engine.triangular import solve_lower, solve_spd
 
 
@@ -34,7 +36,7 @@ class Criterion:
     r2: float
     m: int  # rows, of REML less the fixed effects
     RX: Array  # (p, p) lower Cholesky factor of F_XX
-    factors: tuple[Array, ...]  # L per block of the system
+    factors: Sequence[Array]  # L per term
     reml: bool
     held: float | None = None  # residual variance, where it is not estimated
     swept: Sweep | None = None  # the elimination, where the criterion is from one
@@ -42,7 +44,7 @@ class Criterion:
     @cached_property
     def sweep(self) -> Sweep:
         """The elimination at this theta."""
-        return sweep(self.system, self.factors) if self.swept is None else self.swept
+        return sweep(self.system, block_factors(self.factors, self.system.blocks)) if self.swept is None else self.swept
 
     @property
     def sigma2(self) -> float:
@@ -83,13 +85,13 @@ class Criterion:
 
 
 def evaluate(
-    system: System, factors: tuple[Array, ...], *, reml: bool, residual_variance: float | None = None
+    system: System, factors: Sequence[Array], *, reml: bool, residual_variance: float | None = None
 ) -> Criterion:
-    """Criterion at the Cholesky factors ``factors`` (one per block of ``system.blocks``); `LinAlgError` if it fails.
+    """Criterion at the Cholesky factors ``factors`` of the terms; `LinAlgError` if it fails.
 
     ``residual_variance`` holds ``s2``, which is estimated by default.
     """
-    done = sweep(system, factors)
+    done = sweep(system, block_factors(factors, system.blocks))
     p, n = system.p, system.n_rows
     RX = sla.cholesky(done.F[:p, :p], lower=True, check_finite=False) if p else np.empty((0, 0))
     cb = solve_lower(RX, done.F[:p, p])

@@ -105,9 +105,8 @@ class Leaf:
     def whole(self, problem: Problem, x: Array) -> Criterion:
         """The criterion of the whole model, without an elimination until one is asked for."""
         at, c = self.evaluate(x), self.precision(x[self.place])[0]
-        system = problem.system
-        factors = th.block_factors(problem.unpack(x), system.blocks)
-        return replace(at, system=system, r2=c * at.r2, RX=np.sqrt(c) * at.RX, factors=factors, swept=None)
+        root = np.sqrt(c) * at.RX
+        return replace(at, system=problem.system, r2=c * at.r2, RX=root, factors=problem.unpack(x), swept=None)
 
     def derivatives(self, x: Array, at: Criterion) -> tuple[list[Array], Array]:
         """Gradient in each term's ``Sigma``, and in ``x``."""

@@ -88,8 +88,8 @@ class _Counter:
     """The problem with its evaluations counted; those of a balanced design are of its mean squares."""
 
     def __init__(self, problem: Problem) -> None:
-        self.problem = problem.searched
         self.anova = problem.anova
+        self.problem = problem.searched if problem.anova is None else problem
         self.evaluations = 0
 
     def value(self, theta: Array) -> Criterion | MeanSquares | None:

@@ -25,7 +25,7 @@ from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.fixed import fixed_part, independent_columns
 from lmemtest.engine.leaf import Leaf, leaf_term
-from lmemtest.engine.products import build_system
+from lmemtest.engine.products import Columns, build_system
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.structure import choose
 from lmemtest.engine.triangular import solve_lower
@@ -52,6 +52,7 @@ class Problem:
     residual_variance: float | None = None  # where it is held: of rows of weight one, on the internal scale
     leaf: Leaf | None = None  # intercepts of the cells that a search need not eliminate one by one
     absorbed: bool = False  # whether they are left out of ``system``
+    anova: Anova | None = None  # the criterion of a balanced design as that of its mean squares
 
     @cached_property
     def searched(self) -> Problem:
@@ -65,18 +66,6 @@ class Problem:
         """The same criterion with groups that are alike up to the scores put into one: what a search needs."""
         system = self.system if self.strata is not None else rotated(self.system)
         return self if system is self.system else replace(self, system=system)
-
-    @cached_property
-    def anova(self) -> Anova | None:
-        """The criterion of a balanced design as that of its mean squares."""
-        if self.strata is not None or self.residual_variance is not None or not self.shapes:
-            return None
-        if self.leaf is None:
-            return analysed(self.reduced.system, len(self.shapes), reml=self.reml)
-        if self.leaf.inner.strata is not None:
-            return None
-        cells = self.leaf.term, float(self.leaf.weights[0]), self.leaf.n_cells
-        return analysed(self.leaf.inner.reduced.system, len(self.shapes), reml=self.reml, cells=cells)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -128,8 +117,7 @@ class Problem:
         if self.leaf is not None and self.absorbed:
             return self.leaf.evaluate(x)
         system = self.system if self.strata is None else self.strata.combined(self.split(x)[1])
-        factors = th.block_factors(self.unpack(x), system.blocks)
-        return evaluate(system, factors, reml=self.reml, residual_variance=self.residual_variance)
+        return evaluate(system, self.unpack(x), reml=self.reml, residual_variance=self.residual_variance)
 
     def by_mean_squares(self, x: Array, anova: Anova) -> Criterion:
         """`evaluate` of a balanced design, without an elimination until one is asked for.
@@ -144,7 +132,7 @@ class Problem:
             r2=at.r2,
             m=at.m,
             RX=np.asarray(np.linalg.cholesky(anova.information(x)), dtype=float),
-            factors=th.block_factors(self.unpack(x), system.blocks),
+            factors=self.unpack(x),
             reml=self.reml,
         )
 
@@ -263,6 +251,17 @@ def build_problem(
         masks = [(stratum == g).astype(float) for g in range(stratum.max() + 1)]
         of_stratum = np.bincount(stratum, n).astype(np.float64)
         strata = Strata(systems=tuple(map(system_of, masks)), n_rows=of_stratum, precision=precision)
+    anova = None
+    if stratum is None and residual_variance is None:
+        anova = analysed(
+            [w for w, _ in white],
+            Columns(Xq, fixed.rows, rest / y_scale),
+            omega,
+            n_rows=n_rows,
+            ss_within=ss_within / y_scale**2,
+            sum_log_w=float(n @ np.log(weight)),
+            reml=reml,
+        )
     problem = Problem(
         system=system_of(np.ones(len(y))),
         reml=reml,
@@ -275,6 +274,7 @@ def build_problem(
         n_levels=tuple(t.n_levels for t in terms),
         strata=strata,
         residual_variance=None if residual_variance is None else residual_variance / y_scale**2,
+        anova=anova,
     )
     found = leaf_term([w for w, _ in white], omega)
     if found is None or stratum is not None or residual_variance is not None or not ss_within > 0:
@@ -296,6 +296,7 @@ def build_problem(
         R=_but(problem.R, leaf),
         n_levels=_but(problem.n_levels, leaf),
         strata=of_classes,
+        anova=None,
     )
     return replace(problem, leaf=Leaf(inner, leaf, weights, len(y)))
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations_with_replacement, product
 
 import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.engine.alike import shared
-from lmemtest.engine.blocks import Block, Member, RandomTerm, Stage, System
+from lmemtest.engine.blocks import Block, Eliminated, Member, RandomTerm, Stage, System
 from lmemtest.engine.cross import Array, DenseCross, Index, SparseCross, SparsePattern, prefer_sparse
 from lmemtest.engine.structure import Structure, choose, parents
 from lmemtest.errors import DesignError
@@ -211,6 +212,33 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
         )
 
 
+@dataclass(frozen=True)
+class Cells:
+    """The columns of a model at the cells of its table; their cross-products are made when they are asked for."""
+
+    terms: Sequence[RandomTerm]
+    D: Columns
+    omega: Array
+    structure: Structure | None
+
+    @cached_property
+    def products(self) -> Eliminated:
+        """The cross-products in the cheapest order of elimination, or in the order of ``structure``."""
+        chosen = self.structure or choose(self.terms, self.D.width - 1, self.omega)
+        chain, tail = chosen.chain, chosen.tail
+        t = sum(b.size for b in tail)
+        if t > _MAX_TAIL:
+            sizes = ", ".join(str(b.q) for b in (*chain, *tail))
+            raise DesignError(
+                f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
+                f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
+            )
+        stages = tuple(_stages(chosen, self.D, self.omega))
+        if self.structure is None and not any(stage.E for stage in stages):
+            stages = tuple(map(shared, stages))
+        return Eliminated(chain=stages, tail=tail, B=_remainder(tail, self.D, self.omega))
+
+
 def build_system(
     terms: Sequence[RandomTerm],
     X: Array,
@@ -225,30 +253,10 @@ def build_system(
 ) -> System:
     """Cross-products of a model: ``X`` (n_cells, p) of full rank, ``y`` the cell means, ``omega`` rows times precision.
 
-    With ``row`` (n_cells,), ``X`` holds distinct rows, of which ``row`` says the cells'. A `DesignError` says where
-    crossed factors would need a dense matrix of more than 20,000 columns. ``ss_within`` is the weighted sum of squares
-    of the rows about their cell means, ``sum_log_w`` that of their log precision weights. ``structure`` is the way of
-    the elimination (the cheapest, by default).
+    With ``row`` (n_cells,), ``X`` holds distinct rows, of which ``row`` says the cells'. Where crossed factors would
+    need a dense matrix of more than 20,000 columns a `DesignError` says so when it is asked for. ``ss_within`` is the
+    weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
+    ``structure`` is the way of the elimination (the cheapest, by default).
     """
-    D = Columns(X, row, y)
-    chosen = structure or choose(terms, X.shape[1], omega)
-    chain, tail = chosen.chain, chosen.tail
-    t = sum(b.size for b in tail)
-    if t > _MAX_TAIL:
-        sizes = ", ".join(str(b.q) for b in (*chain, *tail))
-        raise DesignError(
-            f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
-            f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
-        )
-    stages = tuple(_stages(chosen, D, omega))
-    if structure is None and not any(stage.E for stage in stages):
-        stages = tuple(map(shared, stages))
-    return System(
-        chain=stages,
-        tail=tail,
-        B=_remainder(tail, D, omega),
-        p=X.shape[1],
-        n_rows=n_rows,
-        ss_within=ss_within,
-        sum_log_w=sum_log_w,
-    )
+    cells = Cells(terms, Columns(X, row, y), omega, structure)
+    return System(cells, p=X.shape[1], n_rows=n_rows, ss_within=ss_within, sum_log_w=sum_log_w)

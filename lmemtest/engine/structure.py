@@ -75,10 +75,11 @@ def parents(fine: Block, coarse: Block) -> Index | None:
     """Group of ``coarse`` that holds each group of ``fine``, or None where ``fine`` is not nested in it."""
     if fine.q < coarse.q or not isinstance(coarse.cells, slice):  # a level of each coarse group at least
         return None
-    return _parents(fine.codes, fine.q, coarse.codes)
+    return parents_of(fine.codes, fine.q, coarse.codes)
 
 
-def _parents(fine: Index, q: int, coarse: Index) -> Index | None:
+def parents_of(fine: Index, q: int, coarse: Index) -> Index | None:
+    """Code in ``coarse`` of each of the ``q`` codes in ``fine``, or None where they are not nested."""
     parent = np.zeros(q, dtype=np.intp)
     parent[fine] = coarse
     return parent if np.array_equal(parent[fine], coarse) else None
@@ -166,16 +167,22 @@ def connected(blocks: Sequence[Block]) -> tuple[Index, int] | None:
     for block in ordered[1:]:
         if n_parts < 2:
             break
-        if _parents(block.codes, block.q, part) is not None:
-            continue
-        from scipy.sparse.csgraph import connected_components
-
-        n = n_parts + block.q
-        edges = sp.csr_matrix((np.ones(len(part), dtype=np.int8), (part, n_parts + block.codes)), shape=(n, n))
-        label = connected_components(edges, directed=False)[1][:n_parts]
-        codes, label = np.unique(label, return_inverse=True)
-        part, n_parts = label[part], len(codes)
+        part, n_parts = joined(part, n_parts, block.codes, block.q)
     return (part, n_parts) if n_parts > 1 else None
+
+
+def joined(first: Index, q: int, second: Index, r: int) -> tuple[Index, int]:
+    """The parts of a table that share no level of either factor: their codes, and how many there are."""
+    if q <= r and parents_of(second, r, first) is not None:
+        return first, q
+    if r <= q and parents_of(first, q, second) is not None:
+        return second, r
+    from scipy.sparse.csgraph import connected_components
+
+    edges = sp.csr_matrix((np.ones(len(first), dtype=np.int8), (first, q + second)), shape=(q + r, q + r))
+    label = connected_components(edges, directed=False)[1][:q]
+    codes, label = np.unique(label, return_inverse=True)
+    return label[first], len(codes)
 
 
 @dataclass(frozen=True)

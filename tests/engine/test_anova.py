@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pytest import approx
@@ -25,7 +27,10 @@ def design(kind: str, *, sd: tuple[float, ...] = (1.0, 0.5, 0.3), reml: bool = T
         RandomTerm(one, a + ALGORITHMS * b, ALGORITHMS * BENCHMARKS),
         RandomTerm(one, s + SEEDS * b, SEEDS * BENCHMARKS),
     ]
-    y = a + sum(v * rng.normal(size=t.n_levels)[t.codes] for v, t in zip(sd, terms, strict=True))
+    crossed = [RandomTerm(one, s, SEEDS), RandomTerm(one, a + ALGORITHMS * s, ALGORITHMS * SEEDS)]
+    if kind.startswith("crossed"):  # seeds with the same names on every benchmark
+        terms, sd = [*terms[: 3 if kind == "crossed and nested" else 2], *crossed], (*sd, 0.6, 0.4)
+    y = a + sum(v * rng.normal(size=t.n_levels)[t.codes] for v, t in zip(sd, terms, strict=False))
     X = np.hstack([one, np.eye(ALGORITHMS)[a][:, 1:]])
     if kind == "covariate":
         X = np.column_stack([X, b**2.0])
@@ -34,8 +39,13 @@ def design(kind: str, *, sd: tuple[float, ...] = (1.0, 0.5, 0.3), reml: bool = T
     if kind == "cells":
         terms = [*terms, RandomTerm(one, np.arange(size), size)]
         y = y + 0.8 * rng.normal(size=size)
+    if kind == "Latin square":  # of seven rows, columns and treatments; what is unequal is proportional
+        row, column = (i.ravel() for i in np.indices((7, 7)))
+        treatment, size = (row + column) % 7, 49
+        terms = [RandomTerm(np.ones((size, 1)), codes, 7) for codes in (row, column)]
+        X, y = np.eye(7)[treatment], treatment + rng.normal(size=7)[row] + rng.normal(size=7)[column]
     n = np.full(size, 2.0)
-    if kind == "unbalanced":
+    if kind in ("unbalanced", "crossed, unbalanced"):
         n[::5] = 3.0
     if kind == "one term":
         terms = terms[1:2]
@@ -47,12 +57,10 @@ def design(kind: str, *, sd: tuple[float, ...] = (1.0, 0.5, 0.3), reml: bool = T
 
 def eliminated(data: dict) -> Problem:
     """The problem, kept from its mean squares."""
-    made = build_problem(**data)
-    made.__dict__["anova"] = None
-    return made
+    return replace(build_problem(**data), anova=None)
 
 
-BALANCED = ["nested", "covariate", "cells", "one term"]
+BALANCED = ["nested", "covariate", "cells", "one term", "crossed", "crossed and nested", "Latin square"]
 
 
 @pytest.mark.parametrize("reml", [True, False])
@@ -82,7 +90,7 @@ def test_curvature_is_that_of_the_elimination(kind):
         np.testing.assert_allclose(getattr(got, name), getattr(want, name), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("kind", ["unbalanced", "slope in seeds"])
+@pytest.mark.parametrize("kind", ["unbalanced", "crossed, unbalanced", "slope in seeds"])
 def test_designs_without_common_eigenspaces_are_eliminated(kind):
     assert build_problem(**design(kind)).anova is None
 

@@ -12,6 +12,7 @@ from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.cross import DenseCross, SparseCross
 from lmemtest.engine.fixed import independent_columns
 from lmemtest.engine.information import average_information
+from lmemtest.engine.optimize import optimise
 from lmemtest.engine.problem import build_problem
 from lmemtest.engine.structure import group_terms, split_chain
 from lmemtest.errors import DesignError
@@ -202,7 +203,9 @@ def test_two_huge_crossed_factors_are_refused_with_their_size():
     terms = [RandomTerm(one, np.append(np.arange(q), rng.integers(0, q, n - q)), q) for _ in range(2)]
     terms[1] = RandomTerm(one, rng.permutation(terms[1].codes), q)
     with pytest.raises(DesignError, match="25000, 25000 levels need a dense matrix of 25,000 columns"):
-        build_problem(terms, one, rng.normal(size=n), n=one[:, 0], weight=one[:, 0], ss=0 * one[:, 0], reml=True)
+        optimise(
+            build_problem(terms, one, rng.normal(size=n), n=one[:, 0], weight=one[:, 0], ss=0 * one[:, 0], reml=True)
+        )
 
 
 def test_the_latest_dependent_column_is_the_one_to_go():
