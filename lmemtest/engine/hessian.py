@@ -110,12 +110,27 @@ class _Moved:
 
 
 @dataclass(frozen=True)
+class _Turn:
+    """What all directions share of one chain step."""
+
+    P: Array
+    R: Array
+    PHP: Array  # P H P'
+
+    @classmethod
+    def of(cls, step: Eliminated, here: Returned) -> _Turn:
+        P = np.eye(step.A.shape[1]) - step.A @ step.Q
+        return cls(P=P, R=P @ step.A, PHP=P @ here.H @ transposed(P))
+
+
+@dataclass(frozen=True)
 class _Point:
     """The adjoint at one point, and what all directions share."""
 
     problem: Problem
     at: Criterion
     bar: Adjoint
+    turns: tuple[_Turn, ...]
     F_bar: Array
     # of the tail at its turn: Q = Sigma (I + A Sigma)^-1, P = I - A Q, R = A P', and their products with V
     Q: Array
@@ -134,10 +149,12 @@ class _Point:
             Q = congruence(system.tail, tail_factors, M_inverse, transpose=False)
         P = np.eye(t) - done.tail_A @ Q
         R = P @ done.tail_A
+        bar = at.adjoint(inputs=True)
         return cls(
             problem=problem,
             at=at,
-            bar=at.adjoint(inputs=True),
+            bar=bar,
+            turns=tuple(_Turn.of(step, bar.steps[i]) for i, step in enumerate(done.steps)),
             F_bar=at.F_bar,
             Q=Q,
             P=P,
@@ -173,7 +190,7 @@ class _Point:
         moved = []
         for i, step in enumerate(steps):
             a, dSigma = dA[i], sigma.get(i)
-            dQ = _d_Q(step, a, dSigma)
+            dQ = _d_Q(step, self.turns[i].P, a, dSigma)
             moved.append(_Moved(A=a, E=dE[i] if a is not None else None, V=dV[i], Q=dQ, sigma=dSigma))
             if dQ is None:
                 continue
@@ -260,7 +277,7 @@ class _Point:
                 if d.E is not None:
                     dH = dH + here.YE[k] @ transposed(d.E[k])
             dH = of_copies(step.stage, dH, float(dB_bar[-1, -1]))
-            sigma[i] = _d_sigma_gradient(step, here, d, dH)
+            sigma[i] = _d_sigma_gradient(step, self.turns[i], here.H, d, dH)
             if i or wanted:
                 Q, H = step.Q, here.H
                 A_bar[i] = Q @ dH @ Q
@@ -336,29 +353,45 @@ def _between(A: dict[int, Array], E: dict[tuple[int, int], Array], j: int, k: in
     return A[j] if j == k else E[j, k] if j < k else transposed(E[k, j])
 
 
-def _d_Q(step: Eliminated, dA: Array | None, dSigma: Array | None) -> Array | None:
+def _d_Q(step: Eliminated, P: Array, dA: Array | None, dSigma: Array | None) -> Array | None:
     dQ = None
     if dSigma is not None:
-        P = np.eye(len(dSigma)) - step.A @ step.Q
-        dQ = transposed(P) @ dSigma @ P
+        rows = np.flatnonzero(dSigma.any(axis=0))
+        moving = P[:, rows]
+        dQ = transposed(moving) @ (dSigma[np.ix_(rows, rows)] @ moving)
     if dA is not None:
         dQ = _sum(dQ, -(step.Q @ dA @ step.Q))
     return dQ
 
 
-def _d_sigma_gradient(step: Eliminated, here: Returned, d: _Moved, dH: Array) -> Array:
-    """Derivative of ``sum_l R - P H P'``."""
-    P = np.eye(step.A.shape[1]) - step.A @ step.Q
+def _d_sigma_gradient(step: Eliminated, turn: _Turn, H: Array, d: _Moved, dH: Array) -> Array:
+    """Derivative of ``sum_l R - P H P'``; where only the diagonal of ``Sigma`` can move, of its diagonal."""
+    P, R = turn.P, turn.R
+    if all(m.k == 1 for m in step.stage.block.members):
+        out = -_row_products(P @ dH, P)
+        if d.A is not None:
+            PdA = P @ d.A
+            out += step.stage.copies * _row_products(PdA, P) + 2.0 * _row_products(PdA @ step.Q, P @ H)
+        if d.sigma is not None:
+            rows = np.flatnonzero(d.sigma.any(axis=0))
+            RS = R[:, :, rows] * d.sigma[rows, rows]
+            out -= step.stage.copies * _row_products(RS, R[:, :, rows])
+            out += 2.0 * _row_products(RS, transposed(turn.PHP)[:, :, rows])
+        return np.diag(out)
     moves = []  # dR and dP by what moves them
     if d.A is not None:
         PdA = P @ d.A
         moves.append((PdA @ transposed(P), -PdA @ step.Q))
     if d.sigma is not None:
-        R = P @ step.A
         moves.append((-R @ d.sigma @ R, -R @ d.sigma @ P))
     dG = -(P @ dH @ transposed(P))
     for dR, dP in moves:
-        one_side = dP @ here.H @ transposed(P)
+        one_side = dP @ H @ transposed(P)
         dG = dG + step.stage.copies * dR - one_side - transposed(one_side)
     G = dG.sum(axis=0)
     return np.asarray(0.5 * (G + G.T))
+
+
+def _row_products(left: Array, right: Array) -> Array:
+    """Products of the rows of two stacks of matrices, summed over the stacks, ``(rows,)``."""
+    return np.einsum("lab,lab->a", left, right)

@@ -34,7 +34,7 @@ _CHEAP = 2e4
 _PER_GROUP = 5e4
 # Flops that a product of what one level of a leading factor leaves is worth: it is bound by memory.
 _PER_LEVEL = 50.0
-# Factors up to which every border is tried; beyond, borders of one factor.
+# Factors up to which every border is tried; of up to twice as many borders of three, beyond of one.
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
 _MAX_ELEMENTS = 1e8
@@ -154,7 +154,7 @@ def _chain_cost(chain: Sequence[Block], tail: Sequence[Block], p: int) -> float:
 def _borders(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
     """Sets of factors that may have to be taken out before the rest falls apart, small ones first."""
     yield ()
-    most = len(blocks) - 1 if len(blocks) <= _FEW else 1
+    most = len(blocks) - 1 if len(blocks) <= _FEW else 3 if len(blocks) <= 2 * _FEW else 1
     by_size = sorted(blocks, key=lambda b: b.size)
     for n in range(1, most + 1):
         yield from combinations(by_size, n)

@@ -155,6 +155,18 @@ def test_benchmarks_that_are_alike_are_factored_once():
     assert build_problem(**data).system.chain[-1].copies == 1
 
 
+def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families():
+    """Of seven factors none by itself leaves independent parts, but two do."""
+    present = np.random.default_rng(0).random(6 * 60 * 3) > 0.2
+    a, b, s = (i.ravel()[present] for i in np.indices((6, 60, 3)))
+    f, one = b // 10, np.ones((len(a), 1))
+    codes = [f, a + 6 * f, b, a + 6 * b, s + 3 * b, s, s + 3 * a]
+    terms = [RandomTerm(one, c, int(c.max()) + 1) for c in codes]
+    chosen = structure.choose(terms, 6, one[:, 0])
+    assert [block.q for block in chosen.tail] == [3, 18]
+    assert sum(block.q for block in chosen.chain) == 6
+
+
 def test_a_covariate_of_the_benchmarks_leaves_one_factor_but_no_rotation():
     made = build_problem(**design("covariate", balanced=True))
     assert made.system.chain[0].copies == BENCHMARKS
