@@ -4,6 +4,9 @@ A trust-region Newton method on the average information, which needs four to ten
 quasi-Newton search needs hundreds; where the average is a poor guide (few levels, many parameters) a symmetric
 rank-one correction learns what it leaves out. theta is unconstrained, signs are settled afterwards.
 
+Where a covariance of several effects is singular, many factors ``L`` have the same ``L L'``, and steps from one to
+another lead nowhere. On columns that are turned to its eigenvectors what varies has one factor again.
+
 Where a diagonal of ``L`` is zero the gradient in theta vanishes by symmetry, so it proves nothing there. The gradient
 ``G`` in ``Sigma`` does: on the null space of ``Sigma`` it must be positive semi-definite, else moving along an
 eigenvector of a negative eigenvalue lowers the criterion, and the search goes on from there (the Karush-Kuhn-Tucker
@@ -22,6 +25,7 @@ import numpy as np
 from lmemtest._rounding import written
 from lmemtest.engine import theta as th
 from lmemtest.engine.anova import MeanSquares
+from lmemtest.engine.blocks import Shape
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.hessian import hessian
@@ -39,6 +43,9 @@ _COARSE = 1e-6
 _ALONE = 4.0
 # Steps in a row that hardly lower what is promised, after which the search also learns from the gradients it meets.
 _SLOW = 4
+# Such steps after which columns are turned, where a covariance has a standard deviation below this share of its
+# largest; how often they are.
+_SLOW_AND_SINGULAR, _NEARLY_SINGULAR, _MOST_TURNS = 2, 1e-2, 3
 # Agreement of two starts, in units of the criterion; lme4 calls fits that differ by more different.
 _AGREE = 1e-5
 # Standard deviations below this share of the residual's are set to zero if the criterion allows it.
@@ -88,6 +95,7 @@ class _Counter:
     """The problem with its evaluations counted; those of a balanced design are of its mean squares."""
 
     def __init__(self, problem: Problem) -> None:
+        self.whole = problem
         self.anova = problem.anova
         self.problem = problem.searched if problem.anova is None else problem
         self.evaluations = 0
@@ -170,10 +178,33 @@ def _noise(at: Criterion | MeanSquares) -> float:
 def _descend(
     counter: _Counter, theta: Array, at: Criterion | MeanSquares, max_steps: int, tolerance: float
 ) -> tuple[_Point, float]:
-    """Newton steps from ``theta`` to a stationary point; returns it with its decrement."""
-    here = counter.point(theta, at)
+    """The stationary point that Newton steps from ``theta`` lead to, and its decrement."""
+    here, decrement, stuck = _newton(counter, counter.point(theta, at), max_steps, tolerance, may_turn=True)
+    if not stuck:
+        return here, decrement
+    chart, axes = counter, [np.eye(k) for k in counter.problem.sizes]
+    for left in reversed(range(_MOST_TURNS)):
+        factors = chart.problem.unpack(here.theta)
+        turns = [_eigenvectors(L, shape) for L, shape in zip(factors, counter.problem.shapes, strict=True)]
+        turned = _Counter(counter.whole.turned([U @ V for U, V in zip(axes, turns, strict=True)]))
+        start = counter.problem.moved(here.theta, [th.lower_root(V.T @ L) for V, L in zip(turns, factors, strict=True)])
+        value = turned.value(start)
+        if value is None:
+            break
+        chart, axes = turned, [U @ V for U, V in zip(axes, turns, strict=True)]
+        here, decrement, stuck = _newton(chart, chart.point(start, value), max_steps, tolerance, may_turn=left > 0)
+        counter.evaluations += chart.evaluations
+        if not stuck:
+            break
+    return _turned_back(counter, chart, axes, here), decrement
+
+
+def _newton(
+    counter: _Counter, here: _Point, max_steps: int, tolerance: float, *, may_turn: bool
+) -> tuple[_Point, float, bool]:
+    """Newton steps to a stationary point, its decrement, and whether they went astray next to a singular covariance."""
     learned = np.zeros_like(here.H)  # what the average information lacks, from the gradients met
-    radius = max(0.5, 0.5 * _length(theta))
+    radius = max(0.5, 0.5 * _length(here.theta))
     promised = before = np.inf
     slow = 0
     for _ in range(max_steps):
@@ -191,12 +222,16 @@ def _descend(
             radius = 0.25 * length
             if radius < 1e-10 * max(1.0, _length(here.theta)):
                 break
+            if may_turn and _nearly_singular(counter, here):
+                return here, 2.0 * promised, True
             if trial is None or gain < -noise:
                 continue
         elif gain > 0.75 * promised and length > 0.8 * radius:
             radius *= 3.0
         there = counter.point(here.theta + step, trial)
         slow = slow + 1 if promised > 0.25 * before else 0
+        if may_turn and slow >= _SLOW_AND_SINGULAR and _nearly_singular(counter, there):
+            return there, 2.0 * promised, True
         if slow >= _SLOW:
             learned = symmetric_rank_one(learned, step, there.g - here.g - (there.H + learned) @ step)
         before = promised
@@ -204,7 +239,32 @@ def _descend(
             here = min(here, there, key=lambda point: _length(point.g))
             break  # below rounding, and the gradient no longer shrinks
         here = there
-    return here, max(2.0 * promised, 0.0)
+    return here, max(2.0 * promised, 0.0), False
+
+
+def _turns(shape: Shape) -> bool:
+    """Whether a term's columns can be turned."""
+    return shape.k > 1 and not shape.diagonal
+
+
+def _eigenvectors(L: Array, shape: Shape) -> Array:
+    """Of ``L L'``, those of large eigenvalues first."""
+    return np.asarray(np.linalg.eigh(L @ L.T)[1][:, ::-1]) if _turns(shape) else np.eye(shape.k)
+
+
+def _nearly_singular(counter: _Counter, here: _Point) -> bool:
+    """Whether a covariance of several effects hardly varies along some direction."""
+    factors = zip(counter.problem.unpack(here.theta), counter.problem.shapes, strict=True)
+    sds = [np.linalg.svd(L, compute_uv=False) for L, shape in factors if _turns(shape)]
+    return counter.whole.can_turn and any(own[-1] < _NEARLY_SINGULAR * own[0] for own in sds)
+
+
+def _turned_back(counter: _Counter, chart: _Counter, axes: Sequence[Array], here: _Point) -> _Point:
+    """A point on turned columns as one on those of ``counter``."""
+    factors = [th.lower_root(U @ L) for U, L in zip(axes, chart.problem.unpack(here.theta), strict=True)]
+    theta = counter.problem.moved(here.theta, factors)
+    at = counter.value(theta)
+    return counter.point(theta, at) if at is not None else here
 
 
 def _escape(counter: _Counter, here: _Point) -> tuple[Array, Criterion | MeanSquares] | None:

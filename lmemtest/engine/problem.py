@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TypeVar, cast
 
 import numpy as np
 import scipy.linalg as sla
@@ -25,7 +25,7 @@ from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.fixed import fixed_part, independent_columns
 from lmemtest.engine.leaf import Leaf, leaf_term
-from lmemtest.engine.products import Columns, build_system
+from lmemtest.engine.products import Cells, Columns, build_system
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.structure import choose
 from lmemtest.engine.triangular import solve_lower
@@ -66,6 +66,28 @@ class Problem:
         """The same criterion with groups that are alike up to the scores put into one: what a search needs."""
         system = self.system if self.strata is not None else rotated(self.system)
         return self if system is self.system else replace(self, system=system)
+
+    @property
+    def can_turn(self) -> bool:
+        """Whether the columns are at hand, not their cross-products alone."""
+        return isinstance(self.system.source, Cells)
+
+    def turned(self, rotations: Sequence[Array]) -> Problem:
+        """The same model with the whitened columns of each term rotated: ``Z U`` in place of ``Z``."""
+
+        cells, strata, leaf = cast(Cells, self.system.source), self.strata, self.leaf
+        terms = [replace(t, basis=t.basis @ U) for t, U in zip(cells.terms, rotations, strict=True)]
+        structure = None if strata is None else choose(terms, self.system.p, cells.omega)
+
+        def on_turned_columns(system: System) -> System:
+            return replace(system, source=replace(cast(Cells, system.source), terms=terms, structure=structure))
+
+        if strata is not None:
+            strata = replace(strata, systems=tuple(map(on_turned_columns, strata.systems)))
+        if leaf is not None:
+            leaf = replace(leaf, inner=leaf.inner.turned(_but(rotations, leaf.term)))
+        R = tuple(U.T @ R for U, R in zip(rotations, self.R, strict=True))
+        return replace(self, system=on_turned_columns(self.system), R=R, strata=strata, leaf=leaf)
 
     @cached_property
     def sizes(self) -> tuple[int, ...]:
@@ -301,9 +323,9 @@ def build_problem(
     return replace(problem, leaf=Leaf(inner, leaf, weights, len(y)))
 
 
-def _but(items: tuple[T, ...], i: int) -> tuple[T, ...]:
+def _but(items: Sequence[T], i: int) -> tuple[T, ...]:
     """All but one."""
-    return items[:i] + items[i + 1 :]
+    return (*items[:i], *items[i + 1 :])
 
 
 def _first_precisions(X: Array, y: Array, n: Array, weight: Array, ss: Array, stratum: Index) -> Array:

@@ -38,8 +38,8 @@ _PER_LEVEL = 50.0
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
 _MAX_ELEMENTS = 1e8
-# Elements of the products of every level of a leading factor with what it leaves: 240 MB.
-_MAX_OUTER = 3e7
+# Elements of the products of every level of a leading factor with what it leaves: 320 MB.
+_MAX_OUTER = 4e7
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,8 @@ class _Parts:
         for i, lead in enumerate(self.blocks):
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
-            if max(lead.size, self.n_parts) * width * (m + width) < _MAX_OUTER:
-                cost = self.cost(others, m, padded=True) + _PER_LEVEL * lead.size * (m + width) ** 2
+            if max(lead.q, self.n_parts) * width * (m + width) < _MAX_OUTER:
+                cost = self.cost(others, m, padded=True) + (_PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
                 yield Candidate(cost, partial(self._led, lead, others, border))
 
     def _led(self, lead: Block, others: Sequence[int], border: tuple[Block, ...]) -> Structure:

@@ -10,6 +10,7 @@ from pytest import approx
 
 from lmemtest.engine import leaf, products, structure
 from lmemtest.engine import problem as problems
+from lmemtest.engine import theta as th
 from lmemtest.engine.alike import rotated
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.ddf import curvature
@@ -153,6 +154,42 @@ def test_benchmarks_that_are_alike_are_factored_once():
     data["weight"] = data["weight"].copy()
     data["weight"][0] = 2.0  # one run counts more: no two parts need be alike
     assert build_problem(**data).system.chain[-1].copies == 1
+
+
+@pytest.mark.parametrize("strata", [False, True])
+@pytest.mark.parametrize("cells", [False, True])
+@pytest.mark.parametrize("kind", ["slopes", "slopes of seeds"])
+def test_turned_columns_have_the_same_criterion(kind, cells, strata):
+    data = design(kind, balanced=False, strata=strata)
+    made = build_problem(**(with_cells(data, equal=True) if cells else data))
+    x = made.point(np.random.default_rng(5).uniform(0.2, 1.5, made.n_theta))
+    angle = 0.7
+    two = np.array([[np.cos(angle), -np.sin(angle)], [np.sin(angle), np.cos(angle)]])
+    axes = [two if shape.k == 2 else np.eye(shape.k) for shape in made.shapes]
+    factors = [th.lower_root(U.T @ L) for U, L in zip(axes, made.unpack(x), strict=True)]
+    turned, there = made.turned(axes).searched, made.moved(x, factors)
+    assert turned.evaluate(there).value == approx(made.searched.evaluate(x).value, rel=1e-12)
+    assert [R.T @ R for R in turned.R] == [approx(R.T @ R) for R in made.R]
+
+
+def test_a_singular_covariance_of_many_effects_is_found_in_few_evaluations():
+    """Curves of 6 columns of which few directions vary: 60 evaluations on columns as they are."""
+    rng = np.random.default_rng(0)
+    a, b = (np.indices((4, 12, 30))[i].ravel() for i in (0, 1))
+    kept = rng.random(len(a)) > 0.2
+    a, b = a[kept], b[kept]
+    t = rng.random(len(a))
+    basis = np.column_stack([t**power for power in range(6)])
+    terms = [RandomTerm(basis, b, 12), RandomTerm(basis, a + 4 * b, 48)]
+    y = rng.normal(size=12)[b] + 0.3 * rng.normal(size=48)[a + 4 * b] * t + 0.5 * rng.normal(size=len(a))
+    one = np.ones(len(a))
+    made = build_problem(terms, basis, y, n=one, weight=one, ss=0.0 * one, reml=True)
+    found = optimise(made, restarts=0)
+    assert found.converged
+    assert found.at_boundary
+    assert found.evaluations < 40
+    more = optimise(made, restarts=3)
+    assert found.criterion.value == approx(more.criterion.value, abs=1e-8)
 
 
 def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families():
