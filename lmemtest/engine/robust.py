@@ -25,6 +25,10 @@ Where the ``n`` clusters are alike, as in complete tables, ``K_c = I / n``: ever
 freedom. Where functions are rows of a few coefficients, as all pairs of many means are, ``h = R'l``, their products
 ``h'B_c B_d h = l'(R B_c B_d R')l`` are sums of a few entries of matrices that all functions share.
 
+The rows of a cluster may have few different ``X``: the algorithms of one family, among all families with fixed means
+of their own. With ``E_c`` the indicators of these rows, ``D_c``, ``K_c = (D_c R)' (E_c'V_c^-1 E_c) (D_c R)`` has as low
+a rank, and its eigenvectors and eigenvalues are all that is kept of it.
+
 ``A_c`` is a function of ``H_c`` alone: if the rows of a cluster are replaced by ``T`` times the rows, ``T`` invertible,
 ``H_c`` becomes ``T H_c T^-1`` and ``A_c`` becomes ``T A_c T^-1``, so ``K_c`` and ``w_c`` do not change. Rows that share
 a cell have the same ``X`` and ``Z``. Let ``T`` take them to their mean and to contrasts: the contrasts have ``X = 0``
@@ -47,7 +51,18 @@ from lmemtest.engine.triangular import solve_lower
 # 1 - eigenvalue of K_c below which cluster c alone determines a direction of the fixed effects.
 _ALONE = 1e-9
 _ALIKE = 1e-8  # largest difference of n K_c from the identity that is rounding
+# Share of the fixed effects from which the rank of a cluster's rows counts as full.
+_FULL_FROM = 1.0
 _CHUNK = 1e6  # numbers held at once: few enough for a processor's cache
+
+
+@dataclass(frozen=True)
+class Leverage:
+    """``K_c = Q_c S_c Q_c'`` and ``z_c = Q_c v_c`` of the clusters, in the coordinates of ``R``."""
+
+    Q: Array | None  # ``(n_clusters, p, r)`` with orthonormal columns; None: the identity
+    S: Array | None  # ``(n_clusters, r, r)``; None: clusters are alike, ``K_c = I / n_clusters``
+    v: Array  # ``(n_clusters, r)``
 
 
 @dataclass(frozen=True)
@@ -55,8 +70,9 @@ class Sandwich:
     """Scores of the clusters and what their working distribution needs, in the coordinates of ``R``."""
 
     w: Array  # ``(n_clusters, p)`` adjusted scores; their squares sum to the covariance
-    B: Array  # ``(n_clusters, p, p)`` adjusted leverages ``F_c K_c``
-    own: Array  # ``(n_clusters, p, p)`` ``F_c K_c F_c``
+    U: Array  # ``(n_clusters, p, r)`` eigenvectors of ``K_c``
+    of_B: Array  # ``(n_clusters, r)`` eigenvalues of the adjusted leverages ``B_c = F_c K_c``
+    of_own: Array  # ``(n_clusters, r)`` those of ``F_c K_c F_c``
     alone: Array  # ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines
     alike: bool  # whether every cluster has the same share of the information, ``K_c = I / n_clusters``
 
@@ -73,13 +89,14 @@ class Sandwich:
         n, p, rows, most = len(self.w), root.shape[1], len(L), int(np.count_nonzero(L, axis=1).max(initial=0))
         if self.alike:
             return np.full(rows, n - 1.0)
-        by_rows = rows * n * p * (p + min(n, p))
+        by_rows = rows * n * p * (2 * self.U.shape[2] + min(n, p))
         shared = n * (n + 1) // 2 * (len(root) ** 2 * p + rows * most**2) + n * len(root) * p * (p + len(root))
         return self._df_shared(L, root) if shared < by_rows else self._df_by_rows(L @ root)
 
     def _df_shared(self, L: Array, root: Array) -> Array:
         """From the products of all pairs of clusters, which functions of a few coefficients share."""
-        V = self.B @ root.T  # (n, p, m)
+        inward = self.U.transpose(0, 2, 1) @ root.T  # (n, r, m)
+        V = self.U @ (self.of_B[:, :, None] * inward)  # B_c R', (n, p, m)
         n = len(V)
         squares, total = np.empty((n, len(L))), np.zeros(len(L))
         for c in range(n):
@@ -90,16 +107,24 @@ class Sandwich:
                 if start == c:
                     squares[c] = forms[0]
         total -= np.sum(squares**2, axis=0)
-        varies = quadratic_forms(L, root @ self.own @ root.T) - squares
+        own = inward.transpose(0, 2, 1) @ (self.of_own[:, :, None] * inward)
+        varies = quadratic_forms(L, own) - squares
         return _satterthwaite(varies, total - np.sum(squares**2, axis=0))
 
     def _df_by_rows(self, H: Array) -> Array:
         out = np.empty(len(H))
-        n, p = len(self.B), H.shape[1]
-        B, own = (np.ascontiguousarray(part.transpose(1, 0, 2)).reshape(p, n * p) for part in (self.B, self.own))
+        n, p, _ = self.U.shape
         chunk = max(1, int(_CHUNK // (n * max(p, min(n, p)))))
         for start in range(0, len(H), chunk):
-            out[start : start + chunk] = _df(H[start : start + chunk], B, own)
+            seen = H[start : start + chunk] @ self.U  # (n, rows, r)
+            leverage = self.of_B[:, None] * seen
+            v = (leverage @ self.U.transpose(0, 2, 1)).transpose(1, 0, 2)  # B_c h, (rows, n, p)
+            squares = np.einsum("cri,cri->cr", leverage, leverage)
+            varies = np.einsum("cri,ci,cri->cr", seen, self.of_own, seen) - squares
+            # the products of all pairs of clusters, by the smaller of two Gram matrices
+            gram = v @ v.transpose(0, 2, 1) if n <= p else v.transpose(0, 2, 1) @ v
+            between = np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=0)
+            out[start : start + chunk] = _satterthwaite(varies, between)
         return out
 
     def wishart_df(self, H: Array) -> float:
@@ -109,8 +134,9 @@ class Sandwich:
         section 3.2).
         """
         q = len(H)
-        V = H @ self.B  # V_c' of (q, p): B is symmetric
-        own = H @ self.own @ H.T - V @ V.transpose(0, 2, 1)
+        seen = H @ self.U
+        V = (self.of_B[:, None] * seen) @ self.U.transpose(0, 2, 1)  # V_c' of (q, p): B is symmetric
+        own = (self.of_own[:, None] * seen) @ seen.transpose(0, 2, 1) - V @ V.transpose(0, 2, 1)
         unit = np.linalg.inv(np.linalg.cholesky(own.sum(axis=0)))
         V, own = unit @ V, unit @ own @ unit.T
         # sum over pairs of clusters of tr(T)^2 + tr(T^2), T_cd = -V_c V_d'; then its diagonal is put right
@@ -121,17 +147,6 @@ class Sandwich:
         gram = V @ V.transpose(0, 2, 1)
         total += float(_traces(own) - _traces(gram))
         return float(q * (q + 1) / total)
-
-
-def _df(H: Array, B: Array, own: Array) -> Array:
-    """Degrees of freedom for rows of H; `B` and `own` of all clusters side by side, ``(p, n_clusters * p)``."""
-    rows, p = H.shape
-    v = (H @ B).reshape(rows, -1, p)  # B_c h: B_c is symmetric
-    squares = np.einsum("rcp,rcp->rc", v, v)
-    varies = np.matmul((H @ own).reshape(rows, -1, p), H[:, :, None])[:, :, 0] - squares
-    # the products of all pairs of clusters, by the smaller of two Gram matrices
-    gram = v @ v.transpose(0, 2, 1) if v.shape[1] <= p else v.transpose(0, 2, 1) @ v
-    return _satterthwaite(varies.T, np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=1))
 
 
 def _satterthwaite(varies: Array, between: Array) -> Array:
@@ -150,68 +165,115 @@ def whitening_root(at: Criterion) -> Array:
     return solve_lower(at.RX, np.eye(at.system.p)).T
 
 
-def cluster_products(
-    at: Criterion, held: Held, X: Array, y: Array, omega: Array, *, cells: Index, cluster: Index, n_clusters: int
-) -> tuple[Array, Array]:
-    """``K_c`` and ``z_c`` of every cluster, ``(n_clusters, p, p)`` and ``(n_clusters, p)``.
+def _places(cluster: Index, row: Index, n_rows: int) -> tuple[Index, Index, int]:
+    """The rows of ``X`` that occur in each cluster, one cluster after the other; the place of each cell among those of
+    its cluster; and how many a cluster has at most."""
+    pairs, pair = np.unique(cluster * n_rows + row, return_inverse=True)
+    of_cluster = pairs // n_rows
+    place = np.arange(len(pairs)) - np.searchsorted(of_cluster, of_cluster)
+    return pairs % n_rows, place[pair], int(place.max(initial=0)) + 1
 
-    ``X``, ``y`` and ``omega`` (rows times precision) are of cells on the internal scale, at least as fine as those
-    of the fit, to which ``cells`` assigns them; every random effect belongs to one ``cluster``.
+
+def cluster_leverage(
+    at: Criterion,
+    held: Held,
+    X: Array,
+    y: Array,
+    omega: Array,
+    *,
+    row: Index,
+    cells: Index,
+    cluster: Index,
+    n_clusters: int,
+) -> Leverage:
+    """``K_c`` and ``z_c`` of every cluster.
+
+    ``row`` says which row of ``X`` a cell has. ``row``, ``y`` and ``omega`` (rows times precision) are of cells on the
+    internal scale, at least as fine as those of the fit, to which ``cells`` assigns them; every random effect belongs
+    to one ``cluster``.
     """
-    columns = np.column_stack([X @ whitening_root(at), y - X @ at.b])
+    root, p = whitening_root(at), at.system.p
+    of_row, place, r = _places(cluster, row, len(X))
+    few = r < _FULL_FROM * p
+    columns = np.empty((len(y), (r if few else p) + 1))
+    columns[:, :-1] = place[:, None] == np.arange(r) if few else (X @ root)[row]
+    columns[:, -1] = y - (X @ at.b)[row]
     mean = sp.csr_matrix((omega, (cells, np.arange(len(cells)))), shape=(len(held.omega), len(cells)))
     of_fit = (mean @ columns) / held.omega[:, None]
     random = of_fit - held.take(of_fit).residual
     solved = omega[:, None] * (columns - random[cells])  # V^-1 D = Omega (D - Z U), U the modes that D has as data
+    if few:
+        at_place = cluster * r + place
+        sums = [np.bincount(at_place, column, n_clusters * r).reshape(n_clusters, r) for column in solved.T]
+        D = np.zeros((n_clusters, r, p))
+        occurs = np.zeros((n_clusters, r), dtype=bool)
+        occurs[cluster, place] = True
+        D[occurs] = (X @ root)[of_row]  # in the order of clusters, too
+        Q, T = np.linalg.qr(D.transpose(0, 2, 1))
+        inner = T @ np.stack(sums[:-1], axis=2) @ T.transpose(0, 2, 1)
+        return Leverage(Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cij,cj->ci", T, sums[-1]))
     order = np.argsort(cluster, kind="stable")
     ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
-    products = np.empty((n_clusters, at.system.p, at.system.p + 1))
-    for c, rows in enumerate(np.split(order, ends[:-1])):
-        products[c] = columns[rows, :-1].T @ solved[rows]
+    products = np.empty((n_clusters, p, p + 1))
+    for c, own in enumerate(np.split(order, ends[:-1])):
+        products[c] = columns[own, :-1].T @ solved[own]
     K = products[:, :, :-1]
-    return 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
+    return Leverage(None, 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1])
 
 
-def balanced_products(at: Criterion, X: Array, n: Array, total: Array) -> tuple[Array | None, Array]:
-    """`cluster_products` of a balanced design (`lmemtest.engine.anova`), from sums over rows with the same ``X``.
+def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Leverage:
+    """`cluster_leverage` of a balanced design (`lmemtest.engine.anova`), from sums over rows with the same ``X``.
 
     There ``V^-1 X = X Q``: with ``X'V^-1X = Q'X'X = RX RX'`` and ``R = RX'^-1``, ``K_c = RX'(X'X)^-1 X_c'X_c R`` and
     ``z_c = RX'(X'X)^-1 X_c'e_c``. ``X`` (patterns, p) are the distinct rows, ``n`` and ``total`` (n_clusters, patterns)
-    the precision of a cluster's rows with each and the sum of their scores. Without ``K_c`` where clusters are alike.
+    the precision of a cluster's rows with each and the sum of their scores.
     """
-    back = np.linalg.solve(X.T @ (n.sum(axis=0)[:, None] * X), at.RX)
-    z = (total - n * (X @ at.b)) @ X @ back
+    back = X @ np.linalg.solve(X.T @ (n.sum(axis=0)[:, None] * X), at.RX)
+    z = (total - n * (X @ at.b)) @ back
     if np.abs(n - n[0]).max() <= _ALIKE * n[0].max():
-        return None, z
-    K = back.T @ (X.T @ (n[:, :, None] * X)) @ whitening_root(at)
-    return 0.5 * (K + K.transpose(0, 2, 1)), z
+        return Leverage(None, None, z)
+    root, p = X @ whitening_root(at), X.shape[1]
+    r = int(np.count_nonzero(n, axis=1).max())
+    if r < _FULL_FROM * p:
+        rows = np.argsort(n == 0, axis=1, kind="stable")[:, :r]  # those that occur first
+        Q = np.linalg.qr(root[rows].transpose(0, 2, 1))[0]
+        weight = np.take_along_axis(n, rows, axis=1)[:, :, None]
+        inner = (back[rows] @ Q).transpose(0, 2, 1) @ (weight * (root[rows] @ Q))
+        return Leverage(Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cpi,cp->ci", Q, z))
+    K = back.T @ (n[:, :, None] * root)
+    return Leverage(None, 0.5 * (K + K.transpose(0, 2, 1)), z)
 
 
-def sandwich(K: Array | None, z: Array, *, adjusted: bool) -> Sandwich:
-    """The estimator from the products of the clusters; without ``K`` of clusters that are alike.
+def sandwich(leverage: Leverage, *, adjusted: bool) -> Sandwich:
+    """The estimator from the leverages of the clusters.
 
     ``adjusted`` takes ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction.
     """
-    n, p = z.shape
-    if K is None or (n > 1 and np.abs(n * K - np.eye(p)).max(initial=0.0) < _ALIKE):
+    Q, S, v = leverage.Q, leverage.S, leverage.v
+    n, p = len(v), v.shape[1] if Q is None else Q.shape[1]
+    whole = Q is None and S is not None and n > 1
+    if S is None or (whole and np.abs(n * S - np.eye(p)).max(initial=0.0) < _ALIKE):
         scale_of_all = 1.0 / np.sqrt(1.0 - 1.0 / n) if adjusted else 1.0
+        ones = np.ones((n, p))
         unit = np.broadcast_to(np.eye(p), (n, p, p))
-        zero = np.zeros((p, p))
-        return Sandwich(scale_of_all * z, scale_of_all / n * unit, scale_of_all**2 / n * unit, zero, alike=True)
-    values, vectors = np.linalg.eigh(K)
+        return Sandwich(
+            scale_of_all * v, unit, scale_of_all / n * ones, scale_of_all**2 / n * ones, np.zeros((p, p)), alike=True
+        )
+    values, U = np.linalg.eigh(S)
+    v = np.einsum("cij,ci->cj", U, v)
+    if Q is not None:
+        U = Q @ U
     values = np.clip(values, 0.0, 1.0)
     is_alone = 1.0 - values < _ALONE
     scale = np.ones_like(values)
     if adjusted:
         scale = np.where(is_alone, 0.0, 1.0 / np.sqrt(np.where(is_alone, 1.0, 1.0 - values)))
-
-    def function(f: Array) -> Array:
-        return (vectors * f[:, None, :]) @ vectors.transpose(0, 2, 1)
-
+    alone = U.transpose(0, 2, 1)[is_alone]
     return Sandwich(
-        w=np.einsum("cpq,cq->cp", function(scale), z),
-        B=function(scale * values),
-        own=function(scale**2 * values),
-        alone=function(is_alone.astype(float)).sum(axis=0),
+        w=np.einsum("cpi,ci->cp", U, scale * v),
+        U=U,
+        of_B=scale * values,
+        of_own=scale**2 * values,
+        alone=alone.T @ alone,
         alike=False,
     )

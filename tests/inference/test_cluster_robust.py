@@ -11,7 +11,8 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.engine.robust import cluster_products, sandwich
+from lmemtest.engine import robust
+from lmemtest.engine.robust import cluster_leverage, sandwich
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.inference.intervals.cluster_robust import cluster_robust
 from lmemtest.inference.means.joint import anova, f_test, joint_tests
@@ -243,17 +244,18 @@ def test_rows_that_are_listed_one_by_one_give_the_same_as_cells(unbalanced, disp
     key = ["algorithm", "benchmark", "seed"]
     cell = pd.MultiIndex.from_frame(fit.cells.frame[key]).get_indexer(pd.MultiIndex.from_frame(repeated[key]))
     precision = fit.scale / np.diag(working_covariance(fit, repeated) - random_covariance(fit, repeated))
-    K, z = cluster_products(
+    leverage = cluster_leverage(
         at,
         fit.held,
         np.linalg.solve(problem.RX.T, X.T).T,
         (repeated["score"].to_numpy() - X @ problem.offset) / problem.y_scale,
         precision,
+        row=np.arange(len(repeated)),
         cells=cell,
         cluster=repeated["benchmark"].factorize(sort=True)[0],
         n_clusters=9,
     )
-    assert sandwich(K, z, adjusted=True).w == approx(robust.engine.w, rel=1e-8, abs=1e-10)
+    assert sandwich(leverage, adjusted=True).w == approx(robust.engine.w, rel=1e-8, abs=1e-10)
 
 
 def test_the_root_does_not_depend_on_how_the_rows_are_combined(unbalanced):
@@ -278,11 +280,33 @@ def test_the_root_does_not_depend_on_how_the_rows_are_combined(unbalanced):
 
 
 def test_cr2_is_unbiased_under_the_working_model(unbalanced):
-    engine = cluster_robust(lt.fit_lmm(NESTED, unbalanced), "benchmark").engine
-    mean = (engine.own - engine.B @ engine.B).sum(axis=0)
-    assert mean == approx(np.eye(3), abs=1e-12)
-    plain = cluster_robust(lt.fit_lmm(NESTED, unbalanced), "benchmark", kind="CR0").engine
-    assert np.linalg.eigvalsh((plain.own - plain.B @ plain.B).sum(axis=0)).max() < 0.95
+    def mean(kind):
+        engine = cluster_robust(lt.fit_lmm(NESTED, unbalanced), "benchmark", kind=kind).engine
+        return np.einsum("cpi,ci,cqi->pq", engine.U, engine.of_own - engine.of_B**2, engine.U)
+
+    assert mean("CR2") == approx(np.eye(3), abs=1e-12)
+    assert np.linalg.eigvalsh(mean("CR0")).max() < 0.95
+
+
+@pytest.mark.parametrize("balanced", [True, False])
+def test_clusters_with_few_different_rows_of_the_fixed_part_are_taken_at_their_rank(monkeypatch, balanced):
+    """Each benchmark is in one of four families, whose algorithms have means of their own: rank 3 of 12."""
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame(list(np.ndindex(3, 12, 4)), columns=["algorithm", "benchmark", "seed"])
+    rows = rows.assign(family=rows["benchmark"] % 4).astype(str).assign(score=rng.normal(size=len(rows)))
+    if not balanced:
+        rows = rows.sample(frac=0.7, random_state=1)
+    fit = lt.fit_lmm("score ~ algorithm * family + (1|benchmark) + (1|benchmark:algorithm)", rows)
+    assert (fit.problem.anova is not None) == balanced
+    low = cluster_robust(fit, "benchmark")
+    assert low.engine.U.shape == (12, 12, 3)
+    monkeypatch.setattr(robust, "_FULL_FROM", 0.0)
+    full = cluster_robust(fit, "benchmark")
+    assert full.engine.U.shape == (12, 12, 12)
+    assert low.cov_params().to_numpy() == approx(full.cov_params().to_numpy(), rel=1e-9, abs=1e-12)
+    L = rng.normal(size=(5, 12))
+    assert low.df(L) == approx(full.df(L), rel=1e-9)
+    assert low.f_test(L[:2]).df_den == approx(full.f_test(L[:2]).df_den, rel=1e-9)
 
 
 def test_order_of_rows_unit_and_coding_do_not_matter(unbalanced):

@@ -9,7 +9,6 @@ the bias under the fitted model, and each estimate gets degrees of freedom of it
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
 from lmemtest.engine.ddf import quadratic_forms
-from lmemtest.engine.robust import Sandwich, balanced_products, cluster_products, sandwich, whitening_root
+from lmemtest.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.means.f_test import FTest
@@ -60,21 +59,25 @@ class ClusterRobust(Result):
         Correction for few clusters.
     n_clusters : int
         Clusters in the data.
-    notes : tuple of str
-        What a reader must know.
     engine : Sandwich
         Scores of the clusters.
     root : (rank, rank) float
         Takes the engine's coordinates to the kept fixed effects, on the user's scale.
+    notes : tuple of str
+        What a reader must know.
     """
 
     fit: Any
     cluster: tuple[str, ...]
     kind: str
     n_clusters: int
-    notes: tuple[str, ...]
     engine: Sandwich
     root: FloatArray
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must know; its degrees of freedom cost more than those of a few comparisons."""
+        return _notes(self)
 
     @property
     def label(self) -> str:
@@ -314,13 +317,13 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
             place, size = codes * len(X) + row, keys.size * len(X)
             n: FloatArray = np.bincount(place, omega, minlength=size).reshape(keys.size, len(X)).astype(float)
             total: FloatArray = np.bincount(place, omega * y, minlength=size).reshape(n.shape).astype(float)
-            K, z = balanced_products(at, X, n, total)
+            leverage = balanced_leverage(at, X, n, total)
         else:
-            K, z = cluster_products(at, fit.held, X[row], y, omega, cells=to_fit, cluster=codes, n_clusters=keys.size)
-        engine = sandwich(K, z, adjusted=kind == "CR2")
+            where = {"row": row, "cells": to_fit, "cluster": codes}
+            leverage = cluster_leverage(at, fit.held, X, y, omega, n_clusters=keys.size, **where)
+        engine = sandwich(leverage, adjusted=kind == "CR2")
     root = np.linalg.solve(problem.RX, whitening_root(at))
-    result = ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=keys.size, notes=(), engine=engine, root=root)
-    return replace(result, notes=_notes(result))
+    return ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=keys.size, engine=engine, root=root)
 
 
 # ---------------------------------------------------------------------- clusters
