@@ -270,7 +270,7 @@ def is_size(value: Any) -> bool:
 
 
 def real(values: Any) -> np.ndarray:
-    """An array of doubles.
+    """An array of doubles, the same one where it is one already.
 
     Raises
     ------
@@ -287,7 +287,7 @@ def real(values: Any) -> np.ndarray:
     array = np.asarray(values)
     if array.dtype.kind in "cmM":
         raise TypeError(f"not real numbers: {array.dtype}")
-    return array.astype(np.float64)
+    return array.astype(np.float64, copy=False)
 
 
 def check_names(names: Any, argument: str) -> tuple[str, ...]:

@@ -12,10 +12,12 @@ analytic: differences would leave their rounding in a number that is reported.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
+from numpy.typing import NDArray
 
-from lmemtest.engine.cross import Array
+from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.leaf import Leaf, slopes_of_r2
@@ -64,25 +66,57 @@ class Curvature:
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
 
 
-def quadratic_forms(L: Array, matrices: Array) -> Array:
-    """``l'Ml`` of every row of ``L``, ``(rows, p)``, and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``.
+@dataclass(frozen=True)
+class Functions:
+    """Linear functions ``L b``: differences between two means are rows of a few numbers among many zeros."""
 
-    Differences between two means are rows of a few numbers among many zeros, and only these are multiplied.
-    """
-    row, column = np.nonzero(L)
-    count = np.bincount(row, minlength=len(L))
-    most = int(count.max(initial=0))
-    if most**2 > L.shape[1]:
-        return np.stack([np.einsum("rp,rp->r", L @ matrix, L) for matrix in matrices])
-    place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    columns, values = np.zeros((most, len(L)), dtype=np.intp), np.zeros((most, len(L)))
-    columns[place, row], values[place, row] = column, L[row, column]
-    out = np.zeros((len(matrices), len(L)))
-    for i in range(most):
-        out += values[i] ** 2 * matrices[:, columns[i], columns[i]]
-        for j in range(i):
-            out += 2.0 * values[i] * values[j] * matrices[:, columns[i], columns[j]]
-    return out
+    L: Array  # (rows, p)
+
+    @cached_property
+    def most(self) -> int:
+        """Numbers in a row that are not zero, at most."""
+        return self._parts[0].shape[0]
+
+    @cached_property
+    def _parts(self) -> tuple[Index, Array]:
+        """The columns of these numbers and the numbers themselves, both ``(most, rows)``."""
+        row, column = np.nonzero(self.L)
+        count = np.bincount(row, minlength=len(self.L))
+        most = int(count.max(initial=0))
+        place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
+        columns, values = np.zeros((most, len(self.L)), dtype=np.intp), np.zeros((most, len(self.L)))
+        columns[place, row], values[place, row] = column, self.L[row, column]
+        return columns, values
+
+    def times(self, M: Array) -> Array:
+        """``L M``, ``(rows, c)``, for ``(p, c)`` columns."""
+        if self.most**2 > self.L.shape[1]:
+            return self.L @ M
+        return np.asarray(
+            sum((v[:, None] * M[c] for c, v in zip(*self._parts, strict=True)), np.zeros((len(self.L), M.shape[1])))
+        )
+
+    def quadratic_forms(self, matrices: Array) -> Array:
+        """``l'Ml`` of every row and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``."""
+        if self.most**2 > self.L.shape[1]:
+            return np.stack([np.einsum("rp,rp->r", self.L @ matrix, self.L) for matrix in matrices])
+        columns, values = self._parts
+        out = np.zeros((len(matrices), len(self.L)))
+        for i in range(self.most):
+            out += values[i] ** 2 * matrices[:, columns[i], columns[i]]
+            for j in range(i):
+                out += 2.0 * values[i] * values[j] * matrices[:, columns[i], columns[j]]
+        return out
+
+
+def rows_of(L: Array, chosen: NDArray[np.bool_]) -> Array:
+    """Some rows; all of them without a copy, which of all pairs of hundreds of means is as large as a table."""
+    return L if chosen.all() else L[chosen]
+
+
+def quadratic_forms(L: Array, matrices: Array) -> Array:
+    """``l'Ml`` of every row of ``L``, ``(rows, p)``, and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``."""
+    return Functions(L).quadratic_forms(matrices)
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:

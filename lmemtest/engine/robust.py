@@ -44,7 +44,7 @@ import scipy.sparse as sp
 
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
-from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.ddf import Functions
 from lmemtest.engine.held import Held
 from lmemtest.engine.triangular import solve_lower
 
@@ -76,39 +76,41 @@ class Sandwich:
     alone: Array  # ``(p, p)`` sum over the clusters of the projections on directions that a single cluster determines
     alike: bool  # whether every cluster has the same share of the information, ``K_c = I / n_clusters``
 
-    def share_alone(self, L: Array, root: Array) -> Array:
-        """Share of the working variance of ``l'R b`` that one cluster alone determines, of rows of ``L``."""
+    def share_alone(self, functions: Functions, root: Array) -> Array:
+        """Share of the working variance of ``l'R b`` that one cluster alone determines."""
         if not self.alone.any():
-            return np.where(np.any(L != 0.0, axis=1), 0.0, np.nan)
-        part, whole = quadratic_forms(L, np.stack([root @ self.alone @ root.T, root @ root.T]))
+            return np.where(np.any(functions.L != 0.0, axis=1), 0.0, np.nan)
+        part, whole = functions.quadratic_forms(np.stack([root @ self.alone @ root.T, root @ root.T]))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(part / whole)
 
-    def df(self, L: Array, root: Array) -> Array:
-        """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h``, ``h = R'l``, for rows of ``L``."""
-        n, p, rows, most = len(self.w), root.shape[1], len(L), int(np.count_nonzero(L, axis=1).max(initial=0))
+    def df(self, functions: Functions, root: Array) -> Array:
+        """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h``, ``h = R'l``."""
+        n, p, rows = len(self.w), root.shape[1], len(functions.L)
         if self.alike:
             return np.full(rows, n - 1.0)
+        most = functions.most
         by_rows = rows * n * p * (2 * self.U.shape[2] + min(n, p))
         shared = n * (n + 1) // 2 * (len(root) ** 2 * p + rows * most**2) + n * len(root) * p * (p + len(root))
-        return self._df_shared(L, root) if shared < by_rows else self._df_by_rows(L @ root)
+        return self._df_shared(functions, root) if shared < by_rows else self._df_by_rows(functions.L @ root)
 
-    def _df_shared(self, L: Array, root: Array) -> Array:
+    def _df_shared(self, functions: Functions, root: Array) -> Array:
         """From the products of all pairs of clusters, which functions of a few coefficients share."""
         inward = self.U.transpose(0, 2, 1) @ root.T  # (n, r, m)
         V = self.U @ (self.of_B[:, :, None] * inward)  # B_c R', (n, p, m)
         n = len(V)
-        squares, total = np.empty((n, len(L))), np.zeros(len(L))
+        rows = len(functions.L)
+        squares, total = np.empty((n, rows)), np.zeros(rows)
         for c in range(n):
             for start in range(c, n, chunk := max(1, int(_CHUNK // len(root) ** 2))):
                 products = V[c].T @ V[start : start + chunk]
-                forms = quadratic_forms(L, (products + products.transpose(0, 2, 1)) / 2.0)
+                forms = functions.quadratic_forms((products + products.transpose(0, 2, 1)) / 2.0)
                 total += 2.0 * np.sum(forms**2, axis=0)
                 if start == c:
                     squares[c] = forms[0]
         total -= np.sum(squares**2, axis=0)
         own = inward.transpose(0, 2, 1) @ (self.of_own[:, :, None] * inward)
-        varies = quadratic_forms(L, own) - squares
+        varies = functions.quadratic_forms(own) - squares
         return _satterthwaite(varies, total - np.sum(squares**2, axis=0))
 
     def _df_by_rows(self, H: Array) -> Array:

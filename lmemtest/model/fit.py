@@ -372,7 +372,9 @@ class LmmFit(Verbs, Guided):
         elif method == "kenward-roger":
             values = self.kenward_roger.df(L[:, self.problem.kept])
         else:
-            values = self.curvature.satterthwaite(L[:, self.problem.kept])
+            values = self.curvature.satterthwaite(
+                L if len(self.problem.kept) == L.shape[1] else L[:, self.problem.kept]
+            )
         return np.where(self.estimable(L), values, np.nan)
 
     # -- random effects -----------------------------------------------------------------------------------------

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
@@ -20,7 +19,7 @@ from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cell_map import CellMap
 from lmemtest.data.cells import Cells, group_codes
 from lmemtest.data.compress import compress
-from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.ddf import Functions
 from lmemtest.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
@@ -110,20 +109,24 @@ class ClusterRobust(Result):
 
     def df(self, L: FloatArray) -> FloatArray:
         """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
-        return np.where(self.has_variance(L), self.engine.df(self._kept(L), self.root), np.nan)
+        rows = self._kept(L)
+        return np.where(self.has_variance(L), self.engine.df(rows, self.root), np.nan)
 
     def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
-        total = np.sum(self.contributions(L) ** 2, axis=0)
-        shown = self._shown(L, total)
+        rows = self._kept(L)
+        total = np.sum(self._contributions(rows) ** 2, axis=0)
+        shown = self._shown(L, rows, total)
         df = np.full(len(shown), np.nan)
-        df[shown] = self.engine.df(self._kept(L)[shown], self.root)
+        df[shown] = self.engine.df(rows if shown.all() else Functions(rows.L[shown]), self.root)
         return np.where(shown, total, np.nan), df
 
     def contributions(self, L: FloatArray) -> FloatArray:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
-        rows = sp.csr_array(self._kept(L))  # differences of two means have few coefficients
-        return np.asarray((rows @ self._scores(self.root).T).T)
+        return self._contributions(self._kept(L))
+
+    def _contributions(self, rows: Functions) -> FloatArray:
+        return rows.times(self._scores(self.root).T).T
 
     def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
@@ -131,12 +134,13 @@ class ClusterRobust(Result):
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
         where all clusters give the same value.
         """
-        return self._shown(L, np.sum(self.contributions(L) ** 2, axis=0))
+        rows = self._kept(L)
+        return self._shown(L, rows, np.sum(self._contributions(rows) ** 2, axis=0))
 
-    def _shown(self, L: FloatArray, total: FloatArray) -> NDArray[np.bool_]:
+    def _shown(self, L: FloatArray, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
         """`has_variance`, with the squares of the contributions."""
         L = np.atleast_2d(np.asarray(L, dtype=float))
-        return np.asarray(self.fit.estimable(L)) & ~self._is_alone(L) & ~self._is_constant(L, total)
+        return np.asarray(self.fit.estimable(L)) & ~self._is_alone(rows) & ~self._is_constant(rows, total)
 
     def f_test(self, L: FloatArray) -> FTest:
         """Test that several linear functions of the fixed effects are all zero.
@@ -219,23 +223,23 @@ class ClusterRobust(Result):
         factor = self.n_clusters / (self.n_clusters - 1.0) if self.kind == "CR1" else 1.0
         return np.asarray(np.sqrt(factor) * self.fit.problem.y_scale * (self.engine.w @ H.T))
 
-    def _is_alone(self, L: FloatArray) -> NDArray[np.bool_]:
-        """Rows of L with a part that one cluster alone determines; identically zero rows, too."""
-        return np.asarray(~(self.engine.share_alone(self._kept(L), self.root) < _ALONE))
+    def _is_alone(self, rows: Functions) -> NDArray[np.bool_]:
+        """Functions with a part that one cluster alone determines; identically zero ones, too."""
+        return np.asarray(~(self.engine.share_alone(rows, self.root) < _ALONE))
 
-    def _is_constant(self, L: FloatArray, total: FloatArray) -> NDArray[np.bool_]:
-        """Rows of L that have the same value in all clusters, up to rounding; with the squares of the contributions."""
-        working = quadratic_forms(self._kept(L), (self.root @ self.root.T)[None])[0]
+    def _is_constant(self, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
+        """Functions with the same value in all clusters, up to rounding; with the squares of the contributions."""
+        working = rows.quadratic_forms((self.root @ self.root.T)[None])[0]
         return np.asarray(total <= _NO_SCATTER * self.fit.scale * working)
 
-    def _kept(self, L: FloatArray) -> FloatArray:
+    def _kept(self, L: FloatArray) -> Functions:
         """Rows of L over the columns of the fit, ``(rows, rank)``."""
         rows = np.atleast_2d(np.asarray(L, dtype=float))
-        return np.asarray(rows if len(self.root) == rows.shape[1] else rows[:, self.fit.problem.kept])
+        return Functions(rows if len(self.root) == rows.shape[1] else rows[:, self.fit.problem.kept])
 
     def _inward(self, L: FloatArray) -> FloatArray:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
-        return np.asarray(self._kept(L) @ self.root)
+        return np.asarray(self._kept(L).L @ self.root)
 
 
 @one_blas_thread()
@@ -410,8 +414,9 @@ def _notes(result: ClusterRobust) -> tuple[str, ...]:
         )
     rows = np.eye(len(result.fit.params))
     known = np.asarray(result.fit.estimable(rows))
-    alone = known & result._is_alone(rows)
-    constant = known & ~alone & result._is_constant(rows, np.sum(result.contributions(rows) ** 2, axis=0))
+    functions = result._kept(rows)
+    alone = known & result._is_alone(functions)
+    constant = known & ~alone & result._is_constant(functions, np.sum(result.contributions(rows) ** 2, axis=0))
 
     def named(which: NDArray[np.bool_]) -> str:
         return listed([name for name, chosen in zip(result.fit.design.x_names, which, strict=True) if chosen], 5)

@@ -16,7 +16,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._result import Result, result
 from lmemtest._validate import check_fraction
-from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.ddf import quadratic_forms, rows_of
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import LargestT, largest_t
 from lmemtest.inference.distributions.student import t_quantile
@@ -260,10 +260,10 @@ class Estimates(Result):
         rows = self.L if L is None else np.asarray(L, dtype=float)
         known = np.isfinite(rows).all(axis=1)
         if self.estimable_function is not None:
-            known[known] = self.estimable_function(rows[known])
+            known[known] = self.estimable_function(rows_of(rows, known))
         estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
         if known.any():
-            used = rows[known]
+            used = rows_of(rows, known)
             estimate[known] = used @ self.b
             se[known] = np.sqrt(np.maximum(0.0, quadratic_forms(used, self.V[None])[0]))
             df[known] = self.df_function(used)
@@ -279,7 +279,7 @@ class Estimates(Result):
         """`evaluate`, and the t ratios: NaN where there is no degree of freedom, or the standard error is rounding."""
         estimate, se, df = self.evaluate(L)
         # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
-        scale = np.sqrt(np.einsum("ij,j->i", np.nan_to_num(L) ** 2, np.abs(np.diag(self.V))))
+        scale = np.sqrt(np.einsum("ij,ij,j->i", L, L, np.abs(np.diag(self.V))))
         testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
         return estimate, se, df, np.divide(estimate, se, out=np.full(len(L), np.nan), where=testable)
 
@@ -386,7 +386,9 @@ class Estimates(Result):
 
     def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
         """Linear functions at `left` less those at `right`; NaN where the two may not be compared."""
-        return np.where(self.met(left, right)[:, None], self.L[left] - self.L[right], np.nan)
+        found = self.L[left] - self.L[right]
+        found[~self.met(left, right)] = np.nan
+        return found
 
     def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> BoolArray:
         """Whether the estimates at `left` and at `right` may be compared."""

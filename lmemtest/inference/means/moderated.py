@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
 from lmemtest.data.cells import group_codes
+from lmemtest.engine.ddf import rows_of
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.hypotheses.ranova import with_terms
@@ -151,7 +152,7 @@ class ModeratedMeans:
             if key.any():
                 at = rows[balanced[rows]]
                 if len(at):
-                    se[at], df[at] = self._contrasts(key, L[at], C[at], se[at], df[at])
+                    se[at], df[at] = self._contrasts(key, L if len(at) == len(L) else L[at], C[at], se[at], df[at])
                 at = rows[~balanced[rows]]
                 if len(at):
                     se[at], df[at] = self._sums(key, C[at], se[at], df[at])
@@ -162,13 +163,13 @@ class ModeratedMeans:
         usable = np.flatnonzero(np.isfinite(self.L).all(axis=1))
         means, back = self.L[usable], np.linalg.pinv(self.L[usable])
         finite: NDArray[np.bool_] = np.asarray(np.isfinite(L).all(axis=1))
-        functions = sp.csr_array(np.where(finite[:, None], L, 0.0))
+        functions = sp.csr_array(L if finite.all() else np.where(finite[:, None], L, 0.0))
         parts, step = [], max(1, int(_AT_ONCE // max(len(usable), 1)))
         for start in range(0, len(L), step):
-            C = np.zeros((min(step, len(L) - start), len(self.L)))
-            C[:, usable] = functions[start : start + step] @ back
-            C[np.abs(C) <= _ZERO * np.abs(C).max(axis=1, initial=0.0, keepdims=True)] = 0.0
-            parts.append(sp.csr_array(C))
+            C = functions[start : start + step] @ back
+            size = np.abs(C)
+            row, column = np.nonzero(size > _ZERO * size.max(axis=1, initial=0.0, keepdims=True))
+            parts.append(sp.csr_array((C[row, column], (row, usable[column])), shape=(len(C), len(self.L))))
         found = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, len(self.L)))
         gap = abs(found[:, usable] @ sp.csr_array(means) - functions).max(axis=1).toarray().ravel()
         largest = abs(functions).max(axis=1).toarray().ravel()
@@ -393,7 +394,7 @@ def _own_ratio(robust: ClusterRobust, L: FloatArray, se: FloatArray) -> tuple[Fl
     ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
     usable = np.isfinite(L).all(axis=1) & np.isfinite(se) & (se > 0)
     if usable.any():
-        variance, nu = robust.variances(L[usable])
+        variance, nu = robust.variances(rows_of(L, usable))
         ratio[usable], df[usable] = variance / se[usable] ** 2, nu
     shown = np.isfinite(ratio) & np.isfinite(df)
     return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)
