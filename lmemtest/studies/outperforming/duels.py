@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,10 +70,12 @@ class Duel:
         """Whether all scores are 0 or 1: right or wrong answers."""
         return bool(np.isin(np.abs(np.concatenate([x for pair in self.samples for x in pair])), (0.0, 1.0)).all())
 
-    @property
+    @cached_property
     def counts(self) -> Counts:
         """By benchmark, of all differences."""
-        return Counts.of(*zip(*([(s == value).sum() for value in (1, 0, -1)] for s in self.signs), strict=True))
+        flat = np.concatenate([np.ravel(s) for s in self.signs])
+        first = np.cumsum([0, *(s.size for s in self.signs[:-1])])
+        return Counts.of(*(np.add.reduceat(flat == value, first, dtype=np.intp) for value in (1, 0, -1)))
 
     @property
     def over_families(self) -> bool:
@@ -96,6 +100,38 @@ class Duel:
 
 
 def duel_of(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
+    """The runs of two algorithms, by their number, on the benchmarks that both ran on."""
+    return _of_equal_sizes(blocks, x, y, paired) or _by_instance(blocks, x, y, paired)
+
+
+def _of_equal_sizes(blocks: Blocks, x: int, y: int, paired: bool) -> Duel | None:
+    """The duel where every benchmark has as many runs, without a look at each: None elsewhere."""
+    sizes = blocks.n_runs[:, [x, y]]
+    n, m = (int(size) for size in sizes[0])
+    if (sizes != (n, m)).any() or not n or not m or len(blocks.block) != len(blocks.names):
+        return None
+    if paired and blocks.seeds is not None:
+        of_x, of_y = blocks.seeds[:, x, :n], blocks.seeds[:, y, :m]
+        if n != m or (of_x != of_y).any() or (np.diff(of_x, axis=1) <= 0).any():
+            return None
+    order = np.argsort(blocks.block) if blocks.family is None else np.lexsort((blocks.block, blocks.family.astype(str)))
+    sign = 1.0 if blocks.direction == "maximize" else -1.0
+    left, right = sign * blocks.runs[order, x, :n], sign * blocks.runs[order, y, :m]
+    difference = left - right if paired else left[:, :, None] - right[:, None, :]
+    largest = np.maximum(np.abs(left).max(axis=1), np.abs(right).max(axis=1))
+    same = tolerance(1.0) * largest.reshape(-1, *(1,) * (difference.ndim - 1))
+    return Duel(
+        names=tuple(blocks.names[b] for b in blocks.block[order]),
+        signs=list(np.where(np.abs(difference) <= same, 0.0, np.sign(difference))),
+        samples=list(zip(left, right, strict=True)),
+        left=blocks.algorithms[x],
+        right=blocks.algorithms[y],
+        families=() if blocks.family is None else tuple(map(str, blocks.family[order])),
+    )
+
+
+def _by_instance(blocks: Blocks, x: int, y: int, paired: bool) -> Duel:
+    """The duel where sizes or seeds differ, one instance after the other."""
     found: dict[tuple[str, int], list[tuple[Array, Array]]] = {}
     sign, dropped = 1.0 if blocks.direction == "maximize" else -1.0, False
     for i, block in enumerate(blocks.block):
@@ -150,7 +186,7 @@ def by_benchmark(duel: Duel, paired: bool, level: float) -> pd.DataFrame:
         # a sample of one run has no variance, hence no interval
         ends = [UStatistic.of(s).score_interval(level) if min(s.shape) > 1 else (np.nan, np.nan) for s in duel.signs]
         low, high = (np.array(end) for end in zip(*ends, strict=True))
-        p = np.array([_mann_whitney(*pair) for pair in duel.samples])
+        p = _mann_whitney(duel.samples)
     return pd.DataFrame(
         {
             **({"family": duel.families} if duel.families else {}),
@@ -169,22 +205,34 @@ def least_p(duel: Duel, paired: bool) -> Array:
     """The p-values of the benchmarks if all runs of left were better."""
     if paired:
         return 0.5 ** np.array([s.size for s in duel.signs], dtype=float)
-    return np.array(
-        [_mann_whitney(np.arange(1.0, x.size + 1.0), -np.arange(1.0, y.size + 1.0)) for x, y in duel.samples]
-    )
+    sizes = [(x.size, y.size) for x, y in duel.samples]
+    kinds = list(dict.fromkeys(sizes))
+    whole = [(np.arange(1.0, n + 1.0), -np.arange(1.0, m + 1.0)) for n, m in kinds]
+    known = dict(zip(kinds, _mann_whitney(whole), strict=True))
+    return np.array([known[size] for size in sizes])
 
 
-def _mann_whitney(left: Array, right: Array) -> float:
-    """One-sided p-value of scipy's test; scores that differ by rounding are tied."""
+def _mann_whitney(samples: list[tuple[Array, Array]]) -> Array:
+    """One-sided p-values of scipy's test; scores that differ by rounding are tied.
+
+    Benchmarks with the same order of their scores have the same p-value, which is computed once.
+    """
     from scipy.stats import mannwhitneyu
 
-    pooled = np.concatenate([left, right])
-    order = np.argsort(pooled, kind="stable")
-    code = np.empty(pooled.size)
-    code[order] = np.concatenate([[0], np.cumsum(np.diff(pooled[order]) > tolerance(pooled))])
-    if code.max() == 0:
-        return 1.0
-    return float(mannwhitneyu(code[: left.size], code[left.size :], alternative="greater").pvalue)
+    out = np.ones(len(samples))
+    sizes = np.array([(x.size, y.size) for x, y in samples])
+    for n, m in np.unique(sizes, axis=0):
+        here = np.flatnonzero((sizes == (n, m)).all(axis=1))
+        pooled = np.array([np.concatenate(samples[i]) for i in here])
+        order = np.argsort(pooled, axis=1, kind="stable")
+        apart = np.diff(np.take_along_axis(pooled, order, axis=1), axis=1)
+        code = np.zeros(pooled.shape)
+        rise = np.cumsum(apart > tolerance(1.0) * np.abs(pooled).max(axis=1, keepdims=True), axis=1)
+        np.put_along_axis(code, order[:, 1:], rise.astype(float), axis=1)
+        codes, which = np.unique(code, axis=0, return_inverse=True)
+        p = [mannwhitneyu(c[:n], c[n:], alternative="greater").pvalue if c.any() else 1.0 for c in codes]
+        out[here] = np.array(p)[np.ravel(which)]
+    return out
 
 
 def together(
@@ -254,7 +302,7 @@ def _mixed(duel: Duel, level: float) -> tuple[float, float, float]:
 
     Student's interval of the intercept is symmetric, which the estimate of a probability is not unless it is one half.
     """
-    most = sum(most_pairs(s) for s in duel.signs) if duel.signs[0].ndim == 2 else np.inf
+    most = sum(times * most_pairs(s) for s, times in _distinct(duel.signs)) if duel.signs[0].ndim == 2 else np.inf
     middle, variance, df = _over_families(duel) if duel.over_families else _over_benchmarks(duel)
     own = middle * (1.0 - middle)
     if min(variance, own) <= tolerance([1.0]):
@@ -312,11 +360,11 @@ def _variances_within(signs: list[Array]) -> Array:
     """
     n, m = np.array([s.shape for s in signs], dtype=float).T
     squares = np.zeros(3)
-    for s in signs:
+    for s, times in _distinct(signs):
         won = 0.5 + 0.5 * s
         by_left, by_right = won.mean(axis=1, keepdims=True), won.mean(axis=0, keepdims=True)
         parts = (by_left - won.mean(), by_right - won.mean(), won - by_left - by_right + won.mean())
-        squares += [float((part**2).sum()) for part in parts]
+        squares += [times * float((part**2).sum()) for part in parts]
     error = _ratio(squares[2], ((n - 1.0) * (m - 1.0)).sum())
     # With one run of an algorithm everywhere, its variance is part of that of benchmarks.
     left, right = (
@@ -324,6 +372,12 @@ def _variances_within(signs: list[Array]) -> Array:
         for square, k, other in ((squares[0], n, m), (squares[1], m, n))
     )
     return np.asarray(left / n + right / m + error / (n * m))
+
+
+def _distinct(signs: list[Array]) -> list[tuple[Array, int]]:
+    """The different ones, and how often each is there: of small tables on many benchmarks most are alike."""
+    one_of_each = {(s.shape, s.tobytes()): s for s in signs}
+    return [(one_of_each[key], times) for key, times in Counter((s.shape, s.tobytes()) for s in signs).items()]
 
 
 def _ratio(total: float, df: float) -> float:

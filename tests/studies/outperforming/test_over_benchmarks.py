@@ -11,6 +11,7 @@ from scipy import optimize, stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.outperforming import duels
 from lmemtest.studies.outperforming.duels import _of_benchmarks
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction, sign_test
 from lmemtest.studies.outperforming.sample_size import (
@@ -19,6 +20,7 @@ from lmemtest.studies.outperforming.sample_size import (
     noether_sample_size,
     sample_size,
 )
+from lmemtest.studies.ranking.blocks import blocks_of
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
 
@@ -315,3 +317,31 @@ def test_gamma_rises_so_that_as_many_runs_detect_it():
 def test_more_ties_than_a_probability_allows_are_refused():
     with pytest.raises(ArgumentError, match=r"ties must lie between 0 and 0.5 where the probability is 0.75"):
         decision_power(10, 0.75, ties=0.6)
+
+
+@pytest.mark.parametrize("paired", [True, False])
+@pytest.mark.parametrize("seeds", [1, 4])
+def test_benchmarks_of_one_size_are_the_same_without_a_look_at_each(paired, seeds):
+    rng = np.random.default_rng(seeds)
+    b, a, s = (codes.ravel() for codes in np.indices((12, 3, seeds)))
+    table = pd.DataFrame(
+        {"tool": a.astype(str), "task": b.astype(str), "seed": s, "loss": rng.integers(3, size=len(a))}
+    )
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    blocks = blocks_of(runs, unit="benchmark")
+    quick, each = duels._of_equal_sizes(blocks, 0, 2, paired), duels._by_instance(blocks, 0, 2, paired)
+    assert quick is not None
+    for name in ("names", "left", "right", "incomplete", "families", "alike", "binary", "mean"):
+        assert getattr(quick, name) == getattr(each, name)
+    assert [x.tolist() for x in quick.signs] == [x.tolist() for x in each.signs]
+    assert [[x.tolist() for x in pair] for pair in quick.samples] == [[x.tolist() for x in p] for p in each.samples]
+
+
+def test_benchmarks_with_the_same_order_of_scores_have_one_mann_whitney_test(monkeypatch):
+    rng = np.random.default_rng(0)
+    samples = [(rng.integers(2, size=2) / 3.0, rng.integers(2, size=3) / 3.0) for _ in range(200)]
+    expected = [stats.mannwhitneyu(x, y, alternative="greater").pvalue if np.ptp([*x, *y]) else 1.0 for x, y in samples]
+    calls, original = [], stats.mannwhitneyu
+    monkeypatch.setattr(stats, "mannwhitneyu", lambda *a, **o: calls.append(1) or original(*a, **o))
+    assert duels._mann_whitney(samples).tolist() == expected
+    assert len(calls) <= 2**5
