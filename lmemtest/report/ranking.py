@@ -12,8 +12,8 @@ from lmemtest.report.document import Block, Bullets, Document, Fold, Section, Ta
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import leaders
 from lmemtest.studies.ranking.asked import TEST_NAMES
-from lmemtest.studies.ranking.compare import Rankings
-from lmemtest.studies.ranking.rank import beside
+from lmemtest.studies.ranking.beside import beside
+from lmemtest.studies.ranking.compare import Rankings, SideBySide
 from lmemtest.words import joined
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def pairs_table(ranking: Ranking) -> ResultTable:
     return ResultTable("Pairs", frame, (note,), {"effect_size": ".2f"})
 
 
-def _side_by_side(found: Rankings) -> tuple[Block, ...]:
+def _side_by_side(found: SideBySide) -> tuple[Block, ...]:
     table: Block = TableBlock(found.to_table())
     return (Fold(f"Table of all {len(found.table)} pairs", (table,)) if len(found.table) > MOST_PAIRS else table,)
 
@@ -102,12 +102,12 @@ def rankings_section(analysis: Analysis) -> Section | None:
     if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
         return None
     try:
-        found = beside(analysis.pairs, analysis.fit, analysis.runs, analysis.alpha)
+        found = beside(analysis.pairs, analysis.separation.levels, analysis.runs, analysis.alpha)
     except LmemtestError:  # too few blocks for them; the report stands without
         return None
-    unit = found.rankings["lmem"].blocks.unit
+    unit = found.blocks.unit
     head, *rest = found.sentences()
-    tests = joined([TEST_NAMES[name] for name in found.rankings if name != "lmem"], most=len(found.rankings))
+    tests = joined([TEST_NAMES[name] for name in found.tests if name != "lmem"], most=len(found.tests))
     text = (
         f"Classical tests give each algorithm one score per {unit}; {tests} stand here beside the model. {head} The "
         "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
@@ -115,5 +115,5 @@ def rankings_section(analysis: Analysis) -> Section | None:
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         call = in_words_of(python="lmemtest.rank(runs, 'all') has all pairs.", command_line="")
         return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap(), call]).rstrip()),))
-    table = Fold(f"All pairs, by the model and by {len(found.rankings) - 1} classical tests", _side_by_side(found))
+    table = Fold(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", _side_by_side(found))
     return Section("classical", TITLE, (paragraph(text), *_listed(rest), table))

@@ -193,17 +193,22 @@ def skillings_mack(gains: Array, alpha: float) -> Omnibus:
     values, vectors = np.linalg.eigh(covariance)
     kept = values > 1e-10 * max(values.max(), 1.0)
     statistic = float(np.square(total @ vectors[:, kept] / np.sqrt(values[kept])).sum())
+    require_connected(gains)
+    df = float(kept.sum()) or k - 1.0  # algorithms that tie wherever they meet have no degree of freedom between them
+    p_value = float(special.chdtrc(df, statistic))
+    return Omnibus(
+        name="Skillings-Mack", statistic=statistic, df=(df,), p_value=p_value, symbol="chi-square", alpha=alpha
+    )
+
+
+def require_connected(gains: Array) -> None:
+    """Refuse algorithms that fall into groups without a common block."""
     met = np.isfinite(gains).T.astype(int) @ np.isfinite(gains)
     if connected_components(met, directed=False)[0] > 1:
         raise DesignError(
             "the algorithms fall into groups without a common block, so no test compares all of them. Rank each group "
             "by itself, or add runs."
         )
-    df = float(kept.sum()) or k - 1.0  # algorithms that tie wherever they meet have no degree of freedom between them
-    p_value = float(special.chdtrc(df, statistic))
-    return Omnibus(
-        name="Skillings-Mack", statistic=statistic, df=(df,), p_value=p_value, symbol="chi-square", alpha=alpha
-    )
 
 
 # ---------------------------------------------------------------------- signed ranks
@@ -308,18 +313,7 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
         left = np.delete(np.arange(k), control)
         right = np.full(k - 1, control)
     m = len(left)
-    tests = np.full((m, 2), np.nan)
-    of_as_many: list[tuple[NDArray[np.intp], Array]] = []  # pairs of as many common blocks, and their differences
-    common = np.isfinite(blocks.scores[:, left]) & np.isfinite(blocks.scores[:, right])
-    for n in np.unique(common.sum(axis=0)):
-        pairs = np.flatnonzero(common.sum(axis=0) == n)
-        if n >= FEWEST_BLOCKS:
-            x, y = (blocks.scores[:, side[pairs]].T[common[:, pairs].T].reshape(-1, n) for side in (left, right))
-            sizes = np.maximum(np.abs(x), np.abs(y))
-            d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
-            tests[pairs] = _signed_ranks(d, sizes.max(axis=1, keepdims=True))
-            of_as_many.append((pairs, d))
-    statistic, p_raw = tests.T
+    statistic, p_raw, of_as_many = signed_rank_sums(blocks, left, right)
     if adjust in ("shaffer", "stepdown") and control is None:
         method, p_value = "shaffer", step_down(p_raw, k, first_by_range=False)
     else:
@@ -346,15 +340,48 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
     )
 
 
-def _signed_ranks(d: Array, sizes: Array) -> Array:
-    """The sum of the signed ranks and the p-value of each row of differences of scores up to `sizes`."""
-    out = np.empty((len(d), 2))
-    ranks = ranked(np.abs(d), sizes)  # for the rows without zeros
-    for row, n in enumerate(np.count_nonzero(d, axis=1)):
-        whole = n == d.shape[1]
-        positive, p = _signed_rank(d[row], ranks[row]) if whole else signed_rank(d[row], float(sizes[row, 0]))
-        out[row] = 2.0 * positive - n * (n + 1.0) / 2.0, p
-    return out
+def signed_rank_sums(blocks: Blocks, left: Codes, right: Codes) -> tuple[Array, Array, list[tuple[Codes, Array]]]:
+    """Sums of the signed ranks of pairs and their p-values; NaN on too few common blocks.
+
+    Beside them the pairs of as many common blocks, and their differences there.
+    """
+    tests = np.full((2, len(left)), np.nan)
+    of_as_many = []
+    common = np.isfinite(blocks.scores[:, left]) & np.isfinite(blocks.scores[:, right])
+    for n in np.unique(common.sum(axis=0)):
+        pairs = np.flatnonzero(common.sum(axis=0) == n)
+        if n >= FEWEST_BLOCKS:
+            x, y = (blocks.scores[:, side[pairs]].T[common[:, pairs].T].reshape(-1, n) for side in (left, right))
+            sizes = np.maximum(np.abs(x), np.abs(y))
+            d = np.where(np.abs(x - y) <= tolerance(1.0) * sizes, 0.0, x - y)
+            tests[:, pairs] = _signed_ranks(d, sizes.max(axis=1, keepdims=True))
+            of_as_many.append((pairs, d))
+    return tests[0], tests[1], of_as_many
+
+
+def _signed_ranks(d: Array, sizes: Array) -> tuple[Array, Array]:
+    """The sum of the signed ranks and the p-value of each row of differences of scores up to `sizes`.
+
+    Most rows have the ranks 1, 2, ..., n, each of them once: they share one null distribution.
+    """
+    m = d.shape[1]
+    ranks = ranked(np.abs(d), sizes)
+    n = np.count_nonzero(d, axis=1)
+    positive = np.where(d > 0.0, ranks, 0.0).sum(axis=1)
+    p = np.ones(len(d))
+    untied = (n == m) & (np.square(ranks).sum(axis=1) == m * (m + 1.0) * (2.0 * m + 1.0) / 6.0)
+    least = np.minimum(positive, m * (m + 1.0) / 2.0 - positive)[untied]
+    if m > MOST_EXACT:
+        z = (least - m * (m + 1.0) / 4.0) / np.sqrt(m * (m + 1.0) * (2.0 * m + 1.0) / 24.0)
+        p[untied] = np.minimum(1.0, 2.0 * special.ndtr(z))
+    elif untied.any():
+        sums, which = np.unique(np.rint(2.0 * least).astype(np.intp), return_inverse=True)
+        null = null_of_sums(np.arange(1.0, m + 1.0))
+        p[untied] = np.array([min(1.0, 2.0 * null[: end + 1].sum()) for end in sums])[which]
+    for row in np.flatnonzero(~untied):
+        whole = n[row] == m  # without zeros the ranks are those at hand
+        positive[row], p[row] = _signed_rank(d[row], ranks[row]) if whole else signed_rank(d[row], float(sizes[row, 0]))
+    return 2.0 * positive - n * (n + 1.0) / 2.0, p
 
 
 # ---------------------------------------------------------------------- what they assume

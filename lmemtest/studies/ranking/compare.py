@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 BY_MEANS = ("lmem", "moderated", "tukey", "t", "hierarchical")
 EXCHANGES = 2000
+_EXCHANGED = 10_000_000  # ranks of all exchanges together: beyond, sums over many blocks are taken for normal
+_AT_ONCE = 1_000_000  # of them in memory
+_NORMAL = 200  # blocks from which the share is within 0.1 % of that of normal sums
 MOST_SAID = 10  # disagreements in sentences; all are in the table
 
 
@@ -47,7 +50,7 @@ class RowsAsBlocks:
         Pairs that differ by it.
     false_alarms, of_blocks : (float, float, float)
         Share of exchanged tables in which any pair differs, with its 95 % interval: with rows, and with blocks, as the
-        sample.
+        sample. Of many blocks the share is that of normal sums, and its interval a point.
     alpha : float
     """
 
@@ -60,13 +63,100 @@ class RowsAsBlocks:
 
 
 @result
-class Rankings(Result):
+class SideBySide(Result):
+    """Decisions of several tests about the same pairs.
+
+    Attributes
+    ----------
+    tests : tuple of str
+        Names of the tests.
+    blocks : Blocks
+        The scores that were compared, the algorithms best first by the first test.
+    table : pandas.DataFrame
+        One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
+    rows_as_blocks : RowsAsBlocks or None
+        The trap, measured; None where every row is a block, or fewer than two blocks
+        have all algorithms.
+    notes : tuple of str
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"pairs": "table"}
+
+    tests: tuple[str, ...]
+    blocks: Blocks
+    table: pd.DataFrame
+    rows_as_blocks: RowsAsBlocks | None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """What was ranked."""
+        return f"Pairs by {counted(len(self.tests), 'test')}, ranked by {self.blocks.score}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the columns are."""
+        said = "; ".join(f"{name}: {TEST_NAMES[name]}" for name in self.tests)
+        return ("Cells name the better one; a dash: no difference is shown.", f"{said}.")
+
+    def shown(self) -> pd.DataFrame:
+        """Who is better by each test: a name, or a dash where no difference is shown."""
+        short = {"not significant": MISSING, "undecided": MISSING, "practically equivalent": "equivalent"}
+        found = self.table.drop(columns="agree")
+        for name in self.tests:
+            found[name] = [short.get(text, text.removesuffix(" better")) for text in found[name]]
+        return found
+
+    def sentences(self) -> tuple[str, ...]:
+        """How far the tests agree, each pair on which they do not with its facts, and the trap."""
+        odd = self.table[~self.table["agree"]]
+        total = len(self.table)
+        found = [f"The {counted(len(self.tests), 'test')} {self._agree(total - len(odd), total)}."]
+        found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
+        return (*found, *self.trap())
+
+    @staticmethod
+    def _agree(agreed: int, total: int) -> str:
+        if total == 1:
+            return "agree on the pair" if agreed else "do not agree on the pair"
+        return f"agree on {'all' if agreed == total else f'{agreed} of'} {total} pairs"
+
+    def _on(self, row: Mapping[Any, Any]) -> str:
+        """A pair on which tests disagree: who says what, and the facts that part means from ranks."""
+        left, right = row["left"], row["right"]
+        said: dict[str, list[str]] = {}
+        for name in self.tests:
+            said.setdefault(row[name], []).append(name)
+        verdicts = "; ".join(f"{decision} by {joined(names, len(names))}" for decision, names in said.items())
+        return f"{left} and {right}: {verdicts}. {facts_of_pair(self.blocks, left, right)}"
+
+    def trap(self) -> tuple[str, ...]:
+        """What rows that count as blocks would say, and how often they would say it of nothing."""
+        found = self.rows_as_blocks
+        if found is None:
+            return ()
+        unit, units, total = self.blocks.unit, self.blocks.units, len(self.table)
+        return (
+            f"If each of the {found.n_rows:,} rows counted as a {unit} of its own, Nemenyi's test would call "
+            f"{found.n_significant} of {total} pairs different. That test finds a difference in "
+            f"{percent(found.false_alarms[0])} of tables in which the algorithms of whole {units} were exchanged at "
+            f"random, at a nominal {percent(found.alpha)}; with the {found.n_blocks} {units} as the sample it is "
+            f"{percent(found.of_blocks[0])}.",
+        )
+
+
+@result
+class Rankings(SideBySide):
     """Rankings of the same runs by several methods.
 
     Attributes
     ----------
     rankings : dict of str to Ranking
         By the name of the test; notes say which could not be made.
+    tests : tuple of str
+        These names.
+    blocks : Blocks
+        The scores that were ranked, the algorithms in the order of the first.
     table : pandas.DataFrame
         One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
     places : pandas.DataFrame
@@ -81,73 +171,10 @@ class Rankings(Result):
     figure: ClassVar[str | None] = "rankings_plot"
 
     rankings: Mapping[str, Ranking]
-    table: pd.DataFrame
     places: pd.DataFrame
-    rows_as_blocks: RowsAsBlocks | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What was ranked."""
-        first = next(iter(self.rankings.values()))
-        return f"Pairs by {counted(len(self.rankings), 'test')}, ranked by {first.score}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the columns are."""
-        said = "; ".join(f"{name}: {TEST_NAMES[name]}" for name in self.rankings)
-        return ("Cells name the better one; a dash: no difference is shown.", f"{said}.")
-
-    def shown(self) -> pd.DataFrame:
-        """Who is better by each test: a name, or a dash where no difference is shown."""
-        short = {"not significant": MISSING, "undecided": MISSING, "practically equivalent": "equivalent"}
-        found = self.table.drop(columns="agree")
-        for name in self.rankings:
-            found[name] = [short.get(text, text.removesuffix(" better")) for text in found[name]]
-        return found
 
     def __getitem__(self, test: str) -> Ranking:
         return self.rankings[test]
-
-    def sentences(self) -> tuple[str, ...]:
-        """How far the tests agree, each pair on which they do not with its facts, and the trap."""
-        odd = self.table[~self.table["agree"]]
-        total = len(self.table)
-        found = [f"The {counted(len(self.rankings), 'test')} {self._agree(total - len(odd), total)}."]
-        found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
-        return (*found, *self.trap())
-
-    @staticmethod
-    def _agree(agreed: int, total: int) -> str:
-        if total == 1:
-            return "agree on the pair" if agreed else "do not agree on the pair"
-        return f"agree on {'all' if agreed == total else f'{agreed} of'} {total} pairs"
-
-    def _on(self, row: Mapping[Any, Any]) -> str:
-        """A pair on which tests disagree: who says what, and the facts that part means from ranks."""
-        left, right = row["left"], row["right"]
-        said: dict[str, list[str]] = {}
-        for name in self.rankings:
-            said.setdefault(row[name], []).append(name)
-        verdicts = "; ".join(f"{decision} by {joined(names, len(names))}" for decision, names in said.items())
-        return (
-            f"{left} and {right}: {verdicts}. {facts_of_pair(next(iter(self.rankings.values())).blocks, left, right)}"
-        )
-
-    def trap(self) -> tuple[str, ...]:
-        """What rows that count as blocks would say, and how often they would say it of nothing."""
-        found = self.rows_as_blocks
-        if found is None:
-            return ()
-        first = next(iter(self.rankings.values()))
-        unit, units, total = first.blocks.unit, first.blocks.units, len(self.table)
-        return (
-            f"If each of the {found.n_rows:,} rows counted as a {unit} of its own, Nemenyi's test would call "
-            f"{found.n_significant} of {total} pairs different. That test finds a difference in "
-            f"{percent(found.false_alarms[0])} of tables in which the algorithms of whole {units} were exchanged at "
-            f"random, at a nominal {percent(found.alpha)}; with the {found.n_blocks} {units} as the sample it is "
-            f"{percent(found.of_blocks[0])}.",
-        )
 
 
 def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Rankings:
@@ -168,17 +195,23 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
     keys = [frozenset(pair) for pair in zip(table["left"].tolist(), table["right"].tolist(), strict=True)]
     for name, known in decisions.items():
         table[name] = [known.get(key, "no test") for key in keys]
-    for_whom = table[list(rankings)].apply(lambda column: column.where(column.str.endswith(" better"), ""))
-    table["agree"] = for_whom.eq(for_whom.iloc[:, 0], axis=0).all(axis=1)
     places = pd.DataFrame({"algorithm": first.levels})
     for name, found in rankings.items():
         places[name] = [found.levels.index(level) + 1 for level in first.levels]
     return Rankings(
         rankings=dict(rankings),
-        table=table,
+        tests=tuple(rankings),
+        blocks=first.blocks,
+        table=with_agreement(table, tuple(rankings)),
         places=places,
         rows_as_blocks=rows_as_blocks(first.blocks, first.alpha, rng),
     )
+
+
+def with_agreement(table: pd.DataFrame, tests: tuple[str, ...]) -> pd.DataFrame:
+    """The decisions of tests, with the column that says where all are for the same algorithm, or for none."""
+    for_whom = table[list(tests)].apply(lambda column: column.where(column.str.endswith(" better"), ""))
+    return table.assign(agree=for_whom.eq(for_whom.iloc[:, 0], axis=0).all(axis=1))
 
 
 def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:
@@ -238,7 +271,16 @@ def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -
     """Share of exchanges of the algorithms within blocks after which the range of the mean ranks is critical."""
     k = sums.shape[1]
     critical = float(qtukey(1.0 - alpha, k, np.inf)) * np.sqrt(k * (k + 1.0) / (12.0 * n))
-    orders = np.argsort(rng.random((EXCHANGES, *sums.shape)), axis=2, kind="stable")
-    exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
-    count = int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
-    return (count / EXCHANGES, *binomial_interval(count, EXCHANGES))
+    exchanges = EXCHANGES
+    if EXCHANGES * sums.size > _EXCHANGED:
+        variances = sums.var(axis=1)
+        if variances.sum() ** 2 >= _NORMAL * np.square(variances).sum() > 0.0:  # as many blocks that weigh the same
+            sd = np.sqrt(variances.sum() * k / (k - 1.0)) / n
+            return (float(ptukey(critical / sd, k, np.inf, upper=True)),) * 3
+        exchanges = max(100, _EXCHANGED // sums.size)
+    count = 0
+    for start in range(0, exchanges, at_once := max(1, _AT_ONCE // sums.size)):
+        orders = np.argsort(rng.random((min(at_once, exchanges - start), *sums.shape)), axis=2, kind="stable")
+        exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
+        count += int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
+    return (count / exchanges, *binomial_interval(count, exchanges))

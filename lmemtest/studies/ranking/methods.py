@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 
+# Of all pairs by estimates, where it is not Tukey's.
+ADJUST = {"moderated": "stepdown", "t": "shaffer", "conover": "shaffer"}
 BAYESIAN_SIZE = (
     "A posterior probability is no error rate and is not adjusted for the number of pairs: of equal algorithms some "
     "pair is decided in 12 % of studies with two of them, 25 % with three and 88 % with ten (20 blocks, 0.95, no ROPE)."
@@ -166,7 +168,7 @@ def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
     elif missing:
         notes.append(left_out(blocks))
         blocks = complete
-    (_require_pairs if test == "wilcoxon" else _require)(blocks)
+    (require_pairs if test == "wilcoxon" else require_blocks)(blocks)
     if test == "auto":
         x = complete.scores
         residuals = x - x.mean(axis=0) - x.mean(axis=1, keepdims=True) + x.mean()
@@ -194,7 +196,7 @@ def left_out(blocks: Blocks) -> str:
     )
 
 
-def _require_pairs(blocks: Blocks) -> None:
+def require_pairs(blocks: Blocks) -> None:
     seen = np.isfinite(blocks.scores).astype(int)
     if np.triu(seen.T @ seen, 1).max() < FEWEST_BLOCKS:
         raise DesignError(
@@ -203,7 +205,7 @@ def _require_pairs(blocks: Blocks) -> None:
         )
 
 
-def _require(blocks: Blocks) -> None:
+def require_blocks(blocks: Blocks) -> None:
     if len(blocks.names) < 2:
         raise DesignError(
             f"a ranking by classical tests needs at least 2 {blocks.units} with a score of every algorithm, got "
@@ -225,7 +227,7 @@ def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Verdict:
         adjust = asked.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
         compared = means.against(asked.control, adjust=adjust)
     else:
-        adjust = asked.adjust or {"moderated": "stepdown", "t": "shaffer", "conover": "shaffer"}.get(test, "tukey")
+        adjust = asked.adjust or ADJUST.get(test, "tukey")
         compared = means.pairs(adjust=adjust)
     on_ranks = test in ("nemenyi", "conover")
     omnibus = None
@@ -379,7 +381,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     from lmemtest.studies.ranking.bayesian import bayesian_pairs
 
     test = "signed_rank" if asked.test == "auto" else asked.test
-    _require_pairs(blocks)
+    require_pairs(blocks)
     tests = bayesian_pairs(
         blocks,
         model=test,

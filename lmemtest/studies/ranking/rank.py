@@ -24,16 +24,13 @@ from lmemtest.studies.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.studies.ranking.compare import Rankings, compared
 from lmemtest.studies.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
-from lmemtest.studies.ranking.methods import Verdict, ahead, by_tests, mean_ranks, of_model, outcomes, verdict_of
+from lmemtest.studies.ranking.methods import Verdict, ahead, mean_ranks, outcomes, verdict_of
 from lmemtest.studies.ranking.ranking import Ranking
 from lmemtest.words import listed, suggest
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
-
-    from lmemtest.inference.means.comparisons import Comparisons
-    from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
@@ -191,17 +188,6 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
             "one of them, or leave out method."
         )
     return method, test
-
-
-def beside(pairs: Comparisons, fit: LmmFit, runs: Runs, alpha: float) -> Rankings:
-    """A model that was fitted and compared already, beside the classical tests of the same runs."""
-    blocks = blocks_of(runs)
-    asked = Asked(alpha=alpha, rng=resolve_rng(0))
-    found = {"lmem": ranking_of(of_model(pairs, fit, asked), runs, blocks, "lmem", asked, None)}
-    for name in side_by_side(blocks):
-        one = replace(asked, test=name)
-        found[name] = ranking_of(by_tests(blocks, one), runs, blocks, "frequentist", one, None)
-    return compared(found, asked.rng)
 
 
 def side_by_side(blocks: Blocks) -> tuple[str, ...]:
