@@ -83,6 +83,8 @@ Progress = Callable[[str], None]
 
 # Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
+# Benchmarks with a fixed effect each in the model of ranks: time and memory grow with the cube of their number.
+_MOST_FIXED = 100
 # Findings about rows at different budgets: one score per run is over the same ones.
 _SETTLED = ("single_trials", "irregular_budgets")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
@@ -127,7 +129,8 @@ class Analysis(Guided):
         By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
     agreement : ScaleAgreement or None
         The same pairs on another scale: of normalised runs by the raw score; of a score as measured by ranks within
-        benchmarks, where few benchmarks decide its means or scales differ. None elsewhere.
+        benchmarks, where few benchmarks decide its means or scales differ. None elsewhere. The model of ranks has fixed
+        effects of up to 100 benchmarks and random ones of more.
     on_ranks : Separation or None
         The decisions by these ranks.
     undeclared : UndeclaredFamilies or None
@@ -519,7 +522,7 @@ def analyze(
         decisions = differences.separation(alpha=alpha, direction=runs.direction)
         agreement, on_ranks = None, None
         other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
-        beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation.population)
+        beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation)
         if other is not None and beside is not None:
             of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
             if runs.scale is not None:
@@ -693,15 +696,21 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
 
 
 def _fitted_beside(
-    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, population: str
+    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, chosen: Recommendation
 ) -> LmmFit | None:
-    """The same model of the same runs with another score; None where there is none to compare with."""
+    """The same model of the same runs with another score; None where there is none to compare with.
+
+    Scores within benchmarks have an effect of each benchmark, of many a random one: see `_MOST_FIXED`.
+    """
     if own is not None and own.response_function is not None:
         return None
+    population = chosen.population
     try:
-        same = population if runs.study.families and population in POPULATIONS else None
-        recommended = recommend(other, population=same, curves="model").formula
-        formula = recommended if own is None else f"{quote_name(other.score)} ~{own.text.split('~', 1)[1]}"
+        if own is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= _MOST_FIXED):
+            same = population if runs.study.families and population in POPULATIONS else None
+            formula = recommend(other, population=same, curves="model").formula
+        else:
+            formula = f"{quote_name(other.score)} ~{(own.text if own else chosen.formula).split('~', 1)[1]}"
         return fitted_quietly(formula, other, dispersion)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None

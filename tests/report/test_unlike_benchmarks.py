@@ -7,18 +7,26 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
+from lmemtest.report import analysis
 
 TOOLS = ("best", "second", "third", "fourth")
 
 
-def runs_of(scale: np.ndarray, *, losses: int = 0) -> lt.Runs:
-    """One score per tool and task; `best` is ahead by one sd on every task, in the unit of the task."""
+def runs_of(scale: np.ndarray, *, losses: int = 0, step: float = 0.0) -> lt.Runs:
+    """One score per tool and task; `best` is ahead by one sd on every task, in the unit of the task.
+
+    Tasks are harder from one to the next by a step.
+    """
     rng = np.random.default_rng(5)
     y = rng.normal(size=(len(scale), 4))
     y[:, 0] += 1.5
     y[:losses, 3] -= 6.0
     b, a = np.indices(y.shape).reshape(2, -1)
-    table = {"task": [f"t{i}" for i in b], "tool": [TOOLS[i] for i in a], "score": (y * scale[:, None]).ravel()}
+    table = {
+        "task": [f"t{i}" for i in b],
+        "tool": [TOOLS[i] for i in a],
+        "score": (y * scale[:, None]).ravel() + step * b,
+    }
     return lt.Runs(pd.DataFrame(table), score="score", direction="maximize", algorithm="tool", benchmark="task")
 
 
@@ -45,6 +53,21 @@ def test_the_ranks_are_the_comparison_of_ranks(unlike):
     assert ranked.separation.significant.equals(unlike.on_ranks.significant)
     np.testing.assert_allclose(unlike.agreement.table["p_value"], ranked.pairs.to_frame()["p_value"], rtol=1e-9)
     np.testing.assert_allclose(unlike.agreement.table["raw_p_value"], unlike.pairs.to_frame()["p_value"], rtol=0)
+
+
+def test_many_benchmarks_have_random_effects_in_the_model_of_ranks(unlike, monkeypatch):
+    formulas, fitted = [], analysis.fitted_quietly
+
+    def fitting(formula, *rest):
+        formulas.append(formula)
+        return fitted(formula, *rest)
+
+    monkeypatch.setattr(analysis, "fitted_quietly", fitting)
+    monkeypatch.setattr(analysis, "_MOST_FIXED", 19)
+    many = lt.analyze(runs_of(np.where(np.arange(20) < 2, 1000.0, 1.0), step=1000.0))
+    assert formulas[1] == "score_rank ~ tool + (1 | task)"
+    assert many.on_ranks.significant.equals(unlike.on_ranks.significant)
+    np.testing.assert_allclose(many.agreement.table["p_value"], unlike.agreement.table["p_value"], rtol=1e-6)
 
 
 def test_benchmarks_alike_have_a_nominal_level_with_its_condition_and_one_answer():
