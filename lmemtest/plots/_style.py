@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import matplotlib as mpl
@@ -176,6 +176,12 @@ class Ruler:
         """Return the width of `text` in points, with slack for other resolutions."""
         return HINTING_SLACK * max(map(self._pixels, text.split("\n"))) * 72 / self._figure.dpi
 
+    def characters(self, text: str) -> list[float] | None:
+        """About what each character of a simple line adds to its width, in points; None where only a layout says."""
+        if not text.isascii():
+            return None
+        return [HINTING_SLACK * self._step(*pair) * 72 / self._figure.dpi for pair in pairwise([*text, ""])]
+
     def _pixels(self, line: str) -> float:
         if not line.isascii() and not (_SIMPLE.fullmatch(line) and font_for([line]) == {}):
             return self._laid_out(line)
@@ -232,11 +238,31 @@ def _numbered(index: int, name: str, room: float, ruler: Ruler) -> str:
 def _ellipsis(name: str, room: float, ruler: Ruler, head: float) -> str:
     if ruler.width(name) <= room:
         return name
-    low, high = 0, len(name) - 1
-    while low < high:  # the most characters that still fit
+    low, high = 0, len(name) - 1  # the fewest and the most characters that may fit
+    guess = _fitting(name, room, ruler, head)
+    for keep in (guess, guess + 1):
+        if low < keep <= high:
+            low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
+    while low < high:
         keep = (low + high + 1) // 2
         low, high = (keep, high) if ruler.width(_cut(name, keep, head)) <= room else (low, keep - 1)
     return _cut(name, low, head)
+
+
+def _fitting(name: str, room: float, ruler: Ruler, head: float) -> int:
+    """About as many characters as fit, at least one: where a search begins."""
+    added = ruler.characters(name)
+    if added is None:
+        return (len(name) + 1) // 2
+    front = [0.0, *accumulate(added)]
+    back = [0.0, *accumulate(reversed(added))]
+    rest = room - ruler.width("…")
+    low, high = 0, len(name) - 1
+    while low < high:
+        keep = (low + high + 1) // 2
+        ahead = math.ceil(keep * head)
+        low, high = (keep, high) if front[ahead] + back[keep - ahead] <= rest else (low, keep - 1)
+    return min(max(low, 1), len(name) - 1)
 
 
 def _cut(name: str, keep: int, head: float) -> str:
