@@ -286,9 +286,10 @@ def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) ->
             break
     else:
         return False
+    painted, inks = heat.painted, _inks(mappable, heat.values)
     for (row, column), lines in cells.items():
         bold = heat.bold is not None and bool(heat.bold[row, column])
-        ink = _ink(mappable, heat.values[row, column]) if heat.painted[row, column] else _style.MUTED
+        ink = inks[row, column] if painted[row, column] else _style.MUTED
         style = _style.text_style(font, color=ink, fontweight="bold" if bold else "normal")
         ax.text(column, row, "\n".join(lines), ha="center", va="center", linespacing=1.15, **style)
     return True
@@ -296,7 +297,7 @@ def _draw_numbers(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable) ->
 
 def _draw_dots(ax: Axes, heat: Heat, plan: Grid, mappable: ScalarMappable, cells: NDArray[np.intp]) -> None:
     """Mark the emphasised cells, of row and column, where numbers do not fit."""
-    inks = [_ink(mappable, heat.values[row, column]) for row, column in cells]
+    inks = _inks(mappable, heat.values)[cells[:, 0], cells[:, 1]].tolist()
     size = min(0.5 * plan.font, 0.4 * min(plan.cell))
     ax.scatter(cells[:, 1], cells[:, 0], s=size**2, c=inks, linewidths=0, label="_emphasised", zorder=3)
 
@@ -308,12 +309,12 @@ def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:
     return widest + 0.5, CELL_LINE * max(map(len, cells.values()), default=0) + 0.1
 
 
-def _ink(mappable: ScalarMappable, value: float) -> str:
-    """Return the text colour with the better contrast on the cell of `value`, as the eye sees it (APCA's powers)."""
-    ground, ink = (luminance(colour) for colour in (mappable.to_rgba(np.array([value]))[0, :3], to_rgb(_style.INK)))
-    return "white" if 1.0 - ground**0.65 > ground**0.56 - ink**0.57 else _style.INK
+def _inks(mappable: ScalarMappable, values: FloatArray) -> NDArray[np.str_]:
+    """The text colours with the better contrast on the cells of values, as the eye sees it (APCA's powers)."""
+    grounds, ink = luminance(mappable.to_rgba(values)[..., :3]), luminance(to_rgb(_style.INK))
+    return np.where(1.0 - grounds**0.65 > grounds**0.56 - ink**0.57, "white", _style.INK)
 
 
-def luminance(colour: ArrayLike) -> float:
-    """Light of an sRGB colour, from 0 to 1."""
-    return float(np.dot((0.2126, 0.7152, 0.0722), np.asarray(colour, dtype=float) ** 2.4))
+def luminance(colour: ArrayLike) -> FloatArray:
+    """Light of sRGB colours, from 0 to 1; red, green and blue are in the last axis."""
+    return np.asarray(np.asarray(colour, dtype=float) ** 2.4 @ np.array((0.2126, 0.7152, 0.0722)))

@@ -170,6 +170,7 @@ class Ruler:
         found = font_manager.findfont(self._font)
         names = tuple(self._font.get_family()), self._font.get_weight(), mpl.rcParams["text.hinting"]
         self._known = _measured(found, *names, size, self._figure.dpi)
+        self._summed: dict[str, float] = {}
         self.size = size
 
     def width(self, text: str) -> float:
@@ -185,8 +186,10 @@ class Ruler:
     def _pixels(self, line: str) -> float:
         if not line.isascii() and not (_SIMPLE.fullmatch(line) and font_for([line]) == {}):
             return self._laid_out(line)
-        units = _UNITS.findall(line)
-        return math.fsum(map(self._step, units, [*units[1:], ""]))
+        if line not in self._summed:
+            units = _UNITS.findall(line)
+            self._summed[line] = math.fsum(map(self._step, units, [*units[1:], ""]))
+        return self._summed[line]
 
     def _step(self, unit: str, following: str) -> float:
         """What a unit adds to the width of the line in front of another one, kerning included."""

@@ -194,4 +194,4 @@ def test_digits_have_the_contrast_that_the_eye_sees(colour, ink):
 
     from lmemtest.plots import _heat, _style
 
-    assert _heat._ink(ScalarMappable(cmap=ListedColormap([colour])), 0.5) == (ink or _style.INK)
+    assert _heat._inks(ScalarMappable(cmap=ListedColormap([colour])), np.array([0.5])) == [ink or _style.INK]
