@@ -60,12 +60,17 @@ class Duel:
         samples = [(b, a) for a, b in self.samples]
         return replace(self, signs=signs, samples=samples, left=self.right, right=self.left)
 
+    @cached_property
+    def all_signs(self) -> Array:
+        """Those of all benchmarks, one after the other."""
+        return np.concatenate([np.ravel(s) for s in self.signs])
+
     @property
     def alike(self) -> bool:
         """Whether all differences have one sign."""
-        return bool(np.ptp(np.concatenate([np.ravel(s) for s in self.signs])) == 0.0)
+        return bool(np.ptp(self.all_signs) == 0.0)
 
-    @property
+    @cached_property
     def binary(self) -> bool:
         """Whether all scores are 0 or 1: right or wrong answers."""
         return bool(np.isin(np.abs(np.concatenate([x for pair in self.samples for x in pair])), (0.0, 1.0)).all())
@@ -73,9 +78,8 @@ class Duel:
     @cached_property
     def counts(self) -> Counts:
         """By benchmark, of all differences."""
-        flat = np.concatenate([np.ravel(s) for s in self.signs])
         first = np.cumsum([0, *(s.size for s in self.signs[:-1])])
-        return Counts.of(*(np.add.reduceat(flat == value, first, dtype=np.intp) for value in (1, 0, -1)))
+        return Counts.of(*(np.add.reduceat(self.all_signs == value, first, dtype=np.intp) for value in (1, 0, -1)))
 
     @property
     def over_families(self) -> bool:
@@ -376,8 +380,9 @@ def _variances_within(signs: list[Array]) -> Array:
 
 def _distinct(signs: list[Array]) -> list[tuple[Array, int]]:
     """The different ones, and how often each is there: of small tables on many benchmarks most are alike."""
-    one_of_each = {(s.shape, s.tobytes()): s for s in signs}
-    return [(one_of_each[key], times) for key, times in Counter((s.shape, s.tobytes()) for s in signs).items()]
+    keys = [(s.shape, s.tobytes()) for s in signs]
+    one_of_each = dict(zip(keys, signs, strict=True))
+    return [(one_of_each[key], times) for key, times in Counter(keys).items()]
 
 
 def _ratio(total: float, df: float) -> float:
