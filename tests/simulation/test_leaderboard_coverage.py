@@ -9,8 +9,9 @@ import pytest
 from scipy.stats import binom
 
 from lmemtest.studies.ranking.blocks import Blocks
+from lmemtest.studies.ranking.bradley_terry import ratings
 from lmemtest.studies.ranking.leaderboard import leaderboard_of
-from lmemtest.studies.ranking.standings import MEASURES, Standings
+from lmemtest.studies.ranking.standings import MEASURES, Standings, wins_on_blocks
 
 pytestmark = pytest.mark.level(3)
 
@@ -40,7 +41,9 @@ def blocks(runs):
 
 def truth(gains):
     """The measures on very many blocks."""
-    return Standings.on_blocks(gains, np.zeros(len(gains))).total().measures(None)
+    ties = np.zeros(len(gains))
+    wins = wins_on_blocks(gains, ties)
+    return Standings.on_blocks(gains, ties, wins).total().measures(ratings(wins.sum(axis=0, dtype=float)), None)
 
 
 def covered(found, want):
@@ -96,7 +99,7 @@ def usual(n, k, tables, *, runs, seed=3):
         draws = scores[chosen]
         if runs > 1:
             draws = np.take_along_axis(draws, rng.integers(runs, size=draws.shape), axis=3)
-        rates = Standings.on_blocks(draws.mean(axis=3), np.zeros(n)).total().measures(None)["win_rate"]
+        rates = wins_on_blocks(draws.mean(axis=3), np.zeros(n)).sum(axis=(-3, -1)) / (n * (k - 1))
         low, high = np.quantile(rates, [0.025, 0.975], axis=0)
         hits.append((low <= want + 1e-3) & (want - 1e-3 <= high))
     return float(np.mean(hits))

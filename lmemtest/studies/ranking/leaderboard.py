@@ -14,8 +14,14 @@ from lmemtest._validate import check_choice, check_fraction, check_positive_int,
 from lmemtest.data.runs import require_runs
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
-from lmemtest.studies.ranking.bradley_terry import estimable, linked
-from lmemtest.studies.ranking.standings import MEASURES, Standings, drawn_over_blocks, drawn_over_runs
+from lmemtest.studies.ranking.bradley_terry import estimable, linked, ratings
+from lmemtest.studies.ranking.standings import (
+    MEASURES,
+    Standings,
+    drawn_over_blocks,
+    drawn_over_runs,
+    wins_on_blocks,
+)
 from lmemtest.words import counted, joined, percent, plural
 
 if TYPE_CHECKING:
@@ -229,10 +235,12 @@ def leaderboard_of(
     over_runs = check_choice(resample, "resample", RESAMPLE) == "runs"
     generator = resolve_rng(rng)
     ties = np.array([tolerance(row) for row in blocks.gains])
-    each = Standings.on_blocks(blocks.gains, ties)
-    sums = each.total()
-    compared = int(each.games.any(axis=(1, 2)).sum())
-    _check_comparisons(blocks, sums, compared)
+    of_each = wins_on_blocks(blocks.gains, ties)
+    each, wins = Standings.on_blocks(blocks.gains, ties, of_each), of_each.sum(axis=0, dtype=float)
+    sums, games = each.total(), wins + wins.T
+    compared = int((each.won + each.lost > 0).any(axis=1).sum())
+    _check_comparisons(blocks, games, compared)
+    theta = ratings(wins)
     counts = {**dict.fromkeys(MEASURES, compared), "mean_rank": int(sums.complete), "gap_closed": int(sums.uneven)}
     tails = {name: _tail(level, np.inf if over_runs and n else n) for name, n in counts.items()}
     least = int(np.ceil(1.0 / np.nanmin(list(tails.values())) - 1e-6)) - 1
@@ -244,11 +252,12 @@ def leaderboard_of(
         _check_repeated(blocks)
         parts = drawn_over_runs(blocks, ties, n_draws, generator)
     else:
-        parts = drawn_over_blocks(each, n_draws, generator)
-    measured = [part.measures(at) for part in parts]
+        met = np.ones((len(ties), 1, 1)) if blocks.complete.all() else of_each + of_each.swapaxes(1, 2)
+        parts = drawn_over_blocks(each, met, theta, n_draws, generator)
+    measured = [part.measures(drawn, at) for part, drawn in parts]
     draws = {name: np.concatenate([part[name] for part in measured]) for name in MEASURES}
     table = pd.DataFrame({"algorithm": names})
-    for name, estimate in sums.measures(at).items():
+    for name, estimate in sums.measures(theta, at).items():
         if name == "p_best" and not over_runs:
             low, high = _jeffreys(sums.firsts, float(sums.complete), level)
         else:
@@ -258,7 +267,7 @@ def leaderboard_of(
     order = tie_order(table["elo"], descending=True)
     ordered = [names[i] for i in order]
     with np.errstate(invalid="ignore"):
-        between = (sums.wins / sums.games)[np.ix_(order, order)]
+        between = (wins / games)[np.ix_(order, order)]
     return Leaderboard(
         table=table.iloc[order].reset_index(drop=True),
         win_rates=pd.DataFrame(between, index=ordered, columns=ordered),
@@ -270,7 +279,7 @@ def leaderboard_of(
         unit=blocks.unit,
         score=blocks.score,
         direction=blocks.direction,
-        notes=(*blocks.notes, *_notes(blocks, sums, over_runs=over_runs)),
+        notes=(*blocks.notes, *_notes(blocks, sums, bool(estimable(wins)), over_runs=over_runs)),
     )
 
 
@@ -301,7 +310,7 @@ def _first(ranks: Array) -> Array:
     return np.asarray((first / first.sum(axis=1, keepdims=True)).mean(axis=0))
 
 
-def _check_comparisons(blocks: Blocks, sums: Standings, compared: int) -> None:
+def _check_comparisons(blocks: Blocks, games: Array, compared: int) -> None:
     """Refuse what gives no ratings."""
     names = blocks.algorithms
     if len(names) < 2:
@@ -313,7 +322,7 @@ def _check_comparisons(blocks: Blocks, sums: Standings, compared: int) -> None:
             f"a leaderboard needs two {blocks.units} at least on which algorithms can be compared, got {compared}. Run "
             f"the algorithms on more {blocks.units}."
         )
-    with_first = linked(sums.games)[0]
+    with_first = linked(games)
     if not with_first.all():
         here, others = ([name for name, known in zip(names, with_first, strict=True) if known == side]
                         for side in (True, False))  # fmt: skip
@@ -336,7 +345,7 @@ def _check_repeated(blocks: Blocks) -> None:
         )
 
 
-def _notes(blocks: Blocks, sums: Standings, *, over_runs: bool) -> list[str]:
+def _notes(blocks: Blocks, sums: Standings, finite: bool, *, over_runs: bool) -> list[str]:
     """What to know about the measures."""
     total, complete, uneven = len(blocks.names), int(sums.complete), int(sums.uneven)
     notes = []
@@ -349,7 +358,7 @@ def _notes(blocks: Blocks, sums: Standings, *, over_runs: bool) -> list[str]:
         )
     if uneven < complete:
         notes.append(f"gap_closed leaves out {counted(complete - uneven, blocks.unit)} on which all algorithms tie.")
-    if not estimable(sums.wins):
+    if not finite:
         notes.append(
             "Some algorithms won all their comparisons with all others, so the likelihood has no finite maximum: every "
             f"pair was given one virtual tie, as if all had tied on one more {blocks.unit}. How far these algorithms "

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import below, written
+from lmemtest._rounding import below, tolerance, written
 from lmemtest.data.runs import with_named_algorithms
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.inference.diagnostics.advantage_shape import advantage_shape
@@ -348,14 +348,13 @@ def rank_centres(blocks: Blocks, alpha: float) -> pd.DataFrame:
 def outcomes(blocks: Blocks) -> tuple[Array, Array]:
     """Blocks on which the row is better than the column, and on which the two tie, ``(k, k)`` each."""
     k = len(blocks.algorithms)
-    i, j = np.triu_indices(k, 1)
-    of_pairs = np.stack([blocks.gains[:, i], blocks.gains[:, j]], axis=2)
-    both = np.isfinite(of_pairs).all(axis=2)
-    rank_of_i = np.full(both.shape, np.nan)
-    rank_of_i[both] = ranked(of_pairs[both])[:, 0]
     wins, ties = np.zeros((k, k)), np.zeros((k, k))
-    wins[i, j], wins[j, i] = (rank_of_i == 2.0).sum(axis=0), (rank_of_i == 1.0).sum(axis=0)
-    ties[i, j] = ties[j, i] = (rank_of_i == 1.5).sum(axis=0)
+    for gains in blocks.gains:
+        difference, size = gains[:, None] - gains, np.abs(gains)
+        apart = np.abs(difference) > tolerance(1.0) * np.maximum(size[:, None], size)  # NaN is neither, as below
+        wins += apart & (difference > 0.0)
+        ties += ~apart & np.isfinite(difference)
+    np.fill_diagonal(ties, 0.0)
     return wins, ties
 
 

@@ -350,9 +350,9 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
     """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
     out = np.full((3, len(i)), np.nan)
     both = np.isfinite(gains[:, i]) & np.isfinite(gains[:, j])  # blocks x pairs
-    patterns, which = np.unique(both, axis=1, return_inverse=True)
-    for code in range(patterns.shape[1]):
-        here, rows = np.flatnonzero(np.ravel(which) == code), patterns[:, code]
+    _, first, which = np.unique(np.packbits(both, axis=0), axis=1, return_index=True, return_inverse=True)
+    for code, one in enumerate(first):
+        here, rows = np.flatnonzero(np.ravel(which) == code), both[:, one]
         if rows.sum() > 1:
             found = effect_sizes(
                 gains[rows][:, i[here]].T,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.studies.ranking.bradley_terry import ELO, ratings
+from lmemtest.studies.ranking.bradley_terry import ELO, likeliest, ratings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +29,7 @@ _CHUNK = 4_000_000  # numbers at a time
 
 
 # The axis of the blocks in each field of `Standings`
-_BLOCKS = {"wins": -3, "games": -3, "complete": -1, "ranks": -2, "firsts": -2, "uneven": -1, "gaps": -2}
+_BLOCKS = {"won": -2, "lost": -2, "complete": -1, "ranks": -2, "firsts": -2, "uneven": -1, "gaps": -2}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -38,8 +38,8 @@ class Standings:
 
     Attributes
     ----------
-    wins, games : (..., [n,] k, k) float
-        Comparisons that the row won of the column (ties one half), and all of them.
+    won, lost : (..., [n,] k) float
+        Comparisons with another algorithm, ties one half.
     complete : (..., [n]) float
         Blocks on which all algorithms ran; only these are in the fields that follow.
     ranks, firsts : (..., [n,] k) float
@@ -50,8 +50,8 @@ class Standings:
         ``(score - worst) / (best - worst)``, on uneven blocks.
     """
 
-    wins: Counts
-    games: Counts
+    won: Counts
+    lost: Counts
     complete: Counts
     ranks: Counts
     firsts: Counts
@@ -59,32 +59,38 @@ class Standings:
     gaps: Array
 
     @classmethod
-    def on_blocks(cls, gains: Array, ties: Array) -> Standings:
-        """Of each block, from scores of which more is better, ``(..., n, k)``.
-
-        Scores of a block that differ by no more than its number in `ties`, ``(n,)``, are tied.
-        """
+    def on_blocks(cls, gains: Array, ties: Array, wins: Counts) -> Standings:
+        """Of each block, from scores of which more is better, ``(..., n, k)``, and their `wins_on_blocks`."""
         k = gains.shape[-1]
-        row, column, tie = gains[..., :, None], gains[..., None, :], ties[:, None, None]
-        wins = (row > column + tie).astype(np.float32)
-        wins += row >= column - tie  # NaN is neither
-        wins *= 0.5
-        wins[..., range(k), range(k)] = 0.0
-        there = np.isfinite(gains)
-        games = there[..., :, None] & there[..., None, :] & ~np.eye(k, dtype=bool)
-        complete = np.asarray(there.all(axis=-1, keepdims=True))
+        complete = np.asarray(np.isfinite(gains).all(axis=-1, keepdims=True))
         best, worst = gains.max(axis=-1, keepdims=True), gains.min(axis=-1, keepdims=True)
         first = complete & (gains >= best - ties[:, None])
         uneven = complete & (best - worst > ties[:, None])
         gaps = (gains - worst) / np.where(uneven, best - worst, 1.0)
+        won = wins.sum(axis=-1, dtype=float)
         return cls(
-            wins=wins,
-            games=games,
+            won=won,
+            lost=wins.sum(axis=-2, dtype=float),
             complete=complete[..., 0],
-            ranks=np.where(complete, k - wins.sum(axis=-1), 0.0),
+            ranks=np.where(complete, k - won, 0.0),
             firsts=first / np.maximum(first.sum(axis=-1, keepdims=True), 1),
             uneven=uneven[..., 0],
             gaps=np.where(uneven, gaps, 0.0),
+        )
+
+    @classmethod
+    def in_order(cls, order: Counts) -> Standings:
+        """Of blocks on which the algorithms have the places 0 (worst), 1, ..., k - 1."""
+        most = order.shape[-1] - 1.0
+        one = np.ones(order.shape[:-1])
+        return cls(
+            won=order,
+            lost=most - order,
+            complete=one,
+            ranks=most + 1.0 - order,
+            firsts=(order == most).astype(float),
+            uneven=one,
+            gaps=order / most,
         )
 
     def total(self) -> Standings:
@@ -95,43 +101,65 @@ class Standings:
         """Sums over the blocks, ``(n, ...)``, with weights ``(n_draws, n)``."""
         return Standings(**{name: np.tensordot(weights, getattr(self, name).astype(float), axes=1) for name in _BLOCKS})
 
-    def measures(self, reference: int | None) -> dict[str, Array]:
-        """Each of `MEASURES` from sums, ``(..., k)``; NaN where no block has all algorithms."""
-        theta = ratings(self.wins)  # of mean zero
+    def measures(self, theta: Array, reference: int | None) -> dict[str, Array]:
+        """Each of `MEASURES` from sums and their ratings, ``(..., k)``; NaN where no block has all algorithms."""
         zero = 0.0 if reference is None else theta[..., reference, None]
         with np.errstate(invalid="ignore"):
             return {
-                "elo": CENTRE + ELO * (theta - zero),
-                "win_rate": self.wins.sum(axis=-1) / self.games.sum(axis=-1),
+                "elo": CENTRE + ELO * (theta - zero),  # theta has mean zero
+                "win_rate": self.won / (self.won + self.lost),
                 "mean_rank": self.ranks / self.complete[..., None],
                 "p_best": self.firsts / self.complete[..., None],
                 "gap_closed": self.gaps / self.uneven[..., None],
             }
 
 
-def drawn_over_blocks(each: Standings, n_draws: int, rng: np.random.Generator) -> Iterator[Standings]:
-    """Sums of the standings on blocks with random weights, some draws at a time.
+def wins_on_blocks(gains: Array, ties: Array) -> Counts:
+    """Wins of row over column on each block, ties one half, ``(..., n, k, k)``, from gains ``(..., n, k)``.
 
-    Weights are exponential, which is Rubin's Bayesian bootstrap. Two virtual blocks, with the algorithms in a random
-    order and in the reverse order, have weights with the gamma distribution of shape 1/2; so for two algorithms the
-    share of wins w of n has the distribution Beta(w + 1/2, n - w + 1/2).
+    Scores of a block that differ by no more than its number in `ties`, ``(n,)``, are tied.
     """
-    n, k, _ = each.wins.shape
+    k = gains.shape[-1]
+    row, column, tie = gains[..., :, None], gains[..., None, :], ties[:, None, None]
+    wins = (row > column + tie).astype(np.float32)
+    wins += row >= column - tie  # NaN is neither
+    wins *= 0.5
+    wins[..., range(k), range(k)] = 0.0
+    return wins
+
+
+def drawn_over_blocks(
+    each: Standings, games: Counts, start: Array, n_draws: int, rng: np.random.Generator
+) -> Iterator[tuple[Standings, Array]]:
+    """Sums of the standings on blocks with random weights, and their ratings, some draws at a time.
+
+    `games` of the pairs on each block are ``(n, k, k)``, or ``(n, 1, 1)`` of ones where no score is missing; the search
+    for the ratings begins at `start`. Weights are exponential, which is Rubin's Bayesian bootstrap. Two virtual blocks,
+    with the algorithms in a random order and in the reverse order, have weights with the gamma distribution of shape
+    1/2; so for two algorithms the share of wins w of n has the distribution Beta(w + 1/2, n - w + 1/2).
+    """
+    n, k = each.won.shape
+    games = games.astype(float)
     for size in _sizes(n_draws, k * k):
         order = rng.permuted(np.tile(np.arange(float(k)), (size, 1)), axis=1)
-        virtual = Standings.on_blocks(np.stack([order, -order], axis=1), np.zeros(2))
-        real = each.weighted(rng.exponential(size=(size, n)))
+        virtual = Standings.in_order(np.stack([order, k - 1.0 - order], axis=1))
+        of_blocks = rng.exponential(size=(size, n))
+        real = each.weighted(of_blocks)
         weights = np.maximum(rng.gamma(0.5, size=(size, 2)), _LEAST_WEIGHT)
-        yield Standings(
+        sums = Standings(
             **{
                 name: getattr(real, name) + np.einsum("db,db...->d...", weights, getattr(virtual, name))
                 for name in _BLOCKS
             }
         )
+        met = np.tensordot(of_blocks, games, axes=1) + weights.sum(axis=1)[:, None, None]
+        yield sums, likeliest(sums.won, sums.lost, met, start)
 
 
-def drawn_over_runs(blocks: Blocks, ties: Array, n_draws: int, rng: np.random.Generator) -> Iterator[Standings]:
-    """Standings with random weights of the runs on each instance, some draws at a time.
+def drawn_over_runs(
+    blocks: Blocks, ties: Array, n_draws: int, rng: np.random.Generator
+) -> Iterator[tuple[Standings, Array]]:
+    """Standings with random weights of the runs on each instance, and their ratings, some draws at a time.
 
     Runs of several algorithms with the same seed on an instance have the same weight, so what they share cancels in
     every draw as it does in the scores. Deviations of a weighted mean of r runs have (r - 1) / (r + 1) times the
@@ -155,7 +183,8 @@ def drawn_over_runs(blocks: Blocks, ties: Array, n_draws: int, rng: np.random.Ge
         total = np.maximum(weights.sum(axis=3), np.finfo(float).tiny)
         means = blocks.means + stretch * np.einsum("dmkr,mkr->dmk", weights, deviations) / total
         scores = np.add.reduceat(means[:, order], starts, axis=1) / instances[:, None]
-        yield Standings.on_blocks(sign * scores, ties).total()
+        wins = wins_on_blocks(sign * scores, ties)
+        yield Standings.on_blocks(sign * scores, ties, wins).total(), ratings(wins.sum(axis=-3, dtype=float))
 
 
 def _sizes(n_draws: int, numbers: int) -> Iterator[int]:

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from lmemtest.studies.ranking.bradley_terry import estimable, linked, ratings, with_virtual_ties
+from lmemtest.studies.ranking import bradley_terry
+from lmemtest.studies.ranking.bradley_terry import estimable, likeliest, linked, ratings, with_virtual_ties
 
 # American League of 1987, wins of row over column: Agresti (2002), Categorical Data Analysis, table 10.10
 BASEBALL = np.array(
@@ -75,4 +76,46 @@ def test_chains_of_wins_decide_what_is_estimable():
 def test_links_go_through_others():
     games = np.zeros((4, 4))
     games[0, 1] = games[1, 0] = games[1, 2] = games[2, 1] = 1
-    assert linked(games)[0].tolist() == [True, True, True, False]
+    assert linked(games).tolist() == [True, True, True, False]
+
+
+def tables_of(rounds, k, seed):
+    """Wins in rounds of all against all with random weights, so that every pair has the same number of games."""
+    rng = np.random.default_rng(seed)
+    strength = np.linspace(0.0, 2.0, k) + rng.normal(size=(rounds, k))
+    ahead = (strength[:, :, None] > strength[:, None, :]).astype(float)
+    ahead += 0.05 * ~np.eye(k, dtype=bool)
+    return np.tensordot(rng.exponential(size=(3, rounds)), ahead, axes=1)
+
+
+@pytest.mark.parametrize("k", [5, 120])
+def test_wins_of_each_and_games_of_pairs_tell_the_ratings(k):
+    """Few algorithms with equations solved, many by conjugate gradients, from any start."""
+    wins = tables_of(9, k, 1)
+    won, lost, games = wins.sum(axis=2), wins.sum(axis=1), wins + wins.swapaxes(1, 2)
+    want = np.stack([ratings(table) for table in wins])
+    for start in (np.zeros(k), want[0]):
+        assert_allclose(likeliest(won, lost, games, start), want, atol=1e-10)
+        assert_allclose(likeliest(won, lost, games[:, :1, 1:2], start), want, atol=1e-10)
+
+
+def test_tables_of_many_algorithms_need_one_inverse_and_no_equations(monkeypatch):
+    wins = tables_of(9, 120, 2)
+    monkeypatch.setattr(bradley_terry.np.linalg, "solve", None)
+    likeliest(wins.sum(axis=2), wins.sum(axis=1), wins + wins.swapaxes(1, 2), np.zeros(120))
+
+
+def test_a_table_unlike_the_others_is_solved(monkeypatch):
+    """Where conjugate gradients do not get there in a few products."""
+    wins = tables_of(9, 120, 3)
+    monkeypatch.setattr(bradley_terry, "_MOST_PRODUCTS", 1)
+    found = likeliest(wins.sum(axis=2), wins.sum(axis=1), wins + wins.swapaxes(1, 2), np.zeros(120))
+    assert_allclose(found, [ratings(table) for table in wins], atol=1e-10)
+
+
+def test_ratings_whose_odds_overflow_are_found():
+    """A ladder on which the lower beats the next one once in 1e9 games: 640 logits from end to end."""
+    k = 32
+    wins = np.zeros((k, k))
+    wins[range(k - 1), range(1, k)], wins[range(1, k), range(k - 1)] = 1.0, 1e-9
+    assert_allclose(-np.diff(ratings(wins)), np.log(1e9), rtol=1e-8)

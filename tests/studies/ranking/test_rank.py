@@ -8,8 +8,9 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.studies.ranking.blocks import blocks_of
-from lmemtest.studies.ranking.classical import shift_intervals
+from lmemtest.studies.ranking.classical import ranked, shift_intervals
 from lmemtest.studies.ranking.compare import facts_of_pair
+from lmemtest.studies.ranking.methods import outcomes
 from lmemtest.studies.ranking.rank import rank
 
 RNG = np.random.default_rng(7)
@@ -405,3 +406,18 @@ def test_skewed_advantages_and_what_better_means_of_ranks_are_said():
         notes = " ".join(lt.rank(wide, "frequentist", test=test, direction="maximize").notes)
         assert "The advantages of A over the benchmarks are more skewed than normal ones (skewness -" in notes
         assert ("ranks then differ although means do not" in notes) == (test == "nemenyi")
+
+
+def test_outcomes_are_those_of_the_ranks_of_every_pair():
+    """With missing cells, ties, and differences that are rounding."""
+    scores = np.round(np.random.default_rng(3).normal(size=(9, 5)), 1)
+    scores[0, :2], scores[1, 1:3], scores[2, 4] = 0.0, (0.3, 0.1 + 0.2), np.nan
+    long = pd.DataFrame(scores, columns=list("ABCDE")).melt(ignore_index=False, var_name="algorithm").dropna()
+    roles = {"algorithm": "algorithm", "benchmark": "index"}
+    blocks = blocks_of(lt.Runs(long.reset_index(), score="value", direction="maximize", **roles))
+    wins, ties = outcomes(blocks)
+    for i, j in zip(*np.triu_indices(5, 1), strict=True):
+        pair = blocks.gains[:, [i, j]]
+        first = ranked(pair[np.isfinite(pair).all(axis=1)])[:, 0]
+        assert (wins[i, j], wins[j, i]) == ((first == 2).sum(), (first == 1).sum())
+        assert ties[i, j] == ties[j, i] == (first == 1.5).sum()
