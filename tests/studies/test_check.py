@@ -14,6 +14,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.studies.checks import similar
 from lmemtest.studies.checks.check import CHECKS, RULES, check
 from lmemtest.studies.checks.copies import copied_runs
 from lmemtest.studies.checks.similar import _orders, _upper_p, similar_algorithms, similar_benchmarks
@@ -204,6 +205,31 @@ def test_benchmarks_that_share_their_deviations_are_found():
         "b1 and b4 order the algorithms alike beyond the common order (rank correlation"
     )
     assert found.smallest_p == approx(15 / math.factorial(8))
+
+
+@pytest.mark.parametrize("algorithms", [5, 9])
+def test_of_many_benchmarks_the_table_keeps_the_most_alike(monkeypatch, algorithms):
+    """The first rows of the whole table by their p-values, whatever is in memory at a time: exact tests and t."""
+    rng = np.random.default_rng(algorithms)
+    table = make_table(benchmarks=30, algorithms=algorithms, seeds=1, budgets=1)
+    table["loss"] = rng.normal(size=len(table))
+    runs = runs_of(table, budget=None)
+    whole = similar_benchmarks(runs)
+    assert len(whole.table) == whole.n_pairs == 435
+    ranks = whole.deviations.rank().corr().to_numpy()
+    assert whole.table["rho"].to_numpy() == approx(ranks[np.triu_indices(30, 1)], abs=1e-12)
+    assert whole.table[["left", "right"]].to_numpy().tolist() == [
+        list(pair) for pair in itertools.combinations(whole.deviations.columns, 2)
+    ]
+    monkeypatch.setattr(similar, "_MOST_PAIRS", 50)
+    for numbers in (1, 100, 1_000_000):
+        monkeypatch.setattr(similar, "_AT_ONCE", numbers)
+        part = similar_benchmarks(runs)
+        best = whole.table.sort_values("p_raw", kind="stable").head(50).sort_index().reset_index(drop=True)
+        pd.testing.assert_frame_equal(part.table, best, rtol=1e-12)
+        assert (part.n_pairs, part.smallest_p, part.facts) == (whole.n_pairs, whole.smallest_p, whole.facts)
+        assert part.sentences() == whole.sentences()
+        assert part.notes == ("The table has the 50 pairs with the largest correlations of 435; p-values count all.",)
 
 
 def test_deviations_are_the_blups_up_to_a_factor_in_a_balanced_table():

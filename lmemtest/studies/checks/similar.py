@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -26,10 +26,14 @@ if TYPE_CHECKING:
     from lmemtest.model import LmmFit
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
 
 MARGIN = 0.2  # of the standard deviation of a run; Cohen's "small"
 _MOST_EXACT = 8  # algorithms: 40,320 orders
 _FEWEST_BENCHMARKS = 3
+_MOST_PAIRS = 100_000  # in the table
+_AT_ONCE = 1_000_000  # correlations in memory
+_SAME_RHO = 1e-9
 
 
 @result
@@ -91,7 +95,10 @@ class SimilarBenchmarks(Result):
     ----------
     table : pandas.DataFrame
         Per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations), ``p_raw``
-        (one-sided), ``p_value`` (Holm), ``alike``.
+        (one-sided), ``p_value`` (Holm over all pairs), ``alike``. Of more than 100,000 pairs (448 benchmarks or more)
+        the 100,000 with the largest correlations, the first of those that are equal; a note says so.
+    n_pairs : int
+        All pairs, also those that the table leaves out.
     deviations : pandas.DataFrame
         Algorithms by benchmarks: means without the effects of benchmark and algorithm, in standard deviations of the
         benchmark.
@@ -103,6 +110,7 @@ class SimilarBenchmarks(Result):
     """
 
     table: pd.DataFrame
+    n_pairs: int
     deviations: pd.DataFrame
     smallest_p: float
     alpha: float
@@ -133,7 +141,7 @@ class SimilarBenchmarks(Result):
         return (
             f"Rank correlation over {len(self.deviations)} algorithms of what is left of their means without the "
             f"effects of benchmark and algorithm; one-sided, {reference} reference, "
-            f"Holm over {len(self.table)} pairs, alpha = {self.alpha:g}.",
+            f"Holm over {self.n_pairs} pairs, alpha = {self.alpha:g}.",
         )
 
     def shown(self) -> pd.DataFrame:
@@ -234,13 +242,22 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
     deviations, notes = _deviations(runs)
+    n = deviations.shape[1]
+    n_pairs = n * (n - 1) // 2
     table = _compare(deviations)
-    adjusted = adjust_raw(table["p_raw"].to_numpy(), "holm", len(table))
+    adjusted = adjust_raw(table["p_raw"].to_numpy(), "holm", n_pairs)  # the smallest need no others
     table = table.assign(p_value=adjusted, alike=at_most(adjusted, alpha))
+    if len(table) < n_pairs:
+        more = " They are all alike, so others may be as well." if table["alike"].all() else ""
+        notes.append(
+            f"The table has the {len(table):,} pairs with the largest correlations of {n_pairs:,}; p-values count all."
+            f"{more}"
+        )
     return SimilarBenchmarks(
         table=table,
+        n_pairs=n_pairs,
         deviations=deviations,
-        smallest_p=min(1.0, len(table) * float(_upper_p(np.array([1.0]), len(deviations))[0])),
+        smallest_p=min(1.0, n_pairs * float(_upper_p(np.array([1.0]), len(deviations))[0])),
         alpha=alpha,
         findings=tuple(_benchmark_finding(row) for row in table[table["alike"]].to_dict("records")),
         notes=tuple(notes),
@@ -279,31 +296,44 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
 
 
 def _compare(deviations: pd.DataFrame) -> pd.DataFrame:
+    """The pairs in the order of the benchmarks; of more than `_MOST_PAIRS` those with the largest correlations."""
     import pandas as pd
 
     ranks = deviations.round(12).rank(axis=0).to_numpy(dtype=float)
     ranks = ranks - ranks.mean(axis=0)
     length = np.sqrt((ranks**2).sum(axis=0))
     length[length == 0] = np.inf
-    rho = (ranks / length).T @ (ranks / length)
-    names = list(deviations.columns)
-    pairs = list(combinations(range(len(names)), 2))
-    values = np.array([rho[i, j] for i, j in pairs])
-    return pd.DataFrame(
-        {
-            "left": [names[i] for i, _ in pairs],
-            "right": [names[j] for _, j in pairs],
-            "rho": values,
-            "p_raw": _upper_p(values, len(deviations)),
-        }
-    )
+    i, j, rho = _largest(ranks / length, _MOST_PAIRS)
+    names = deviations.columns.to_numpy(dtype=object)
+    return pd.DataFrame({"left": names[i], "right": names[j], "rho": rho, "p_raw": _upper_p(rho, len(deviations))})
+
+
+def _largest(units: Array, most: int) -> tuple[Codes, Codes, Array]:
+    """The pairs of columns with the largest products, by their places; the first of those that differ by rounding."""
+    n = units.shape[1]
+    rows = max(_AT_ONCE // n, 1)
+    i, j, rho = np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.intp), np.zeros(0)
+    for start in range(0, n - 1, rows):
+        products = units[:, start : start + rows].T @ units
+        later = np.arange(n) > np.arange(start, start + len(products))[:, None]
+        # what is found later has to be larger to come in
+        wanted = later if len(rho) < most else later & (products > rho.min() + _SAME_RHO)
+        new_i, new_j = np.nonzero(wanted)
+        i, j = np.concatenate([i, new_i + start]), np.concatenate([j, new_j])
+        rho = np.concatenate([rho, products[wanted]])
+        if len(rho) > most:
+            least = np.partition(rho, -most)[-most]
+            larger, equal = rho > least + _SAME_RHO, np.abs(rho - least) <= _SAME_RHO
+            kept = larger | equal & (np.cumsum(equal) <= most - larger.sum())
+            i, j, rho = i[kept], j[kept], rho[kept]
+    return i, j, rho
 
 
 def _upper_p(rho: Array, k: int) -> Array:
     """P(Spearman's rho of k items >= rho) for a random order."""
     if k <= _MOST_EXACT:
         law = _orders(k)
-        return np.asarray(1.0 - np.searchsorted(law, rho - 1e-9) / len(law))
+        return np.asarray(1.0 - np.searchsorted(law, rho - _SAME_RHO) / len(law))
     with np.errstate(divide="ignore"):
         t = rho * np.sqrt((k - 2.0) / np.maximum(1.0 - rho**2, 0.0))
     tail = 0.5 * two_sided_p(t, np.full(t.shape, k - 2.0))
