@@ -476,8 +476,9 @@ class RelabelledFit:
         """Prepare `fit` for exchanges of the labels of its table."""
         parsed = fit.design.parsed
         cells = compress(fit.data, by=exchange.columns, score=parsed.response, transform=parsed.response_transform)
-        light = replace(fit, data=None)  # replicates need the cells only, and other processes get a copy
-        return cls(fit=light, exchange=exchange, cells=cells, to_model=CellMap.of(cells, fit.cells))
+        # replicates need the cells only, in a frame that is made once, and other processes get a copy
+        light = replace(fit, data=None, cells=replace(fit.cells, columns=fit.cells.frame))
+        return cls(fit=light, exchange=exchange, cells=cells, to_model=CellMap.of(cells, light.cells))
 
     def refit(self, taken: Index) -> LmmFit:
         """The model on the table after one exchange (see `Relabelling.draw`)."""

@@ -11,7 +11,8 @@ are not: algorithms that vary to different degrees, and seeds that benchmarks sh
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +39,9 @@ from lmemtest.inference.hypotheses.permutation import (
     find_relabelling,
     fit_for_comparison,
 )
+from lmemtest.inference.intervals.cluster_robust import cluster_robust
 from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.inference.means.moderated import moderated
+from lmemtest.inference.means.moderated import Moderated, ModeratedMeans, moderated
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.words import percent
 
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
     from lmemtest.inference.hypotheses.permutation import Index, Relabelling
+    from lmemtest.inference.means.estimates import Estimates
     from lmemtest.model import LmmFit
 
     _NamedFits = list[tuple[str, LmmFit]]
@@ -217,20 +220,38 @@ class _Rejects:
     algorithm: str
     alpha: float
     cluster: tuple[str, ...] | None  # of moderated standard errors; None where the model's are the default
+    means: Estimates | None  # of the table as it is, where relabelled ones have the same design and clusters
 
     def __call__(self, taken: Index) -> tuple[bool, bool]:
         fit = self.table.refit(taken)
         if self.cluster is not None:
-            means = emmeans(fit, self.algorithm, vcov=moderated(fit, self.cluster))
-            return bool(np.any(below(means.pairs().table["p_value"], self.alpha))), bool(fit.converged)
+            return bool(np.any(below(self._moderated(fit).pairs().table["p_value"], self.alpha))), bool(fit.converged)
         L = differences(fit, self.algorithm) if self.L is None else self.L
         variance = fit.cov(L).diagonal()
         known = np.isfinite(variance) & (variance > 0)
         if not known.any():
             raise EstimationError("no difference between two algorithms is estimable")
         t = np.abs(fit.estimate(L)[known]) / np.sqrt(variance[known])
-        p = ptukey(np.sqrt(2.0) * t, self.n_algorithms, fit.df(L[known], "satterthwaite"), upper=True)
+        df, of_df = np.unique(fit.df(L[known], "satterthwaite"), return_inverse=True)
+        largest = np.zeros(len(df))  # has the smallest p-value
+        np.maximum.at(largest, of_df, t)
+        p = ptukey(np.sqrt(2.0) * largest, self.n_algorithms, df, upper=True)
         return bool(np.any(below(p, self.alpha))), bool(fit.converged)
+
+    def _moderated(self, fit: LmmFit) -> Estimates:
+        """The means of a refit with moderated standard errors; of these, only what their pairs need."""
+        assert self.cluster is not None
+        if self.means is None:
+            return emmeans(fit, self.algorithm, vcov=moderated(fit, self.cluster))
+        b, V, kept = np.zeros_like(self.means.b), np.zeros_like(self.means.V), fit.problem.kept
+        b[kept], V[np.ix_(kept, kept)] = fit.kept_params, fit.kept_cov
+        means = replace(self.means, b=b, V=V, df_function=fit.df, estimable_function=partial(_has_error, fit))
+        source = Moderated(fit=fit, robust=cluster_robust(fit, self.cluster))
+        return replace(means, moderate=ModeratedMeans.of(source, means), errors="moderated")
+
+
+def _has_error(fit: LmmFit, L: Any) -> Any:
+    return fit.estimable(L) & fit.has_error(L)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -383,13 +404,17 @@ def audit(
 def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name: str) -> _Rejects:
     """The recommended model is judged by the comparisons that `pairs` makes by default, others by their own errors."""
     default = name == RECOMMENDED and emmeans(fit, runs.algorithm).errors == "moderated"
+    robust = moderated(fit).robust if default else None
+    table = RelabelledFit.of(fit, exchange)
+    alike = exchange.start is not None and robust is not None and robust.fit is fit
     return _Rejects(
-        table=RelabelledFit.of(fit, exchange),
+        table=table,
         L=None if exchange.start is None else differences(fit, runs.algorithm),
         n_algorithms=len(runs.algorithms),
         algorithm=runs.algorithm,
         alpha=alpha,
-        cluster=moderated(fit).robust.cluster if default else None,
+        cluster=None if robust is None else robust.cluster,
+        means=emmeans(table.fit, runs.algorithm, vcov="model") if alike else None,
     )
 
 
