@@ -15,7 +15,7 @@ from lmemtest.errors import ArgumentError, DataError, EstimationError
 from lmemtest.tuning.fit import spacings
 from lmemtest.tuning.fit.bootstrap import bootstrap_fit
 from lmemtest.tuning.fit.fit import band_probability
-from lmemtest.tuning.fit.profile import allowance
+from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import Counted
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
@@ -168,6 +168,18 @@ def test_scores_without_noise_leave_no_noise_in_the_interval():
     fit = fit_noisy(quiet_scores(100, 2), direction="minimize")
     assert fit.estimates[3].ci_low == 0.0
     assert fit.objective >= fit_quiet(quiet_scores(100, 2), direction="minimize").objective
+
+
+def test_noise_that_adds_rounding_only_is_none(monkeypatch):
+    """Of two peaks that differ in the last digits the one without noise counts, on every machine."""
+    data, box = spacings.spacings(np.array([0.0, 0.3, 0.5, 1.0]), -math.inf, 0, math.inf, 0), (-math.inf, math.inf)
+    family = Family(data, box, box, (0.0, math.inf), (2,))
+    quiet = family._quiet(2, box, box)
+    for share, noise in ((1e-13, 0.0), (-1e-13, 0.0), (1e-6, 0.1)):
+        found = quiet.value + share * abs(quiet.value), np.array([-0.1, 1.1, math.log(0.1)])
+        monkeypatch.setattr(spacings, "noisy_peak", lambda *_, found=found: found)
+        family.climb_all()
+        assert family.peaks[2].at[2] == approx(noise)
 
 
 def test_ends_of_intervals_lie_on_the_profile():

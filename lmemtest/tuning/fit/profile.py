@@ -25,6 +25,7 @@ INFLATION = 1.3
 _DOUBLINGS = 60
 _DEEPEST = 10.0  # below the floor everything is equally far; keeps interpolation from creeping
 _LEAST = 0.01  # of b - a at a start, as a share of the range of the scores
+_ROUNDING = 1e-11  # of M, relative
 _TOLERANCE = 0.01  # of an end, as a share of the distance on which M changes
 
 
@@ -62,7 +63,8 @@ class Family:
                 value, at = spacings.noisy_peak(self.data, c, self._box(), quiet, warm)
                 warm = (at,)
                 candidates.append(Peak(value, (float(at[0]), float(at[1]), math.exp(at[2]))))
-            self.peaks[c] = max(candidates, key=lambda peak: peak.value)
+            top = max(peak.value for peak in candidates)  # noise that adds no more than rounding is none
+            self.peaks[c] = next(peak for peak in candidates if peak.value >= top - _ROUNDING * abs(top))
 
     @property
     def best(self) -> int:

@@ -34,6 +34,7 @@ _NEWTON = 6
 _WIDE_ENOUGH = 1.5 * _DROP  # a window that is 22 % too wide still has nodes enough
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _WIDE = 0.05  # noise from which one rule over [0, 1] resolves Phi((x - z) / s)
+_HIGH = math.log(0.9)
 _TINY = 1e-300
 
 
@@ -122,15 +123,15 @@ def moments(z: FloatArray, s: float, c: float) -> Moments:
 def _jacobi_sum(z: FloatArray, s: float, h: float, _: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
     t, weight = _jacobi(h - 1.0)
     end = np.maximum(z + s * right, _TINY)
-    x = end[:, None] * t
-    u = (x - z[:, None]) / s
-    exponent = -0.5 * u * u
-    top = exponent.max(axis=1)
-    terms = np.exp(exponent - top[:, None]) * weight
+    u = (end / s)[:, None] * t - (z / s)[:, None]
+    top = -0.5 * np.clip(0.0, u[:, 0], u[:, -1]) ** 2  # of phi between the nodes
+    u *= u
+    u *= -0.5
+    u -= top[:, None]
+    sums = np.exp(u, out=u) @ np.column_stack([weight, weight * t])
     # dx = s du, and x^(h-1) dx = end^h t^(h-1) dt
     log_scale = top + h * np.log(end) - math.log(s) - _LOG_ROOT_2PI
-    low = terms.sum(axis=1)
-    return log_scale, low, end * (terms @ t)
+    return log_scale, sums[:, 0], end * sums[:, 1]
 
 
 def _legendre_sum(z: FloatArray, s: float, h: float, left: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
@@ -138,10 +139,16 @@ def _legendre_sum(z: FloatArray, s: float, h: float, left: FloatArray, right: Fl
     width = right - left
     u = left[:, None] + width[:, None] * t
     x = np.clip(z[:, None] + s * u, _TINY, 1.0)
-    exponent = (h - 1.0) * np.log(x) - 0.5 * u * u
-    top = exponent.max(axis=1)
-    terms = np.exp(exponent - top[:, None]) * weight * width[:, None]
-    return top - _LOG_ROOT_2PI, terms.sum(axis=1), (terms * x).sum(axis=1)
+    u *= u
+    u *= -0.5
+    if h != 1.0:
+        u += (h - 1.0) * np.log(x)
+    top = u.max(axis=1)
+    u -= top[:, None]
+    terms = np.exp(u, out=u)
+    low = terms @ weight
+    terms *= x
+    return top - _LOG_ROOT_2PI, width * low, width * (terms @ weight)
 
 
 def _log(x: FloatArray) -> FloatArray:
@@ -166,7 +173,7 @@ def log_above(z: FloatArray, s: float, c: float, below: FloatArray | None = None
     below = log_below(z, s, c) if below is None else below
     with np.errstate(divide="ignore"):
         out = np.asarray(np.log(-np.expm1(below)))
-    rows = below > -0.7  # F above one half: there the difference starts to lose digits
+    rows = below > _HIGH  # above it the difference loses more than the last digit
     if rows.any():
         out[rows] = _log_above_directly(z[rows], s, c, out[rows])
     return out
@@ -201,6 +208,8 @@ def _log_above_by_parts(z: FloatArray, s: float, h: float, left: FloatArray, rig
 def _log_above_wide(z: FloatArray, s: float, h: float) -> FloatArray:
     """``int h x^(h-1) Phi((x - z) / s) dx`` by one rule over [0, 1]."""
     t, weight = _jacobi(h - 1.0)
+    if z.max() < 1.0 + 30.0 * s:  # nothing underflows
+        return np.asarray(np.log(h * (special.ndtr((t - z[:, None]) / s) @ weight)))
     exponent = special.log_ndtr((t - z[:, None]) / s)
     top = exponent.max(axis=1)
     return top + np.log(h * (np.exp(exponent - top[:, None]) @ weight))
