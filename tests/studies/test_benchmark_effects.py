@@ -12,6 +12,7 @@ from scipy import stats
 from scipy.linalg import block_diag
 
 import lmemtest as lt
+from lmemtest.engine import prediction
 from lmemtest.engine.theta import unpack
 from lmemtest.formula import parse_formula
 from lmemtest.model.random_effects import shapes
@@ -489,3 +490,13 @@ def test_priorband_groups_the_image_benchmarks(data_dir) -> None:
     jahs = found.to_frame().set_index("benchmark")["cluster"][["JAHS-C10", "JAHS-CH", "JAHS-FM"]]
     assert jahs.nunique() == 1
     assert len(effects.to_frame()) == 36
+
+
+def test_comparisons_are_predicted_one_by_one(monkeypatch):
+    """Intervals need the errors of a comparison on all benchmarks, and not between comparisons."""
+    asked = []
+    covariance = prediction.covariance
+    monkeypatch.setattr(prediction, "covariance", lambda *at: asked.append(len(at[-1].fixed)) or covariance(*at))
+    found = benchmark_effects(as_runs(study(k=4, b=7)))
+    assert len(found.table) == 28
+    assert asked == [7] * 4

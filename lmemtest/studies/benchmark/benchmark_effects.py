@@ -440,9 +440,10 @@ def _predicted(
         )
     overall = targets.fixed @ fit.kept_params
     modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
-    with one_blas_thread():
-        covariance = comparisons.error(fit, fit.optim.theta, fit.optim.criterion)
-        df = comparisons.df(fit, covariance.diagonal())
+    of_pairs = np.split(np.arange(len(overall)), len(plan.comparisons))
+    with one_blas_thread():  # each comparison by itself, as its intervals are
+        errors = [comparisons[rows].error(fit, fit.optim.theta, fit.optim.criterion) for rows in of_pairs]
+        df = comparisons.df(fit, np.concatenate([error.diagonal() for error in errors]))
     estimate, n, notes = overall + modes, len(plan.units), list[str]()
     zero = variance <= _ZERO * fit.mean_residual_variance
     table = pd.DataFrame({"benchmark": [*plan.units] * len(plan.comparisons)})
@@ -450,10 +451,10 @@ def _predicted(
     table["n_runs"] = plan.n_runs.astype(int)
     table["observed"] = plan.observed
     table = table.assign(overall=overall, estimate=estimate, se=np.nan, df=np.nan, ci_low=np.nan, ci_high=np.nan)
-    for rows in np.split(np.arange(len(table)), len(plan.comparisons)):
-        use = rows[~zero[rows]]
+    for rows, whole in zip(of_pairs, errors, strict=True):
+        kept = ~zero[rows]
+        use, error = rows[kept], whole[np.ix_(kept, kept)]
         if len(use):
-            error = covariance[np.ix_(use, use)]
             found, note = effect_intervals(estimate[use], error, df[use], simultaneous, level, rng)
             table.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
             table.loc[use, "se"] = np.sqrt(np.maximum(error.diagonal(), 0.0))

@@ -7,6 +7,7 @@ of 1/n and of 1/m, so that integrals over them are sums over these pieces.
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, combinations_with_replacement, product
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
+    _Drawn = tuple[Codes, Codes, Array]  # pairs of samples by their numbers in `_draws_of`, and probabilities
 
 _AT_ONCE = 200_000  # scores in memory: more do not fit the cache
 
@@ -67,6 +69,15 @@ def _smallest(values: Array, count: int) -> Array:
     return np.partition(values, count - 1)[:count] if len(values) > count else values
 
 
+def _n_below(places: Codes) -> Array:
+    """Of samples drawn from n, ascending places ``(samples, n)``: how many have no place above theirs, with itself."""
+    n = places.shape[1]
+    ways = np.eye(1, n).repeat(len(places), axis=0)  # by the last place
+    for i in range(n):
+        ways = np.cumsum(ways, axis=1) * (np.arange(n) <= places[:, [i]])
+    return np.asarray(ways.sum(axis=1))
+
+
 def _with_ties(samples: Sequence[Array]) -> list[Array]:
     """Samples in which scores that differ by rounding alone are equal."""
     pooled = np.concatenate(list(samples))
@@ -98,6 +109,7 @@ class Comparer:
     paired: bool
     _exchanges: dict[tuple[int, int], tuple[Codes, Codes, bool]] = field(default_factory=dict)
     _multisets: dict[int, tuple[Codes, Array]] = field(default_factory=dict)
+    _most: dict[tuple[int, int], tuple[_Drawn, _Drawn]] = field(default_factory=dict)
 
     def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> Violations:
         """All ordered pairs of some samples of gains."""
@@ -109,12 +121,15 @@ class Comparer:
         for (x, y), own in pieces.items():
             out.ratio[x, y] = violation_ratio(ordered[x], ordered[y], own)
             out.ratio[y, x] = 1.0 - out.ratio[x, y]
-        drawn_pairs = []
+        drawn_pairs: list[tuple[int, int]] = []
+        counted: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for x, y in pairs:
-            if self.enumerates(len(samples[x]), len(samples[y])):
-                out.bound[x, y], out.bound[y, x] = self._enumerated(ordered[x], ordered[y], pieces[x, y])
-            else:
-                drawn_pairs.append((x, y))
+            sizes = len(samples[x]), len(samples[y])
+            (counted[sizes] if self.enumerates(*sizes) else drawn_pairs).append((x, y))
+        for of_sizes in counted.values():
+            first, second = np.array(of_sizes).T
+            found = self._enumerated(np.array([ordered[i] for i in first]), np.array([ordered[i] for i in second]))
+            out.bound[first, second], out.bound[second, first] = found
         beyond = self.n_draws + 1 - math.ceil((self.n_draws + 1) * (1.0 - self.alpha) - 1e-9)
         ends: dict[tuple[int, int], tuple[Array, Array]] = dict.fromkeys(drawn_pairs, (np.empty(0), np.empty(0)))
         for drawn in self._drawn(samples, rng) if drawn_pairs else ():
@@ -139,30 +154,48 @@ class Comparer:
             work += draws * (n if n == m else n + m)
         return work
 
-    def _enumerated(self, left: Array, right: Array, pieces: Pieces) -> tuple[float, float]:
-        """The bounds of the bootstrap without drawing: all samples that can be drawn, each with its probability."""
-        (at_x, of_x), (at_y, of_y) = self._draws_of(len(left)), self._draws_of(len(right))
-        x, y = left[at_x], right[at_y]
-        net, total = np.zeros((2, len(x), len(y)))
-        for width, i, j in zip(pieces.width, pieces.left, pieces.right, strict=True):
-            distance = np.subtract.outer(x[:, i], y[:, j])
-            square = width * distance * distance
-            total += square
-            net += np.copysign(square, distance, out=square)
-        ratio = 0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0)
-        return self._last(ratio, of_x, of_y), 1.0 + self._last(-ratio, of_x, of_y)
+    def _enumerated(self, left: Array, right: Array) -> tuple[Array, Array]:
+        """The bounds of the bootstrap of ``(pairs, n)`` and ``(pairs, m)`` without drawing, ``(pairs,)`` each.
 
-    def _last(self, values: Array, of_row: Array, of_column: Array) -> float:
-        """The smallest value with at most the probability `alpha` beyond it."""
-        # As many values as this have more than that probability, and they are in as many rows.
-        count = min(values.size, math.floor(self.alpha / (of_row.min() * of_column.min())) + 2)
-        if count < len(values):
-            rows = np.argpartition(values.max(axis=1), len(values) - count)[-count:]
-            values, of_row = values[rows], of_row[rows]
-        p, values = np.outer(of_row, of_column).ravel(), values.ravel()
-        far = np.argpartition(values, len(values) - count)[-count:]
-        far = far[np.argsort(-values[far], kind="stable")]
-        return float(values[far[np.argmax(np.cumsum(p[far]) > self.alpha * (1.0 + 1e-9))]])
+        All samples that can be drawn, each with its probability: the smallest ratio with at most the probability
+        `alpha` beyond it, and one minus the largest.
+        """
+        n, m = left.shape[1], right.shape[1]
+        pieces, out = Pieces.of(n, m), np.empty((2, len(left)))
+        at_x, at_y = self._draws_of(n)[0], self._draws_of(m)[0]
+        for side, (of_x, of_y, p) in enumerate(self._extremes(n, m)):
+            step = max(1, _AT_ONCE // len(p))
+            for start in range(0, len(left), step):
+                part = slice(start, start + step)
+                x, y = left[part], right[part]
+                net, total = np.zeros((2, len(x), len(p)))
+                for width, i, j in zip(pieces.width, pieces.left, pieces.right, strict=True):
+                    distance = x[:, at_x[of_x, i]] - y[:, at_y[of_y, j]]
+                    square = width * distance * distance
+                    total += square
+                    net += np.copysign(square, distance, out=square)
+                ratio = 0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0)
+                order = np.argsort(ratio if side else -ratio, axis=1, kind="stable")
+                last = np.argmax(np.cumsum(p[order], axis=1) > self.alpha * (1.0 + 1e-9), axis=1)
+                bound = np.take_along_axis(ratio, np.take_along_axis(order, last[:, None], axis=1), axis=1)[:, 0]
+                out[side, part] = 1.0 - bound if side else bound
+        return out[0], out[1]
+
+    def _extremes(self, n: int, m: int) -> tuple[_Drawn, _Drawn]:
+        """Numbers and probabilities of the pairs of samples that can have the largest ratios, and the smallest.
+
+        The ratio of a pair is exceeded, or met, by those of all with lower places in left and higher ones in right.
+        So many as `count` have more than the probability `alpha`, and what so many others exceed is not among them.
+        """
+        if (n, m) not in self._most:
+            (at_x, p_x), (at_y, p_y) = self._draws_of(n), self._draws_of(m)
+            count = math.floor(self.alpha / (p_x.min() * p_y.min())) + 2
+            found = []
+            for x, y in ((at_x, m - 1 - at_y[:, ::-1]), (n - 1 - at_x[:, ::-1], at_y)):
+                i, j = np.nonzero(_n_below(x)[:, None] * _n_below(y) <= count)
+                found.append((i, j, p_x[i] * p_y[j]))
+            self._most[n, m] = found[0], found[1]
+        return self._most[n, m]
 
     def _draws_of(self, n: int) -> tuple[Codes, Array]:
         """Places of the values in all samples that can be drawn from n, ascending, and their probabilities."""
