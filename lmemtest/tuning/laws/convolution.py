@@ -34,7 +34,7 @@ _NEWTON = 6
 _WIDE_ENOUGH = 1.5 * _DROP  # a window that is 22 % too wide still has nodes enough
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _WIDE = 0.05  # noise from which one rule over [0, 1] resolves Phi((x - z) / s)
-_HIGH = math.log(0.9)
+_HIGH = math.log(0.8)
 _TINY = 1e-300
 
 
@@ -173,7 +173,7 @@ def log_above(z: FloatArray, s: float, c: float, below: FloatArray | None = None
     below = log_below(z, s, c) if below is None else below
     with np.errstate(divide="ignore"):
         out = np.asarray(np.log(-np.expm1(below)))
-    rows = below > _HIGH  # above it the difference loses more than the last digit
+    rows = below > _HIGH  # above it the difference loses digits
     if rows.any():
         out[rows] = _log_above_directly(z[rows], s, c, out[rows])
     return out
