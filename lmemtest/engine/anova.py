@@ -77,13 +77,19 @@ class Anova:
     def derivatives(self, theta: Array, at: MeanSquares) -> tuple[list[Array], Array, Array]:
         """Gradient in every term's ``Sigma``, in theta, and the Hessian in theta."""
         weight, each = at.m / at.r2, self.squares / at.growth**2
-        G = (self.df / at.growth - weight * each) @ self.sizes
+        own = self.gradients(at, weight)
+        G = np.ravel(own)
         curved = (2.0 * weight * each - self.df / at.growth) / at.growth
         d_r2 = each @ self.sizes
         K = (self.sizes.T * curved) @ self.sizes - weight / at.r2 * np.outer(d_r2, d_r2)
         H = 4.0 * np.outer(theta, theta) * K
         H.flat[:: len(H) + 1] += 2.0 * G
-        return [np.array([[own]]) for own in G], 2.0 * G * theta, H
+        return own, 2.0 * G * theta, H
+
+    def gradients(self, at: MeanSquares, weight: float) -> list[Array]:
+        """Gradient in every term's ``Sigma``; ``weight`` is the derivative of the criterion in ``r2``."""
+        G = (self.df / at.growth - weight * self.squares / at.growth**2) @ self.sizes
+        return [np.array([[own]]) for own in G]
 
     @property
     def _expected(self) -> tuple[Array, Array, Array]:

@@ -28,6 +28,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.engine import theta as th
+from lmemtest.engine.anova import Anova, MeanSquares
 from lmemtest.engine.blocks import Shape, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
@@ -125,12 +126,19 @@ class Evaluation:
     u: float
     phi: Array
     T: tuple[Array, ...]
+    source: Swept | MeanSquares
+    weight: float  # of the residual sum of squares: 1 / s2
+    g_log_s2: float
+    pull: float = 0.0  # derivative in the value of the linear function
+
+
+@dataclass(frozen=True)
+class Swept:
+    """The elimination behind an evaluation, and the gradient in its ``F``."""
+
     system: System
     done: Sweep
     F_bar: Array
-    weight: float  # of the residual sum of squares: 1 / s2
-    g_log_s2: float
-    pull: float  # derivative in the value of the linear function
 
 
 @dataclass(frozen=True)
@@ -258,6 +266,8 @@ class Constrained:
         factors = [lay.root @ t for lay, t in zip(self.layouts, T, strict=True)]
         if not all(np.isfinite(f).all() for f in factors):
             raise np.linalg.LinAlgError("not finite")
+        if self._anova is not None:
+            return self._by_mean_squares(self._anova, u, phi, T, log_s2)
         if problem.leaf is not None:
             system, done = problem.leaf.swept(factors)
         else:
@@ -276,15 +286,8 @@ class Constrained:
             r2, b, pull = r2 + gap**2 / lever, b + w * (gap / lever), 2.0 * gap / lever
         if not r2 > 0:
             raise np.linalg.LinAlgError("the residual sum of squares is not positive")
-        m = system.n_rows - (p if self.reml else 0)
-        if log_s2 is None:
-            weight = m / r2
-            value = done.logdet + m * (1.0 + np.log(2.0 * np.pi / weight))
-            g_log_s2 = 0.0
-        else:
-            weight = float(np.exp(-log_s2))
-            value = done.logdet + m * (np.log(2.0 * np.pi) + log_s2) + r2 * weight
-            g_log_s2 = m - r2 * weight
+        of_residuals, weight, g_log_s2 = _residual_part(r2, system.n_rows - (p if self.reml else 0), log_s2)
+        value = done.logdet + of_residuals
         v = np.append(-b, 1.0)
         F_bar = weight * np.outer(v, v)
         if self.reml and p:
@@ -295,23 +298,38 @@ class Constrained:
             u=u,
             phi=phi,
             T=T,
-            system=system,
-            done=done,
-            F_bar=F_bar,
+            source=Swept(system, done, F_bar),
             weight=weight,
-            g_log_s2=float(g_log_s2),
+            g_log_s2=g_log_s2,
             pull=pull * weight,
         )
+
+    @cached_property
+    def _anova(self) -> Anova | None:
+        """The mean squares of a balanced design, whose fixed effects stay where they are."""
+        held = isinstance(self.target, LinearFunction) or self.reml != self.problem.reml
+        return None if held else self.problem.anova
+
+    def _by_mean_squares(
+        self, anova: Anova, u: float, phi: Array, T: tuple[Array, ...], log_s2: float | None
+    ) -> Evaluation:
+        at = anova.evaluate(np.array([(lay.root @ t)[0, 0] for lay, t in zip(self.layouts, T, strict=True)]))
+        of_residuals, weight, g_log_s2 = _residual_part(at.r2, at.m, log_s2)
+        value = float(anova.df @ np.log(at.growth)) + of_residuals + anova.constant
+        return Evaluation(value=value, u=u, phi=phi, T=T, source=at, weight=weight, g_log_s2=g_log_s2)
 
     def slopes(self, ev: Evaluation) -> Slopes:
         """Gradient in ``u`` and ``phi``."""
         problem, target = self.problem, self.target
         strata: Strata | None = problem.strata
-        if problem.leaf is not None:
+        at = ev.source
+        if isinstance(at, MeanSquares):
+            by_term = at.anova.gradients(at, ev.weight)
+        elif problem.leaf is not None:
             factors = [lay.root @ t for lay, t in zip(self.layouts, ev.T, strict=True)]
-            by_term = problem.leaf.gradients(factors, ev.system, ev.done, ev.F_bar)
+            by_term = problem.leaf.gradients(factors, at.system, at.done, at.F_bar)
         else:
-            bar = gradient(ev.system, ev.done, ev.F_bar, inputs=strata is not None)
+            bar = gradient(at.system, at.done, at.F_bar, inputs=strata is not None)
             by_term = problem.by_term(bar.sigma)
         rotated = [lay.root.T @ G @ lay.root for lay, G in zip(self.layouts, by_term, strict=True)]
         g_T = [2.0 * G @ t for G, t in zip(rotated, ev.T, strict=True)]
@@ -336,6 +354,14 @@ class Constrained:
             parts.append(g_delta)
         free = tuple(G[lay.held :, lay.held :] for G, lay in zip(rotated, self.layouts, strict=True))
         return Slopes(u=float(g_u), phi=np.concatenate(parts), free=free)
+
+
+def _residual_part(r2: float, m: int, log_s2: float | None) -> tuple[float, float, float]:
+    """What the residual variance adds, and its derivatives in ``r2`` and in its log (0 if nothing holds it)."""
+    if log_s2 is None:
+        return m * (1.0 + float(np.log(2.0 * np.pi * r2 / m))), m / r2, 0.0
+    weight = float(np.exp(-log_s2))
+    return m * (float(np.log(2.0 * np.pi)) + log_s2) + r2 * weight, weight, m - r2 * weight
 
 
 def has_variance(problem: Problem, x: Array, term: int, effect: int) -> bool:

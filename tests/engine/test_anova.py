@@ -13,6 +13,8 @@ from lmemtest.engine.ddf import curvature
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.optimize import optimise
 from lmemtest.engine.problem import Problem, build_problem
+from lmemtest.engine.profile import Constrained, ResidualDeviation, StandardDeviation
+from lmemtest.engine.profile_path import follow
 
 ALGORITHMS, BENCHMARKS, SEEDS = 3, 7, 4
 
@@ -78,6 +80,30 @@ def test_criterion_and_derivatives_are_those_of_the_elimination(kind, reml):
     np.testing.assert_allclose(np.ravel(gradients), np.ravel(want), rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(g, want_g, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(H, hessian(made, x, at), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("reml", [True, False])
+@pytest.mark.parametrize("kind", [*BALANCED, "no fixed part"])
+def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeypatch):
+    """The deviance with a standard deviation held, its gradient, and the interval."""
+    data = design(kind, reml=reml)
+    made, plain = build_problem(**data), eliminated(data)
+    x = optimise(made).theta
+    found = {}
+    for problem in (plain, made):
+        for target in (StandardDeviation(0, 0), ResidualDeviation()):
+            held = Constrained(problem, target, reml=reml)
+            u, phi = held.at_fit(x, made.evaluate(x))
+            at = held.evaluate(1.1 * u, phi + 0.1)
+            slopes = held.slopes(at)
+            path = follow(problem, x, made.evaluate(x), target, cut=1.5, reml=reml)
+            free = [np.ravel(part) for part in slopes.free]
+            got = np.concatenate([[at.value, slopes.u], slopes.phi, *free])
+            found.setdefault(target, []).append((got, [path.low.value, path.high.value]))
+        monkeypatch.setattr("lmemtest.engine.profile.sweep", None)
+    for (want, interval), (got, of_squares) in found.values():
+        np.testing.assert_allclose(got, want, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(of_squares, interval, rtol=1e-8)
 
 
 @pytest.mark.parametrize("kind", BALANCED)
