@@ -71,8 +71,9 @@ def fit_lmm(
         Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
         on different scales then count by their precision. The ratios are estimated by the same likelihood.
     restarts : int, optional
-        Further starting points of the search. By default two where they cost milliseconds, and none where the
-        mean squares of a balanced table solve it in closed form.
+        Further starting points of the search. By default two where they cost milliseconds and may help (few rows for
+        the effects, or terms of several effects), and none where the mean squares of a balanced table solve it in
+        closed form.
 
     Returns
     -------
