@@ -9,6 +9,7 @@ structure      which blocks in which order: independent parts of the table, chos
 products       terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a block and the dense remainder (dense or sparse)
 absorbed       means of cells taken out before a likelihood-ratio test, without a design of them
+absent         terms without variance, left out of the search
 alike          parts that differ in their scores only, factored once
 leaf           intercepts of cells, absorbed into the residual variance
 anova          balanced designs: the criterion from mean squares, and where these solve it

@@ -11,17 +11,19 @@ analytic: differences would leave their rounding in a number that is reported.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from lmemtest.engine import theta as th
+from lmemtest.engine.absent import absent_terms, zero_slopes
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.leaf import Leaf, slopes_of_r2
-from lmemtest.engine.optimize import Optimum
+from lmemtest.engine.optimize import CHEAP_FLOPS, Optimum, evaluation_cost
 from lmemtest.engine.problem import Problem
 
 
@@ -121,6 +123,9 @@ def quadratic_forms(L: Array, matrices: Array) -> Array:
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     """Second-order behaviour at ``optimum``."""
+    without = _without_absent(problem, optimum)
+    if without is not None:
+        return without
     x, at = optimum.theta, optimum.criterion
     p = problem.system.p
     _, U = problem.fixed_effects(at)
@@ -144,6 +149,40 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
         cov=cov,
         d_log_scale=d_log_scale,
         residual_df=problem.system.n_rows - (p if problem.reml else 0),
+    )
+
+
+def _without_absent(problem: Problem, optimum: Optimum) -> Curvature | None:
+    """That of the model without terms that have no variance; their parameters change nothing but the criterion."""
+    x = optimum.theta
+    absent = () if problem.anova is not None else absent_terms(problem, x)
+    if not absent or evaluation_cost(problem) < CHEAP_FLOPS:
+        return None
+    rest = problem.without(absent)
+    here = th.pack([L for i, L in enumerate(problem.unpack(x)) if i not in absent], rest.shapes)
+    at = rest.evaluate(here)
+    slopes = zero_slopes(problem, absent, rest, at)
+    if slopes is None:
+        return None
+    found = curvature(rest, replace(optimum, theta=here, criterion=at))
+    kept = [place for i, place in _places(problem) if i not in absent]
+    n, p = problem.n_free, len(found.cov)
+    H, d_cov, d_log_scale = np.zeros((n, n)), np.zeros((n, p, p)), np.zeros(n)
+    H[np.ix_(kept, kept)], d_cov[kept], d_log_scale[kept] = found.hessian, found.d_cov, found.d_log_scale
+    for i, place in _places(problem):
+        if i in absent:
+            H[place, place] = 2.0 * slopes[absent.index(i)]
+    return replace(found, hessian=H, d_cov=d_cov, d_log_scale=d_log_scale)
+
+
+def _places(problem: Problem) -> list[tuple[int, int]]:
+    """The term of every parameter of the search, and its place."""
+    return list(
+        zip(
+            np.repeat(range(len(problem.shapes)), [s.n_theta for s in problem.shapes]),
+            range(problem.n_theta),
+            strict=True,
+        )
     )
 
 

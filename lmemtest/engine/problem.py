@@ -67,6 +67,20 @@ class Problem:
         system = self.system if self.strata is not None else rotated(self.system)
         return self if system is self.system else replace(self, system=system)
 
+    def without(self, absent: Sequence[int]) -> Problem:
+        """The model without some of its terms; of one that `can_turn`."""
+        kept = [i for i in range(len(self.shapes)) if i not in absent]
+        cells = cast(Cells, self.system.source)
+        source = replace(cells, terms=[cells.terms[i] for i in kept])
+        return replace(
+            self,
+            system=replace(self.system, source=source),
+            shapes=tuple(self.shapes[i] for i in kept),
+            R=tuple(self.R[i] for i in kept),
+            n_levels=tuple(self.n_levels[i] for i in kept),
+            anova=None,
+        )
+
     @property
     def can_turn(self) -> bool:
         """Whether the columns are at hand, not their cross-products alone."""

@@ -118,7 +118,7 @@ def _with_columns(block: Block, D: Columns, omega: Array) -> Array:
     return out
 
 
-def _dense_cross(block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> Array:
+def dense_cross(block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> Array:
     """Cross-products of ``block`` with the remainder ``[Z_tail D]``, ``(q, K, m)``."""
     t = sum(b.size for b in tail)
     out = np.zeros((block.q, block.K, t + D.width))
@@ -184,7 +184,7 @@ def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
     B[t:, t:] = D.gram(omega)
     first = 0
     for i, block in enumerate(tail):
-        values = _dense_cross(block, tail[i:], D, omega)
+        values = dense_cross(block, tail[i:], D, omega)
         B[first : first + block.size, first:] = values.reshape(block.size, -1)
         B[first:, first : first + block.size] = values.reshape(block.size, -1).T
         first += block.size
@@ -208,7 +208,7 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
             },
             V=_sparse_cross(patterns[i], block, tail, D, omega)
             if patterns
-            else DenseCross(_dense_cross(block, tail, D, omega)),
+            else DenseCross(dense_cross(block, tail, D, omega)),
         )
 
 

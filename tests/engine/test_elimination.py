@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.engine import leaf, products, structure
+from lmemtest.engine import ddf, leaf, optimize, products, structure
 from lmemtest.engine import problem as problems
 from lmemtest.engine import theta as th
+from lmemtest.engine.absent import absent_terms, zero_slopes
 from lmemtest.engine.alike import rotated
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.ddf import curvature
@@ -190,6 +191,57 @@ def test_a_singular_covariance_of_many_effects_is_found_in_few_evaluations():
     assert found.evaluations < 40
     more = optimise(made, restarts=3)
     assert found.criterion.value == approx(more.criterion.value, abs=1e-8)
+
+
+def without_shared_seeds(seed: int) -> dict:
+    """A table with gaps whose seeds have the same names on every benchmark, and no effect there."""
+    rng = np.random.default_rng(seed)
+    a, b, s = (i.ravel() for i in np.indices((4, 12, 6)))
+    kept = rng.random(len(a)) > 0.2
+    a, b, s = a[kept], b[kept], s[kept]
+    one = np.ones((len(a), 1))
+    codes = [(b, 12), (a + 4 * b, 48), (s + 6 * b, 72), (s, 6), (s + 6 * a, 24)]
+    terms = [RandomTerm(one, c, n) for c, n in codes]
+    sds = (1.0, 0.5, 0.3)
+    y = a + rng.normal(size=len(a))
+    y = y + sum(sd * rng.normal(size=t.n_levels)[t.codes] for sd, t in zip(sds, terms, strict=False))
+    X = np.hstack([one, np.eye(4)[a][:, 1:]])
+    return {"terms": terms, "X": X, "y": y, "n": one[:, 0], "weight": one[:, 0], "ss": 0.0 * a, "reml": True}
+
+
+def test_terms_without_variance_are_left_out_and_nothing_else_changes(monkeypatch):
+    """The optimum, its certificate, and the curvature are those of an elimination of all terms."""
+    monkeypatch.setattr(optimize, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(ddf, "CHEAP_FLOPS", 0.0)
+    monkeypatch.setattr(optimize, "_MUCH_LESS", np.inf)
+    left_out = exact = 0
+    for seed in range(8):
+        made = build_problem(**without_shared_seeds(seed))
+        found = optimise(made)
+        absent = absent_terms(made, found.theta)
+        if not absent:
+            continue
+        left_out += 1
+        rest = made.without(absent)
+        there = th.pack([L for i, L in enumerate(made.unpack(found.theta)) if i not in absent], rest.shapes)
+        slopes = zero_slopes(made, absent, rest, rest.evaluate(there))
+        gradients, _ = made.derivatives(found.theta, made.evaluate(found.theta))
+        if slopes is not None:  # none where a term that crosses the rest has a variance
+            exact += 1
+            assert slopes == approx([gradients[i][0, 0] for i in absent], rel=1e-9)
+        got = curvature(made, found)
+        with monkeypatch.context() as patched:
+            for module in (optimize, ddf):
+                patched.setattr(module, "absent_terms", lambda *_: ())
+            want, plain = optimise(made), curvature(made, found)
+        assert found.criterion.value == approx(want.criterion.value, abs=1e-8)
+        assert found.theta == approx(want.theta, abs=1e-4)
+        assert found.converged
+        assert found.at_boundary
+        for name in ("hessian", "d_cov", "cov", "d_log_scale"):
+            np.testing.assert_allclose(getattr(got, name), getattr(plain, name), rtol=1e-7, atol=1e-9)
+    assert left_out >= 4
+    assert exact >= 2
 
 
 def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families():
