@@ -78,6 +78,8 @@ class ModeratedMeans:
     h : (m,) float
         Model's variance of each mean's advantages: half of that of its differences from the others.
     families : tuple of Moderation
+    pairs : tuple of (own ratio, its df)
+        Of all pairs of each family, as `numpy.triu_indices` lists them: what `_own_ratio` gives of them.
     within : callable or None
         The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
         the fit: what random effects that reach over clusters add to them is left as it is.
@@ -90,6 +92,7 @@ class ModeratedMeans:
     group: NDArray[np.intp]
     h: FloatArray
     families: tuple[Moderation, ...]
+    pairs: tuple[tuple[FloatArray, FloatArray], ...]
     within: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None
     single: bool = False
 
@@ -104,7 +107,7 @@ class ModeratedMeans:
         within = None if robust.fit is source.fit else _standard_errors(robust.fit)
         group = np.zeros(len(L), dtype=np.intp)
         h = np.ones(len(L))
-        families = []
+        families, pairs = [], []
         for number, (_, rows) in enumerate(means.groups()):
             group[rows] = number
             i, j = np.triu_indices(len(rows), k=1)
@@ -116,7 +119,8 @@ class ModeratedMeans:
             own, df = _own_ratio(robust, D, se)
             h[rows] = _of_means(se, i, j, len(rows))
             families.append(moderation(own, df, i, j, h[rows]))
-        return cls(robust=robust, L=L, group=group, h=h, families=tuple(families), within=within)
+            pairs.append((own, df))
+        return cls(robust=robust, L=L, group=group, h=h, families=tuple(families), pairs=tuple(pairs), within=within)
 
     def __call__(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's `se` and `df`.
@@ -180,7 +184,7 @@ class ModeratedMeans:
     ) -> tuple[FloatArray, FloatArray]:
         """Differences within families: own variances squeezed towards those of the means' advantages."""
         family, at = self._joined(key)
-        own, df_own = _own_ratio(self.robust, L, se)
+        own, df_own = self._own_ratio(key, L, C[:, at], se)
         fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
         most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
         ratio, df = family.ratios(C[:, at].power(2).multiply(self.h[at]), own, df_own, most)
@@ -188,6 +192,22 @@ class ModeratedMeans:
             shown = ~np.isnan(own)
             ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
         return se * np.sqrt(ratio), df
+
+    def _own_ratio(
+        self, key: NDArray[np.bool_], L: FloatArray, C: sp.csr_array, se: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """`_own_ratio` of functions with coefficients `C` of the means; that of pairs is known."""
+        if (
+            key.sum() > 1
+            or not len(L)
+            or (np.diff(C.indptr) != 2).any()
+            or (np.abs(np.abs(C.data) - 1.0) > _ZERO).any()
+        ):
+            return _own_ratio(self.robust, L, se)
+        low, high = np.sort(C.indices.reshape(-1, 2), axis=1).T
+        own, df = self.pairs[int(np.flatnonzero(key)[0])]
+        place = low * C.shape[1] - low * (low + 1) // 2 + high - low - 1
+        return own[place], df[place]
 
     def _sums(
         self, key: NDArray[np.bool_], C: sp.csr_array, se: FloatArray, df: FloatArray
