@@ -8,7 +8,7 @@ The bundled tables come from models that were really trained. Those of hyperpara
 from __future__ import annotations
 
 import os
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -39,6 +39,8 @@ STUDY_KEY = ["benchmark", "prior", "algorithm", "used_fidelity", "seed"]
 STUDY_ROWS = 86_400
 TEXT_COLUMNS = ("benchmark", "prior", "algorithm")
 NUMBER_COLUMNS = ("used_fidelity", "value", "seed")
+# SHA-256 of the key and score of the study, as `_sum_of` writes them.
+STUDY_SHA256 = "951f8b6ac509072cde941ff413c43dd57e2bf92b6d4bceea8ebedec737727029"
 
 
 def load_hpo_runs() -> Runs:
@@ -203,13 +205,15 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
     ------
     DownloadError
         No network, or a file that is cut off, of another format, or not the table that was expected.  A file
-        that fails its check is removed from the cache.
+        that fails its check is removed from the cache; one that you give as `path` is left alone.
 
     Notes
     -----
-    The publisher gives no checksum that could be verified here, so the guard is a check of the content:
-    required columns, their types, no missing score, and the complete design of 86,400 rows.  Parquet and csv
-    (plain or gzip) are recognised by their first bytes.  A pickle is refused: opening one runs its code.
+    What is checked is the content: required columns, their types, no missing score, the complete design of 86,400
+    rows, and the SHA-256 of the numbers of the study.  That sum is one of values, not of bytes of a file: the same
+    table passes as parquet, as csv, sorted otherwise, or with more rows and columns, and a table with one changed
+    score does not.  With ``select="all"`` the rows beyond the study have no sum.  Parquet and csv (plain or gzip) are
+    recognised by their first bytes.  A pickle is refused: opening one runs its code.
 
     In this table the rows of HB and RS are the same under both priors, because they do not use it.
 
@@ -223,7 +227,7 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
     from lmemtest.data.runs import Runs
 
     check_choice(select, "select", ("study", "all"))
-    frame = _checked_priorband(Path(path), select) if path is not None else _cached_priorband(select)
+    frame = checked_priorband(Path(path), select) if path is not None else _cached_priorband(select)
     return Runs(
         frame,
         score="value",
@@ -257,7 +261,7 @@ def _cached_priorband(select: str) -> pd.DataFrame:
     if not was_there:
         _download(cached)
     try:
-        return _checked_priorband(cached, select)
+        return checked_priorband(cached, select)
     except DownloadError:
         cached.unlink(missing_ok=True)
         if not was_there:
@@ -313,18 +317,15 @@ def _quiet_pooch() -> Iterator[None]:
         logger.setLevel(level)
 
 
-def _checked_priorband(path: Path, select: str) -> pd.DataFrame:
+def checked_priorband(path: Path, select: str) -> pd.DataFrame:
+    """The rows of a file that holds the PriorBand study, whatever its format; any other file is refused."""
     frame = _read_any(path)
     _check_columns(frame, path)
-    if select == "all":
-        if len(frame) < STUDY_ROWS:
-            raise _unexpected(path, f"it has {len(frame):,} rows, and at least {STUDY_ROWS:,} are expected")
-        return frame
     kept = frame
     for column, levels in STUDY_LEVELS.items():
         kept = kept[kept[column].isin(levels)]
     _check_study(kept, frame, path)
-    return kept.reset_index(drop=True)
+    return frame if select == "all" else kept.reset_index(drop=True)
 
 
 def _read_any(path: Path) -> pd.DataFrame:
@@ -338,7 +339,14 @@ def _read_any(path: Path) -> pd.DataFrame:
         if kind == "parquet":
             frame = pd.read_parquet(path)
         else:
-            frame = pd.read_csv(path, sep=_separator(path, kind), compression="gzip" if kind == "csv.gz" else None)
+            frame = pd.read_csv(
+                path,
+                sep=_separator(path, kind),
+                compression="gzip" if kind == "csv.gz" else None,
+                dtype={"value": object},  # pandas before 3.1 reads numbers that are wrong in the last digit
+            )
+            with suppress(KeyError, ValueError):  # columns are checked later
+                frame["value"] = frame["value"].astype(float)
     except (OSError, EOFError, ValueError) as error:  # pyarrow's, gzip's, and pandas' errors of damaged files
         problem = f"it cannot be read as {kind} and is probably cut off ({type(error).__name__}: {error})"
         raise _unexpected(path, problem) from error
@@ -400,12 +408,40 @@ def _check_study(kept: pd.DataFrame, frame: pd.DataFrame, path: Path) -> None:
             path,
             f"the study table has {STUDY_ROWS:,} distinct rows (algorithms HB, PB, RS; priors at25, bad; "
             f"used_fidelity 1 to 24). Found: {len(kept):,} such rows, {distinct:,} of them distinct, in a "
-            f"file of {len(frame):,} rows with algorithms {found['algorithm']} and priors {found['prior']}. "
-            "With select='all' every row is kept",
+            f"file of {len(frame):,} rows with algorithms {found['algorithm']} and priors {found['prior']}",
         )
     broken = int((~np.isfinite(kept["value"].to_numpy(dtype=float))).sum())
     if broken:
         raise _unexpected(path, f"value is missing or infinite in {broken:,} rows of the study table")
+    found_sum = _sum_of(kept)
+    if found_sum != STUDY_SHA256:
+        raise DownloadError(
+            f"{str(path)!r} has the design of the PriorBand study, but other numbers: the SHA-256 of its study table "
+            f"is {found_sum}, and {STUDY_SHA256} is expected. Download the file again; if the sum stays, the published "
+            "table has changed or the file was edited. A table that you trust needs no check: read it with pandas and "
+            "give it to lmemtest.Runs."
+        )
+
+
+def _sum_of(study: pd.DataFrame) -> str:
+    """SHA-256 of key and score in the order of the key: of a text its sorted levels and their numbers."""
+    import hashlib
+
+    import numpy as np
+    import pandas as pd
+
+    levels, columns = {}, {}
+    for name in (*STUDY_KEY, "value"):
+        if name in TEXT_COLUMNS:
+            columns[name], found = pd.factorize(study[name].astype(object), sort=True)
+            levels[name] = "\n".join(map(str, found))
+        else:
+            columns[name] = study[name].to_numpy(dtype=float)
+    order = np.lexsort([columns[name] for name in reversed(STUDY_KEY)])
+    digest = hashlib.sha256()
+    for name, column in columns.items():
+        digest.update(levels.get(name, "").encode() + column[order].astype("<f8").tobytes())
+    return digest.hexdigest()
 
 
 def _unexpected(path: Path, problem: str) -> DownloadError:

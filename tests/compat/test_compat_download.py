@@ -8,10 +8,12 @@ from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from lmemtest.compat.significance_analysis import download, download_priorband_data
+from lmemtest.data import datasets
 from lmemtest.errors import DownloadError
 
 FILE = Path("dataset/priorband_data.parquet")
@@ -52,10 +54,19 @@ def server(monkeypatch, tmp_path) -> Iterator[Server]:
         thread.join()
 
 
+STUDY = pd.MultiIndex.from_product(
+    [["a"], *datasets.STUDY_LEVELS.values(), range(2)], names=["benchmark", *datasets.STUDY_LEVELS, "seed"]
+).to_frame(index=False)
+STUDY["value"] = np.arange(len(STUDY), dtype=float)
+
+
 @pytest.fixture
-def parquet(tmp_path) -> bytes:
+def parquet(tmp_path, monkeypatch) -> bytes:
+    """A table of the study's form, with fewer rows, that is the one expected."""
+    monkeypatch.setattr(datasets, "STUDY_ROWS", len(STUDY))
+    monkeypatch.setattr(datasets, "STUDY_SHA256", datasets._sum_of(STUDY))
     path = tmp_path / "source.parquet"
-    pd.DataFrame({"value": [1.0, 2.0]}).to_parquet(path)
+    STUDY.to_parquet(path)
     content = path.read_bytes()
     path.unlink()
     return content
@@ -68,7 +79,7 @@ def test_the_address_is_the_peers():
 def test_the_file_arrives_once(server, parquet):
     server.answer = parquet
     assert download_priorband_data() is None
-    assert pd.read_parquet(FILE)["value"].tolist() == [1.0, 2.0]
+    assert pd.read_parquet(FILE)["value"].tolist() == STUDY["value"].tolist()
     assert [path.name for path in FILE.parent.iterdir()] == [FILE.name]
     download_priorband_data()
     assert server.calls == 1
@@ -84,6 +95,26 @@ def test_what_is_no_parquet_file_is_not_saved(server, answer):
     with pytest.raises(DownloadError, match=f"^{re.escape(text)}$"):
         download_priorband_data()
     assert not FILE.parent.exists()
+
+
+def test_a_table_with_another_sum_is_not_saved(server, parquet, monkeypatch):
+    server.answer = parquet
+    found = datasets.STUDY_SHA256
+    monkeypatch.setattr(datasets, "STUDY_SHA256", "0" * 64)
+    with pytest.raises(
+        DownloadError, match=rf"{server.server_port}/file answered with was not saved\. .* is {found}, and 0{{64}} is"
+    ):
+        download_priorband_data()
+    assert list(FILE.parent.iterdir()) == []
+
+
+def test_another_table_is_not_saved(server, parquet, tmp_path):  # noqa: ARG001
+    other = tmp_path / "other.parquet"
+    STUDY.drop(columns="seed").to_parquet(other)
+    server.answer = other.read_bytes()
+    with pytest.raises(DownloadError, match=r"is not the PriorBand table: columns \['seed'\] are missing"):
+        download_priorband_data()
+    assert list(FILE.parent.iterdir()) == []
 
 
 def test_an_error_of_the_server(server):

@@ -200,6 +200,17 @@ def study_file(study, tmp_path_factory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def study_sum(study) -> str:
+    return datasets._sum_of(study)
+
+
+@pytest.fixture(autouse=True)
+def _the_made_up_study_is_the_one_expected(request, monkeypatch):
+    if {"study", "study_file"} & set(request.fixturenames):
+        monkeypatch.setattr(datasets, "STUDY_SHA256", request.getfixturevalue("study_sum"))
+
+
 def test_fetch_reads_a_local_file_with_its_roles(study_file):
     runs = datasets.fetch_priorband(study_file)
     assert runs.n_rows == 86_400
@@ -257,7 +268,7 @@ def test_fetch_rejects_an_unknown_selection(study_file):
         ),
         (
             lambda d: d.assign(algorithm=d["algorithm"].replace("PB", "priorband")),
-            r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. With select='all'",
+            r"algorithms \['HB', 'RS', 'priorband'\] and priors \['at25', 'bad'\]\. Without a network",
         ),
         (
             lambda d: d.assign(value=d["value"].where(d.index > 2)),
@@ -285,10 +296,34 @@ def test_fetch_names_what_is_wrong_with_a_table(change, message, study, tmp_path
     assert "fetch_priorband(path='...')" in str(caught.value)
 
 
+@pytest.mark.parametrize("select", ["study", "all"])
+def test_fetch_of_a_table_with_one_changed_score_gives_both_sums(select, study, study_sum, tmp_path):
+    changed = study.assign(value=study["value"].where(study.index != 77, np.nextafter(study["value"], 9)))
+    path = tmp_path / "changed"
+    changed.to_parquet(path)
+    with pytest.raises(DownloadError) as caught:
+        datasets.fetch_priorband(path, select=select)
+    assert str(caught.value) == (
+        f"'{path}' has the design of the PriorBand study, but other numbers: the SHA-256 of its study table is "
+        f"{datasets._sum_of(changed)}, and {study_sum} is expected. Download the file again; if the sum stays, the "
+        "published table has changed or the file was edited. A table that you trust needs no check: read it with "
+        "pandas and give it to lmemtest.Runs."
+    )
+    assert path.exists()
+
+
+def test_the_sum_is_that_of_the_values_whatever_their_order_and_types(study, study_sum):
+    types = {"used_fidelity": int, "seed": "Int64", "algorithm": "category"}
+    other = study.sample(frac=1, random_state=2).astype(types)
+    assert datasets._sum_of(other) == study_sum
+    renamed = study.assign(benchmark=study["benchmark"].replace("B00", "A00"))
+    assert datasets._sum_of(renamed) != study_sum
+
+
 def test_fetch_of_every_row_still_needs_as_many_as_the_study(study, tmp_path):
     path = tmp_path / "short"
     study.iloc[:1000].to_parquet(path)
-    with pytest.raises(DownloadError, match=r"it has 1,000 rows, and at least 86,400 are expected"):
+    with pytest.raises(DownloadError, match=r"the study table has 86,400 distinct rows .* Found: 1,000 such rows"):
         datasets.fetch_priorband(path, select="all")
 
 
@@ -406,6 +441,15 @@ def test_an_interrupted_download_leaves_nothing_in_the_cache(error, study_file, 
 def test_a_download_that_fails_its_check_is_not_kept(study_file, cache, connect):
     network = connect(FakeNetwork(study_file.read_bytes()[:5000]))
     with pytest.raises(DownloadError, match=r"probably cut off"):
+        datasets.fetch_priorband()
+    assert len(network.urls) == 1
+    assert list(cache.iterdir()) == []
+
+
+def test_a_download_with_another_sum_is_not_kept(study_file, cache, connect, monkeypatch):
+    monkeypatch.setattr(datasets, "STUDY_SHA256", "0" * 64)
+    network = connect(FakeNetwork(study_file.read_bytes()))
+    with pytest.raises(DownloadError, match=r"other numbers: the SHA-256 .* and 0{64} is expected\. Download the file"):
         datasets.fetch_priorband()
     assert len(network.urls) == 1
     assert list(cache.iterdir()) == []

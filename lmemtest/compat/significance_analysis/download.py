@@ -8,6 +8,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
+from lmemtest.data.datasets import checked_priorband
 from lmemtest.errors import DownloadError
 
 URL = "https://api.figshare.com/v2/file/download/49732203"
@@ -21,12 +22,13 @@ _MARK = b"PAR1"  # first and last bytes of a parquet file
 def download_priorband_data() -> None:
     """Download the PriorBand table from figshare to ``dataset/priorband_data.parquet``.
 
-    Nothing happens if the file is there. It appears only when it is complete.
+    Nothing happens if the file is there. It appears only when it is complete and holds the numbers of the study, which
+    is checked as `lmemtest.datasets.fetch_priorband` does: by their SHA-256.
 
     Raises
     ------
     DownloadError
-        No network, or an answer that is not a parquet file.
+        No network, an answer that is not a parquet file, or one with another table.
 
     Examples
     --------
@@ -50,7 +52,11 @@ def download_priorband_data() -> None:
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)
+        checked_priorband(Path(name), "study")
         os.replace(name, TARGET)
+    except DownloadError as error:
+        Path(name).unlink(missing_ok=True)
+        raise DownloadError(f"what {URL} answered with was not saved. {error}") from error
     except BaseException:
         Path(name).unlink(missing_ok=True)
         raise
