@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest._durations import Forecast, part
 from lmemtest._executors import Executor, check_executor, spread, unless_lost, width
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_flag, check_positive_int, resolve_rng
@@ -49,6 +50,7 @@ def replicate(
     executor: Executor | None = None,
     progress: bool | None = None,
     label: str = "Replicates",
+    fewer: str | None = "n_draws",
 ) -> list[Any]:
     """Compute ``task(generator)`` ``n`` times.
 
@@ -67,7 +69,9 @@ def replicate(
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
     label : str
-        What the bar says.
+        What the bar says, and what is said of a long time before it has passed.
+    fewer : str, optional
+        The caller's argument with which there would be fewer replicates.
 
     Returns
     -------
@@ -84,15 +88,16 @@ def replicate(
         done += count
         show(count)
 
-    with progress_bar(n, progress, label) as show, _quiet():
-        if jobs == 1 and executor is None:
+    alone = jobs == 1 and executor is None
+    forecast = Forecast(n, label, at_once=jobs, fewer=fewer, more_processes=alone and check_jobs(-1) > 1)
+    with progress_bar(n, progress, label, forecast) as show, _quiet():
+        if alone:
             out = []
             for seed in seeds:
                 out.append(_attempt(task, seed))
                 advance(1)
             return out
-        size = max(1, n // (jobs * _CHUNKS_PER_JOB))
-        chunks = [seeds[i : i + size] for i in range(0, n, size)]
+        chunks = _chunks(seeds, jobs)
         try:
             if executor is None:
                 parts = _in_processes(task, chunks, jobs, advance)
@@ -101,6 +106,18 @@ def replicate(
         except Exception as error:
             raise unless_lost(error, done, n, label) from error
         return [result for part in parts for result in part]
+
+
+def _chunks(seeds: list[np.random.SeedSequence], jobs: int) -> list[list[np.random.SeedSequence]]:
+    """One for each job, then two, four and so on, so that the first are soon done and tell how long all will take."""
+    largest = max(1, len(seeds) // (jobs * _CHUNKS_PER_JOB))
+    chunks: list[list[np.random.SeedSequence]] = []
+    at = 0
+    while at < len(seeds):
+        size = min(2 ** (len(chunks) // jobs), largest)
+        chunks.append(seeds[at : at + size])
+        at += size
+    return chunks
 
 
 def check_jobs(n_jobs: int) -> int:
@@ -143,7 +160,8 @@ def _quiet() -> Iterator[None]:
 
 def _attempt(task: Task, seed: np.random.SeedSequence) -> Any:
     try:
-        return task(np.random.default_rng(seed))
+        with part():
+            return task(np.random.default_rng(seed))
     except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
         return Failure(f"{type(error).__name__}: {error}")
 
@@ -219,11 +237,15 @@ def _in_processes(task: Task, chunks: list[Any], jobs: int, advance: Callable[[i
 
 
 @contextmanager
-def progress_bar(total: int, progress: bool | None, label: str) -> Iterator[Callable[[int], None]]:
+def progress_bar(
+    total: int, progress: bool | None, label: str, forecast: Forecast | None = None
+) -> Iterator[Callable[[int], None]]:
     """A function to call with the number of replicates just done."""
     wanted = sys.stderr.isatty() if progress is None else bool(progress)
+    foresee: Callable[[int], None] = (lambda _: None) if progress is False else forecast or Forecast(total, label)
     if not wanted:
-        yield lambda _: None
+        with part():
+            yield foresee
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -239,12 +261,14 @@ def progress_bar(total: int, progress: bool | None, label: str) -> Iterator[Call
     def advance(n: int) -> None:
         nonlocal shown
         bar.advance(row, n)
+        foresee(n)
         if not shown and time.monotonic() - begin > _PATIENCE:
             bar.start()
             shown = True
 
     try:
-        yield advance
+        with part():
+            yield advance
     finally:
         if shown:
             bar.stop()

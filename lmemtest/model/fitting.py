@@ -26,6 +26,7 @@ from lmemtest.formula import build_design, parse_formula
 from lmemtest.formula.design import Design
 from lmemtest.formula.estimable import check_variances, held_by_fixed
 from lmemtest.model.fit import SINGULAR, LmmFit, engine_terms, strata
+from lmemtest.model.search_time import tell_long_search
 from lmemtest.words import listed
 
 if TYPE_CHECKING:
@@ -187,6 +188,7 @@ def fit_cells(
                 stratum=stratum,
             )
             white = None if start is None else problem.point(problem.to_white(start))
+            tell_long_search(problem, formula, restarts)
             optim = optimise(problem, start=white, restarts=restarts)
     except np.linalg.LinAlgError as error:
         raise EstimationError(

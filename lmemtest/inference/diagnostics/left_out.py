@@ -143,7 +143,7 @@ class Deletion:
         """The model without each level. Where it cannot be fitted, all is NaN but the reason."""
         # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
         found = replicate(
-            self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label
+            self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label, fewer=None
         )
         kept, components, tests = (
             np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))

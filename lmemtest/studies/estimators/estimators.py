@@ -189,7 +189,9 @@ def ideal_estimator(
     names, k = _checked(pipeline, tuner, objective, sources), check_positive_int(k, "k")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     task = functools.partial(_tune_and_train, names=names, pipeline=pipeline, tuner=tuner, objective=objective)
-    done = replicate(task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions")
+    done = replicate(
+        task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions", fewer="k"
+    )
     return _estimate(
         "ideal",
         done,
@@ -265,7 +267,9 @@ def fixed_tuning_estimator(
     if tuned.failure:
         raise EstimationError(f"{tuned.failure} (seeds {dict(first)}). Every repetition needs its hyperparameters.")
     task = functools.partial(_retrain, names=new, first=first, pipeline=pipeline, hyperparameters=tuned.hyperparameters)
-    done = replicate(task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions")
+    done = replicate(
+        task, k, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Repetitions", fewer="k"
+    )
     fixed = tuple(name for name in (*names, TUNING) if name not in new)
     left_out = (
         f"The standard error is that of repetitions with the same {joined(fixed)}. What these contribute moves all "

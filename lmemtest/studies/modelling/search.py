@@ -414,7 +414,14 @@ class Search:
         task = _Answer(questions, self.family.runs, near, neighbour, neighbour_is_null, self.seed)
         # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
         results = replicate(
-            task, len(questions), rng=0, n_jobs=self.n_jobs, executor=self.executor, progress=self.progress, label=label
+            task,
+            len(questions),
+            rng=0,
+            n_jobs=self.n_jobs,
+            executor=self.executor,
+            progress=self.progress,
+            label=label,
+            fewer=None,
         )
         return [
             (Fitted.failed(question.model, f"could not be fitted: {found.reason}"), None)

@@ -209,6 +209,7 @@ def normalization_stability(
         executor=executor,
         progress=progress,
         label="Without each algorithm",
+        fewer=None,
     )
     rows, changes, notes = [], [], [note for score in scores for note in score.notes(raw)]
     for (score, level), after in zip(tasks.pairs, refits, strict=True):

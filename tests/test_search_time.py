@@ -1,0 +1,62 @@
+"""A long search is foreseen from the work of an evaluation, before it begins."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lmemtest as lt
+from lmemtest import _durations
+from lmemtest._replicates import replicate
+from lmemtest.model import search_time
+
+FORMULA = "y ~ x + (1 | g) + (1 | h)"
+
+
+@pytest.fixture(scope="module")
+def crossed() -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"g": rng.integers(30, size=200), "h": rng.integers(25, size=200), "x": rng.normal(size=200)})
+    y = rng.normal(size=30)[frame["g"]] + rng.normal(size=25)[frame["h"]] + rng.normal(size=200)
+    return frame.assign(y=y, g="g" + frame["g"].astype(str), h="h" + frame["h"].astype(str))
+
+
+@pytest.fixture(scope="module")
+def problem(crossed):
+    return lt.fit_lmm(FORMULA, crossed).problem
+
+
+def test_the_time_is_that_of_the_evaluations_and_their_work(problem, monkeypatch):
+    monkeypatch.setattr(search_time, "evaluation_cost", lambda _: 1e10)
+    monkeypatch.setattr(search_time, "_RATE", 2e10)
+    assert search_time.search_seconds(problem) == 5 * 0.5  # 3 evaluations and one for each of two variances
+    assert search_time.search_seconds(problem, restarts=3) == 4 * 5 * 0.5
+
+
+def test_a_search_of_mean_squares_takes_no_time(crossed):
+    balanced = crossed.drop_duplicates(["g"]).head(4)
+    table = balanced[["g"]].merge(pd.DataFrame({"h": ["p", "q", "r"]}), how="cross")
+    table["y"] = np.random.default_rng(1).normal(size=len(table))
+    assert search_time.search_seconds(lt.fit_lmm("y ~ 1 + (1 | g) + (1 | h)", table).problem) == 0.0
+
+
+def test_a_long_search_is_said_before_it_begins(crossed, monkeypatch, caplog):
+    monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
+    monkeypatch.setattr("lmemtest.model.fitting.optimise", lambda *_, **__: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        lt.fit_lmm(FORMULA, crossed)
+    assert caplog.messages == [
+        f"The search for '{FORMULA}' takes about 2 minutes, and a few times that if variances turn out to be zero: "
+        "it is for 55 columns of random effects, 25 of them crossed. Less with fewer levels, or with intercepts in "
+        "place of slopes, such as (1 | g) for (x | g)."
+    ]
+
+
+def test_a_short_search_and_one_of_many_say_nothing(crossed, monkeypatch, caplog):
+    lt.fit_lmm(FORMULA, crossed)
+    monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
+    replicate(lambda _: lt.fit_lmm(FORMULA, crossed), 2, rng=1)
+    with _durations.part():
+        lt.fit_lmm(FORMULA, crossed)
+    assert caplog.messages == []
