@@ -6,8 +6,8 @@ from lmemtest._durations import LONG, in_words, is_part, say
 from lmemtest.engine.optimize import evaluation_cost
 from lmemtest.engine.problem import Problem
 
-# Counted flops in a second, with gradient and curvature: 2.5e10 to 4e10 on a core of 2020 with 600 to 2,000 columns.
-_RATE = 2.5e10
+# Counted flops in a second, with gradient and curvature: 2.5e10 with 600 crossed columns, 6e10 with 4,500, on one core.
+_RATE = 4e10
 # Evaluations of a search beside one for each covariance parameter: 4 with 2 of them, 9 with 6.
 _EVALUATIONS = 3
 
