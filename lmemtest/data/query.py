@@ -62,7 +62,7 @@ def collected(frame: AnyFrame) -> nw.DataFrame[Any]:
 
 @contextmanager
 def answering(table: Any) -> Iterator[None]:
-    """While the columns of a table are looked up, what its backend raises is an error that says what was going on."""
+    """What the backend of a table raises while a query is put together is an error that says what was going on."""
     try:
         yield
     except (LmemtestError, MemoryError, nw.exceptions.NarwhalsError):
@@ -70,7 +70,9 @@ def answering(table: Any) -> Iterator[None]:
     except Exception as error:
         if type(error).__module__ == "builtins" and not isinstance(error, OSError):
             raise
-        raise DataError(_failed(type(table).__module__.split(".")[0].strip("_"), error)) from error
+        known = isinstance(table, (nw.DataFrame, nw.LazyFrame))
+        backend = table.implementation.name.lower() if known else type(table).__module__.split(".")[0].strip("_")
+        raise DataError(_failed(backend, error)) from error
 
 
 def _failed(backend: str, error: Exception) -> str:
@@ -126,7 +128,9 @@ def as_pandas(frame: AnyFrame) -> pd.DataFrame:
 
 def distinct_rows(table: AnyFrame, columns: Sequence[str]) -> pd.DataFrame:
     """The combinations of some columns that occur, in any order; a group-by, as `unique` sorts on some backends."""
-    return as_pandas(table.select(*columns).group_by(*columns).agg(nw.len().alias("".join(columns) + "#")))[[*columns]]
+    with answering(table):
+        found = table.select(*columns).group_by(*columns).agg(nw.len().alias("".join(columns) + "#"))
+    return as_pandas(found)[[*columns]]
 
 
 def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
@@ -139,7 +143,8 @@ def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tupl
     names = [f"key{i}" for i in range(len(keys))] or ["key0"]
     columns = [nw.col(key).alias(name) for key, name in zip(keys, names, strict=False)] or [nw.lit(0).alias("key0")]
     y = nw.col(score).cast(nw.Float64)
-    scores = table.select(*columns, y.alias("y"))
+    with answering(table):  # DuckDB 1.3 looks the table up here already
+        scores = table.select(*columns, y.alias("y"))
     scores = scores.with_columns(nw.when(nw.col("y").is_finite()).then(nw.col("y")).alias("y"))
 
     out = as_pandas(_grouped(scores, names))

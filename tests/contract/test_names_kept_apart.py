@@ -114,9 +114,9 @@ def test_texts_that_a_spreadsheet_would_evaluate_are_escaped_in_csv() -> None:
     frame = pd.DataFrame({"=name": FORMULAS + PLAIN, "number": numbers, "kind": pd.Categorical(FORMULAS + PLAIN)})
     with pytest.warns(DataWarning, match=r"^15 texts of the csv begin with .* escape=False leaves it out\.$"):
         text = csv_text(frame)
-    back = pd.read_csv(io.StringIO(text), dtype={"kind": str, "'=name": str}, keep_default_na=False)
+    back = pd.read_csv(io.StringIO(text), dtype=str, keep_default_na=False)
     assert list(back["kind"]) == list(back["'=name"]) == [f"'{text}" for text in FORMULAS] + PLAIN
-    assert list(back["number"]) == list(numbers)
+    assert list(map(float, back["number"])) == list(numbers)
     assert list(frame["kind"]) == FORMULAS + PLAIN
     raw = pd.read_csv(io.StringIO(csv_text(frame, escape=False)), dtype=str, keep_default_na=False)
     assert list(raw["=name"]) == FORMULAS + PLAIN

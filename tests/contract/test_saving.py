@@ -77,7 +77,8 @@ def test_a_query_of_polars_is_saved_with_its_runs() -> None:
 
 def test_runs_with_a_connection_are_not_saved_but_copied() -> None:
     rows = pl.DataFrame(ROWS)  # noqa: F841 (DuckDB finds it by its name)
-    runs = lt.Runs(pytest.importorskip("duckdb").connect().sql("select * from rows"), **ROLES)
+    connection = pytest.importorskip("duckdb").connect()  # a relation of DuckDB 1.3 does not keep it open
+    runs = lt.Runs(connection.sql("select * from rows"), **ROLES)
     message = (
         "runs of a duckdb table cannot be saved or sent to another process, as they hold a connection; nor can a fit "
         "to them. Bring them to memory first: Runs(runs.to_frame(), **runs.roles())."

@@ -6,12 +6,14 @@ import re
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
 import lmemtest as lt
+from lmemtest.data import query
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -102,3 +104,22 @@ def test_a_closed_connection_is_said_when_runs_are_made(connection: Any) -> None
     message = r"^The query of the duckdb table failed with ConnectionException: .* Open the connection again, and make "
     with pytest.raises(lt.errors.DataError, match=message):
         lt.Runs(table, **ROLES)
+
+
+@pytest.mark.parametrize(
+    "ask", [lambda t: query.cell_sums(t, ["task"], "loss"), lambda t: query.distinct_rows(t, ["task"])]
+)
+def test_what_a_backend_raises_before_it_is_asked_is_said_too(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """DuckDB 1.3 looks a table up when columns of it are chosen."""
+
+    class CatalogException(Exception):
+        pass
+
+    def select(*_: Any, **__: Any) -> None:
+        raise CatalogException("Catalog Error: Table with name runs does not exist!")
+
+    table = nw.from_native(pl.from_pandas(rows()).lazy())
+    monkeypatch.setattr(nw.LazyFrame, "select", select)
+    message = r"^The query of the polars table failed with CatalogException: .* Was it dropped or renamed after it was "
+    with pytest.raises(lt.errors.DataError, match=message):
+        ask(table)
