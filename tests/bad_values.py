@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.errors import LmemtestError, LmemtestWarning
 
@@ -43,6 +44,11 @@ BAD: dict[str, Any] = {
     "empty list": [],
     "empty dict": {},
     "array": np.array([1.0, 2.0]),
+    "complex": 0.5 + 1j,
+    "complex array": np.array([1.0 + 2.0j, 2.0]),
+    "dates": pd.date_range("2020-01-01", periods=2),
+    "array without dimensions": np.array(3.0),
+    "missing": pd.NA,
     "object": Thing(),
 }
 
@@ -66,7 +72,7 @@ def admitted(kind: str, parameter: inspect.Parameter) -> bool:
         return bool(re.search(r"\bbool\b", note))
     if kind in ("zero", "three", "huge"):
         return bool(re.search(r"\bint\b|\bfloat\b|ArrayLike|FloatArray", note))
-    if kind in ("minus one", "half", "infinity"):
+    if kind in ("minus one", "half", "infinity", "array without dimensions"):
         return bool(re.search(r"\bfloat\b|ArrayLike|FloatArray", note))
     if kind in ("empty list", "empty dict", "array"):
         return bool(re.search(r"ArrayLike|FloatArray|Sequence|Iterable|tuple|Mapping|Any", note))

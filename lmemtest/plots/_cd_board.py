@@ -150,7 +150,8 @@ def _intervals(separation: Separation, index: Mapping[str, int]) -> tuple[tuple[
 
 def _known(highlight: Any, separation: Separation) -> tuple[str, ...]:
     """The names to highlight, each of a level."""
-    names = (highlight,) if isinstance(highlight, str) or not isinstance(highlight, Iterable) else tuple(highlight)
+    one = isinstance(highlight, str) or not isinstance(highlight, Iterable) or getattr(highlight, "ndim", None) == 0
+    names = (highlight,) if one else tuple(highlight)
     names = tuple(map(format_level, names))
     for name in names:
         if name not in separation.levels:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -538,7 +538,8 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], /, *, ax: Axes | 
     '95 % LD band of highest-density intervals, median'
     """
     _canvas.check_axes(ax)
-    given = [plans] if isinstance(plans, TuningPlan) or not isinstance(plans, Iterable) else list(plans)
+    one = isinstance(plans, TuningPlan) or not isinstance(plans, Iterable) or getattr(plans, "ndim", None) == 0
+    given: list[Any] = [plans] if one else [*cast("Iterable[TuningPlan]", plans)]
     for plan in given:
         if not isinstance(plan, TuningPlan):
             raise ArgumentError(f"plans must be results of tuning.plan(), got {type(plan).__name__}.")

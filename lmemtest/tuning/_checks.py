@@ -26,7 +26,8 @@ def check_scores(scores: Any, name: str = "scores") -> FloatArray:
     """
     values = _floats(scores)
     if values is None or values.ndim != 1:
-        kind = "several dimensions" if values is not None and values.ndim > 1 else type(scores).__name__
+        kind = "complex ones" if np.iscomplexobj(scores) else type(scores).__name__
+        kind = "several dimensions" if values is not None and values.ndim > 1 else kind
         raise ArgumentError(f"{name} must be a one-dimensional list of numbers, one per configuration, got {kind}.")
     if not len(values):
         raise DataError(f"{name} must hold at least 1 score, got none.")

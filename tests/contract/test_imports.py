@@ -222,3 +222,13 @@ def test_a_fit_and_its_pairs_wait_for_no_package_that_they_do_not_need(tmp_path:
         "fit.emmeans('algorithm').pairs().summary()"
     )
     assert {*LATE, "matplotlib", "jinja2"} & loaded_by(fitted) == set()
+
+
+def test_a_plain_installation_has_what_is_imported_and_nothing_else():
+    text = (PACKAGE.parent / "pyproject.toml").read_text(encoding="utf-8")
+    listed = re.search(r"^dependencies = \[(.*?)^\]", text, re.MULTILINE | re.DOTALL)
+    declared = set(re.findall(r'"([\w-]+)', listed[1]))
+    brought = {"click": "typer", "markupsafe": "jinja2"}  # with what is declared
+    optional = {"dask", "openpyxl"}  # imported where the caller has a table or a file of theirs
+    used = {name.partition(".")[0] for path in MODULES for name in imported(path)} - set(sys.stdlib_module_names)
+    assert {brought.get(name, name) for name in used - optional - {"lmemtest"}} == declared

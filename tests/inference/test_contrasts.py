@@ -116,6 +116,11 @@ def test_tukey_does_not_fit_free_contrasts_and_is_replaced_with_a_note(em):
     [
         ({"x": [1.0]}, r"coefficients\['x'\] must have one number per mean \("),
         ({}, "coefficients must hold at least one contrast"),
+        ({"x": [1 + 2j, -1, 0, 0]}, "coefficients must hold at least one contrast, and finite numbers only"),
+        ({"x": np.array([1 + 2j, -1, 0, 0])}, "coefficients must hold at least one contrast, and finite numbers only"),
+        ({"x": ["1", -1, 0, 0]}, "coefficients must hold at least one contrast, and finite numbers only"),
+        ({"x": [1.0, np.nan, 0, 0]}, "coefficients must hold at least one contrast, and finite numbers only"),
+        ({"x": [10**400, -1, 0, 0]}, "coefficients must hold at least one contrast, and finite numbers only"),
     ],
 )
 def test_bad_coefficients_are_refused(em, coefficients, message):

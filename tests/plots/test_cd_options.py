@@ -148,6 +148,8 @@ def test_options_that_cannot_be_met_are_refused():
         cd_diagram(sep, whiskers=True)
     with pytest.raises(ArgumentError, match="highlight names 'y', which is not one of"):
         cd_diagram(sep, highlight="y")
+    with pytest.raises(ArgumentError, match=r"highlight names '3\.0', which is not one of"):
+        cd_diagram(sep, highlight=np.array(3.0))
     with pytest.raises(ArgumentError, match="values must be True or False"):
         cd_diagram(sep, values="yes")
     with pytest.raises(ArgumentError, match="alpha is for means from elsewhere"):

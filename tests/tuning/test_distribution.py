@@ -116,6 +116,11 @@ def test_what_cannot_be_a_distribution_is_named():
             "scores must be a one-dimensional list of numbers, one per configuration, got list.",
         ),
         (
+            {"scores": [0.1 + 1j]},
+            ArgumentError,
+            "scores must be a one-dimensional list of numbers, one per configuration, got complex ones.",
+        ),
+        (
             {"scores": [[0.1, 0.2]]},
             ArgumentError,
             "scores must be a one-dimensional list of numbers, one per configuration, got several dimensions.",

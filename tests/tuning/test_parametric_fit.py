@@ -342,6 +342,14 @@ def test_options_are_checked():
         ({"direction": "up"}, "direction must be 'minimize' or 'maximize', got 'up'."),
         ({"limits": (1, 0)}, "limits must be (low, high) with low < high, got (1, 0)."),
         ({"limits": 3}, "limits must be a (low, high) pair, with None for no limit, got 3."),
+        (
+            {"limits": np.array([1j, 2])},
+            "limits must be a (low, high) pair, with None for no limit, got array([0.+1.j, 2.+0.j]).",
+        ),
+        (
+            {"constraints": {"a": np.array([1j, 2])}},
+            "constraints['a'] must be a number or a (low, high) pair with low <= high, got array([0.+1.j, 2.+0.j]).",
+        ),
         ({"constraints": {"d": 1}}, "a name in constraints must be 'a' or 'b' or 'c' or 'o', got 'd'."),
         (
             {"constraints": {"a": (1, 0)}},

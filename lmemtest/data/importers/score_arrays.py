@@ -152,7 +152,8 @@ def _size(shape: tuple[int, ...]) -> str:
 def _names(games: Any, count: int) -> list[str]:
     if games is None:
         return [f"game {k}" for k in range(1, count + 1)]
-    names = list(games) if isinstance(games, Iterable) and not isinstance(games, (str, bytes)) else []
+    several = isinstance(games, Iterable) and not isinstance(games, (str, bytes)) and getattr(games, "ndim", None) != 0
+    names = list(games) if several else []
     if len(names) != count or not all(isinstance(name, str) for name in names) or len(set(names)) < count:
         raise ArgumentError(
             f"{named('games')} must be {count} different names, one per column of scores, got "

@@ -15,6 +15,7 @@ k - 1 comparisons suffice for all k statements.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -37,6 +38,8 @@ if TYPE_CHECKING:
     from lmemtest.inference.means.estimates import Estimates
 
     FloatArray = NDArray[np.float64]
+
+_HUGE = 1e150  # a coefficient whose square is not finite any more
 
 DEFAULT_ADJUST = {
     "": "tukey",
@@ -602,6 +605,8 @@ def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
                     f"{len(labels)}), got {len(values)}."
                 )
         table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels)
-    if table.empty or not np.isfinite(table.to_numpy(dtype=float)).all():
+    numbers: list[Any] = table.to_numpy(dtype=object).ravel().tolist()
+    real = bool(numbers) and all(isinstance(number, Real) for number in numbers)
+    if not real or not all(abs(number) < _HUGE for number in numbers):
         raise ArgumentError("coefficients must hold at least one contrast, and finite numbers only.")
     return table.astype(float)

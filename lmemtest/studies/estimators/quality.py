@@ -360,7 +360,8 @@ def _checked_variances(variances: Any) -> dict[str, float]:
 
 def _finite(scores: Any, name: str, ndim: int) -> Array:
     try:
-        values = np.asarray(scores, dtype=float)
+        values = np.asarray(scores)
+        values = np.empty(0) if np.iscomplexobj(values) else values.astype(float)
     except (TypeError, ValueError):
         values = np.empty(0)  # words, or rows of different lengths
     if values.ndim != ndim or min(values.shape) < 2:

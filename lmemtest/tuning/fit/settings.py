@@ -81,13 +81,19 @@ def make_settings(
     )
 
 
+def _real(end: Any) -> float:
+    if np.iscomplexobj(end):  # NumPy's would lose the imaginary part
+        raise TypeError
+    return float(end)
+
+
 def _limits(limits: Any) -> tuple[float, float]:
     if limits is None:
         return -math.inf, math.inf
     try:
         low, high = limits
-        lower = -math.inf if low is None else float(low)
-        upper = math.inf if high is None else float(high)
+        lower = -math.inf if low is None else _real(low)
+        upper = math.inf if high is None else _real(high)
     except (TypeError, ValueError):
         raise ArgumentError(f"limits must be a (low, high) pair, with None for no limit, got {limits!r}.") from None
     if not lower < upper:
@@ -103,7 +109,7 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
         check_choice(name, "a name in constraints", names)
         pair = (value, value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
         try:
-            low, high = (float(end) for end in pair)
+            low, high = map(_real, pair)
         except (TypeError, ValueError):
             low, high = math.nan, math.nan
         if not low <= high:

@@ -189,6 +189,7 @@ def test_ends_of_the_range_of_the_correlation():
         ),
         (lambda: quality_from_scores({"x": [["a", "b"]] * 2}), DataError, "or no numbers"),
         (lambda: quality_from_scores({"x": [[1.0, 2.0], [3.0]]}), DataError, "rows of different lengths"),
+        (lambda: quality_from_scores({"x": JUDGES + 1j}), DataError, "or no numbers"),
         (lambda: quality_from_scores({"x": np.where(JUDGES > 9, np.nan, JUDGES)}), DataError, "has 1 score that"),
         (lambda: quality_from_scores({"x": JUDGES}, ideal=[1.0]), DataError, "ideal must be at least 2 scores"),
         (lambda: quality_from_scores({"x": np.ones((3, 3))}), DesignError, "are the same, so nothing varies"),
