@@ -14,7 +14,8 @@ from lmemtest._text import bounded, one_line
 __all__ = ["LONG", "Forecast", "in_words", "is_part", "part", "say"]
 
 LONG = 30.0  # seconds from which somebody goes and does something else
-_MEASURED = 2.0  # seconds of work from which a time can be told
+_MEASURED = 2.0  # seconds of work from which a time can be told, with this share of the steps
+_SHARE, _ENOUGH = 0.1, 5.0  # or from these seconds on with any
 _IMPORTS = 10.0  # seconds that imports and caches of a first step never take
 _PART: ContextVar[bool] = ContextVar("lmemtest_part_of_something_longer", default=False)
 
@@ -61,8 +62,9 @@ def say(message: str) -> None:
 class Forecast:
     """Measures the first of many steps and says, where it is long, how long all of them will take.
 
-    ``at_once`` steps are made at a time. After 1, 3, 7, ... of each the clock is looked at, until two seconds of work
-    have been measured; a first step of less than ten seconds may be one of imports and tells nothing of the others.
+    ``at_once`` steps are made at a time. After 1, 3, 7, ... of each the clock is looked at, until two seconds and a
+    tenth of the steps, or five seconds, have been measured. A first step of less than ten seconds may be one of imports
+    and tells nothing of the others.
     """
 
     total: int
@@ -84,7 +86,7 @@ class Forecast:
         now = clock()
         if self.look == self.at_once and now - self.start < _IMPORTS:
             self.first = (self.done, now)
-        elif now - self.start >= _MEASURED:
+        elif now - self.start >= _MEASURED and (self.done >= _SHARE * self.total or now - self.start >= _ENOUGH):
             seconds = (now - self.first[1]) / (self.done - self.first[0]) * (self.total - self.done) + now - self.start
             if seconds > LONG and self.done < self.total:
                 say(f"{self.label}: {self.total:,} steps take {in_words(seconds)} in all.{self._advice()}")

@@ -115,14 +115,22 @@ def clock(monkeypatch) -> Clock:
     return clock
 
 
-def test_a_long_time_is_said_once_as_soon_as_two_seconds_are_measured(clock, caplog):
+def test_a_long_time_is_said_once_as_soon_as_five_seconds_are_measured(clock, caplog):
     seen = []
     step = clock.takes(0.25)
     replicate(lambda rng: seen.append(len(caplog.messages)) or step(rng), 1000, rng=1, label="Bootstrap")
     assert caplog.messages == [
         "Bootstrap: 1,000 steps take about 4 minutes in all. Less with a smaller n_draws or more processes (n_jobs=-1)."
     ]
-    assert seen.index(1) == 15  # after 1, 3 and 7 steps less than two seconds had passed
+    assert seen.index(1) == 31  # after 1, 3, 7 and 15 steps less than five seconds had passed
+
+
+def test_a_tenth_of_the_steps_is_enough_after_two_seconds(clock, caplog):
+    seen = []
+    step = clock.takes(1.0)
+    replicate(lambda rng: seen.append(len(caplog.messages)) or step(rng), 33, rng=1, label="Bootstrap")
+    assert caplog.messages[0].startswith("Bootstrap: 33 steps take about 30 seconds in all.")
+    assert seen.index(1) == 7
 
 
 def test_a_single_long_step_is_enough(clock, caplog):

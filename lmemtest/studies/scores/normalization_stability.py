@@ -199,11 +199,13 @@ def normalization_stability(
         _Score.of(raw, name, groups, options, runs.score if same and name == method else None)
         for name, groups, options in asked
     ]
-    tasks = _LeftOut(raw, [(score, level) for score in scores for level in score.may_leave(raw)])
+    left_out = [(score, level) for score in scores for level in score.may_leave(raw)]
+    # one of each score in turn, so that the time of the first tells that of all
+    turns = sorted(range(len(left_out)), key=lambda i: raw.algorithms.index(left_out[i][1]))
     # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
     refits = replicate(
-        tasks,
-        len(tasks.pairs),
+        _LeftOut(raw, [left_out[i] for i in turns]),
+        len(turns),
         rng=0,
         n_jobs=n_jobs,
         executor=executor,
@@ -212,7 +214,9 @@ def normalization_stability(
         fewer=None,
     )
     rows, changes, notes = [], [], [note for score in scores for note in score.notes(raw)]
-    for (score, level), after in zip(tasks.pairs, refits, strict=True):
+    found = dict(zip(turns, refits, strict=True))
+    for i, (score, level) in enumerate(left_out):
+        after = found[i]
         if isinstance(after, Failure):  # such as ranks that are the same on all benchmarks
             why = after.reason.partition(": ")[2].split(". ")[0]
             notes.append(f"Without {level} mean {score.label} was not compared: {why}.")
