@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,9 @@ def check_scores(scores: Any, name: str = "scores") -> FloatArray:
     """
     values = _floats(scores)
     if values is None or values.ndim != 1:
-        kind = "complex ones" if np.iscomplexobj(scores) else type(scores).__name__
-        kind = "several dimensions" if values is not None and values.ndim > 1 else kind
+        kind = "several dimensions" if values is not None and values.ndim > 1 else type(scores).__name__
+        with suppress(ValueError):  # rows of different lengths
+            kind = "complex ones" if np.iscomplexobj(scores) else kind
         raise ArgumentError(f"{name} must be a one-dimensional list of numbers, one per configuration, got {kind}.")
     if not len(values):
         raise DataError(f"{name} must hold at least 1 score, got none.")
