@@ -21,7 +21,7 @@ import pandas as pd
 
 from lmemtest._result import Result, result
 from lmemtest._rounding import in_tie_order, written
-from lmemtest._validate import check_fraction, check_magnitude, check_positive_int
+from lmemtest._validate import check_fraction, check_magnitude, check_positive_int, real
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.power.components import TOGETHER, VarianceComponents
 from lmemtest.studies.estimators.estimators import TUNING, randomized_of
@@ -360,8 +360,7 @@ def _checked_variances(variances: Any) -> dict[str, float]:
 
 def _finite(scores: Any, name: str, ndim: int) -> Array:
     try:
-        values = np.asarray(scores)
-        values = np.empty(0) if np.iscomplexobj(values) else values.astype(float)
+        values = real(scores)
     except (TypeError, ValueError):
         values = np.empty(0)  # words, or rows of different lengths
     if values.ndim != ndim or min(values.shape) < 2:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest._validate import check_choice, check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import FloatArray, check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
@@ -81,19 +81,13 @@ def make_settings(
     )
 
 
-def _real(end: Any) -> float:
-    if np.iscomplexobj(end):  # NumPy's would lose the imaginary part
-        raise TypeError
-    return float(end)
-
-
 def _limits(limits: Any) -> tuple[float, float]:
     if limits is None:
         return -math.inf, math.inf
     try:
         low, high = limits
-        lower = -math.inf if low is None else _real(low)
-        upper = math.inf if high is None else _real(high)
+        lower = -math.inf if low is None else float(real(low))
+        upper = math.inf if high is None else float(real(high))
     except (TypeError, ValueError):
         raise ArgumentError(f"limits must be a (low, high) pair, with None for no limit, got {limits!r}.") from None
     if not lower < upper:
@@ -109,7 +103,7 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
         check_choice(name, "a name in constraints", names)
         pair = (value, value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
         try:
-            low, high = map(_real, pair)
+            low, high = (float(real(end)) for end in pair)
         except (TypeError, ValueError):
             low, high = math.nan, math.nan
         if not low <= high:
