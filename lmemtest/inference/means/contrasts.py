@@ -604,7 +604,7 @@ def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
                     f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}: "
                     f"{len(labels)}), got {len(values)}."
                 )
-        table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels)
+        table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels, dtype=object)
     numbers: list[Any] = table.to_numpy(dtype=object).ravel().tolist()
     real = bool(numbers) and all(isinstance(number, Real) for number in numbers)
     if not real or not all(abs(number) < _HUGE for number in numbers):
