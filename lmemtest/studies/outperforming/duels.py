@@ -118,7 +118,11 @@ def _of_equal_sizes(blocks: Blocks, x: int, y: int, paired: bool) -> Duel | None
         of_x, of_y = blocks.seeds[:, x, :n], blocks.seeds[:, y, :m]
         if n != m or (of_x != of_y).any() or (np.diff(of_x, axis=1) <= 0).any():
             return None
-    order = np.argsort(blocks.block) if blocks.family is None else np.lexsort((blocks.block, blocks.family.astype(str)))
+    order = (
+        np.argsort(blocks.block, kind="stable")
+        if blocks.family is None
+        else np.lexsort((blocks.block, blocks.family.astype(str)))
+    )
     sign = 1.0 if blocks.direction == "maximize" else -1.0
     left, right = sign * blocks.runs[order, x, :n], sign * blocks.runs[order, y, :m]
     difference = left - right if paired else left[:, :, None] - right[:, None, :]

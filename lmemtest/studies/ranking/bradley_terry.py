@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 ELO = 400.0 / np.log(10.0)  # rating points of a logit: 400 points are odds of 10 to 1
 _CONVERGED = 1e-24  # of what the last step gains, per game: ratings are then exact to 1e-10 in all but extreme tables
 _FEW = 100  # algorithms: equations of as many are solved faster than they are iterated
-_IN_CACHE = (
-    100_000  # numbers of the tables that are fitted at a time: several such arrays stay in the processor's cache
-)
+_IN_CACHE = 100_000  # numbers of the tables that are fitted at a time: a few such arrays fit a processor's cache
 _INEXACT = 1e-4  # of a step by conjugate gradients: as good as an exact one but for the last
 _MOST_PRODUCTS = 30  # three are usual; a table that needs more is not like the others, and solved
 _NO_OVERFLOW = 600.0  # range of logits whose exponentials are neither infinite nor zero

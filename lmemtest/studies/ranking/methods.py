@@ -434,11 +434,14 @@ def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> dict[
 
 def decided(verdict: Verdict) -> dict[frozenset[str], str]:
     """What is said of each pair that was tested."""
-    differ, undecided = verdict.separation.significant, verdict.separation.undecided
+    separation = verdict.separation
+    left, right = verdict.tests["left"].tolist(), verdict.tests["right"].tolist()
+    at = tuple(separation.significant.index.get_indexer(side) for side in (left, right))
+    differ, undecided = (part.to_numpy()[at] for part in (separation.significant, separation.undecided))
     out = {}
-    for left, right, of_left in zip(verdict.tests["left"], verdict.tests["right"], ahead(verdict), strict=True):
-        said = f"{left if of_left else right} better" if differ.loc[left, right] else NOT_SHOWN
-        out[frozenset((left, right))] = NO_TEST if undecided.loc[left, right] else said
+    for x, y, of_left, differs, unknown in zip(left, right, ahead(verdict), differ, undecided, strict=True):
+        said = f"{x if of_left else y} better" if differs else NOT_SHOWN
+        out[frozenset((x, y))] = NO_TEST if unknown else said
     return out
 
 

@@ -1,0 +1,63 @@
+"""How the work of what users call grows with a table, counted: calls of functions, and the peak of memory.
+
+Exponents are those from a table to one of four times its size. Work that is done for each benchmark, pair or run by
+itself has an exponent of calls of one or more; here it is done for all at once. `make bench-shapes` has the seconds.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from growth import calls, exponent, peak
+from study import make_study
+
+import lmemtest as lt
+
+pytestmark = pytest.mark.level(1)
+
+AXES = {
+    "benchmarks": ((4, 12, 3), (4, 48, 3)),
+    "algorithms": ((4, 8, 3), (16, 8, 3)),
+    "seeds": ((4, 6, 5), (4, 6, 20)),
+}
+
+
+def runs_of(*sizes: int) -> lt.Runs:
+    counts = dict(zip(("algorithm", "benchmark", "seed"), sizes, strict=True))
+    sds = {"benchmark": 1.0, "benchmark:algorithm": 0.2, "benchmark:seed": 0.1}
+    table = make_study(np.random.default_rng(0), counts, sds, noise=0.3).astype(dict.fromkeys(counts, str))
+    return lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
+
+
+def default_pairs(runs: lt.Runs) -> Any:
+    return lt.fit_lmm(lt.recommend(runs).formula, runs).emmeans("algorithm").pairs().table
+
+
+CALLS: dict[str, Callable[[lt.Runs], Any]] = {
+    "default pairs": default_pairs,
+    "check": lt.check,
+    "rank": lt.rank,
+    "seed_effect": lt.seed_effect,
+    "scale_agreement": lt.scale_agreement,
+    "probability_of_outperforming": lambda runs: lt.probability_of_outperforming(runs, rng=0),
+}
+# Every pair of algorithms is compared by itself there: work grows with their square.
+BY_PAIR = {("probability_of_outperforming", "algorithms")}
+
+
+@pytest.mark.parametrize("axis", AXES)
+@pytest.mark.parametrize("name", CALLS)
+def test_no_call_grows_faster_than_the_table(name, axis):
+    small, large = (runs_of(*sizes) for sizes in AXES[axis])
+    call = CALLS[name]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        of_calls = exponent(calls, lambda: call(small), lambda: call(large))
+        of_memory = exponent(peak, lambda: call(small), lambda: call(large))
+    by_pair = (name, axis) in BY_PAIR
+    assert of_calls < (2.3 if by_pair else 0.5)
+    assert of_memory < (2.3 if by_pair else 1.6)
