@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from lmemtest._caller import in_words_of, named
+from lmemtest._replicates import progress_bar
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
@@ -199,30 +200,32 @@ def over_benchmarks(
     several = any(len(duel.names) > 1 for duel in duels)
     method = ("mixed" if method == "auto" else method) if several else "score"
     rows, single, conjunctions = [], [], []
-    for duel in duels:
-        pair = {"left": duel.left, "right": duel.right}
-        table = by_benchmark(duel, paired, 1.0 - alpha)
-        middle, low, high = together(duel, method, paired, 1.0 - share, n_draws, generator)
-        p = table["p_raw"].to_numpy()
-        rows.append(
-            {
-                **pair,
-                **({"n_families": len(set(duel.families))} if duel.families else {}),
-                "n_benchmarks": len(table),
-                "n_pairs": int(sum(s.size for s in duel.signs)),
-                "mean": duel.mean,
-                "estimate": middle,
-                "ci_low": low,
-                "ci_high": high,
-                "conclusion": conclusion(low, high, raised),
-                "better_on": better_on(p, "bonferroni", 0.5 * share),
-                "better_on_most": better_on(least_p(duel, paired), "bonferroni", 0.5 * share),
-                **({"risk_difference": 2.0 * middle - 1.0} if duel.binary else {}),
-            }
-        )
-        single.append(table.assign(**pair)[["left", "right", *table.columns]])
-        both = {f"p_{name}": partial_conjunction(p, name) for name in ("bonferroni", "fisher")}
-        conjunctions.append(pd.DataFrame({**pair, "u": np.arange(1, len(p) + 1), **both}))
+    with progress_bar(len(duels), None, "Comparisons of single runs") as show:
+        for duel in duels:
+            pair = {"left": duel.left, "right": duel.right}
+            table = by_benchmark(duel, paired, 1.0 - alpha)
+            middle, low, high = together(duel, method, paired, 1.0 - share, n_draws, generator)
+            p = table["p_raw"].to_numpy()
+            rows.append(
+                {
+                    **pair,
+                    **({"n_families": len(set(duel.families))} if duel.families else {}),
+                    "n_benchmarks": len(table),
+                    "n_pairs": int(sum(s.size for s in duel.signs)),
+                    "mean": duel.mean,
+                    "estimate": middle,
+                    "ci_low": low,
+                    "ci_high": high,
+                    "conclusion": conclusion(low, high, raised),
+                    "better_on": better_on(p, "bonferroni", 0.5 * share),
+                    "better_on_most": better_on(least_p(duel, paired), "bonferroni", 0.5 * share),
+                    **({"risk_difference": 2.0 * middle - 1.0} if duel.binary else {}),
+                }
+            )
+            single.append(table.assign(**pair)[["left", "right", *table.columns]])
+            both = {f"p_{name}": partial_conjunction(p, name) for name in ("bonferroni", "fisher")}
+            conjunctions.append(pd.DataFrame({**pair, "u": np.arange(1, len(p) + 1), **both}))
+            show(1)
     out = pd.DataFrame(rows)
     return OutperformingOverBenchmarks(
         table=out,

@@ -434,9 +434,11 @@ def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> dict[
 
 def decided(verdict: Verdict) -> dict[frozenset[str], str]:
     """What is said of each pair that was tested."""
+    import pandas as pd
+
     separation = verdict.separation
     left, right = verdict.tests["left"].tolist(), verdict.tests["right"].tolist()
-    at = tuple(separation.significant.index.get_indexer(side) for side in (left, right))
+    at = tuple(separation.significant.index.get_indexer(pd.Index(side)) for side in (left, right))
     differ, undecided = (part.to_numpy()[at] for part in (separation.significant, separation.undecided))
     out = {}
     for x, y, of_left, differs, unknown in zip(left, right, ahead(verdict), differ, undecided, strict=True):

@@ -33,6 +33,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from lmemtest._replicates import progress_bar
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -57,9 +59,11 @@ def signed_rank(advantages: Array, rope: Array, *, n_draws: int, rng: np.random.
            [0.5 , 0.  , 0.5 ]])
     """
     out = np.zeros((len(advantages), 3))
-    for outcomes in outcome_draws(advantages, rope, n_draws=n_draws, rng=rng, tie=tie):
-        largest = outcomes >= outcomes.max(axis=1, keepdims=True) - _TIE
-        out += (largest / largest.sum(axis=1, keepdims=True)).sum(axis=2)
+    with progress_bar(n_draws, None, "Signed ranks") as show:
+        for outcomes in outcome_draws(advantages, rope, n_draws=n_draws, rng=rng, tie=tie):
+            largest = outcomes >= outcomes.max(axis=1, keepdims=True) - _TIE
+            out += (largest / largest.sum(axis=1, keepdims=True)).sum(axis=2)
+            show(outcomes.shape[2])
     return out / n_draws
 
 
