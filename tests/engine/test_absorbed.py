@@ -8,6 +8,7 @@ import pytest
 from growth import exponent, peak
 
 import lmemtest as lt
+from lmemtest.engine import absorbed
 from lmemtest.engine.absorbed import absorbed_problem
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.optimize import optimise
@@ -24,8 +25,15 @@ def table_of(algorithms: int, benchmarks: int, seeds: int, missing: float = 0.0,
 
 @pytest.mark.parametrize("paired", [True, False])
 @pytest.mark.parametrize("full", [True, False])
-@pytest.mark.parametrize(("missing", "empty"), [(0.0, False), (0.25, False), (0.2, True)])
-def test_the_likelihoods_are_those_of_the_dense_design(paired: bool, full: bool, missing: float, empty: bool) -> None:
+@pytest.mark.parametrize(
+    ("missing", "empty", "many"), [(0.0, False, False), (0.0, False, True), (0.25, False, False), (0.2, True, False)]
+)
+def test_the_likelihoods_are_those_of_the_dense_design(
+    monkeypatch: pytest.MonkeyPatch, paired: bool, full: bool, missing: float, empty: bool, many: bool
+) -> None:
+    """`many`: a balanced table is taken seed by seed, as one of many seeds is."""
+    if many:
+        monkeypatch.setattr(absorbed, "_FEW_OWN", 0)
     table = table_of(3, 6, 8, missing, empty)
     a, b, s, y = (table[name].to_numpy() for name in "absy")
     term = RandomTerm(np.eye(3)[a], s, 8) if full else RandomTerm(np.ones((len(y), 1)), s * 3 + a, 24)

@@ -102,3 +102,19 @@ def test_groups_that_never_come_back_are_refused():
     with pytest.raises(DesignError) as error:
         variance_ratio(np.arange(6.0), np.repeat([0, 1], 3), np.arange(6))
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_many_groups_of_one_size_are_decomposed_by_the_rank_of_the_blocks(monkeypatch, times):
+    rng = np.random.default_rng(times)
+    blocks = np.tile(np.repeat(np.arange(6), times), 150)
+    groups = np.repeat(np.arange(150), 6 * times)
+    kept = rng.permuted(np.tile(np.arange(6 * times) < 4 * times, (150, 1)), axis=1).ravel()  # groups in 4 of 6 blocks
+    y = rng.normal(size=len(groups)) + rng.normal(size=150)[groups]
+    for chosen in (np.ones(len(y), dtype=bool), kept):
+        with monkeypatch.context() as patched:
+            by_rank = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
+            patched.setattr("lmemtest.inference.hypotheses.variance_ratio._MANY_GROUPS", 1_000)
+            whole = variance_ratio(y[chosen], blocks[chosen], groups[chosen])
+        for name in ("statistic", "df_num", "df_den", "p_value", "ratio", "ratio_low", "ratio_high"):
+            assert getattr(by_rank, name) == pytest.approx(getattr(whole, name), rel=1e-10)

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     IntArray = NDArray[np.intp]
 
 _ZERO = 1e-9  # relative to the largest eigenvalue
+_MANY_GROUPS = 100  # whose matrix is decomposed by its rank, where groups are of one size
 _ROUNDING = 1e-12  # of the total sum of squares: no variation is left
 
 
@@ -155,12 +156,28 @@ def _decompose(y: FloatArray, blocks: IntArray, groups: IntArray) -> tuple[Float
     size = np.bincount(block)
     residual = y - (np.bincount(block, weights=y) / size)[block]
     counts = np.bincount(group * n_blocks + block, minlength=n_groups * n_blocks).reshape(n_groups, n_blocks)
-    between = np.diag(counts.sum(axis=1).astype(float)) - (counts / size) @ counts.T
-    values, vectors = np.linalg.eigh(between)
-    keep = values > _ZERO * max(float(values[-1]), 1.0)
-    coordinates = vectors[:, keep].T @ np.bincount(group, weights=residual, minlength=n_groups)
+    sums = np.bincount(group, weights=residual, minlength=n_groups)
+    of_group = counts.sum(axis=1).astype(float)
+    if n_groups > max(_MANY_GROUPS, n_blocks) and np.all(of_group == of_group[0]):
+        values, squares = _of_equal_groups(counts / np.sqrt(size), sums, float(of_group[0]))
+    else:
+        values, vectors = np.linalg.eigh(np.diag(of_group) - (counts / size) @ counts.T)
+        squares = (vectors.T @ sums) ** 2
+    keep = values > _ZERO * max(float(values.max()), 1.0)
     mu = values[keep]
-    return mu, coordinates**2 / mu, float(residual @ residual), int(keep.sum()), len(y) - n_blocks
+    return mu, squares[keep] / mu, float(residual @ residual), int(keep.sum()), len(y) - n_blocks
+
+
+def _of_equal_groups(N: FloatArray, sums: FloatArray, n: float) -> tuple[FloatArray, FloatArray]:
+    """Eigenvalues of ``n I - N N'`` with many more rows than columns, and squared coordinates of ``sums``.
+
+    Beyond the columns of N all are n, and share what is left of the squares.
+    """
+    U, singular, _ = np.linalg.svd(N, full_matrices=False)
+    known = (U.T @ sums) ** 2
+    beyond = len(sums) - len(singular)
+    rest = max(float(sums @ sums - known.sum()), 0.0) / beyond
+    return np.append(n - singular**2, np.full(beyond, n)), np.append(known, np.full(beyond, rest))
 
 
 def _root(pivot: Callable[[float], float], target: float, mu: FloatArray) -> float:
