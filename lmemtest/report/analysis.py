@@ -49,6 +49,7 @@ from lmemtest.studies.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.studies.modelling.population import POPULATIONS
 from lmemtest.studies.modelling.populations import populations_compared
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.modelling.relative import MOST_FIXED
 from lmemtest.studies.modelling.undeclared_families import undeclared_families
 from lmemtest.studies.scores.scale_agreement import decisions_compared, free_name, raw_runs
 from lmemtest.studies.variation.model_components import variance_components
@@ -83,8 +84,6 @@ Progress = Callable[[str], None]
 
 # Tables behind the p-values of the diagnostics: the fewest with which one can be 0.01; and their seed, which is stated.
 _SIMULATED, DIAGNOSIS_RNG = 99, 1
-# Benchmarks with a fixed effect each in the model of ranks: time and memory grow with the cube of their number.
-_MOST_FIXED = 100
 # Findings about rows at different budgets: one score per run is over the same ones.
 _SETTLED = ("single_trials", "irregular_budgets")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
@@ -700,13 +699,13 @@ def _fitted_beside(
 ) -> LmmFit | None:
     """The same model of the same runs with another score; None where there is none to compare with.
 
-    Scores within benchmarks have an effect of each benchmark, of many a random one: see `_MOST_FIXED`.
+    Scores within benchmarks have an effect of each benchmark, of many a random one: see `MOST_FIXED`.
     """
     if own is not None and own.response_function is not None:
         return None
     population = chosen.population
     try:
-        if own is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= _MOST_FIXED):
+        if own is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families and population in POPULATIONS else None
             formula = recommend(other, population=same, curves="model").formula
         else:

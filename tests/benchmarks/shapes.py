@@ -206,6 +206,7 @@ SHAPES: list[Row] = [
     by(100, 100, 3, call="seed_effect", asked=lt.seed_effect),
     by(100, 100, 3, 0.2, call="seed_effect", asked=lt.seed_effect),
     by(10, 1_000, 10, call="seed_effect", asked=lt.seed_effect),
+    by(10, 20, 5_000, call="seed_effect", asked=lt.seed_effect),
     by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
     by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
     by(25, 80, 5, call="outperforming", asked=lambda r: lt.probability_of_outperforming(r, rng=0)),

@@ -14,6 +14,7 @@ from scipy.linalg import block_diag
 import lmemtest as lt
 from lmemtest.engine import prediction
 from lmemtest.engine.theta import unpack
+from lmemtest.errors import DesignError
 from lmemtest.formula import parse_formula
 from lmemtest.model.random_effects import shapes
 from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
@@ -500,3 +501,12 @@ def test_comparisons_are_predicted_one_by_one(monkeypatch):
     found = benchmark_effects(as_runs(study(k=4, b=7)))
     assert len(found.table) == 28
     assert asked == [7] * 4
+
+
+def test_more_benchmarks_than_fit_into_memory_are_refused_before_anything_is_made(monkeypatch) -> None:
+    runs = as_runs(study(1, k=3, b=10, n=2))
+    monkeypatch.setattr("lmemtest.studies.benchmark.benchmark_effects._MOST_WEIGHTS", 3 * 3 * 9**2)
+    with pytest.raises(
+        DesignError, match=r"3 differences on 10 benchmarks of 3 .* Look at up to 9 benchmarks at a time"
+    ):
+        benchmark_effects(runs)

@@ -137,3 +137,26 @@ def test_algorithms_that_are_numbers_are_compared_too():
     assert lt.analyze(numbered).agreement.to_frame()["decision"].tolist() == (
         lt.scale_agreement(runs).to_frame()["decision"].tolist()
     )
+
+
+def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
+    """A fixed effect of each of thousands of benchmarks is cubic; who is better is decided alike."""
+    rng = np.random.default_rng(4)
+    a, b = (codes.ravel() for codes in np.indices((3, 30)))
+    table = {
+        "tool": a.astype(str),
+        "task": b.astype(str),
+        "loss": rng.normal(size=90) + 0.8 * a + rng.normal(size=30)[b],
+    }
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    fixed = lt.scale_agreement(runs).table
+    monkeypatch.setattr("lmemtest.studies.scores.scale_agreement.MOST_FIXED", 29)
+    formulas = []
+    fit = lt.fit_lmm
+    monkeypatch.setattr(
+        "lmemtest.studies.scores.scale_agreement.fit_lmm", lambda f, runs: formulas.append(f) or fit(f, runs)
+    )
+    found = lt.scale_agreement(runs).table
+    assert formulas == ["loss_rank ~ tool + (1 | task)", "loss ~ tool + (1 | task)"]
+    assert list(found["decision"]) == list(fixed["decision"])
+    assert found["advantage"].to_numpy() == pytest.approx(fixed["advantage"].to_numpy())

@@ -159,7 +159,7 @@ def _decompose(y: FloatArray, blocks: IntArray, groups: IntArray) -> tuple[Float
     sums = np.bincount(group, weights=residual, minlength=n_groups)
     of_group = counts.sum(axis=1).astype(float)
     if n_groups > max(_MANY_GROUPS, n_blocks) and np.all(of_group == of_group[0]):
-        values, squares = _of_equal_groups(counts / np.sqrt(size), sums, float(of_group[0]))
+        values, squares = _of_equal_groups(counts / np.sqrt(size), sums.astype(float), float(of_group[0]))
     else:
         values, vectors = np.linalg.eigh(np.diag(of_group) - (counts / size) @ counts.T)
         squares = (vectors.T @ sums) ** 2

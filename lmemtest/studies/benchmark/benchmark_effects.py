@@ -39,7 +39,7 @@ from lmemtest.model.random_effects import representatives, shapes
 from lmemtest.studies.benchmark.effect_plan import Plan, family_columns
 from lmemtest.studies.modelling.recommend import recommend
 from lmemtest.studies.variation.run_layout import one_score_per_run
-from lmemtest.words import listed, p_text, plural
+from lmemtest.words import counted, listed, p_text, plural
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
 
 CONTRASTS = ("mean", "pairs")
 UNITS = ("benchmark", "instance", "family")
+_MOST_WEIGHTS = 200_000_000  # 1.6 GB
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 3.0  # ratio of the noise of two benchmarks from which on a note says so
 _SELECT_P = 0.05  # of the tests that choose between one variance and several
@@ -247,7 +248,8 @@ def benchmark_effects(
     ArgumentError
         If `runs` is not Runs, has fewer than two benchmarks, an option is unknown, or the formula needs other columns.
     DesignError
-        If the model has no random effects of algorithms on benchmarks, or on families that are asked for.
+        If the model has no random effects of algorithms on benchmarks, or on families that are asked for; if so many
+        benchmarks do not fit into memory.
     DataError
         If budgets cannot be averaged.
 
@@ -302,6 +304,7 @@ def benchmark_effects(
         dispersion = _unequal_noise(means, parse_formula(given))
     fit = fit_lmm(given, means, dispersion=dispersion)
     _check_formula(fit, means)
+    _check_size(means, contrast)
     plan = Plan.of(means, contrast, by)
     if formula is None and by != "family":
         fit = _own_variances(fit)
@@ -412,6 +415,19 @@ def _rows_of(fit: LmmFit, cells: pd.DataFrame, index: int, k: int) -> tuple[Arra
 
 
 # ---------------------------------------------------------------------- what is predicted
+
+
+def _check_size(runs: Runs, contrast: str) -> None:
+    """Each difference on each benchmark has a weight for each algorithm on each benchmark."""
+    k, n = len(runs.algorithms), runs.study.count(*runs.instance)
+    differences = k if contrast == "mean" else k * (k - 1) // 2
+    most = int(np.sqrt(_MOST_WEIGHTS / (differences * k)))
+    if n > most:
+        raise DesignError(
+            f"{counted(differences, 'difference')} on {n:,} benchmarks of {k} algorithms need "
+            f"{differences * k * n**2:,} weights, more than the limit of {_MOST_WEIGHTS:,}. Look at up to {most:,} "
+            "benchmarks at a time: runs.filter(...)."
+        )
 
 
 def _check_formula(fit: LmmFit, runs: Runs) -> None:

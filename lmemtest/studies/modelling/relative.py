@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
     from lmemtest.data.runs import Runs
 
+# Benchmarks with a fixed effect each in a model of relative scores beside that of the scores as measured: time and
+# memory grow with the cube of their number, and of more a random effect takes its place.
+MOST_FIXED = 100
 # Of means that differ by so little, where difficulties do vary independently of advantages.
 _CHANCE = 0.05
 

@@ -18,10 +18,12 @@ from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.normalise import METHODS
 from lmemtest.data.runs import require_runs, with_curve
 from lmemtest.errors import ArgumentError
+from lmemtest.formula.tokens import quote_name
 from lmemtest.inference.means.comparisons import Comparisons
 from lmemtest.inference.means.emmeans import emmeans
 from lmemtest.model import fit_lmm
 from lmemtest.studies.modelling.recommend import recommend
+from lmemtest.studies.modelling.relative import MOST_FIXED
 from lmemtest.words import p_text
 
 if TYPE_CHECKING:
@@ -240,7 +242,7 @@ def scale_agreement(runs: Runs, method: str | None = None, *, alpha: float = 0.0
         scaled = runs
     else:
         scaled = raw.normalize(method, name=free_name(raw, method))
-    return decisions_compared(scaled, _decided(scaled, alpha), _decided(raw, alpha), alpha)
+    return decisions_compared(scaled, _decided(scaled, alpha, raw), _decided(raw, alpha), alpha)
 
 
 def raw_runs(runs: Runs) -> Runs | None:
@@ -295,9 +297,13 @@ def better_by(pairs: pd.DataFrame, direction: str) -> FloatArray:
     return np.where(tied, 0.0, -gap if direction == "minimize" else gap)
 
 
-def _decided(runs: Runs, alpha: float) -> Comparisons:
+def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
+    """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
     model = recommend(runs)
-    fit = fit_lmm(model.formula, model.runs)
+    formula = model.formula
+    if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
+        formula = f"{quote_name(model.runs.score)} ~{recommend(raw).formula.split('~', 1)[1]}"
+    fit = fit_lmm(formula, model.runs)
     return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
 
 
