@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -62,28 +61,6 @@ def reference() -> Callable[[str], dict[str, Any]]:
 def reference_input() -> Callable[[str], pd.DataFrame]:
     """`reference_input("cake")` is a fresh copy of inputs/cake.csv; identifiers are strings."""
     return lambda name: _load_input(name).copy()
-
-
-def _python_calls(function: Callable[[], object]) -> int:
-    count = 0
-
-    def profile(_: Any, event: str, __: Any) -> None:
-        nonlocal count
-        count += event == "call"
-
-    before = sys.getprofile()
-    sys.setprofile(profile)
-    try:
-        function()
-    finally:
-        sys.setprofile(before)
-    return count
-
-
-@pytest.fixture(scope="session")
-def python_calls() -> Callable[[Callable[[], object]], int]:
-    """`python_calls(f)` counts the calls of Python functions that f() makes: a measure of work that no load changes."""
-    return _python_calls
 
 
 @pytest.fixture(scope="session")

@@ -34,6 +34,18 @@ def test_the_time_is_that_of_the_evaluations_and_their_work(problem, monkeypatch
     assert search_time.search_seconds(problem, restarts=3) == 4 * 5 * 0.5
 
 
+def test_levels_that_are_eliminated_one_by_one_cost_what_they_leave(crossed, monkeypatch):
+    """A level of h within g leaves the columns of its g and of the remainder; memory bounds what is done with them."""
+    nested = crossed.assign(h=crossed["g"] + crossed["h"])
+    problem = lt.fit_lmm(FORMULA, nested).problem
+    first, second = problem.system.chain
+    assert first.E
+    monkeypatch.setattr(search_time, "evaluation_cost", lambda _: 0.0)
+    monkeypatch.setattr(search_time, "_RATE", 1.0)
+    width = len(problem.system.B) + second.block.K
+    assert search_time.search_seconds(problem) == 5 * 50.0 * first.block.q * width**2
+
+
 def test_a_search_of_mean_squares_takes_no_time(crossed):
     balanced = crossed.drop_duplicates(["g"]).head(4)
     table = balanced[["g"]].merge(pd.DataFrame({"h": ["p", "q", "r"]}), how="cross")
@@ -47,9 +59,8 @@ def test_a_long_search_is_said_before_it_begins(crossed, monkeypatch, caplog):
     with pytest.raises(ZeroDivisionError):
         lt.fit_lmm(FORMULA, crossed)
     assert caplog.messages == [
-        f"The search for '{FORMULA}' takes about 2 minutes, and a few times that if variances turn out to be zero: "
-        "it is for 55 columns of random effects, 25 of them crossed. Less with fewer levels, or with intercepts in "
-        "place of slopes, such as (1 | g) for (x | g)."
+        f"The search for '{FORMULA}' may take about 2 minutes: it is for 55 columns of random effects, 25 of them "
+        "crossed. Less with fewer levels, or with intercepts in place of slopes, such as (1 | g) for (x | g)."
     ]
 
 

@@ -33,7 +33,7 @@ _CHEAP = 2e4
 # What a call of the linear algebra library for one small matrix costs, in flops.
 _PER_GROUP = 5e4
 # Flops that a product of what one level of a leading factor leaves is worth: it is bound by memory.
-_PER_LEVEL = 50.0
+PER_LEVEL = 50.0
 # Factors up to which every border is tried; of up to twice as many borders of three, beyond of one.
 _FEW = 5
 # Elements of one array of cross-products: 800 MB.
@@ -222,7 +222,7 @@ class _Parts:
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
             if max(lead.q, self.n_parts) * width * (m + width) < _MAX_OUTER:
-                cost = self.cost(others, m, padded=True) + (_PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
+                cost = self.cost(others, m, padded=True) + (PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
                 yield Candidate(cost, partial(self._led, lead, others, border))
 
     def _led(self, lead: Block, others: Sequence[int], border: tuple[Block, ...]) -> Structure:

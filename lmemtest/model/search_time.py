@@ -5,6 +5,7 @@ from __future__ import annotations
 from lmemtest._durations import LONG, in_words, is_part, say
 from lmemtest.engine.optimize import evaluation_cost
 from lmemtest.engine.problem import Problem
+from lmemtest.engine.structure import PER_LEVEL
 
 # Counted flops in a second, with gradient and curvature: 2.5e10 with 600 crossed columns, 6e10 with 4,500, on one core.
 _RATE = 4e10
@@ -17,7 +18,9 @@ def search_seconds(problem: Problem, restarts: int | None = None) -> float:
     if problem.anova is not None or not problem.n_free:
         return 0.0
     evaluations = (_EVALUATIONS + problem.n_theta) * (1 + (restarts or 0))
-    return evaluations * evaluation_cost(problem.searched) / _RATE
+    system = problem.searched.system
+    led = [s.block.q * (len(system.B) + sum(e.shape[2] for e in s.E.values())) ** 2 for s in system.chain if s.E]
+    return evaluations * (evaluation_cost(problem.searched) + PER_LEVEL * sum(led)) / _RATE
 
 
 def tell_long_search(problem: Problem, formula: str, restarts: int | None = None) -> None:
@@ -26,7 +29,7 @@ def tell_long_search(problem: Problem, formula: str, restarts: int | None = None
         return
     columns = sum(k * n for k, n in zip(problem.sizes, problem.n_levels, strict=True))
     say(
-        f"The search for '{formula}' takes {in_words(seconds)}, and a few times that if variances turn out to be zero: "
+        f"The search for '{formula}' may take {in_words(seconds)}: "
         f"it is for {columns:,} columns of random effects, {problem.searched.system.t:,} of them crossed. Less with "
         "fewer levels, or with intercepts in place of slopes, such as (1 | g) for (x | g)."
     )

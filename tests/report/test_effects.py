@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from growth import calls
 from pytest import approx
 
 import lmemtest as lt
@@ -107,16 +108,14 @@ def test_errors_of_three_algorithms_are_those_of_each_benchmark_by_itself(
 
 
 @pytest.mark.parametrize("formula", [FORMULA, "loss ~ tool + (1 | task)"])
-def test_the_work_does_not_grow_with_the_number_of_benchmarks(
-    formula: str, table: Make, as_runs: Make, python_calls: Callable[[Callable[[], object]], int]
-) -> None:
-    def calls(tasks: int) -> int:
+def test_the_work_does_not_grow_with_the_number_of_benchmarks(formula: str, table: Make, as_runs: Make) -> None:
+    def work(tasks: int) -> int:
         runs = as_runs(table(benchmarks=[f"task{i}" for i in range(tasks)], seeds=2))
         fit = lt.fit_lmm(formula, runs)
         observed_advantages(fit, runs)  # what is computed once is there
-        return python_calls(lambda: observed_advantages(fit, runs))
+        return calls(lambda: observed_advantages(fit, runs), in_c=False)
 
-    assert calls(110) - calls(10) < 100 * 30  # levels are put into words; a loop costs a thousand calls for each
+    assert work(110) - work(10) < 100 * 30  # levels are put into words; a loop costs a thousand calls for each
 
 
 def test_equal_scores_are_ties_whatever_the_order_of_summation(effects_of: Make) -> None:

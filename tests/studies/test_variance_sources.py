@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
+from growth import calls
 from pytest import approx
 from scipy import optimize, special
 
@@ -147,10 +147,10 @@ def test_the_ends_of_an_interval_have_the_deviance_of_its_level(squares: list[fl
         assert profile(0.0) - least < cut + 1e-6
 
 
-def test_an_interval_takes_few_steps(python_calls: Callable[[Callable[[], object]], int]) -> None:
+def test_an_interval_takes_few_steps() -> None:
     model = balanced(SQUARES[0])
     model.interval(1, 0.95)
-    assert python_calls(lambda: model.interval(1, 0.95)) < 20_000  # 60,000 when each search was one of L-BFGS-B
+    assert calls(lambda: model.interval(1, 0.95), in_c=False) < 20_000  # 60,000 when each search was one of L-BFGS-B
 
 
 def test_without_zeros_the_estimates_are_those_of_analysis_of_variance() -> None:

@@ -216,6 +216,9 @@ def scale_agreement(runs: Runs, method: str | None = None, *, alpha: float = 0.0
 
     Notes
     -----
+    Normalised scores have a fixed effect of each of up to 100 benchmarks; of more, all scores have the model of the raw
+    one, with random effects of benchmarks.
+
     On each scale the recommended model is fitted and all pairs are tested. Each decision is about the mean on its own
     scale. In simulated accuracies near 1, with equal mean scores and one erratic algorithm of three or six, a test of
     mean ranks finds a difference in 22 to 76 % of the tables, of min-max or z-scores in 18 to 59 %: mean ranks and
