@@ -20,7 +20,7 @@ import numpy as np
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.problem import Problem
-from lmemtest.engine.products import Cells, dense_cross
+from lmemtest.engine.products import CellColumns, dense_cross
 from lmemtest.engine.structure import group_terms
 from lmemtest.engine.triangular import solve_lower
 
@@ -42,7 +42,7 @@ def zero_slopes(problem: Problem, absent: Sequence[int], rest: Problem, at: Crit
     system = rest.system
     if system.tail or any(stage.E for stage in system.chain):
         return None
-    cells, p = cast(Cells, problem.system.source), system.p
+    cells, p = cast(CellColumns, problem.system.source), system.p
     out = np.empty(len(absent))
     for place, i in enumerate(absent):
         (block,) = group_terms([cells.terms[i]])

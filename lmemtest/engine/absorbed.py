@@ -18,7 +18,7 @@ import numpy as np
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.alike import shared
-from lmemtest.engine.blocks import Block, Eliminated, Member, RandomTerm, Shape, Stage, System
+from lmemtest.engine.blocks import Block, CrossProducts, Member, RandomTerm, Shape, Stage, System
 from lmemtest.engine.cross import Array, DenseCross, Index
 from lmemtest.engine.problem import Problem
 from lmemtest.errors import DesignError
@@ -88,7 +88,7 @@ def absorbed_problem(
         levels = np.arange(B * S).reshape(B, S)
         block = Block((Member(0, np.ones((len(y), 1)), seed, levels, 0),), q=B, codes=benchmark)
         chain.append(shared(Stage(block, within, {}, {}, {}, DenseCross(across))))
-    system = System(Eliminated(tuple(chain), tuple(tail), remainder), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
+    system = System(CrossProducts(tuple(chain), tuple(tail), remainder), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
     return _problem(system, white, B * S * paired, y_scale), float(np.log(rows[rows > 0]).sum())
 
 
@@ -138,4 +138,4 @@ def _of_alike_seeds(
         copies=S - 1,
         S=(of_y @ of_y.T)[None],
     )
-    return System(Eliminated((stage,), (), np.array([[total]])), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)
+    return System(CrossProducts((stage,), (), np.array([[total]])), p=0, n_rows=n, ss_within=0.0, sum_log_w=0.0)

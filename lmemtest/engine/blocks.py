@@ -152,7 +152,7 @@ class Stage:
     S: Array | None = None  # (1, K, K)
 
 
-class Eliminated(NamedTuple):
+class CrossProducts(NamedTuple):
     """The order in which a model's columns are eliminated, and their cross-products."""
 
     chain: tuple[Stage, ...]
@@ -160,22 +160,22 @@ class Eliminated(NamedTuple):
     B: Array  # (m, m) of ``[Z_tail X y]``, m = t + p + 1
 
     @property
-    def products(self) -> Eliminated:
+    def products(self) -> CrossProducts:
         return self
 
 
-class Source(Protocol):
+class HasProducts(Protocol):
     """What has the cross-products of a model, or can make them: a balanced design often needs none."""
 
     @property
-    def products(self) -> Eliminated: ...
+    def products(self) -> CrossProducts: ...
 
 
 @dataclass(frozen=True)
 class System:
     """Cross-products of one model: ``chain`` stages, ``tail`` blocks, remainder ``B`` of ``[Z_tail X y]``."""
 
-    source: Source
+    source: HasProducts
     p: int
     n_rows: int
     ss_within: float

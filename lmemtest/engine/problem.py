@@ -25,7 +25,7 @@ from lmemtest.engine.criterion import Criterion, evaluate
 from lmemtest.engine.cross import Array, Index
 from lmemtest.engine.fixed import fixed_part, independent_columns
 from lmemtest.engine.leaf import Leaf, leaf_term
-from lmemtest.engine.products import Cells, Columns, build_system
+from lmemtest.engine.products import CellColumns, Columns, build_system
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.structure import choose
 from lmemtest.engine.triangular import solve_lower
@@ -70,7 +70,7 @@ class Problem:
     def without(self, absent: Sequence[int]) -> Problem:
         """The model without some of its terms; of one that `can_turn`."""
         kept = [i for i in range(len(self.shapes)) if i not in absent]
-        cells = cast(Cells, self.system.source)
+        cells = cast(CellColumns, self.system.source)
         source = replace(cells, terms=[cells.terms[i] for i in kept])
         return replace(
             self,
@@ -84,17 +84,17 @@ class Problem:
     @property
     def can_turn(self) -> bool:
         """Whether the columns are at hand, not their cross-products alone."""
-        return isinstance(self.system.source, Cells)
+        return isinstance(self.system.source, CellColumns)
 
     def turned(self, rotations: Sequence[Array]) -> Problem:
         """The same model with the whitened columns of each term rotated: ``Z U`` in place of ``Z``."""
 
-        cells, strata, leaf = cast(Cells, self.system.source), self.strata, self.leaf
+        cells, strata, leaf = cast(CellColumns, self.system.source), self.strata, self.leaf
         terms = [replace(t, basis=t.basis @ U) for t, U in zip(cells.terms, rotations, strict=True)]
         structure = None if strata is None else choose(terms, self.system.p, cells.omega)
 
         def on_turned_columns(system: System) -> System:
-            return replace(system, source=replace(cast(Cells, system.source), terms=terms, structure=structure))
+            return replace(system, source=replace(cast(CellColumns, system.source), terms=terms, structure=structure))
 
         if strata is not None:
             strata = replace(strata, systems=tuple(map(on_turned_columns, strata.systems)))

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.engine.alike import shared
-from lmemtest.engine.blocks import Block, Eliminated, Member, RandomTerm, Stage, System
+from lmemtest.engine.blocks import Block, CrossProducts, Member, RandomTerm, Stage, System
 from lmemtest.engine.cross import Array, DenseCross, Index, SparseCross, SparsePattern, prefer_sparse
 from lmemtest.engine.structure import Structure, choose, parents
 from lmemtest.errors import DesignError
@@ -213,7 +213,7 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
 
 
 @dataclass(frozen=True)
-class Cells:
+class CellColumns:
     """The columns of a model at the cells of its table; their cross-products are made when they are asked for."""
 
     terms: Sequence[RandomTerm]
@@ -222,7 +222,7 @@ class Cells:
     structure: Structure | None
 
     @cached_property
-    def products(self) -> Eliminated:
+    def products(self) -> CrossProducts:
         """The cross-products in the cheapest order of elimination, or in the order of ``structure``."""
         chosen = self.structure or choose(self.terms, self.D.width - 1, self.omega)
         chain, tail = chosen.chain, chosen.tail
@@ -236,7 +236,7 @@ class Cells:
         stages = tuple(_stages(chosen, self.D, self.omega))
         if self.structure is None and not any(stage.E for stage in stages):
             stages = tuple(map(shared, stages))
-        return Eliminated(chain=stages, tail=tail, B=_remainder(tail, self.D, self.omega))
+        return CrossProducts(chain=stages, tail=tail, B=_remainder(tail, self.D, self.omega))
 
 
 def build_system(
@@ -258,5 +258,5 @@ def build_system(
     weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
     ``structure`` is the way of the elimination (the cheapest, by default).
     """
-    cells = Cells(terms, Columns(X, row, y), omega, structure)
+    cells = CellColumns(terms, Columns(X, row, y), omega, structure)
     return System(cells, p=X.shape[1], n_rows=n_rows, ss_within=ss_within, sum_log_w=sum_log_w)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lmemtest.engine.blocks import Eliminated, System
+from lmemtest.engine.blocks import CrossProducts, System
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
 from lmemtest.engine.information import Products, multiply
@@ -55,7 +55,7 @@ class Strata:
             )
         return replace(
             first,
-            source=Eliminated(tuple(chain), first.tail, _sum([s.B for s in self.systems], tau)),
+            source=CrossProducts(tuple(chain), first.tail, _sum([s.B for s in self.systems], tau)),
             ss_within=float(tau @ [s.ss_within for s in self.systems]),
             sum_log_w=first.sum_log_w + float(self.n_rows[1:] @ delta),
         )
