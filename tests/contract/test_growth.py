@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[[lt.Runs], Any]] = {
     "default pairs": default_pairs,
     "check": lt.check,
     "rank": lt.rank,
+    "rank, bayesian": lambda runs: lt.rank(runs, "bayesian", n_draws=1000, rng=0),
     "seed_effect": lt.seed_effect,
     "scale_agreement": lt.scale_agreement,
     "probability_of_outperforming": lambda runs: lt.probability_of_outperforming(runs, rng=0),

@@ -129,9 +129,9 @@ def bayesian_pairs(
     gains = blocks.gains
     both = np.isfinite(gains[:, left]) & np.isfinite(gains[:, right])
     n_blocks = both.sum(axis=0)
-    limits = np.array(
-        [rope * _spread(gains[here][:, pair], rope_unit) for here, pair in zip(both.T, pairs, strict=True)]
-    )
+    limits = np.full(len(pairs), rope)
+    if rope_unit != "score":
+        limits *= [_spread(gains[here][:, pair], rope_unit) for here, pair in zip(both.T, pairs, strict=True)]
     tested = n_blocks >= 2
     p = np.full((len(pairs), 3), np.nan)
     more: dict[str, Any] = {}
@@ -171,13 +171,12 @@ def decisions(p: Array, alpha: float) -> list[str]:
     ['left better', 'undecided', 'undecided']
     """
     probable = at_most(1.0 - p, alpha) & (p > 0.5)  # of three outcomes one at most is
-    return [DECISIONS[int(np.argmax(row))] if row.any() else UNDECIDED for row in probable]
+    which = np.where(probable.any(axis=1), probable.argmax(axis=1), len(DECISIONS))
+    return [(*DECISIONS, UNDECIDED)[i] for i in which.tolist()]
 
 
 def _spread(scores: Array, unit: str) -> float:
     """The unit of a ROPE in units of the score: the root mean square of the spreads of two algorithms."""
-    if unit == "score":
-        return 1.0
     if len(scores) < 2:
         return float("nan")
     if unit == "effect":

@@ -15,7 +15,8 @@ test is how probable it is that each is the largest of them.
 With z in descending order, those z_j which exceed ``2 r - z_i`` are the first c_i, so the double sum is a single one of
 cumulative weights: O(n) per draw rather than O(n^2). Weights are standard gamma variables divided by their sum; a pair
 without some of the benchmarks uses those of the others, which are Dirichlet, too. All pairs share them: the answer does
-not depend on the order of algorithms, and exchanging two mirrors it.
+not depend on the order of algorithms, and exchanging two mirrors it. Without a ROPE only the sign of P(left) - P(right)
+counts, which `Directions` has for all pairs at once.
 
 References
 ----------
@@ -34,6 +35,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest._replicates import progress_bar
+from lmemtest.studies.ranking.directions import Directions, has_direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,7 +44,8 @@ if TYPE_CHECKING:
     Counts = NDArray[np.intp]
 
 PRIOR = 0.5  # strength of the prior in benchmarks, all of it at zero
-_IN_CACHE = 2**14  # weights at a time: 128 kB, which stay in the cache of a processor
+_DRAWN = 2**14  # weights that are drawn at a time: other numbers of them would be other draws
+_TOGETHER = 2**17  # weights that are used at a time: 1 MB
 _TIE = 1e-12  # probabilities that differ by less are equal but for rounding
 
 
@@ -59,11 +62,18 @@ def signed_rank(advantages: Array, rope: Array, *, n_draws: int, rng: np.random.
            [0.5 , 0.  , 0.5 ]])
     """
     out = np.zeros((len(advantages), 3))
+    by_direction = (rope == 0.0) & has_direction(advantages, tie)
+    directions = Directions.of(advantages[by_direction], tie)
+    pairs = [(i, _Pair.of(advantages[i], rope[i], tie)) for i in np.flatnonzero(~by_direction)]
     with progress_bar(n_draws, None, "Signed ranks") as show:
-        for outcomes in outcome_draws(advantages, rope, n_draws=n_draws, rng=rng, tie=tie):
-            largest = outcomes >= outcomes.max(axis=1, keepdims=True) - _TIE
-            out += (largest / largest.sum(axis=1, keepdims=True)).sum(axis=2)
-            show(outcomes.shape[2])
+        for weights in _together(_gamma_weights(advantages.shape[1], n_draws, rng)):
+            left = directions.left(weights, _TIE)
+            out[by_direction] += np.stack([left, np.zeros(len(left)), weights.shape[1] - left], axis=1)
+            for i, pair in pairs:
+                outcomes = pair.outcomes(weights)
+                largest = outcomes >= outcomes.max(axis=0) - _TIE
+                out[i] += (largest / largest.sum(axis=0)).sum(axis=1)
+            show(weights.shape[1])
     return out / n_draws
 
 
@@ -78,10 +88,22 @@ def outcome_draws(
 
 def _gamma_weights(n: int, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
     """Weights before they are divided by their sum, (1 + n, draws) at a time: of the prior, then of the blocks."""
-    size = max(1, _IN_CACHE // (n + 1))
+    size = max(1, _DRAWN // (n + 1))
     for start in range(0, n_draws, size):
         count = min(size, n_draws - start)
         yield np.concatenate([rng.standard_gamma(PRIOR, (1, count)), rng.standard_exponential((n, count))])
+
+
+def _together(parts: Iterator[Array]) -> Iterator[Array]:
+    """The same draws, more of them at a time where there are many blocks."""
+    held: list[Array] = []
+    for part in parts:
+        held.append(part)
+        if len(held) * part.size >= _TOGETHER or len(held) * part.shape[1] >= _TOGETHER // 128:
+            yield np.concatenate(held, axis=1)
+            held = []
+    if held:
+        yield np.concatenate(held, axis=1)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +141,8 @@ class _Pair:
         """Probabilities of left better, equivalent and right better, (3, draws)."""
         w = weights[self.order]
         mass = np.zeros((len(w) + 1, w.shape[1]))  # of the first j
-        np.cumsum(w, axis=0, out=mass[1:])
+        for before, row, after in zip(mass[:-1], w, mass[1:], strict=True):  # numpy's own cumsum walks along columns
+            np.add(before, row, out=after)
         total = mass[-1] ** 2
         upper = _double_sum(w, mass, self.above, self.half_above) / total
         if self.below is None:

@@ -15,6 +15,7 @@ from lmemtest.errors import ArgumentError
 from lmemtest.studies.ranking import hierarchical
 from lmemtest.studies.ranking.bayesian import bayesian_pairs
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
+from lmemtest.studies.ranking.directions import Directions, has_direction
 from lmemtest.studies.ranking.signed_rank import PRIOR, _gamma_weights, _Pair, signed_rank
 
 TIED = np.array([2.0, 1.0, 1.0, 0.0, -1.0, 3.0, -2.0])
@@ -80,6 +81,33 @@ def test_probabilities_are_those_of_baycomp(reference):
         found = signed_rank(z[None], np.array([case["rope"]]), n_draws=n, rng=np.random.default_rng(4), tie=1e-12)[0]
         error = np.sqrt(0.25 * (1.0 / n + 1.0 / 200_000))
         assert found == approx(case["p"], abs=4 * error), case["name"]
+
+
+@pytest.mark.parametrize("pairs", [3, 400])  # few by their own masses, many by those of all sets of blocks
+def test_directions_are_those_of_the_double_sums(pairs):
+    rng = np.random.default_rng(7)
+    z = rng.integers(-3, 4, (pairs, 7)) / 10.0
+    z[rng.random(z.shape) < 0.2] = np.nan
+    z[0] = 0.0
+    weights = next(_gamma_weights(7, 200, rng))
+    assert has_direction(z, 1e-9).all()
+    outcomes = np.stack([_Pair.of(row, 0.0, 1e-9).outcomes(weights) for row in z])
+    difference = outcomes[:, 0] - outcomes[:, 2]
+    want = np.where(np.abs(difference) <= 1e-12, 0.5, difference > 0.0).sum(axis=1)
+    assert Directions.of(z, 1e-9).left(weights, 1e-12).tolist() == want.tolist()
+
+
+def test_directions_that_single_precision_does_not_tell():
+    z = np.array([[1.0, -2.0, 3.0]])
+    masses = np.array([0.0, 0.25, 0.5])  # of the prior and the smaller two; 1 - 2 * 0.75^2 + 2 * 0.25^2 = 0 here
+    weights = np.append(masses, np.sqrt(2.0 * 0.75**2 - 2.0 * 0.25**2) - 0.75)[:, None] + [0.0, 1e-10, -1e-10, 1e-14]
+    weights[:3] = masses[:, None]
+    assert [float(Directions.of(z, 0.0).left(w[:, None], 1e-12)[0]) for w in weights.T] == [0.5, 1.0, 0.0, 0.5]
+
+
+def test_advantages_that_are_nearly_equal_have_no_direction():
+    z = np.array([[0.0, 0.8, 1.6, 5.0], [0.7, 3.0, 4.0, 5.0], [0.0, 2.0, 4.0, np.nan]])
+    assert has_direction(z, 1.0).tolist() == [False, False, True]
 
 
 def test_two_algorithms_that_never_differ():
