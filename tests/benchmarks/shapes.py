@@ -200,6 +200,8 @@ SHAPES: list[Row] = [
     # Rankings and evaluations.
     by(332, 41, 1, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(60, 40, 3, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
+    by(300, 15, 1, call="rank, stability", asked=lambda r: lt.rank(r).stability()),
+    by(10, 1_000, 1, call="rank, stability", asked=lambda r: lt.rank(r).stability()),
     by(60, 15, 1, call="rank, bayesian", asked=lambda r: lt.rank(r, "bayesian", rng=0)),
     by(100, 100, 1, call="rank, bayesian", asked=lambda r: lt.rank(r, "bayesian", rng=0)),
     by(10, 1_000, 1, call="rank, bayesian", asked=lambda r: lt.rank(r, "bayesian", rng=0)),

@@ -41,7 +41,7 @@ FEW_CLUSTERS = 10
 # Share of the working variance of an estimate that one cluster alone determines, above rounding.
 _ALONE = 1e-6
 # Robust variance over the working one, below which the clusters agree up to rounding.
-_NO_SCATTER = 1e-20
+NO_SCATTER = 1e-20
 
 
 @result
@@ -183,7 +183,7 @@ class ClusterRobust(Result):
         df_den = eta - q + 1.0
         t = self._scores(H)
         # the scatter of the clusters must span all q dimensions
-        spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > _NO_SCATTER * self.fit.scale
+        spans = len(t) >= q and np.linalg.svd(t, compute_uv=False)[-1] ** 2 > NO_SCATTER * self.fit.scale
         if not (spans and df_den > 0):
             return FTest.of(np.nan, q, np.nan, "cluster-robust", np.nan)
         d = H @ np.linalg.solve(self.root, self.fit.params.to_numpy()[self.fit.problem.kept])
@@ -230,7 +230,7 @@ class ClusterRobust(Result):
     def _is_constant(self, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
         """Functions with the same value in all clusters, up to rounding; with the squares of the contributions."""
         working = rows.quadratic_forms((self.root @ self.root.T)[None])[0]
-        return np.asarray(total <= _NO_SCATTER * self.fit.scale * working)
+        return np.asarray(total <= NO_SCATTER * self.fit.scale * working)
 
     def _kept(self, L: FloatArray) -> Functions:
         """Rows of L over the columns of the fit, ``(rows, rank)``."""

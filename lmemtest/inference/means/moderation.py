@@ -147,7 +147,7 @@ def moderation(
     fitted = _times(share, np.where(known, a, centre[..., None]))
     with np.errstate(invalid="ignore", divide="ignore"):
         log_ratio = np.log(np.maximum(v, _SMALL_RATIO * _times(share, scale)) / fitted)
-    spread = 0.5 * _mean(special.polygamma(1, df / 2.0), shown)
+    spread = 0.5 * _mean(_trigamma(df / 2.0), shown)
     of_pairs = 2.0 * trigamma_inverse(_excess(log_ratio, shown, spread, n_fitted=k))
     return Moderation(
         scale=scale, scale_df=scale_df, observed=a, observed_df=df_a[..., 0], prior_df=of_pairs, n_pairs=m
@@ -269,6 +269,12 @@ def trigamma_inverse(y: FloatArray) -> FloatArray:
         if np.all(np.abs(step) <= 1e-15 * x):
             break
     return np.where(np.asarray(y) > 2.0 / _ALIKE, x, np.inf)
+
+
+def _trigamma(x: FloatArray) -> FloatArray:
+    """psi'(x), once where all are equal, as in complete tables."""
+    first = x.flat[0]
+    return np.full(x.shape, special.polygamma(1, first)) if (x == first).all() else special.polygamma(1, x)
 
 
 def _times(rows: sp.csr_array, x: FloatArray) -> FloatArray:

@@ -10,7 +10,7 @@ from scipy.special import fdtr
 from lmemtest.words import counted, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
+    from numpy.typing import NDArray
 
     from lmemtest.data.runs import Runs
 
@@ -41,7 +41,9 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
     if conditions:  # what a condition does to an algorithm everywhere is no difficulty of benchmarks
         means["score"] -= means.groupby([*conditions, runs.algorithm], observed=True)["score"].transform("mean")
     relative = any(
-        _varies_less_than_by_chance(means.pivot_table("score", list(places), runs.algorithm, observed=True))
+        vary_less_than_by_chance(
+            means.pivot_table("score", list(places), runs.algorithm, observed=True).dropna().to_numpy()
+        )
         for places in dict.fromkeys([instance[:1], instance])
     )
     return instance if relative else ()
@@ -73,9 +75,8 @@ def of_baseline(runs: Runs) -> list[str]:
     return notes
 
 
-def _varies_less_than_by_chance(scores: pd.DataFrame) -> bool:
+def vary_less_than_by_chance(y: NDArray[np.float64]) -> bool:
     """Whether the means of the rows differ less than independent deviations within rows would make them (F-test)."""
-    y = scores.dropna().to_numpy()
     n, k = y.shape
     if n < 3 or k < 2:
         return False

@@ -14,7 +14,7 @@ from lmemtest.inference.diagnostics.advantage_shape import advantage_shape
 from lmemtest.inference.distributions.student import t_quantile, two_sided_p
 from lmemtest.inference.means.adjust import adjust_raw
 from lmemtest.inference.means.separation import separation_of
-from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN, OWN_VARIANCES, TEST_NAMES
+from lmemtest.studies.ranking.asked import OWN_VARIANCES, TEST_NAMES
 from lmemtest.studies.ranking.classical import (
     FEWEST_BLOCKS,
     FEWEST_MODERATED,
@@ -27,6 +27,7 @@ from lmemtest.studies.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
+from lmemtest.studies.ranking.decided import Decided, places
 from lmemtest.words import counted, format_level, format_number, p_text, percent, plural
 
 if TYPE_CHECKING:
@@ -425,26 +426,19 @@ def ahead(verdict: Verdict) -> NDArray[np.bool_]:
     return np.asarray(sign * tests["statistic"].to_numpy() > 0.0)
 
 
-def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> dict[frozenset[str], str]:
+def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Decided:
     """The decisions of the same method on some of the blocks and algorithms of the runs, pair by pair."""
     if asked.control is not None and asked.control not in blocks.algorithms:
         raise DesignError(f"the control {asked.control} is what is left out.")
     return decided(verdict_of(method, _those_in(runs, blocks) if method == "lmem" else runs, blocks, asked))
 
 
-def decided(verdict: Verdict) -> dict[frozenset[str], str]:
+def decided(verdict: Verdict) -> Decided:
     """What is said of each pair that was tested."""
-    import pandas as pd
-
     separation = verdict.separation
-    left, right = verdict.tests["left"].tolist(), verdict.tests["right"].tolist()
-    at = tuple(separation.significant.index.get_indexer(pd.Index(side)) for side in (left, right))
-    differ, undecided = (part.to_numpy()[at] for part in (separation.significant, separation.undecided))
-    out = {}
-    for x, y, of_left, differs, unknown in zip(left, right, ahead(verdict), differ, undecided, strict=True):
-        said = f"{x if of_left else y} better" if differs else NOT_SHOWN
-        out[frozenset((x, y))] = NO_TEST if unknown else said
-    return out
+    left, right = (places(separation.levels, verdict.tests[side]) for side in ("left", "right"))
+    differ, untested = (part.to_numpy()[left, right] for part in (separation.significant, separation.undecided))
+    return Decided.of(separation.levels, left, right, differ=differ, ahead=ahead(verdict), untested=untested)
 
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from lmemtest._options import ADJUSTMENT_NAMES
 from lmemtest._result import Result, result
 from lmemtest._table import Format
-from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN, TEST_NAMES
+from lmemtest.studies.ranking.asked import TEST_NAMES
+from lmemtest.studies.ranking.decided import Decided
 from lmemtest.studies.ranking.methods import decisions_on
 from lmemtest.studies.ranking.wording import ranking_paragraph, ranking_sentences
 
@@ -146,21 +147,20 @@ class Ranking(Result):
         DesignError
             If there are fewer than three blocks.
         """
+        from lmemtest.studies.ranking.single_runs import closed_form, decided_by_table
         from lmemtest.studies.ranking.stability import stability_of
 
         test = "auto" if self.method == "lmem" else self.test
+        at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.asked)
 
-        def again(part: Blocks) -> Mapping[frozenset[str], str]:
+        def again(part: Blocks) -> Decided:
             # the same draws for each part, so that none changes by chance alone
             asked = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
-            return decisions_on(part, self.runs, self.method, asked)
+            at_hand = decided_by_table(part, asked.alpha) if at_once else None
+            return decisions_on(part, self.runs, self.method, asked) if at_hand is None else at_hand
 
-        pairs = zip(self.pairs["left"], self.pairs["right"], self.pairs["decision"], strict=True)
-        kept = {
-            frozenset((left, right)): said if said == NO_TEST or said.endswith(" better") else NOT_SHOWN
-            for left, right, said in pairs
-        }
-        return stability_of(again, self.blocks, kept, progress=progress)
+        whole = Decided.of_table(self.pairs, self.blocks.algorithms)
+        return stability_of(again, self.blocks, whole, progress=progress)
 
     def paragraph(self) -> str:
         """What was done and found, as a paragraph for a paper."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from itertools import combinations
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -11,16 +10,15 @@ import numpy as np
 from lmemtest._replicates import check_replicates, progress_bar
 from lmemtest._result import Result, result
 from lmemtest.errors import DesignError, LmemtestError
-from lmemtest.studies.ranking.asked import NO_TEST, NOT_SHOWN
+from lmemtest.studies.ranking.decided import NOT_COMPARED, UNTESTED, Decided, in_words
 from lmemtest.words import counted, joined, percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
+    from numpy.typing import NDArray
 
     from lmemtest.inference.means.separation import Separation
     from lmemtest.studies.ranking.blocks import Blocks
-
-    Decisions = Mapping[frozenset[str], str]
 
 
 COLUMNS = ["left", "right", "decision"]
@@ -117,9 +115,9 @@ def _others(n: int) -> str:
 
 
 def stability_of(
-    refit: Callable[[Blocks], Separation | Decisions],
+    refit: Callable[[Blocks], Separation | Decided],
     blocks: Blocks,
-    decisions: Separation | Decisions | None = None,
+    decisions: Separation | Decided | None = None,
     *,
     progress: bool | None = None,
 ) -> Stability:
@@ -128,11 +126,11 @@ def stability_of(
     Parameters
     ----------
     refit : callable
-        Takes `Blocks` and returns their `Separation`, whose order says who is better; or a mapping of pairs, as frozen
-        sets of two names, to "A better", "no difference shown" or "no test". The method of the ranking.
+        Takes `Blocks` and returns their `Separation`, whose order says who is better, or what is `Decided`. The method
+        of the ranking.
     blocks : Blocks
-        In the order in which a mapping is to be reported.
-    decisions : Separation or mapping, optional
+        The whole study.
+    decisions : Separation or Decided, optional
         Those of the whole study; ``refit(blocks)`` by default.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
@@ -169,55 +167,57 @@ def stability_of(
             f"stability leaves out one {blocks.unit} at a time, which takes at least 2 algorithms and 3 "
             f"{blocks.units}, got {len(names)} and {n}. Add some to the study."
         )
-    whole = refit(blocks) if decisions is None else decisions
+    whole = _decided(refit(blocks) if decisions is None else decisions)
     smaller = [(blocks.unit, name, blocks.where(np.arange(n) != i)) for i, name in enumerate(blocks.names)]
     if len(names) > 2:
         smaller += [("algorithm", name, blocks.of([other for other in names if other != name])) for name in names]
-    refits: list[tuple[str, str, Decisions]] = []
+    left, right = np.nonzero(np.triu(whole.codes > UNTESTED, 1))
+    before = whole.codes[left, right]
+    left_out: list[tuple[str, str]] = []
     notes = []
+    codes = np.zeros((len(smaller), len(left)), dtype=np.int8)
     with progress_bar(len(smaller), progress, "Leaving out") as advance:
         for kind, name, part in smaller:
             try:
-                refits.append((kind, name, _decisions(refit(part))))
+                codes[len(left_out)] = _decided(refit(part)).among(whole.levels)[left, right]
+                left_out.append((kind, name))
             except LmemtestError as error:
                 notes.append(f"Without {kind} {name} there is no ranking, so it counts for nothing here: {error}")
             advance(1)
-    said = _decisions(whole)
-    rows, changes = [], []
-    for left, right in combinations(names if isinstance(whole, Mapping) else whole.levels, 2):
-        pair = frozenset((left, right))
-        if said.get(pair, NO_TEST) == NO_TEST:
-            continue
-        row: dict[str, object] = {"left": left, "right": right, "decision": said[pair]}
-        for column, kind in (("blocks", blocks.unit), ("algorithms", "algorithm")):
-            without = [(name, found[pair]) for one, name, found in refits if one == kind and pair in found]
-            changed = [(name, now) for name, now in without if now != said[pair]]
-            row[f"share_unchanged_{column}"] = 1.0 - len(changed) / len(without) if without else np.nan
-            row[f"n_changed_{column}"] = len(changed)
-            row[f"changed_by_{column}"] = tuple(name for name, _ in changed)
-            changes += [(kind, name, left, right, said[pair], now) for name, now in changed]
-        rows.append(row)
+    codes = codes[: len(left_out)]
+    levels = np.array(whole.levels, dtype=object)
+    of_algorithm = np.array([kind == "algorithm" for kind, _ in left_out], dtype=bool)
+    compared = codes != NOT_COMPARED
+    changed = compared & (codes != before)
+    said = [in_words(*pair) for pair in zip(before.tolist(), levels[left], levels[right], strict=True)]
+    columns = {"left": levels[left], "right": levels[right], "decision": said}
+    for kind, rows in (("blocks", ~of_algorithm), ("algorithms", of_algorithm)):
+        total, odd = compared[rows].sum(axis=0), changed[rows].sum(axis=0)
+        unchanged = 1.0 - np.divide(odd, total, out=np.full(len(odd), np.nan), where=total > 0)
+        columns |= {f"share_unchanged_{kind}": unchanged, f"n_changed_{kind}": odd}
+        columns[f"changed_by_{kind}"] = _names(changed[rows], [left_out[row][1] for row in np.flatnonzero(rows)])
+    changes = [
+        (*left_out[row], levels[left[pair]], levels[right[pair]], said[pair],
+         in_words(int(codes[row, pair]), levels[left[pair]], levels[right[pair]]))
+        for pair, row in np.argwhere(changed.T)
+    ]  # fmt: skip
     return Stability(
-        table=pd.DataFrame(rows, columns=COLUMNS),
+        table=pd.DataFrame(columns, columns=COLUMNS),
         changes=pd.DataFrame(changes, columns=["left_out", "name", "left", "right", "decision", "without"]),
-        n_blocks=sum(kind != "algorithm" for kind, _, _ in refits),
-        n_algorithms=sum(kind == "algorithm" for kind, _, _ in refits),
+        n_blocks=int((~of_algorithm).sum()),
+        n_algorithms=int(of_algorithm.sum()),
         unit=blocks.unit,
         notes=tuple(notes),
     )
 
 
-def _decisions(separation: Separation | Decisions) -> Decisions:
-    """What is said of each pair, whichever of the two comes first."""
-    if isinstance(separation, Mapping):
-        return separation
-    levels = separation.levels
-    significant, undecided = separation.significant.to_numpy(), separation.undecided.to_numpy()
-    return {
-        frozenset((levels[i], levels[j])): NO_TEST
-        if undecided[i, j]
-        else f"{levels[i]} better"
-        if significant[i, j]
-        else NOT_SHOWN
-        for i, j in combinations(range(len(levels)), 2)
-    }
+def _decided(decisions: Separation | Decided) -> Decided:
+    return decisions if isinstance(decisions, Decided) else Decided.of_separation(decisions)
+
+
+def _names(changed: NDArray[np.bool_], names: list[str]) -> list[tuple[str, ...]]:
+    """Of each pair what changes it."""
+    found: list[tuple[str, ...]] = [()] * changed.shape[1]
+    for pair in np.flatnonzero(changed.any(axis=0)):
+        found[pair] = tuple(names[row] for row in np.flatnonzero(changed[:, pair]))
+    return found

@@ -6,8 +6,9 @@ import pytest
 
 from lmemtest.errors import DesignError
 from lmemtest.inference.means.separation import separation_of
+from lmemtest.studies.ranking.asked import NOT_SHOWN
 from lmemtest.studies.ranking.blocks import Blocks
-from lmemtest.studies.ranking.stability import NOT_SHOWN, stability_of
+from lmemtest.studies.ranking.stability import stability_of
 
 
 def blocks(scores, unit="benchmark"):
