@@ -172,7 +172,8 @@ class ModeratedMeans:
         for start in range(0, len(L), step):
             C = functions[start : start + step] @ back
             size = np.abs(C)
-            row, column = np.nonzero(size > _ZERO * size.max(axis=1, initial=0.0, keepdims=True))
+            some = size > _ZERO * size.max(axis=1, initial=0.0, keepdims=True)
+            row, column = np.divmod(np.flatnonzero(some), max(len(usable), 1))  # faster than numpy's own of matrices
             parts.append(sp.csr_array((C[row, column], (row, usable[column])), shape=(len(C), len(self.L))))
         found = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, len(self.L)))
         gap = abs(found[:, usable] @ sp.csr_array(means) - functions).max(axis=1).toarray().ravel()
