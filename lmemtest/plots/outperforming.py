@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,6 +16,9 @@ from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenc
 from lmemtest.studies.outperforming.rule_curves import RuleCurves
 from lmemtest.studies.outperforming.sample_size import SampleSize
 from lmemtest.words import percent, plural
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 RECOMMENDED = 0.75  # the gamma of the paper
 RULE_NAMES = {
@@ -38,7 +41,7 @@ def outperforming_plot(
     result : OutperformingOverBenchmarks
         From `lmemtest.probability_of_outperforming`.
     max_rows : int, >= 2
-        The most benchmarks to draw; of more, those farthest from one half.
+        The most pairs, or benchmarks of a single one, to draw; of more, those farthest from one half.
 
     Returns
     -------
@@ -58,12 +61,13 @@ def outperforming_plot(
     alone = len(pairs) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
-    labels = [f"All {count} benchmarks{families}"] if alone else pairs
-    series = [_rows.Series.of(result.table, np.arange(len(labels)), centre="estimate")]
-    single = left_out = ""
+    single = ""
+    shown = _from_half(result.table, max_rows)
+    labels = [f"All {count} benchmarks{families}"] if alone else shown.labels(pairs)
+    left_out = shown.sentence("pairs, those nearest to one half,")
+    series = [_rows.Series.of(result.table.iloc[shown.kept], shown.place, centre="estimate")]
     if alone and count > 1:
-        from_half = np.abs(result.benchmarks["estimate"].to_numpy(dtype=float) - 0.5)
-        shown = _rows.Shown.largest(from_half, max_rows)
+        shown = _from_half(result.benchmarks, max_rows)
         kept = result.benchmarks.iloc[shown.kept]
         series.append(_rows.Series.of(kept, shown.place + 1, centre="estimate", colour=_style.MUTED))
         names = result.benchmarks["benchmark"].astype(str)
@@ -85,6 +89,10 @@ def outperforming_plot(
         ),
         ax,
     )
+
+
+def _from_half(table: pd.DataFrame, most: int) -> _rows.Shown:
+    return _rows.Shown.largest(np.abs(table["estimate"].to_numpy(dtype=float) - 0.5), most)
 
 
 @_canvas.draws(SampleSize, source="sample_size()")

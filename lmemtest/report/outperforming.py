@@ -10,11 +10,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below, written
+from lmemtest._caller import in_words_of
+from lmemtest._rounding import below, tie_order, written
 from lmemtest._table import ResultTable
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
+from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows
 from lmemtest.studies.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.studies.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
 from lmemtest.words import MISSING, joined, percent, plural
@@ -39,29 +41,42 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
     head, *rest = found.sentences()
     several = len(found.benchmarks) > len(found.table)
-    whole = found.to_table()  # too wide for a page
-    pairs = replace(whole, frame=whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore"))
+    whole, count = found.to_table(), len(found.table)
+    kept = sorted(tie_order(found.table["ci_low"], descending=True)[:MOST_TABLE_ROWS])
+    frame = whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore")  # too wide for a page
+    left_out = f"The {len(kept)} of {count:,} pairs with the highest lower ends; {_where('table')} has all."
+    notes = (*whole.notes, *([left_out] if len(kept) < count else []))
+    pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
     sections = [Section("pairs", "Pairs", (TableBlock(pairs), *_figure(found, head)))]
     if several:
-        single = ResultTable("Each benchmark by itself", found.to_frame("benchmarks"), (), _FORMATS)
-        counts = ResultTable("Better on at least u benchmarks", found.to_frame("replicability"))
-        folds = (Fold(table.title, (TableBlock(table),)) for table in (single, counts))
+        parts = {"benchmarks": "Each benchmark by itself", "replicability": "Better on at least u benchmarks"}
+        folds = (Fold(title, (TableBlock(_first_rows(found, part, title)),)) for part, title in parts.items())
         sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
+    said = [rest[place] for place in kept] if len(rest) == count else rest
     return Document(
         title=found.title,
         subtitle=found.facts[0],
-        lead=(paragraph(head), *_listed(rest)),
+        lead=(paragraph(head), *_listed(said, count)),
         sections=tuple(sections),
         generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
     )
 
 
-def _listed(texts: list[str]) -> tuple[Block, ...]:
-    """A list, folded where it is long."""
+def _where(part: str) -> str:
+    return in_words_of(python=f"to_frame({part!r})", command_line="a .json file")
+
+
+def _first_rows(found: OutperformingOverBenchmarks, part: str, title: str) -> ResultTable:
+    frame = found.to_frame(part)
+    rows, notes = first_rows(list(frame.index), _where(part))
+    return ResultTable(title, frame.loc[rows], notes, _FORMATS if part == "benchmarks" else None)
+
+
+def _listed(texts: list[str], count: int) -> tuple[Block, ...]:
+    """A list, folded where it is long, of what is said of some of the pairs."""
     bullets = Bullets(tuple((text,) for text in texts))
-    return (
-        (Fold(f"All {len(texts)} pairs in words", (bullets,)) if len(texts) > MOST_SAID else bullets,) if texts else ()
-    )
+    title = f"All {count} pairs in words" if len(texts) >= count else f"{len(texts)} of {count:,} pairs in words"
+    return (Fold(title, (bullets,)) if len(texts) > MOST_SAID else bullets,) if texts else ()
 
 
 _FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")

@@ -145,6 +145,12 @@ def compared(given: lt.Runs) -> Any:
     return fitted(given).emmeans("algorithm").pairs().table
 
 
+def compared_by_run(given: lt.Runs, **options: Any) -> Any:
+    """All pairs by the probability of outperforming, and what is said of them."""
+    found = lt.probability_of_outperforming(given, **options)
+    return found.to_frame(), found.sentences(), found.notes
+
+
 def saved(analysis: Any) -> None:
     with tempfile.TemporaryDirectory() as folder:
         analysis.save(Path(folder) / "report.html")
@@ -215,7 +221,15 @@ SHAPES: list[Row] = [
     by(10, 20, 5_000, call="seed_effect", asked=lt.seed_effect),
     by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
     by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
-    by(25, 80, 5, call="outperforming", asked=lambda r: lt.probability_of_outperforming(r, rng=0)),
+    by(25, 80, 5, call="outperforming", asked=compared_by_run),
+    by(300, 15, 1, call="outperforming", asked=compared_by_run),
+    by(300, 15, 5, call="outperforming", asked=compared_by_run),
+    by(300, 15, 5, 0.2, call="outperforming", asked=compared_by_run),
+    by(100, 100, 3, call="outperforming", asked=compared_by_run),
+    by(10, 1_000, 1, call="outperforming", asked=compared_by_run),
+    by(10, 20, 200, call="outperforming", asked=compared_by_run),
+    by(300, 15, 5, call="outperforming, not paired", asked=lambda r: compared_by_run(r, paired=False)),
+    ("300 x 15 x 1", "outperforming, save", lambda: lt.probability_of_outperforming(runs(300, 15, 1)), saved),
     by(25, 80, 5, call="audit, 199 draws", asked=lambda r: lt.audit(r, n_draws=199, rng=0)),
     by(25, 80, 5, 0.2, call="normalization_stability", asked=lt.normalization_stability),
     by(50, 40, 50, call="benchmark_effects", asked=lt.benchmark_effects),

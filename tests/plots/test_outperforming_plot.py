@@ -58,6 +58,17 @@ def test_one_pair_is_drawn_with_its_benchmarks_and_many_pairs_without():
     assert [label.get_text() for label in three.get_yticklabels()] == ["HB over RS", "HB over TPE", "TPE over RS"]
 
 
+def test_of_many_pairs_those_farthest_from_one_half_are_drawn():
+    runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    found = lt.probability_of_outperforming(runs, algorithms=("HB", "RS", "TPE"))
+    ax = found.plot(max_rows=2)
+    clearest = found.table.sort_values("estimate").iloc[1:].sort_index()
+    assert [text.get_text() for text in ax.get_yticklabels()] == (
+        clearest["left"] + " over " + clearest["right"]
+    ).tolist()
+    assert "1 of 3 pairs, those nearest to one half, are left out." in ax.get_xlabel()
+
+
 def test_of_many_benchmarks_those_farthest_from_one_half_are_drawn_and_the_others_counted(assert_readable):
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     found = lt.probability_of_outperforming(runs, algorithms=("HB", "RS"))

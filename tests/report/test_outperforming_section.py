@@ -122,3 +122,16 @@ def test_the_section_names_the_families_it_is_about():
     assert "on the same benchmark of spaces like these with the same seed?" in said(of_new, 0)
     assert "the means are about those studied here" not in said(of_new, 0)
     assert "This is about new spaces, and the means are about those studied here." in said(of_these, 0)
+
+
+def test_a_page_of_many_pairs_shows_the_clearest_ones_and_where_the_others_are():
+    table = runs({f"tool{i:02}": np.arange(4.0) + i % 5 for i in range(30)}, seeds=2)
+    found = lt.probability_of_outperforming(table)
+    page = content_of(found, ".txt")
+    assert "The 300 of 435 pairs with the highest lower ends; to_frame('table') has all." in page
+    assert "300 of 435 pairs in words" in page
+    assert "The first 300 of 1,740; to_frame('benchmarks') has all." in page
+    lowest = found.table["ci_low"].sort_values(ascending=False, kind="stable")
+    for place, shown in ((lowest.index[0], True), (lowest.index[-1], False)):
+        left, right = found.table.loc[place, ["left", "right"]]
+        assert (f"A run of {left} is better than one of {right} " in " ".join(page.split())) == shown

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from lmemtest.studies.outperforming.duels import Duel, together
-from lmemtest.studies.outperforming.intervals import PAIRED, UStatistic, coverage
+from lmemtest.studies.outperforming.duels import Duels, _unpaired, together
+from lmemtest.studies.outperforming.intervals import PAIRED, Counts, UStatistic, coverage
 from lmemtest.studies.outperforming.replicability import better_on
 from lmemtest.studies.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
 
@@ -73,19 +73,39 @@ def test_coverage_of_runs_that_are_not_paired(n, m, family):
         assert rates[0.98]["logit"] < 0.9  # nearly apart: DeLong's variance is too small
 
 
+SIDES = {"left": np.array([0]), "right": np.array([1])}
+
+
+def of_pairs(signs) -> Duels:
+    """Two algorithms with the signs of the differences of their pairs, by benchmark."""
+    counts = Counts(*(count[None] for count in Counts.of_signs(signs)))
+    return Duels(counts=counts, names=np.arange(len(signs)).astype(object), binary=np.array([False]), **SIDES)
+
+
+def of_samples(samples) -> Duels:
+    """Two algorithms with their runs, by benchmark."""
+    gains = np.full((len(samples), 2, max(x.size for pair in samples for x in pair)), np.nan)
+    for i, pair in enumerate(samples):
+        for side, x in enumerate(pair):
+            gains[i, side, : x.size] = x
+    at = np.arange(len(samples))
+    own = _unpaired(gains, at[None], **SIDES)
+    return Duels(names=at.astype(object), binary=np.array([False]), **own, **SIDES)
+
+
 def duels(rng, count, benchmarks, pairs, mean, sd):
     """Benchmarks whose probabilities are normal on the probit scale, and pairs within them."""
     for _ in range(count):
         p = special.ndtr(mean + sd * rng.normal(size=benchmarks))
-        yield Duel(tuple(map(str, range(benchmarks))), [np.where(rng.random(pairs) < q, 1.0, -1.0) for q in p], [])
+        yield of_pairs([np.where(rng.random(pairs) < q, 1.0, -1.0) for q in p])
 
 
-def rates_over_benchmarks(duels, truth: float, count: int, paired: bool, label: str) -> dict[str, float]:
+def rates_over_benchmarks(duels, truth: float, count: int, label: str) -> dict[str, float]:
     rng = np.random.default_rng(2)
     held, width = ({"mixed": 0.0, "percentile": 0.0} for _ in range(2))
     for duel in duels:
         for method in held:
-            _, low, high = together(duel, method, paired, 0.95, 999, rng)
+            _, low, high = (float(x[0]) for x in together(duel, method, 0.95, 999, rng))
             held[method] += (low <= truth <= high) / count
             width[method] += (high - low) / count
     print(f"{label}: coverage {held}, width {width}")
@@ -99,7 +119,7 @@ def test_coverage_over_benchmarks(benchmarks, mean, sd):
     count, rng = 300, np.random.default_rng(2)
     truth = float(special.ndtr(mean / np.sqrt(1 + sd**2)))
     found = duels(rng, count, benchmarks, 10, mean, sd)
-    rates = rates_over_benchmarks(found, truth, count, True, f"N={benchmarks} mean={mean} sd={sd}")
+    rates = rates_over_benchmarks(found, truth, count, f"N={benchmarks} mean={mean} sd={sd}")
     if benchmarks == 3 and mean == 0.6:
         assert 0.55 < rates["width"] < 0.9
         assert rates["percentile"] < 0.93 or sd == 0.0
@@ -113,11 +133,10 @@ def test_coverage_over_benchmarks_of_runs_that_are_not_paired(benchmarks, sd):
     def found():
         for _ in range(count):
             shift = np.sqrt(2) * (0.6 + sd * rng.normal(size=benchmarks))
-            signs = [np.sign(rng.normal(d, 1.0, 8)[:, None] - rng.normal(size=8)) for d in shift]
-            yield Duel(tuple(map(str, range(benchmarks))), signs, [])
+            yield of_samples([(rng.normal(d, 1.0, 8), rng.normal(size=8)) for d in shift])
 
     truth = float(special.ndtr(0.6 / np.sqrt(1 + sd**2)))
-    rates_over_benchmarks(found(), truth, count, False, f"not paired, N={benchmarks} sd={sd}")
+    rates_over_benchmarks(found(), truth, count, f"not paired, N={benchmarks} sd={sd}")
 
 
 @pytest.mark.parametrize(("n", "m"), [(10, 10), (30, 30), (50, 50), (20, 100), (100, 100)])
@@ -146,9 +165,9 @@ def test_coverage_over_benchmarks_of_answers_that_are_not_paired(benchmarks, sd)
             p = 0.7 + sd * rng.uniform(-1.7, 1.7, size=benchmarks)
             sizes = rng.integers(8, 30, size=(benchmarks, 2))
             answers = [(rng.random(n) < q, rng.random(m) < 0.6) for q, (n, m) in zip(p, sizes, strict=True)]
-            yield Duel(tuple(map(str, range(benchmarks))), [a[:, None] * 1.0 - b for a, b in answers], [])
+            yield of_samples(answers)
 
-    rates_over_benchmarks(found(), 0.55, count, False, f"answers, N={benchmarks} sd={sd}")
+    rates_over_benchmarks(found(), 0.55, count, f"answers, N={benchmarks} sd={sd}")
 
 
 @pytest.mark.parametrize("better", [0, 4, 8])
@@ -182,8 +201,8 @@ def test_meaningful_is_said_of_advantages_that_are():
         for _ in range(count):
             d = special.ndtri(p) * (1.0 + sd**2) ** 0.5 + sd * rng.normal(size=benchmarks)
             signs = list(np.sign(d[:, None] + rng.normal(size=(benchmarks, pairs))))
-            duel = Duel(tuple(map(str, range(benchmarks))), signs, [])
-            found.append(conclusion(*together(duel, "mixed", True, 0.95, 1, rng)[1:], gamma))
+            _, low, high = together(of_pairs(signs), "mixed", 0.95, 1, rng)
+            found.append(conclusion(low[0], high[0], gamma))
         rate = {name: found.count(name) / count for name in (POSSIBLY_MEANINGFUL, MEANINGFUL)}
         print(f"P={p} {benchmarks} x {pairs}: the paper's zone {100 * sum(rate.values()):.1f} %, "
               f"may be {100 * rate[POSSIBLY_MEANINGFUL]:.1f}, meaningful {100 * rate[MEANINGFUL]:.1f}")  # fmt: skip

@@ -11,7 +11,8 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.studies.outperforming.duels import Duel, _benchmarks_of, _over_families
+from lmemtest.studies.outperforming.duels import Duels, _benchmarks_of, _over_benchmarks, _over_families
+from lmemtest.studies.outperforming.intervals import Counts
 from lmemtest.studies.ranking.aggregates import aggregate_scores
 from lmemtest.studies.ranking.stochastic_order import stochastic_order
 from lmemtest.studies.variation.run_layout import layout_of
@@ -91,20 +92,32 @@ def test_families_of_copies_are_benchmarks(paired):
     pd.testing.assert_frame_equal(numbers(copied), numbers(found))
 
 
+def duel(signs, families) -> Duels:
+    """Two algorithms with the signs of their differences, by benchmark."""
+    labels = np.array(list(families), dtype=object)
+    counts = Counts(*(count[None] for count in Counts.of_signs(signs)))
+    return Duels(
+        counts=counts, names=labels, families=labels, left=np.zeros(1), right=np.ones(1), binary=np.zeros(1, dtype=bool)
+    )
+
+
+def over_families(own: Duels) -> list[float]:
+    return [float(x[0]) for x in _over_families(own, _over_benchmarks(own)[1])]
+
+
 def test_what_varies_within_families_is_never_less_than_all():
     wins = np.array([[1, -1], [1, 1], [1, 1], [1, -1], [1, 1]], dtype=float)
-    duel = Duel(tuple("abcde"), list(wins), [], families=("x", "x", "y", "y", "z"))
     within = 2 * 0.125 / 2  # squares about the means .75 and .75 over two degrees of freedom
-    assert _over_families(duel) == pytest.approx(
+    assert over_families(duel(wins, "xxyyz")) == pytest.approx(
         ((0.75 + 0.75 + 1.0) / 3, max(np.var([0.75, 0.75, 1.0], ddof=1), within * (0.5 + 0.5 + 1) / 3) / 3, 2.0)
     )
-    alike = Duel(tuple("abcd"), [wins[0]] * 4, [], families=("x", "x", "y", "y"))
-    assert _over_families(alike)[1] == pytest.approx(np.var([1.0, 0.0] * 4, ddof=1) / 8)  # of single runs
+    assert over_families(duel([wins[0]] * 4, "xxyy"))[1] == pytest.approx(
+        np.var([1.0, 0.0] * 4, ddof=1) / 8
+    )  # of single runs
 
 
 def test_families_are_drawn_with_all_of_their_benchmarks():
-    duel = Duel(tuple("abcd"), [np.ones(2)] * 4, [], families=("x", "x", "y", "x"))
-    chosen, weight = _benchmarks_of(duel, np.random.default_rng(1).integers(2, size=(50, 2)))
+    chosen, weight = _benchmarks_of(np.array([0, 0, 1, 0]), np.random.default_rng(1).integers(2, size=(50, 2)))
     of_each = np.stack([np.where(chosen == i, weight, 0.0).sum(axis=1) for i in range(4)])
     np.testing.assert_allclose(of_each.sum(axis=0), 1.0)
     np.testing.assert_allclose(of_each[[0, 0]], of_each[[1, 3]])

@@ -6,7 +6,7 @@ depends on P and on the share of ties, so coverage and power are sums over all (
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import special
@@ -133,73 +133,110 @@ def paired_interval(
 # ---------------------------------------------------------------------------------------------------- not paired
 
 
-def wilson(estimate: ArrayLike, size: ArrayLike, quantile: float) -> tuple[Array, Array]:
+def wilson(estimate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[Array, Array]:
     """Both ends of Wilson's interval of estimates that tell as much as `size` independent wins and losses.
 
     It holds all P with ``(estimate - P)^2 <= quantile^2 P (1 - P) / size``.
     """
-    p, z2 = np.asarray(estimate, dtype=float), quantile**2 / np.asarray(size, dtype=float)
+    p, z2 = np.asarray(estimate, dtype=float), np.square(quantile) / np.asarray(size, dtype=float)
     half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
     low, high = ((p + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
     return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
-def most_pairs(signs: Array) -> float:
+def most_pairs(signs: NDArray[Any]) -> Array:
     """Independent pairs that the runs would be worth if both had one distribution, with the ties that were seen.
 
     The variance is that of the Mann-Whitney statistic, ``(N + 1) / (12 n m)`` of N = n + m runs, less its share
     ``sum (t^3 - t) / (N^3 - N)`` for groups of t tied runs; where all are tied there is none, and ties are
     ignored. Ties within one algorithm that no run of the other shares are not seen in the signs.
     """
-    n, m = signs.shape
-    tied = signs == 0.0
-    of_left, of_right = tied.sum(axis=1), tied.sum(axis=0)  # with how many of the other algorithm a run is tied
-    group_left = of_left + (tied * of_right).max(axis=1)
-    group_right = of_right + (tied * of_left[:, None]).max(axis=0)
-    groups = np.maximum(np.concatenate([group_left, group_right]), 1.0)
+    n, m = signs.shape[-2:]
     total = float(n + m)
-    free = 1.0 - float((groups**2 - 1.0).sum()) / (total**3 - total)
-    return 3.0 * n * m / ((total + 1.0) * (free if below(0.0, free) else 1.0))
+    tied = signs == 0
+    of_left, of_right = tied.sum(axis=-1), tied.sum(axis=-2)  # with how many of the other algorithm a run is tied
+    free = np.ones(tied.shape[:-2])
+    some = tied.any(axis=(-2, -1))
+    tied, of_left, of_right = tied[some], of_left[some], of_right[some]
+    group_left = of_left + (tied * of_right[..., None, :]).max(axis=-1)
+    group_right = of_right + (tied * of_left[..., None]).max(axis=-2)
+    groups = np.maximum(np.concatenate([group_left, group_right], axis=-1), 1)
+    free[some] = 1.0 - (groups**2 - 1).sum(axis=-1) / (total**3 - total)
+    return np.asarray(3.0 * n * m / ((total + 1.0) * np.where(below(0.0, free), free, 1.0)))
 
 
 class UStatistic(NamedTuple):
-    """Share of all pairs of runs that A wins, with DeLong's variance and Welch's degrees of freedom."""
+    """Shares of all pairs of runs that A wins, with the sums of squares of their analysis of variance, of any shape."""
 
-    estimate: float
-    variance: float
-    df: float
-    most: float  # of `most_pairs`
+    n: Array
+    m: Array
+    estimate: Array
+    left: Array  # of the shares that each run of A wins, about the estimate
+    right: Array  # of the shares that are won of each run of B
+    rest: Array  # of single pairs, which neither run explains
+    most: Array  # of `most_pairs`
 
     @classmethod
-    def of(cls, signs: Array) -> UStatistic:
-        """From the signs of all differences, ``(n, m)``; the variance is that of the shares that each run wins."""
-        n, m = signs.shape
-        won = 0.5 + 0.5 * signs
-        first, second = won.mean(axis=1).var(ddof=1) / n, won.mean(axis=0).var(ddof=1) / m
-        variance, df = float(first + second), n + m - 2.0
-        if variance > 0.0:
-            df = variance**2 / (first**2 / (n - 1.0) + second**2 / (m - 1.0))
-        return cls(float(won.mean()), variance, float(df), most_pairs(signs))
+    def of(cls, signs: NDArray[Any]) -> UStatistic:
+        """From the signs of all differences, ``(..., n, m)``; sums are those of whole numbers."""
+        n, m = signs.shape[-2:]
+        by_left, by_right = (signs.sum(axis=axis, dtype=np.int64) for axis in (-1, -2))
+        total, different = by_left.sum(axis=-1), np.count_nonzero(signs, axis=(-2, -1))
+        left, right = n * (by_left**2).sum(axis=-1), m * (by_right**2).sum(axis=-1)
+        rest = n * m * different - left - right + total**2
+        return cls(
+            n=np.full(total.shape, float(n)),
+            m=np.full(total.shape, float(m)),
+            estimate=0.5 + 0.5 * total / (n * m),
+            left=(left - total**2) / (4.0 * n * m**2),
+            right=(right - total**2) / (4.0 * m * n**2),
+            rest=rest / (4.0 * n * m),
+            most=most_pairs(signs),
+        )
 
-    def score_interval(self, level: float) -> tuple[float, float]:
+    def turned(self) -> UStatistic:
+        """That of B."""
+        return UStatistic(self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
+
+    @property
+    def _parts(self) -> tuple[Array, Array]:
+        """What either sample adds to the variance; NaN of a sample of one run, which has none."""
+        with np.errstate(invalid="ignore"):
+            return self.left / (self.n * (self.n - 1.0)), self.right / (self.m * (self.m - 1.0))
+
+    @property
+    def variance(self) -> Array:
+        """DeLong's variance."""
+        first, second = self._parts
+        return first + second
+
+    @property
+    def df(self) -> Array:
+        """Welch's degrees of freedom."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_parts = (part**2 / (size - 1.0) for part, size in zip(self._parts, (self.n, self.m), strict=True))
+            return np.where(self.variance > 0.0, self.variance**2 / sum(of_parts), self.n + self.m - 2.0)
+
+    def score_interval(self, level: float) -> tuple[Array, Array]:
         """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.
 
         Where one sample is nearly or wholly above the other that variance is too small or zero, and the bound is what
         gives the interval a length.
         """
-        own = self.estimate * (1.0 - self.estimate)
-        size = self.most if self.variance == 0.0 else min(own / self.variance, self.most)
-        low, high = wilson(self.estimate, size, float(t_quantile(0.5 * (1.0 - level), self.df)))
-        return float(low), float(high)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            worth = np.where(self.variance == 0.0, np.inf, self.estimate * (1.0 - self.estimate) / self.variance)
+        df, which = np.unique(self.df, return_inverse=True)  # quantiles take longer than all the rest
+        quantile = t_quantile(0.5 * (1.0 - level), df)[which.reshape(np.shape(self.estimate))]
+        return wilson(self.estimate, np.minimum(worth, self.most), quantile)
 
-    def logit_interval(self, level: float) -> tuple[float, float]:
+    def logit_interval(self, level: float) -> tuple[Array, Array]:
         """Both ends on the logit scale; the score interval where the variance is zero, of which a logit has none."""
         if self.variance == 0.0:
             return self.score_interval(level)
         own = self.estimate * (1.0 - self.estimate)
-        half = float(t_quantile(0.5 * (1.0 - level), self.df)) * np.sqrt(self.variance) / own
+        half = t_quantile(0.5 * (1.0 - level), self.df) * np.sqrt(self.variance) / own
         centre = special.logit(self.estimate)
-        return float(special.expit(centre - half)), float(special.expit(centre + half))
+        return special.expit(centre - half), special.expit(centre + half)
 
 
 def unpaired_interval(
@@ -208,8 +245,9 @@ def unpaired_interval(
     """Both ends by any method of `UNPAIRED`, of the signs of all differences."""
     if method == "percentile":
         return bootstrap_unpaired(signs, level, n_draws, rng)
-    found = UStatistic.of(signs)
-    return found.score_interval(level) if method == "score" else found.logit_interval(level)
+    shares = UStatistic.of(signs)
+    low, high = (shares.score_interval if method == "score" else shares.logit_interval)(level)
+    return float(low), float(high)
 
 
 def bootstrap_unpaired(signs: Array, level: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:

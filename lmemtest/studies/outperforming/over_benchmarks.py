@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from lmemtest._caller import in_words_of, named
-from lmemtest._replicates import progress_bar
 from lmemtest._result import Result, result
 from lmemtest._rounding import at_most, below, written
 from lmemtest._validate import check_choice, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError
-from lmemtest.studies.outperforming.duels import Duel, by_benchmark, duel_of, least_p, together
+from lmemtest.studies.outperforming.duels import Duels, by_benchmark, duels_of, least_p, p_values, together
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.studies.outperforming.sample_size import adjusted_gamma
-from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusion, in_words, meaning
+from lmemtest.studies.outperforming.verdict import CONCLUSIONS, conclusions, in_words, meaning
 from lmemtest.studies.ranking.blocks import Blocks, blocks_of
 from lmemtest.words import counted, listed, percent, plural, suggest
 
@@ -117,9 +116,10 @@ class OutperformingOverBenchmarks(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """Of a pair: the conclusion, the number of benchmarks, what it means. Of several: a headline, and each pair."""
-        if len(self.table) > 1:
-            return (self._headline(), *(f"{'; '.join(self._of_pair(row))}." for _, row in self.table.iterrows()))
-        row = self.table.iloc[0]
+        rows = self.table.to_dict("records")
+        if len(rows) > 1:
+            return (self._headline(), *(f"{'; '.join(self._of_pair(row))}." for row in rows))
+        row = rows[0]
         first, *replicated = self._of_pair(row)
         names = str(row["left"]), str(row["right"])
         return (
@@ -136,7 +136,7 @@ class OutperformingOverBenchmarks(Result):
         second = f"; in {turned} the second is significantly more often better" if turned else ""
         return f"Of {len(self.table)} pairs of algorithms, the advantage of the first is {', '.join(parts)}{second}."
 
-    def _of_pair(self, row: pd.Series[Any]) -> list[str]:
+    def _of_pair(self, row: dict[Hashable, Any]) -> list[str]:
         """The conclusion, and on how many benchmarks it holds."""
         left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
         ends = f"{percent(1.0 - self.alpha_adjusted)} interval {written(low, '.2f')} to {written(high, '.2f')}"
@@ -195,42 +195,41 @@ def over_benchmarks(
         raise ArgumentError(
             f"{n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs need. {more}"
         )
-    as_named = control is not None or (algorithms is not None and len(family) == 1)
-    duels = [_facing(duel_of(blocks, x, y, paired), as_named) for x, y in family]
-    several = any(len(duel.names) > 1 for duel in duels)
-    method = ("mixed" if method == "auto" else method) if several else "score"
-    rows, single, conjunctions = [], [], []
-    with progress_bar(len(duels), None, "Comparisons of single runs") as show:
-        for duel in duels:
-            pair = {"left": duel.left, "right": duel.right}
-            table = by_benchmark(duel, paired, 1.0 - alpha)
-            middle, low, high = together(duel, method, paired, 1.0 - share, n_draws, generator)
-            p = table["p_raw"].to_numpy()
-            rows.append(
-                {
-                    **pair,
-                    **({"n_families": len(set(duel.families))} if duel.families else {}),
-                    "n_benchmarks": len(table),
-                    "n_pairs": int(sum(s.size for s in duel.signs)),
-                    "mean": duel.mean,
-                    "estimate": middle,
-                    "ci_low": low,
-                    "ci_high": high,
-                    "conclusion": conclusion(low, high, raised),
-                    "better_on": better_on(p, "bonferroni", 0.5 * share),
-                    "better_on_most": better_on(least_p(duel, paired), "bonferroni", 0.5 * share),
-                    **({"risk_difference": 2.0 * middle - 1.0} if duel.binary else {}),
-                }
-            )
-            single.append(table.assign(**pair)[["left", "right", *table.columns]])
-            both = {f"p_{name}": partial_conjunction(p, name) for name in ("bonferroni", "fisher")}
-            conjunctions.append(pd.DataFrame({**pair, "u": np.arange(1, len(p) + 1), **both}))
-            show(1)
-    out = pd.DataFrame(rows)
+    left, right = np.array(family, dtype=np.intp).T
+    duels = duels_of(blocks, left, right, paired)
+    if control is None and (algorithms is None or len(family) > 1):
+        duels = duels.turned(below(duels.mean, 0.5))  # the one on the left is more often better
+    n_benchmarks = duels.there.sum(axis=1)
+    method = ("mixed" if method == "auto" else method) if n_benchmarks.max() > 1 else "score"
+    middle, low, high = together(duels, method, 1.0 - share, n_draws, generator)
+    names = np.array(blocks.algorithms, dtype=object)
+    pairs = {"left": names[duels.left], "right": names[duels.right]}
+    p = p_values(duels)
+    single = by_benchmark(duels, p, 1.0 - alpha)
+    of_pair = single.pop("pair").to_numpy()
+    table = pd.DataFrame(
+        {
+            **pairs,
+            **({} if duels.families is None else {"n_families": duels.n_families}),
+            "n_benchmarks": n_benchmarks,
+            "n_pairs": duels.counts.n.sum(axis=1).astype(int),
+            "mean": duels.mean,
+            "estimate": middle,
+            "ci_low": low,
+            "ci_high": high,
+            "conclusion": conclusions(low, high, raised),
+            "better_on": better_on(p, "bonferroni", 0.5 * share),
+            "better_on_most": better_on(least_p(duels), "bonferroni", 0.5 * share),
+            **({"risk_difference": np.where(duels.binary, 2.0 * middle - 1.0, np.nan)} if duels.binary.any() else {}),
+        }
+    )
+    ordered = np.arange(p.shape[1]) < n_benchmarks[:, None]
+    both = {f"p_{name}": partial_conjunction(p, name)[ordered] for name in ("bonferroni", "fisher")}
+    by_pair = {side: column[of_pair] for side, column in pairs.items()}
     return OutperformingOverBenchmarks(
-        table=out,
-        benchmarks=pd.concat(single, ignore_index=True),
-        replicability=pd.concat(conjunctions, ignore_index=True),
+        table=table,
+        benchmarks=pd.concat([pd.DataFrame(by_pair), single], axis=1),
+        replicability=pd.DataFrame({**by_pair, "u": np.nonzero(ordered)[1] + 1, **both}),
         paired=paired,
         gamma=gamma,
         alpha=alpha,
@@ -240,7 +239,7 @@ def over_benchmarks(
         score=blocks.score,
         direction=blocks.direction,
         family=sample.column if sample.noun == "family" else None,
-        notes=(*blocks.notes, *sample.notes, *sample.weights, *_notes(out, duels, blocks, paired, method, share)),
+        notes=(*blocks.notes, *sample.notes, *sample.weights, *_notes(table, duels, blocks, paired, method, share)),
     )
 
 
@@ -255,11 +254,6 @@ def _family(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
         )
     first = algorithms.index(control)
     return [(first, other) for other in range(len(algorithms)) if other != first]
-
-
-def _facing(duel: Duel, as_named: bool) -> Duel:
-    """With the one on the left that is more often better, unless the sides were named."""
-    return duel if as_named or duel.mean >= 0.5 else duel.turned()
 
 
 def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
@@ -279,7 +273,7 @@ def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _notes(
-    table: pd.DataFrame, duels: list[Duel], blocks: Blocks, paired: bool, method: str, alpha: float
+    table: pd.DataFrame, duels: Duels, blocks: Blocks, paired: bool, method: str, alpha: float
 ) -> tuple[str, ...]:
     notes = []
     unit = "benchmark" if blocks.family is None else "family"
@@ -288,10 +282,10 @@ def _notes(
     if fewest < most:
         alone = f", and the interval is of this {unit} by itself: it says nothing about others" * (fewest == 1)
         notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, unit)} only{alone}.")
-    if paired and any(duel.incomplete for duel in duels):
+    if duels.incomplete:
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
-    alike = [duel.alike and len(duel.names) > 1 for duel in duels]
-    if method == "mixed" and not all(alike):
+    alike = duels.alike & (table["n_benchmarks"].to_numpy() > 1)
+    if method == "mixed" and not alike.all():
         shared = "" if paired else " A run that is in several comparisons is a random effect as well."
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
@@ -305,21 +299,21 @@ def _notes(
             f"{counted(fewest, unit)} say little about others: intervals are wide, 0.6 to 0.9 with three "
             "in simulated studies, and percentile intervals are too short there."
         )
-    if any(alike):
+    if alike.any():
         notes.append(
             "Where all pairs ended alike there is no variance: the interval is Clopper and Pearson's of as many wins "
             f"or ties as there are {plural(unit)}, which can be wider than that of a pair with a few losses."
         )
         if not below(0.5, (0.5 * alpha) ** (1.0 / most)):
             notes.append(f"With {counted(most, unit)} even winning all pairs on all of them is not significant by it.")
-    most_pairs = max(s.size for d in duels for s in d.signs)
+    most_pairs = int(duels.counts.n.max())
     if paired and not at_most(0.5**most_pairs, 0.5 * alpha):
         notes.append(
             f"With {counted(most_pairs, 'pair')} on a benchmark at most, no sign test of one benchmark can reach "
             f"{0.5 * alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
             "(to_frame('replicability'))."
         )
-    if all(duel.binary for duel in duels) and not all(duel.alike and duel.counts.tie.any() for duel in duels):
+    if duels.binary.all() and not (duels.alike & duels.counts.tie.any(axis=1)).all():
         notes.append(
             "Scores are 0 and 1, so most pairs are tied and count half: the probability is (1 + difference of the "
             "shares) / 2. risk_difference is that difference, with limits 2 ci_low - 1 and 2 ci_high - 1."

@@ -32,7 +32,7 @@ def partial_conjunction(p: ArrayLike, combine: str) -> Array:
 
     "bonferroni" holds whatever the dependence between benchmarks, ``(N - u + 1) p_(u)``; "fisher" where benchmarks are
     independent, the chi-squared test of ``-2 sum log p_(i)`` over i = u..N. Being better on u benchmarks includes being
-    so on fewer: the values are made not to decrease.
+    so on fewer: the values are made not to decrease. Benchmarks are in the last axis; NaN is none, and comes last.
 
     References
     ----------
@@ -45,15 +45,17 @@ def partial_conjunction(p: ArrayLike, combine: str) -> Array:
     array([0.03, 0.04, 0.4 ])
     """
     ordered = np.sort(np.asarray(p, dtype=float))
-    left = len(ordered) - np.arange(len(ordered))  # tests from the u-th smallest on
+    tests = np.isfinite(ordered)
+    left = tests.sum(axis=-1, keepdims=True) - np.arange(ordered.shape[-1])  # tests from the u-th smallest on
     if combine == "bonferroni":
         out = np.minimum(left * ordered, 1.0)
     else:
-        statistic = -2.0 * np.cumsum(np.log(np.maximum(ordered, 1e-300))[::-1])[::-1]
-        out = special.chdtrc(2.0 * left, statistic)
-    return np.maximum.accumulate(out)
+        logs = np.log(np.maximum(np.where(tests, ordered, 1.0), 1e-300))
+        statistic = -2.0 * np.cumsum(logs[..., ::-1], axis=-1)[..., ::-1]
+        out = np.where(tests, special.chdtrc(2.0 * np.maximum(left, 1), statistic), np.nan)
+    return np.maximum.accumulate(out, axis=-1)
 
 
-def better_on(p: ArrayLike, combine: str, alpha: float) -> int:
+def better_on(p: ArrayLike, combine: str, alpha: float) -> NDArray[np.intp]:
     """The largest u for which "better on at least u benchmarks" is significant: with 1 - alpha no overstatement."""
-    return int(np.sum(at_most(partial_conjunction(p, combine), alpha)))
+    return np.asarray(np.sum(at_most(partial_conjunction(p, combine), alpha), axis=-1))

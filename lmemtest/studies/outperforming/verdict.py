@@ -12,7 +12,7 @@ from lmemtest._rounding import below, tolerance, written
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
 
@@ -23,17 +23,19 @@ MEANINGFUL = "significant and meaningful"
 CONCLUSIONS = (MEANINGFUL, POSSIBLY_MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT)
 
 
-def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
-    """What an interval says; without an interval nothing is significant.
+def conclusions(ci_low: ArrayLike, ci_high: ArrayLike, gamma: float) -> NDArray[np.object_]:
+    """What intervals say; without an interval nothing is significant.
 
     Bouthillier et al. (2021) have three zones: their "significant and meaningful" is an interval that reaches beyond
     gamma. Here it is one that is beyond gamma, and "may be meaningful" if it only reaches there.
     """
-    if not below(0.5, ci_low):
-        return NOT_SIGNIFICANT
-    if not below(gamma, ci_high):
-        return NOT_MEANINGFUL
-    return MEANINGFUL if below(gamma, ci_low) else POSSIBLY_MEANINGFUL
+    zones = ~below(0.5, ci_low), ~below(gamma, ci_high), ~below(gamma, ci_low)
+    return np.select(zones, (NOT_SIGNIFICANT, NOT_MEANINGFUL, POSSIBLY_MEANINGFUL), MEANINGFUL).astype(object)
+
+
+def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
+    """What an interval says."""
+    return str(conclusions([ci_low], [ci_high], gamma)[0])
 
 
 def in_words(gamma: float, note: str = "") -> str:

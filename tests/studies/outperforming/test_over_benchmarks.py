@@ -12,7 +12,7 @@ from scipy import optimize, stats
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.studies.outperforming import duels
-from lmemtest.studies.outperforming.duels import _of_benchmarks
+from lmemtest.studies.outperforming.random_intercept import RandomIntercept, mean_of
 from lmemtest.studies.outperforming.replicability import better_on, partial_conjunction, sign_test
 from lmemtest.studies.outperforming.sample_size import (
     adjusted_gamma,
@@ -20,7 +20,6 @@ from lmemtest.studies.outperforming.sample_size import (
     noether_sample_size,
     sample_size,
 )
-from lmemtest.studies.ranking.blocks import blocks_of
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
 
@@ -103,12 +102,12 @@ def test_right_and_wrong_answers_that_are_not_paired_have_the_variance_of_their_
 
 def test_benchmarks_of_unequal_precision_have_paule_and_mandels_weights():
     each, within = np.array([0.3, 0.9, 0.6, 0.75]), np.array([0.001, 0.02, 0.0, 0.005])
-    middle, variance = _of_benchmarks(each, within)
+    middle, variance = mean_of(each, within)
     between = 1.0 / variance  # of which the weights are known up to it: recover it from the weights' sum
     root = optimize.brentq(lambda b: (1.0 / (b + within)).sum() - between, 1e-9, 1.0)
     assert ((each - middle) ** 2 / (root + within)).sum() == pytest.approx(3.0)
     assert middle == pytest.approx(np.average(each, weights=1.0 / (root + within)))
-    alike, small = _of_benchmarks(np.full(3, 0.6), np.array([0.01, 0.02, 0.04]))
+    alike, small = mean_of(np.full(3, 0.6), np.array([0.01, 0.02, 0.04]))
     assert (alike, small) == pytest.approx((0.6, 1.0 / 175.0))  # nothing between: 100 + 50 + 25
 
 
@@ -319,29 +318,79 @@ def test_more_ties_than_a_probability_allows_are_refused():
         decision_power(10, 0.75, ties=0.6)
 
 
+def test_benchmarks_of_unequal_numbers_of_pairs_have_the_mixed_model_of_their_wins():
+    rng = np.random.default_rng(1)
+    gaps = table(benchmarks=8, algorithms="ABCD").sample(frac=0.6, random_state=4)
+    gaps["acc"] += (gaps["algorithm"] == "B") * (0.3 + 2.0 * rng.normal(size=8)[gaps["task"].str[1].astype(int)])
+    pairs = gaps.merge(gaps, on=["task", "seed"])
+    found, boundary = lt.probability_of_outperforming(lt.Runs(gaps, **ROLES)), []
+    for row in found.table.to_dict("records"):
+        own = pairs[(pairs["algorithm_x"] == row["left"]) & (pairs["algorithm_y"] == row["right"])]
+        win = own.assign(win=(own["acc_x"] > own["acc_y"]).astype(float))
+        model, one = lt.fit_lmm("win ~ 1 + (1 | task)", win), np.eye(1)
+        boundary.append(model.theta[0] == 0.0)
+        assert row["estimate"] == pytest.approx(model.estimate(one)[0], rel=1e-7)  # where the fit stops
+        df = min(own["task"].nunique() - 1.0, model.df(one)[0])
+        assert_solves_the_score_equation(row, model.cov(one)[0, 0], df, 1.0 - found.alpha_adjusted)
+    assert set(boundary) == {True, False}
+
+
+def test_the_variance_between_benchmarks_is_where_the_slope_of_the_criterion_is_zero():
+    rng = np.random.default_rng(7)
+    n = rng.integers(0, 9, (40, 7)).astype(float)
+    wins = rng.binomial(n.astype(int), rng.random((40, 7)))
+    p = np.divide(wins, n, out=np.zeros(n.shape), where=n > 0)
+    model = RandomIntercept(n, p, (n * p * (1.0 - p)).sum(axis=1))
+    gamma = model.solution()
+    inside = gamma > 0.0
+    assert set(inside) == {True, False}
+    np.testing.assert_allclose(model.slope(gamma)[inside], 0.0, atol=1e-11)
+    assert (model.slope(gamma)[~inside] >= 0.0).all()
+    step = 1e-6 * gamma[inside]
+    own = RandomIntercept(n[inside], p[inside], model.within[inside])
+    rise = (own.criterion(gamma[inside] * 2.0 + step) - own.criterion(gamma[inside] * 2.0 - step)) / (2.0 * step)
+    np.testing.assert_allclose(own.slope(gamma[inside] * 2.0), rise, rtol=1e-5, atol=1e-7)
+    for other in (0.3, 3.0):
+        assert (own.criterion(gamma[inside] * other) > own.criterion(gamma[inside])).all()
+
+
 @pytest.mark.parametrize("paired", [True, False])
-@pytest.mark.parametrize("seeds", [1, 4])
-def test_benchmarks_of_one_size_are_the_same_without_a_look_at_each(paired, seeds):
-    rng = np.random.default_rng(seeds)
-    b, a, s = (codes.ravel() for codes in np.indices((12, 3, seeds)))
-    table = pd.DataFrame(
-        {"tool": a.astype(str), "task": b.astype(str), "seed": s, "loss": rng.integers(3, size=len(a))}
-    )
-    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
-    blocks = blocks_of(runs, unit="benchmark")
-    quick, each = duels._of_equal_sizes(blocks, 0, 2, paired), duels._by_instance(blocks, 0, 2, paired)
-    assert quick is not None
-    for name in ("names", "left", "right", "incomplete", "families", "alike", "binary", "mean"):
-        assert getattr(quick, name) == getattr(each, name)
-    assert [x.tolist() for x in quick.signs] == [x.tolist() for x in each.signs]
-    assert [[x.tolist() for x in pair] for pair in quick.samples] == [[x.tolist() for x in p] for p in each.samples]
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_pairs_are_compared_as_each_by_itself(paired, missing):
+    rng = np.random.default_rng(3)
+    frame = table(benchmarks=7, seeds=4, algorithms="ABCDE")
+    frame = frame.assign(acc=frame["acc"].round(0))[rng.random(len(frame)) >= missing]
+    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    for left, right in found.table[["left", "right"]].itertuples(index=False):
+        two = frame[frame["algorithm"].isin([left, right])]
+        options = {"algorithms": (left, right), "paired": paired, "alpha": found.alpha_adjusted}
+        alone = lt.probability_of_outperforming(lt.Runs(two, **ROLES), **options)
+        for part in ("table", "benchmarks", "replicability"):
+            own = found.to_frame(part).query("left == @left and right == @right").reset_index(drop=True)
+            other = alone.to_frame(part)
+            level = ["ci_low", "ci_high"] if part == "benchmarks" else ["conclusion", "risk_difference"]
+            pd.testing.assert_frame_equal(
+                own.drop(columns=level, errors="ignore"), other.drop(columns=level, errors="ignore"), rtol=1e-12
+            )
 
 
-def test_benchmarks_with_the_same_order_of_scores_have_one_mann_whitney_test(monkeypatch):
+def test_no_side_is_chosen_by_rounding():
+    wins = np.repeat([0, 1, 2], [1, 1, 4])  # of three pairs on six benchmarks: the mean of 0, 1/3 and 2/3 is 1/2
+    assert (wins / 3.0).mean() < 0.5
+    won = (np.arange(3) < wins[:, None]).ravel().astype(int)
+    frame = pd.DataFrame({"task": np.repeat([f"t{i}" for i in range(6)], 3), "seed": np.tile(range(3), 6)})
+    frame = pd.concat([frame.assign(algorithm="A", acc=won), frame.assign(algorithm="B", acc=1 - won)])
+    for names in ("AB", "BA"):
+        renamed = frame.assign(algorithm=frame["algorithm"].map(dict(zip("AB", names, strict=True))))
+        assert lt.probability_of_outperforming(lt.Runs(renamed, **ROLES)).table.loc[0, "left"] == "A"
+
+
+def test_samples_of_one_size_have_the_tests_of_scipy_in_two_calls(monkeypatch):
     rng = np.random.default_rng(0)
-    samples = [(rng.integers(2, size=2) / 3.0, rng.integers(2, size=3) / 3.0) for _ in range(200)]
-    expected = [stats.mannwhitneyu(x, y, alternative="greater").pvalue if np.ptp([*x, *y]) else 1.0 for x, y in samples]
+    x, y = rng.integers(5, size=(200, 2)) / 3.0, rng.integers(5, size=(200, 3)) / 3.0
+    x[0], y[0] = 1.0, 1.0
+    expected = [stats.mannwhitneyu(a, b, alternative="greater").pvalue for a, b in zip(x, y, strict=True)]
     calls, original = [], stats.mannwhitneyu
     monkeypatch.setattr(stats, "mannwhitneyu", lambda *a, **o: calls.append(1) or original(*a, **o))
-    assert duels._mann_whitney(samples).tolist() == expected
-    assert len(calls) <= 2**5
+    assert duels._mann_whitney(x, y).tolist() == [1.0, *expected[1:]]
+    assert len(calls) == 2
