@@ -61,3 +61,12 @@ def test_no_call_grows_faster_than_the_table(name, axis):
     by_pair = (name, axis) in BY_PAIR
     assert of_calls < (2.3 if by_pair else 0.5)
     assert of_memory < (2.3 if by_pair else 1.6)
+
+
+def test_memory_of_pairs_grows_with_their_number():
+    few, many = (
+        lt.fit_lmm("loss ~ algorithm + (1 | benchmark)", runs_of(k, 6, 1)).emmeans("algorithm") for k in (50, 200)
+    )
+    assert (
+        exponent(peak, few.pairs, many.pairs) < 2.3
+    )  # pairs are as the square; with a row of all means each, the cube
