@@ -80,6 +80,8 @@ class Functions:
     def rounded(self, tolerance: float) -> Functions:
         """Without the numbers that are small beside the largest of their row."""
         kept = np.abs(self.values) > tolerance * self.largest()
+        if kept.all():
+            return self
         row, place = np.nonzero(kept.T)
         return self._packed(kept.sum(axis=0), self.columns[place, row], self.values[place, row], self.width)
 
@@ -153,8 +155,9 @@ class Functions:
         """``L M`` for ``(p, c)`` functions of other coefficients: all of ``L b`` for ``b = M x`` are functions of x."""
         if len(self) * M.shape[1] <= _FEW:
             return Functions.of(self.times(M))
-        product = self.csr @ sp.csr_array(M)
-        return self._packed(np.diff(product.indptr), product.indices, product.data, M.shape[1]).rounded(0.0)
+        product = sp.csr_array(self.csr @ sp.csr_array(M))
+        product.eliminate_zeros()  # what is equal in both parts of a difference
+        return self._packed(np.diff(product.indptr), product.indices, product.data, M.shape[1])
 
     def quadratic_forms(self, matrices: Array) -> Array:
         """``l'Ml`` of every row and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``."""

@@ -200,7 +200,7 @@ class ModeratedMeans:
         """`_own_ratio` of functions with coefficients `C` of the means; that of pairs is known."""
         if key.sum() > 1 or C.most != 2 or (np.abs(np.abs(C.values) - 1.0) > _ZERO).any():
             return _own_ratio(self.robust, L, se)
-        low, high = np.sort(C.columns, axis=0)
+        low, high = np.minimum(*C.columns), np.maximum(*C.columns)
         own, df = self.pairs[int(np.flatnonzero(key)[0])]
         place = low * C.width - low * (low + 1) // 2 + high - low - 1
         return own[place], df[place]
