@@ -68,8 +68,20 @@ class Cells:
         """The columns, in their own dtypes."""
         return self.columns.frame() if isinstance(self.columns, Keys) else self.columns
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the columns."""
+        return self.columns.names if isinstance(self.columns, Keys) else tuple(self.columns.columns)
+
+    def groups(self, names: Sequence[str]) -> np.ndarray:
+        """The group of every cell by some of the columns, groups numbered in the order of their levels."""
+        if not isinstance(self.columns, Keys):
+            return group_numbers(self.columns, names)
+        keys = self.columns.only(names)
+        return combine_codes([(c, len(levels)) for c, levels in zip(keys.codes, keys.levels, strict=True)], keys.size)
+
     def __repr__(self) -> str:
-        return f"Cells({len(self.n):,} cells of {', '.join(self.frame.columns)}; {self.n_rows:,} rows)"
+        return f"Cells({len(self.n):,} cells of {', '.join(self.names)}; {self.n_rows:,} rows)"
 
     def to_frame(self) -> pd.DataFrame:
         """The columns of the cells with ``n``, ``weight``, ``mean`` and ``ss`` beside them."""

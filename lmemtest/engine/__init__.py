@@ -25,6 +25,7 @@ saturation     whether effects reach every row, and where the likelihood has no 
 problem        one model ready to be searched: whitened, orthonormal, scaled
 start          where the search begins: variances from moments
 optimize       trust-region Newton search with a certificate
+functions      linear functions of coefficients by the numbers that are not zero
 ddf            covariance of the variances, Satterthwaite degrees of freedom
 error_slopes   how errors of estimates and predictions change with the covariance parameters
 projected      cross-products of the random effects seen through P

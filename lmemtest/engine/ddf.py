@@ -12,15 +12,14 @@ analytic: differences would leave their rounding in a number that is reported.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
-from numpy.typing import NDArray
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.absent import absent_terms, zero_slopes
-from lmemtest.engine.cross import Array, Index
+from lmemtest.engine.cross import Array
 from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.leaf import Leaf, slopes_of_r2
 from lmemtest.engine.optimize import CHEAP_FLOPS, Optimum, evaluation_cost
@@ -51,9 +50,9 @@ class Curvature:
         good = values > 1e-8 * max(values[-1], 0.0)
         return 2.0 * (vectors[:, good] / values[good]) @ vectors[:, good].T
 
-    def satterthwaite(self, L: Array) -> Array:
+    def satterthwaite(self, L: Array | Functions) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance, *slopes = quadratic_forms(L, np.concatenate([self.cov[None], self.d_cov]))
+        variance, *slopes = Functions.of(L).quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
         return self.matched_df(variance, np.stack(slopes, axis=1) if slopes else np.empty((len(L), 0)))
 
     def error_df(self, variance: Array, slopes: Array) -> Array:
@@ -66,59 +65,6 @@ class Curvature:
             h = d_variance / variance[:, None]
             spread = np.einsum("ri,ri->r", h @ self.theta_covariance(), h) if h.shape[1] else 0.0
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
-
-
-@dataclass(frozen=True)
-class Functions:
-    """Linear functions ``L b``: differences between two means are rows of a few numbers among many zeros."""
-
-    L: Array  # (rows, p)
-
-    @cached_property
-    def most(self) -> int:
-        """Numbers in a row that are not zero, at most."""
-        return self._parts[0].shape[0]
-
-    @cached_property
-    def _parts(self) -> tuple[Index, Array]:
-        """The columns of these numbers and the numbers themselves, both ``(most, rows)``."""
-        row, column = np.nonzero(self.L)
-        count = np.bincount(row, minlength=len(self.L))
-        most = int(count.max(initial=0))
-        place = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-        columns, values = np.zeros((most, len(self.L)), dtype=np.intp), np.zeros((most, len(self.L)))
-        columns[place, row], values[place, row] = column, self.L[row, column]
-        return columns, values
-
-    def times(self, M: Array) -> Array:
-        """``L M``, ``(rows, c)``, for ``(p, c)`` columns."""
-        if self.most**2 > self.L.shape[1]:
-            return self.L @ M
-        return np.asarray(
-            sum((v[:, None] * M[c] for c, v in zip(*self._parts, strict=True)), np.zeros((len(self.L), M.shape[1])))
-        )
-
-    def quadratic_forms(self, matrices: Array) -> Array:
-        """``l'Ml`` of every row and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``."""
-        if self.most**2 > self.L.shape[1]:
-            return np.stack([np.einsum("rp,rp->r", self.L @ matrix, self.L) for matrix in matrices])
-        columns, values = self._parts
-        out = np.zeros((len(matrices), len(self.L)))
-        for i in range(self.most):
-            out += values[i] ** 2 * matrices[:, columns[i], columns[i]]
-            for j in range(i):
-                out += 2.0 * values[i] * values[j] * matrices[:, columns[i], columns[j]]
-        return out
-
-
-def rows_of(L: Array, chosen: NDArray[np.bool_]) -> Array:
-    """Some rows; all of them without a copy, which of all pairs of hundreds of means is as large as a table."""
-    return L if chosen.all() else L[chosen]
-
-
-def quadratic_forms(L: Array, matrices: Array) -> Array:
-    """``l'Ml`` of every row of ``L``, ``(rows, p)``, and every symmetric matrix, ``(m, p, p)``: ``(m, rows)``."""
-    return Functions(L).quadratic_forms(matrices)
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:

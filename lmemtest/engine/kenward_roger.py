@@ -30,7 +30,7 @@ import numpy as np
 import scipy.linalg as sla
 
 from lmemtest.engine.cross import Array
-from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
@@ -62,9 +62,9 @@ class KenwardRoger:
     d_cov: Array  # ``(n_params, p, p)`` derivatives of ``cov``
     W: Array  # ``(n_params, n_params)`` covariance of the parameters that ``d_cov`` refers to
 
-    def df(self, L: Array) -> Array:
+    def df(self, L: Array | Functions) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance, *slopes = quadratic_forms(L, np.concatenate([self.cov[None], self.d_cov]))
+        variance, *slopes = Functions.of(L).quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
         with np.errstate(invalid="ignore", divide="ignore"):
             h = np.stack(slopes, axis=1) / variance[:, None]
             return 2.0 / np.einsum("ri,ri->r", h @ self.W, h) + 0.0 * variance

@@ -44,7 +44,7 @@ import scipy.sparse as sp
 
 from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array, Index
-from lmemtest.engine.ddf import Functions
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.held import Held
 from lmemtest.engine.triangular import solve_lower
 
@@ -79,14 +79,14 @@ class Sandwich:
     def share_alone(self, functions: Functions, root: Array) -> Array:
         """Share of the working variance of ``l'R b`` that one cluster alone determines."""
         if not self.alone.any():
-            return np.where(np.any(functions.L != 0.0, axis=1), 0.0, np.nan)
+            return np.where(np.any(functions.values != 0.0, axis=0), 0.0, np.nan)
         part, whole = functions.quadratic_forms(np.stack([root @ self.alone @ root.T, root @ root.T]))
         with np.errstate(invalid="ignore", divide="ignore"):
             return np.asarray(part / whole)
 
     def df(self, functions: Functions, root: Array) -> Array:
         """Satterthwaite's degrees of freedom ``2 E^2 / Var`` of ``h' meat h``, ``h = R'l``."""
-        n, p, rows = len(self.w), root.shape[1], len(functions.L)
+        n, p, rows = len(self.w), root.shape[1], len(functions)
         if self.alike:
             return np.full(rows, n - 1.0)
         most = functions.most
@@ -99,7 +99,7 @@ class Sandwich:
         inward = self.U.transpose(0, 2, 1) @ root.T  # (n, r, m)
         V = self.U @ (self.of_B[:, :, None] * inward)  # B_c R', (n, p, m)
         n = len(V)
-        rows = len(functions.L)
+        rows = len(functions)
         squares, total = np.empty((n, rows)), np.zeros(rows)
         for c in range(n):
             for start in range(c, n, chunk := max(1, int(_CHUNK // len(root) ** 2))):
@@ -200,10 +200,13 @@ def cluster_leverage(
     columns = np.empty((len(y), (r if few else p) + 1))
     columns[:, :-1] = place[:, None] == np.arange(r) if few else (X @ root)[row]
     columns[:, -1] = y - (X @ at.b)[row]
-    mean = sp.csr_matrix((omega, (cells, np.arange(len(cells)))), shape=(len(held.omega), len(cells)))
-    of_fit = (mean @ columns) / held.omega[:, None]
-    random = of_fit - held.take(of_fit).residual
-    solved = omega[:, None] * (columns - random[cells])  # V^-1 D = Omega (D - Z U), U the modes that D has as data
+    if np.array_equal(cells, np.arange(len(held.omega))):
+        residual = held.take(columns).residual
+    else:
+        mean = sp.csr_matrix((omega, (cells, np.arange(len(cells)))), shape=(len(held.omega), len(cells)))
+        of_fit = (mean @ columns) / held.omega[:, None]
+        residual = columns - (of_fit - held.take(of_fit).residual)[cells]
+    solved = omega[:, None] * residual  # V^-1 D = Omega (D - Z U), U the modes that D has as data
     if few:
         at_place = cluster * r + place
         sums = [np.bincount(at_place, column, n_clusters * r).reshape(n_clusters, r) for column in solved.T]

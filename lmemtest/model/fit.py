@@ -21,6 +21,7 @@ from lmemtest.data.cells import Cells, column_codes
 from lmemtest.engine import theta as th
 from lmemtest.engine.blocks import RandomTerm
 from lmemtest.engine.ddf import Curvature, curvature
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.held import Held
 from lmemtest.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.engine.optimize import Optimum
@@ -265,17 +266,22 @@ class LmmFit(Verbs, Guided):
             )
         return rows
 
-    def estimable(self, L: Array) -> NDArray[np.bool_]:
+    def _checked(self, L: Array | Functions) -> Functions:
+        """The same, of each the numbers that are not zero."""
+        return L if isinstance(L, Functions) else Functions.of(self._functions(L))
+
+    def estimable(self, L: Array | Functions) -> NDArray[np.bool_]:
         """Which linear functions ``L b`` of the fixed effects the data identify, ``(rows,)`` bool.
 
         ``L`` has one row per function over all columns of the design.
         """
-        L, dropped = self._functions(L), self._dropped
+        functions, dropped = self._checked(L), self._dropped
         if not len(dropped):
-            return np.ones(len(L), dtype=bool)
-        implied = L[:, self.problem.kept] @ self._aliasing
-        size = np.maximum(1.0, np.abs(L).max(axis=1))
-        return np.asarray(np.abs(implied - L[:, dropped]).max(axis=1) < 1e-8 * size)
+            return np.ones(len(functions), dtype=bool)
+        gap = np.zeros((functions.width, len(dropped)))  # what the kept columns imply, less what the dropped ones have
+        gap[self.problem.kept], gap[dropped] = self._aliasing, -np.eye(len(dropped))
+        size = np.maximum(1.0, np.abs(functions.values).max(axis=0))
+        return np.asarray(np.abs(functions.times(gap)).max(axis=1) < 1e-8 * size)
 
     @cached_property
     def _known_errors(self) -> tuple[Array, Array] | None:
@@ -287,15 +293,15 @@ class LmmFit(Verbs, Guided):
         _, d, rows = np.linalg.svd(wide / scale, full_matrices=False)
         return scale, rows[d > _RANK * d[0]]
 
-    def has_error(self, L: Array) -> NDArray[np.bool_]:
+    def has_error(self, L: Array | Functions) -> NDArray[np.bool_]:
         """Of which linear functions ``L b`` the data know the error, ``(rows,)`` bool.
 
         False where the estimate would change with random effects that the fixed ones hold: their variance is
         arbitrary, and with it the error.
         """
-        L = np.atleast_2d(L)
         if self._known_errors is None:
             return np.ones(len(L), dtype=bool)
+        L = L.L if isinstance(L, Functions) else L
         scale, space = self._known_errors
         wide = np.zeros((len(L), len(scale)))
         wide[:, : L.shape[1]] = L / scale[: L.shape[1]]
@@ -347,7 +353,7 @@ class LmmFit(Verbs, Guided):
         with one_blas_thread():
             return kenward_roger(fit.problem, fit.optim)
 
-    def df(self, L: Array, method: DdfMethod = "satterthwaite") -> Array:
+    def df(self, L: Array | Functions, method: DdfMethod = "satterthwaite") -> Array:
         """Degrees of freedom of ``L b``.
 
         Parameters
@@ -364,18 +370,16 @@ class LmmFit(Verbs, Guided):
             NaN where not estimable.
         """
         check_choice(method, "method", DDF_METHODS)
-        L = self._functions(L)
+        functions = self._checked(L)
         if method == "asymptotic":
-            values = np.full(len(L), np.inf)
+            values = np.full(len(functions), np.inf)
         elif method == "residual":
-            values = np.full(len(L), float(self.nobs - self.rank))
+            values = np.full(len(functions), float(self.nobs - self.rank))
         elif method == "kenward-roger":
-            values = self.kenward_roger.df(L[:, self.problem.kept])
+            values = self.kenward_roger.df(functions.only(self.problem.kept))
         else:
-            values = self.curvature.satterthwaite(
-                L if len(self.problem.kept) == L.shape[1] else L[:, self.problem.kept]
-            )
-        return np.where(self.estimable(L), values, np.nan)
+            values = self.curvature.satterthwaite(functions.only(self.problem.kept))
+        return np.where(self.estimable(functions), values, np.nan)
 
     # -- random effects -----------------------------------------------------------------------------------------
 

@@ -62,3 +62,10 @@ def test_no_call_grows_faster_than_the_table(name, axis):
         of_memory = exponent(peak, lambda: call(small), lambda: call(large))
     assert of_calls < 0.5
     assert of_memory < (2.3 if (name, axis) in BY_PAIR else 1.6)
+
+
+def test_memory_of_pairs_grows_with_their_number():
+    few, many = (
+        lt.fit_lmm("loss ~ algorithm + (1 | benchmark)", runs_of(k, 6, 1)).emmeans("algorithm") for k in (50, 200)
+    )
+    assert exponent(peak, few.pairs, many.pairs) < 2.3  # pairs are the square; with a row of all means each, the cube

@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.engine import robust
-from lmemtest.engine.ddf import Functions
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.robust import cluster_leverage, sandwich
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.inference.intervals.cluster_robust import cluster_robust
@@ -618,6 +618,6 @@ def test_degrees_of_freedom_of_pairs_are_those_of_each_row_by_itself():
     L = np.column_stack([np.ones(4), np.eye(4)[:, 1:]])
     L = np.vstack([L, L[i] - L[j]])
     assert not robust.engine.alike
-    assert robust.engine._df_shared(Functions(L), robust.root) == approx(
+    assert robust.engine._df_shared(Functions.of(L), robust.root) == approx(
         robust.engine._df_by_rows(L @ robust.root), rel=1e-10
     )

@@ -17,9 +17,9 @@ from lmemtest._result import Result, result
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import as_frame, check_choice, check_columns
 from lmemtest.data.cell_map import CellMap
-from lmemtest.data.cells import Cells, group_codes
+from lmemtest.data.cells import Cells
 from lmemtest.data.compress import compress
-from lmemtest.engine.ddf import Functions
+from lmemtest.engine.functions import Functions
 from lmemtest.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.inference.distributions.student import two_sided_p
@@ -107,28 +107,28 @@ class ClusterRobust(Result):
         out[hidden, :] = out[:, hidden] = np.nan
         return out
 
-    def df(self, L: FloatArray) -> FloatArray:
+    def df(self, L: FloatArray | Functions) -> FloatArray:
         """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
         rows = self._kept(L)
         return np.where(self.has_variance(L), self.engine.df(rows, self.root), np.nan)
 
-    def variances(self, L: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def variances(self, L: FloatArray | Functions) -> tuple[FloatArray, FloatArray]:
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
         rows = self._kept(L)
         total = np.sum(self._contributions(rows) ** 2, axis=0)
         shown = self._shown(L, rows, total)
         df = np.full(len(shown), np.nan)
-        df[shown] = self.engine.df(rows if shown.all() else Functions(rows.L[shown]), self.root)
+        df[shown] = self.engine.df(rows if shown.all() else rows[shown], self.root)
         return np.where(shown, total, np.nan), df
 
-    def contributions(self, L: FloatArray) -> FloatArray:
+    def contributions(self, L: FloatArray | Functions) -> FloatArray:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
         return self._contributions(self._kept(L))
 
     def _contributions(self, rows: Functions) -> FloatArray:
         return rows.times(self._scores(self.root).T).T
 
-    def has_variance(self, L: FloatArray) -> NDArray[np.bool_]:
+    def has_variance(self, L: FloatArray | Functions) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
 
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
@@ -137,9 +137,8 @@ class ClusterRobust(Result):
         rows = self._kept(L)
         return self._shown(L, rows, np.sum(self._contributions(rows) ** 2, axis=0))
 
-    def _shown(self, L: FloatArray, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
+    def _shown(self, L: FloatArray | Functions, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
         """`has_variance`, with the squares of the contributions."""
-        L = np.atleast_2d(np.asarray(L, dtype=float))
         return np.asarray(self.fit.estimable(L)) & ~self._is_alone(rows) & ~self._is_constant(rows, total)
 
     def f_test(self, L: FloatArray) -> FTest:
@@ -232,10 +231,10 @@ class ClusterRobust(Result):
         working = rows.quadratic_forms((self.root @ self.root.T)[None])[0]
         return np.asarray(total <= NO_SCATTER * self.fit.scale * working)
 
-    def _kept(self, L: FloatArray) -> Functions:
-        """Rows of L over the columns of the fit, ``(rows, rank)``."""
-        rows = np.atleast_2d(np.asarray(L, dtype=float))
-        return Functions(rows if len(self.root) == rows.shape[1] else rows[:, self.fit.problem.kept])
+    def _kept(self, L: FloatArray | Functions) -> Functions:
+        """Rows of L over the columns of the fit."""
+        rows = L if isinstance(L, Functions) else np.atleast_2d(np.asarray(L, dtype=float))
+        return Functions.of(rows).only(self.fit.problem.kept)
 
     def _inward(self, L: FloatArray) -> FloatArray:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
@@ -307,8 +306,9 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     if not names:
         raise ArgumentError("cluster must name at least one column, for instance cluster='benchmark'.")
     cells, to_fit = _cells_with(fit, names)
-    codes, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
-    _check_clusters(fit, codes, keys.size, to_fit, names)
+    codes = cells.groups(names)
+    n_clusters = int(codes.max()) + 1
+    _check_clusters(fit, codes, n_clusters, to_fit, names)
     problem, at = fit.problem, fit.optim.criterion
     design, row = fit.design, fit.design.row[to_fit]
     distinct = design.distinct[:, problem.kept]
@@ -318,16 +318,16 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     omega = cells.n * precision[to_fit]
     with one_blas_thread():
         if problem.anova is not None and np.all(precision == precision[0]):
-            place, size = codes * len(X) + row, keys.size * len(X)
-            n: FloatArray = np.bincount(place, omega, minlength=size).reshape(keys.size, len(X)).astype(float)
+            place, size = codes * len(X) + row, n_clusters * len(X)
+            n: FloatArray = np.bincount(place, omega, minlength=size).reshape(n_clusters, len(X)).astype(float)
             total: FloatArray = np.bincount(place, omega * y, minlength=size).reshape(n.shape).astype(float)
             leverage = balanced_leverage(at, X, n, total)
         else:
             where = {"row": row, "cells": to_fit, "cluster": codes}
-            leverage = cluster_leverage(at, fit.held, X, y, omega, n_clusters=keys.size, **where)
+            leverage = cluster_leverage(at, fit.held, X, y, omega, n_clusters=n_clusters, **where)
         engine = sandwich(leverage, adjusted=kind == "CR2")
     root = np.linalg.solve(problem.RX, whitening_root(at))
-    return ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=keys.size, engine=engine, root=root)
+    return ClusterRobust(fit=fit, cluster=names, kind=kind, n_clusters=n_clusters, engine=engine, root=root)
 
 
 # ---------------------------------------------------------------------- clusters
@@ -355,13 +355,13 @@ def check_vcov(fit: Any, vcov: ClusterRobust | None, ddf: str) -> str:
 def _cells_with(fit: Any, names: tuple[str, ...]) -> tuple[Cells, NDArray[np.intp]]:
     """Cells of the fit, split by `names` where these are not among their columns, and the fit's cell of each."""
     cells = fit.cells
-    if all(name in cells.frame.columns for name in names):
+    if all(name in cells.names for name in names):
         return cells, np.arange(len(cells.n))
     check_columns(names, as_frame(fit.data).collect_schema().names(), argument="cluster")
     parsed = fit.design.parsed
     fine = compress(
         fit.data,
-        by=list(dict.fromkeys([*cells.frame.columns, *names])),
+        by=list(dict.fromkeys([*cells.names, *names])),
         score=parsed.response,
         transform=parsed.response_transform,
         weights=fit.weights,
@@ -388,7 +388,7 @@ def _check_clusters(
         )
     for term in fit.design.random:
         level = term.codes[to_fit]
-        home = np.zeros(len(term.levels), dtype=np.intp)
+        home = np.zeros(term.n_levels, dtype=np.intp)
         home[level] = codes
         outside = np.flatnonzero(home[level] != codes)
         if len(outside):

@@ -23,6 +23,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
 from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction, resolve_rng
+from lmemtest.engine.functions import Functions
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.student import t_quantile, upper_tail
 from lmemtest.inference.means.adjust import adjust as adjust_family
@@ -249,7 +250,7 @@ def contrast(
     keys = [key for key, _ in em.groups() for _ in range(len(K))]
     frame = pd.DataFrame({name: [key[name] for key in keys] for name in em.by})
     frame = frame.assign(contrast=list(table.index) * len(blocks))
-    L, lone = np.vstack(blocks), np.concatenate(apart)
+    L, lone = Functions.of(np.vstack(blocks)), np.concatenate(apart)
     return _compared(
         "contrasts", em, frame, L, lone, adjust=adjust, level=level, rng=generator, notes=notes, coefficients=table
     )
@@ -442,7 +443,8 @@ def _compare(
     k, notes = len(rows), []
     left, right = np.nonzero(~np.eye(k, dtype=bool))
     tables = np.full((4, k, k), np.nan)
-    tables[:, left, right] = em.t_tests(sign * em.differences(rows[left], rows[right]))
+    more, less = (left, right) if sign > 0 else (right, left)
+    tables[:, left, right] = em.t_tests(em.differences(rows[more], rows[less]))
     difference, se, df, t_ratio = tables
     testable = ~np.isnan(t_ratio)
     critical, p_value = np.full((k, k), np.nan), np.full(k, np.nan)
@@ -495,7 +497,7 @@ def _compared(
     kind: str,
     em: Estimates,
     table: pd.DataFrame | Mapping[str, Any],
-    L: FloatArray,
+    L: Functions,
     apart: NDArray[np.bool_],
     *,
     adjust: str,
@@ -514,7 +516,7 @@ def _compared(
     together = adjust in JOINT_ADJUSTMENTS
     parts, joints = [], []
     for rows in np.split(np.arange(len(L)), len(em.groups())):
-        joint = em.largest_t(L[rows[tested[rows]]], "two-sided", rng) if together else None
+        joint = em.largest_t(L[rows[tested[rows]]].L, "two-sided", rng) if together else None
         # a family without a single test has no joint distribution; its rows are NaN under any method
         used = "none" if together and joint is None else adjust
         parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, level=level, joint=joint))

@@ -15,6 +15,7 @@ from lmemtest._threads import one_blas_thread
 from lmemtest._validate import check_choice, check_fraction
 from lmemtest.data.cells import Keys
 from lmemtest.data.runs import Runs
+from lmemtest.engine.functions import Functions, OfFunctions
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.intervals.cluster_robust import check_vcov
 from lmemtest.inference.means.carried import carried
@@ -309,7 +310,7 @@ def evaluated_grid(
         frame=frame,
         b=b,
         V=V,
-        df=functions.df,
+        df=OfFunctions(functions.df),
         specs=spec_names,
         by=by_names,
         level=level,
@@ -318,8 +319,8 @@ def evaluated_grid(
         ddf=ddf,
         errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
         n_obs=int(fit.nobs),
-        estimable_function=functions.estimable,
-        variance_function=None if robust is None else functions.has_variance,
+        estimable_function=OfFunctions(functions.estimable),
+        variance_function=None if robust is None else OfFunctions(functions.has_variance),
         f_function=functions.f_test,
         largest_se=_BEYOND * float(spread),
         n_known=n_known,
@@ -491,21 +492,21 @@ class _OfFit:
     robust: ClusterRobust | None
     p: int
 
-    def df(self, rows: FloatArray) -> FloatArray:
-        own = rows[:, : self.p]
+    def df(self, rows: Functions) -> FloatArray:
+        own = rows.first(self.p)
         return np.asarray(self.fit.df(own, self.ddf) if self.robust is None else self.robust.df(own))
 
     def f_test(self, rows: FloatArray) -> FTest:
         own = rows[:, : self.p]
         return f_test(self.fit, own, ddf=self.ddf) if self.robust is None else self.robust.f_test(own)
 
-    def estimable(self, rows: FloatArray) -> NDArray[np.bool_]:
-        own = rows[:, : self.p]
+    def estimable(self, rows: Functions) -> NDArray[np.bool_]:
+        own = rows.first(self.p)
         found: NDArray[np.bool_] = self.fit.estimable(own)
         return found & self.fit.has_error(own) if self.robust is None else found
 
-    def has_variance(self, rows: FloatArray) -> NDArray[np.bool_]:
-        return np.ones(len(rows), dtype=bool) if self.robust is None else self.robust.has_variance(rows[:, : self.p])
+    def has_variance(self, rows: Functions) -> NDArray[np.bool_]:
+        return np.ones(len(rows), dtype=bool) if self.robust is None else self.robust.has_variance(rows.first(self.p))
 
 
 def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:

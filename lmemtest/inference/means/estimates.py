@@ -16,7 +16,7 @@ import numpy as np
 from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES, JOINT_ADJUSTMENTS
 from lmemtest._result import Result, result
 from lmemtest._validate import check_fraction
-from lmemtest.engine.ddf import quadratic_forms, rows_of
+from lmemtest.engine.functions import Functions, OfFunctions, asked
 from lmemtest.errors import ArgumentError
 from lmemtest.inference.distributions.largest_t import LargestT, largest_t
 from lmemtest.inference.distributions.student import t_quantile
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 _FEWEST_DF = 0.5  # an estimate with fewer degrees of freedom says nothing
 
 
-def _same_df(df: float, rows: FloatArray) -> FloatArray:
+def _same_df(df: float, rows: Functions) -> FloatArray:
     """The degrees of freedom of every function."""
     return np.full(len(rows), df)
 
@@ -196,7 +196,7 @@ class Estimates(Result):
             frame=table,
             b=b,
             V=np.asarray(V, dtype=float),
-            df_function=df if callable(df) else partial(_same_df, float(df)),
+            df_function=df if callable(df) else OfFunctions(partial(_same_df, float(df))),
             specs=tuple(str(name) for name in table.columns if name not in by) if specs is None else tuple(specs),
             by=by,
             estimate=unknown,
@@ -255,33 +255,34 @@ class Estimates(Result):
         """L over the columns of the design, without that of the offset."""
         return self.L[:, : self.L.shape[1] - self.n_known]
 
-    def evaluate(self, L: FloatArray | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def evaluate(self, L: FloatArray | Functions | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Estimate, standard error and degrees of freedom of the rows of L (default: all); NaN where not estimable."""
-        rows = self.L if L is None else np.asarray(L, dtype=float)
-        known = np.isfinite(rows).all(axis=1)
+        rows = Functions.of(self.L if L is None else L)
+        known = rows.finite
         if self.estimable_function is not None:
-            known[known] = self.estimable_function(rows_of(rows, known))
+            known[known] = asked(self.estimable_function, rows.where(known))
         estimate, se, df = (np.full(len(rows), np.nan) for _ in range(3))
         if known.any():
-            used = rows_of(rows, known)
-            estimate[known] = used @ self.b
-            se[known] = np.sqrt(np.maximum(0.0, quadratic_forms(used, self.V[None])[0]))
-            df[known] = self.df_function(used)
+            used = rows.where(known)
+            estimate[known] = used.at(self.b)
+            se[known] = np.sqrt(np.maximum(0.0, used.quadratic_forms(self.V[None])[0]))
+            df[known] = asked(self.df_function, used)
             if self.variance_function is not None:
-                se[known] = np.where(self.variance_function(used), se[known], np.nan)
+                se[known] = np.where(asked(self.variance_function, used), se[known], np.nan)
             nothing = (se > self.largest_se) | np.isinf(se) | (df < _FEWEST_DF)
             estimate[nothing], se[nothing], df[nothing] = np.nan, np.nan, np.nan
         if self.moderate is not None:
-            se, df = self.moderate(rows[:, : rows.shape[1] - self.n_known], se, df)
+            se, df = self.moderate(rows.first(rows.width - self.n_known), se, df)
         return estimate, se, df
 
-    def t_tests(self, L: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def t_tests(self, L: FloatArray | Functions) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
         """`evaluate`, and the t ratios: NaN where there is no degree of freedom, or the standard error is rounding."""
-        estimate, se, df = self.evaluate(L)
+        rows = Functions.of(L)
+        estimate, se, df = self.evaluate(rows)
         # a variance at rounding level relative to its terms is zero: rows that cancel exactly have no test
-        scale = np.sqrt(np.einsum("ij,ij,j->i", L, L, np.abs(np.diag(self.V))))
+        scale = np.sqrt(rows.squares().at(np.abs(np.diag(self.V))))
         testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
-        return estimate, se, df, np.divide(estimate, se, out=np.full(len(L), np.nan), where=testable)
+        return estimate, se, df, np.divide(estimate, se, out=np.full(len(rows), np.nan), where=testable)
 
     def largest_t(self, L: FloatArray, alternative: str, rng: np.random.Generator) -> LargestT | None:
         """Joint t distribution of the rows of L, which all have a standard error; None if there are none."""
@@ -384,11 +385,11 @@ class Estimates(Result):
         comparable = None if self.comparable is None else self.comparable[np.ix_(keep, keep)]
         return replace(self, frame=frame, by=by, comparable=comparable, **parts)
 
-    def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> FloatArray:
+    def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Functions:
         """Linear functions at `left` less those at `right`; NaN where the two may not be compared."""
-        found = self.L[left] - self.L[right]
-        found[~self.met(left, right)] = np.nan
-        return found
+        known: BoolArray = np.asarray(np.isfinite(self.L).all(axis=1))
+        both = Functions.differences(left, right, len(self.L)).then(np.where(known[:, None], self.L, 0.0))
+        return both.filled(self.met(left, right) & known[left] & known[right], np.nan)
 
     def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> BoolArray:
         """Whether the estimates at `left` and at `right` may be compared."""

@@ -12,12 +12,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from lmemtest._rounding import below, written
 from lmemtest._threads import one_blas_thread
-from lmemtest.data.cells import group_codes
-from lmemtest.engine.ddf import rows_of
+from lmemtest.engine.functions import Functions
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.formula.bars import parse_formula
 from lmemtest.inference.hypotheses.ranova import with_terms
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-_AT_ONCE = 3e6  # coefficients that are held at once
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
 _FEWEST_MEANS = 4  # with three variances of three differences each could be the odd one
@@ -73,6 +70,8 @@ class ModeratedMeans:
         Of the fit, or of the same model without the random effects that reach over clusters.
     L : (m, p) float
         The means as functions of the fixed effects.
+    back : (p, m) float
+        Its pseudo-inverse: the fixed effects as functions of the means.
     group : (m,) int
         Family of each mean; pairs are within families.
     h : (m,) float
@@ -89,11 +88,12 @@ class ModeratedMeans:
 
     robust: ClusterRobust
     L: FloatArray
+    back: FloatArray
     group: NDArray[np.intp]
     h: FloatArray
     families: tuple[Moderation, ...]
     pairs: tuple[tuple[FloatArray, FloatArray], ...]
-    within: Callable[[FloatArray], tuple[FloatArray, FloatArray]] | None
+    within: Callable[[Functions], tuple[FloatArray, FloatArray]] | None
     single: bool = False
 
     def alone(self) -> ModeratedMeans:
@@ -112,7 +112,7 @@ class ModeratedMeans:
             group[rows] = number
             i, j = np.triu_indices(len(rows), k=1)
             differences = means.differences(rows[i], rows[j])  # NaN of algorithms that never met
-            D = differences[:, : L.shape[1]]
+            D = differences.first(L.shape[1])
             _, se, _ = means.evaluate(differences)
             if within is not None:
                 se = np.where(np.isfinite(se), within(D)[0], np.nan)
@@ -120,9 +120,18 @@ class ModeratedMeans:
             h[rows] = _of_means(se, i, j, len(rows))
             families.append(moderation(own, df, i, j, h[rows]))
             pairs.append((own, df))
-        return cls(robust=robust, L=L, group=group, h=h, families=tuple(families), pairs=tuple(pairs), within=within)
+        return cls(
+            robust=robust,
+            L=L,
+            back=_inverse(L),
+            group=group,
+            h=h,
+            families=tuple(families),
+            pairs=tuple(pairs),
+            within=within,
+        )
 
-    def __call__(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def __call__(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's `se` and `df`.
 
         NaN stays NaN, and functions that are not of these means keep theirs.
@@ -142,86 +151,72 @@ class ModeratedMeans:
             df_total = total**2 / (found**4 / df_found + uncertain)
         return np.sqrt(total), np.where(rest > 0.0, df_total, df_found)
 
-    def _within_clusters(self, L: FloatArray, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _within_clusters(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
         """The same where no random effect reaches over clusters."""
         se, df = se.copy(), df.copy()
         C, known = self._coefficients(L)
         known &= np.isfinite(se) & (se > 0)
         of_family = np.eye(len(self.families))[self.group]
-        size = abs(C) @ of_family
+        size = C.sizes().times(of_family)
         involved = size > 0.0
-        balanced = (np.abs(C @ of_family) <= _ZERO * np.maximum(size, 1.0)).all(axis=1)
+        balanced = np.asarray((np.abs(C.times(of_family)) <= _ZERO * np.maximum(size, 1.0)).all(axis=1))
         for key in np.unique(involved[known], axis=0):
             rows = np.flatnonzero(known & (involved == key).all(axis=1))
             if key.any():
                 at = rows[balanced[rows]]
                 if len(at):
-                    se[at], df[at] = self._contrasts(key, L if len(at) == len(L) else L[at], C[at], se[at], df[at])
+                    se[at], df[at] = self._contrasts(key, L[at], C[at], se[at], df[at])
                 at = rows[~balanced[rows]]
                 if len(at):
                     se[at], df[at] = self._sums(key, C[at], se[at], df[at])
         return se, df
 
-    def _coefficients(self, L: FloatArray) -> tuple[sp.csr_array, NDArray[np.bool_]]:
+    def _coefficients(self, L: Functions) -> tuple[Functions, NDArray[np.bool_]]:
         """Coefficients of the means in each function, and which functions are of these means alone."""
-        usable = np.flatnonzero(np.isfinite(self.L).all(axis=1))
-        means, back = self.L[usable], np.linalg.pinv(self.L[usable])
-        finite: NDArray[np.bool_] = np.asarray(np.isfinite(L).all(axis=1))
-        functions = sp.csr_array(L if finite.all() else np.where(finite[:, None], L, 0.0))
-        parts, step = [], max(1, int(_AT_ONCE // max(len(usable), 1)))
-        for start in range(0, len(L), step):
-            C = functions[start : start + step] @ back
-            size = np.abs(C)
-            some = size > _ZERO * size.max(axis=1, initial=0.0, keepdims=True)
-            row, column = np.divmod(np.flatnonzero(some), max(len(usable), 1))  # faster than numpy's own of matrices
-            parts.append(sp.csr_array((C[row, column], (row, usable[column])), shape=(len(C), len(self.L))))
-        found = sp.csr_array(sp.vstack(parts)) if parts else sp.csr_array((0, len(self.L)))
-        gap = abs(found[:, usable] @ sp.csr_array(means) - functions).max(axis=1).toarray().ravel()
-        largest = abs(functions).max(axis=1).toarray().ravel()
-        return found, finite & (gap <= 1e-7 * np.maximum(largest, np.finfo(float).tiny))
+        known = L.finite
+        functions = L.filled(known)
+        C = functions.then(self.back).rounded(_ZERO)
+        gap = C.less(functions).then(np.vstack([np.nan_to_num(self.L), np.eye(L.width)]))
+        return C, known & (gap.largest() <= 1e-7 * np.maximum(functions.largest(), np.finfo(float).tiny))
 
     def _contrasts(
-        self, key: NDArray[np.bool_], L: FloatArray, C: sp.csr_array, se: FloatArray, df: FloatArray
+        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray, df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Differences within families: own variances squeezed towards those of the means' advantages."""
         family, at = self._joined(key)
-        own, df_own = self._own_ratio(key, L, C[:, at], se)
+        C = C.only(at)
+        own, df_own = self._own_ratio(key, L, C, se)
         fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
         most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
-        ratio, df = family.ratios(C[:, at].power(2).multiply(self.h[at]), own, df_own, most)
+        ratio, df = family.ratios(C.squares().weighted(self.h[at]), own, df_own, most)
         if self.single:
             shown = ~np.isnan(own)
             ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
         return se * np.sqrt(ratio), df
 
     def _own_ratio(
-        self, key: NDArray[np.bool_], L: FloatArray, C: sp.csr_array, se: FloatArray
+        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """`_own_ratio` of functions with coefficients `C` of the means; that of pairs is known."""
-        if (
-            key.sum() > 1
-            or not len(L)
-            or (np.diff(C.indptr) != 2).any()
-            or (np.abs(np.abs(C.data) - 1.0) > _ZERO).any()
-        ):
+        if key.sum() > 1 or C.most != 2 or (np.abs(np.abs(C.values) - 1.0) > _ZERO).any():
             return _own_ratio(self.robust, L, se)
-        low, high = np.sort(C.indices.reshape(-1, 2), axis=1).T
+        low, high = np.minimum(*C.columns), np.maximum(*C.columns)
         own, df = self.pairs[int(np.flatnonzero(key)[0])]
-        place = low * C.shape[1] - low * (low + 1) // 2 + high - low - 1
+        place = low * C.width - low * (low + 1) // 2 + high - low - 1
         return own[place], df[place]
 
     def _sums(
-        self, key: NDArray[np.bool_], C: sp.csr_array, se: FloatArray, df: FloatArray
+        self, key: NDArray[np.bool_], C: Functions, se: FloatArray, df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
         family, at = self._joined(key)
-        squares = C[:, at].toarray() ** 2 * self.h[at]
-        shared = np.maximum(se**2 - squares.sum(axis=1), 0.0)
-        own = squares * family.scale
-        total = shared + own.sum(axis=1)
+        squares = C.only(at).squares().weighted(self.h[at])
+        shared = np.maximum(se**2 - squares.at(np.ones(len(at))), 0.0)
+        own = squares.weighted(family.scale)
+        total = shared + own.at(np.ones(len(at)))
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = total / (shared + squares.sum(axis=1))
-            found = total**2 / (shared**2 / df + np.sum(own**2 / family.scale_df, axis=1))
+            ratio = total / (shared + squares.at(np.ones(len(at))))
+            found = total**2 / (shared**2 / df + own.squares().at(1.0 / family.scale_df))
         return se * np.sqrt(ratio), np.minimum(df, found)
 
     def _joined(self, key: NDArray[np.bool_]) -> tuple[Moderation, NDArray[np.intp]]:
@@ -323,35 +318,33 @@ def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated
 def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     """The fit, without the random effects whose groups reach over clusters."""
     parsed = fit.design.parsed
-    frame = fit.cells.frame
-    if not set(cluster) <= set(frame.columns):
+    if not set(cluster) <= set(fit.cells.names):
         return fit
-    home, _ = group_codes([frame[name] for name in cluster], len(fit.cells.n))
-    kept, start = [], []  # the search begins at the variances that these terms have beside the others
-    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))[:-1]
-    for bar, term, theta in zip(parsed.bars, fit.design.random, thetas, strict=True):
-        first = np.zeros(len(term.levels), dtype=np.intp)
+    home = fit.cells.groups(cluster)
+    kept = []
+    for i, (bar, term) in enumerate(zip(parsed.bars, fit.design.random, strict=True)):
+        first = np.zeros(term.n_levels, dtype=np.intp)
         first[term.codes] = home
         if set(cluster) <= set(bar.groups) or not np.any(first[term.codes] != home):  # no level is in several clusters
-            kept.append(bar)
-            start.append(theta)
+            kept.append(i)
     if len(kept) == len(parsed.bars):
         return fit
-    reduced = parse_formula(str(replace(parsed, bars=tuple(kept))))
-    return with_terms(fit, reduced, start=np.concatenate(start) if start else None)
+    reduced = parse_formula(str(replace(parsed, bars=tuple(parsed.bars[i] for i in kept))))
+    # the search begins at the variances that these terms have beside the others
+    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))
+    return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
 
 
-def _standard_errors(fit: Any) -> Callable[[FloatArray], tuple[FloatArray, FloatArray]]:
+def _standard_errors(fit: Any) -> Callable[[Functions], tuple[FloatArray, FloatArray]]:
     """Standard errors and Satterthwaite degrees of freedom by a model; NaN rows stay NaN."""
 
     V, kept = fit.cov_params().to_numpy(), fit.problem.kept
 
-    def evaluate(L: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def evaluate(L: Functions) -> tuple[FloatArray, FloatArray]:
         se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
-        rows = np.flatnonzero(np.isfinite(L).all(axis=1))
+        rows = np.flatnonzero(L.finite)
         rows = rows[fit.estimable(L[rows])]
-        used = L[np.ix_(rows, kept)]
-        se[rows], df[rows] = np.sqrt(np.einsum("ri,ri->r", used @ V, used)), fit.df(L[rows])
+        se[rows], df[rows] = np.sqrt(L[rows].only(kept).quadratic_forms(V[None])[0]), fit.df(L[rows])
         return se, df
 
     return evaluate
@@ -400,8 +393,7 @@ def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], 
     a = observed[known]
     found = []
     for i, p in enumerate(larger_scatter(scores[:, known])):
-        others = np.median(np.delete(a, i))
-        if below(p, _CLAIM) and a[i] > others:
+        if below(p, _CLAIM) and a[i] > (others := np.median(np.delete(a, i))):
             found.append(
                 f"{labels[int(known[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
                 f"levels of {cluster} as the others (standard deviation of its advantages), so what is said of it is "
@@ -410,12 +402,20 @@ def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], 
     return found
 
 
-def _own_ratio(robust: ClusterRobust, L: FloatArray, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _inverse(L: FloatArray) -> FloatArray:
+    """The pseudo-inverse of the rows that are defined, without rounding; zero for the others."""
+    usable = np.isfinite(L).all(axis=1)
+    back = np.zeros(L.T.shape)
+    back[:, usable] = np.linalg.pinv(L[usable])
+    return np.where(np.abs(back) > _ZERO * np.abs(back).max(initial=0.0), back, 0.0)
+
+
+def _own_ratio(robust: ClusterRobust, L: Functions, se: FloatArray) -> tuple[FloatArray, FloatArray]:
     """CR2 variance of functions relative to the model's, and its degrees of freedom; NaN where clusters show none."""
     ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
-    usable = np.isfinite(L).all(axis=1) & np.isfinite(se) & (se > 0)
+    usable = L.finite & np.isfinite(se) & (se > 0)
     if usable.any():
-        variance, nu = robust.variances(rows_of(L, usable))
+        variance, nu = robust.variances(L.where(usable))
         ratio[usable], df[usable] = variance / se[usable] ** 2, nu
     shown = np.isfinite(ratio) & np.isfinite(df)
     return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)

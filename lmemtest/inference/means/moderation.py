@@ -37,8 +37,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
-import scipy.sparse as sp
 from scipy import special
+
+from lmemtest.engine.functions import Functions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class Moderation:
     n_pairs: int
 
     def ratios(
-        self, squares: FloatArray | sp.csr_array, own: FloatArray, df: FloatArray, most_df: FloatArray
+        self, squares: FloatArray | Functions, own: FloatArray, df: FloatArray, most_df: FloatArray
     ) -> tuple[FloatArray, FloatArray]:
         """Moderated variances of contrasts relative to the model's, and their degrees of freedom.
 
@@ -88,12 +89,12 @@ class Moderation:
         benchmarks do not show it, and its degrees of freedom; `most_df` those of the model's variance, which cannot be
         exceeded.
         """
-        squares = sp.csr_array(squares)
-        parts = squares.multiply(1.0 / squares.sum(axis=1)[:, None]).tocsr()
-        prior = _times(parts, self.scale)
+        squares = Functions.of(squares)
+        parts = Functions(squares.columns, squares.values / squares.values.sum(axis=0), squares.width)
+        prior = parts.at(self.scale)
         least = np.where(np.isnan(own), 0.0, np.minimum(df, most_df))
         with np.errstate(divide="ignore"):
-            of_prior = prior**2 / _times(parts.power(2), self.scale**2 / self.scale_df)
+            of_prior = prior**2 / parts.squares().at(self.scale**2 / self.scale_df)
         of_prior = np.clip(of_prior, least, most_df)
         prior_df = np.broadcast_to(self.prior_df[..., None], prior.shape)
         value, df_value = squeeze(own, df, prior, prior_df, among=self.n_pairs)
@@ -120,13 +121,7 @@ def moderation(
     k, m = len(h), len(left)
     alike = np.ones((*v.shape[:-1], k))
     total = h[left] + h[right]
-    share = sp.csr_array(
-        (
-            np.concatenate([h[left] / total, h[right] / total]),
-            (np.tile(np.arange(m), 2), np.concatenate([left, right])),
-        ),
-        shape=(m, k),
-    )
+    share = Functions(np.stack([left, right]), np.stack([h[left] / total, h[right] / total]), k)
     shown = ~np.isnan(v)
     d = _mean(df, shown)
     infinite = np.full(v.shape[:-1], np.inf)
@@ -144,9 +139,9 @@ def moderation(
     scale, scale_df = squeeze(a, df_a, centre[..., None], prior_df[..., None], among=k)
     scale = np.where(known, scale, centre[..., None])
     scale_df = np.where(known, scale_df, df_a)
-    fitted = _times(share, np.where(known, a, centre[..., None]))
+    fitted = share.at(np.where(known, a, centre[..., None]))
     with np.errstate(invalid="ignore", divide="ignore"):
-        log_ratio = np.log(np.maximum(v, _SMALL_RATIO * _times(share, scale)) / fitted)
+        log_ratio = np.log(np.maximum(v, _SMALL_RATIO * share.at(scale)) / fitted)
     spread = 0.5 * _mean(_trigamma(df / 2.0), shown)
     of_pairs = 2.0 * trigamma_inverse(_excess(log_ratio, shown, spread, n_fitted=k))
     return Moderation(
@@ -243,7 +238,7 @@ def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moder
     varies = common > _ROUNDING * common.max()
     v = (own[:, varies] / common[varies]).mean(axis=1) if varies.any() else np.ones(len(first))
     family = moderation(v, np.full(len(v), float(df)), first, second, np.ones(k))
-    squares = np.eye(k)[first] + np.eye(k)[second]
+    squares = Functions(np.stack([first, second]), np.ones((2, len(first))), k)
     whole, df_whole = family.ratios(squares, v, np.full(len(v), float(df)), np.full(len(v), float(most_df)))
     at = np.where(varies[:, None], own.T / np.where(varies, common, 1.0)[:, None], v)  # (points, pairs)
     free = np.full(at.shape, float(df))
@@ -277,30 +272,30 @@ def _trigamma(x: FloatArray) -> FloatArray:
     return np.full(x.shape, special.polygamma(1, first)) if (x == first).all() else special.polygamma(1, x)
 
 
-def _times(rows: sp.csr_array, x: FloatArray) -> FloatArray:
-    """``rows x`` over the last axis of x."""
-    return np.asarray((rows @ x.T).T)
-
-
-def _scales(v: FloatArray, shown: NDArray[np.bool_], share: sp.csr_array) -> FloatArray:
+def _scales(v: FloatArray, shown: NDArray[np.bool_], share: Functions) -> FloatArray:
     """The ``a`` of the fit ``v ~ share @ a``, positive; NaN for means without a pair.
 
     Poisson's quasi-likelihood, whose multiplicative steps keep signs (Lee & Seung 2001): its weights 1 / t lie between
     those of equal variances and of equal relative ones, so that neither an erratic algorithm nor a pair of identical
     ones decides the fit.
     """
-    back = share.T.tocsr()
-    weight = _times(back, shown.astype(float))
-    a = np.ones((*v.shape[:-1], share.shape[1]))
+    k, (left, right) = share.width, share.columns
+    part, observed, weight = np.zeros((k, k)), np.zeros((*v.shape[:-1], k, k)), np.zeros((*v.shape[:-1], k, k))
+    part[left, right], part[right, left] = share.values
+    observed[..., left, right] = observed[..., right, left] = v
+    weight[..., left, right] = weight[..., right, left] = shown
+    total = (part * weight).sum(axis=-1)
+    observed *= np.divide(part, total[..., None], out=np.zeros_like(observed), where=total[..., None] > 0)
+    a, tiny = np.ones(total.shape), np.finfo(float).tiny
     for _ in range(_STEPS):
-        fitted = _times(share, a)
-        ratio = np.divide(v, fitted, out=np.zeros_like(fitted), where=fitted > 0)
-        new = np.where(weight > 0, a * _times(back, ratio) / np.where(weight > 0, weight, 1.0), 1.0)
-        settled = np.abs(new - a).max(initial=0.0) <= _SETTLED * np.abs(new).max(initial=0.0)
+        of_left = part * a[..., None]
+        fitted = of_left + of_left.swapaxes(-1, -2)  # zero where what is observed is zero
+        new = a * (observed / np.maximum(fitted, tiny)).sum(axis=-1)
+        settled = np.abs(new - a).max(initial=0.0) <= _SETTLED * new.max(initial=0.0)
         a = new
         if settled:
             break
-    return np.where(weight > 0, a, np.nan)
+    return np.where(total > 0, a, np.nan)
 
 
 def _excess(log_x: FloatArray, known: NDArray[np.bool_], by_chance: FloatArray, *, n_fitted: int) -> FloatArray:

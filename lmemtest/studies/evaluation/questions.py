@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.data.runs import Runs
-from lmemtest.engine.ddf import quadratic_forms
+from lmemtest.engine.functions import Functions
 from lmemtest.inference.means.estimates import Estimates
 from lmemtest.model import fit_lmm
 from lmemtest.studies.evaluation.answers import Answers, answers_by, item_rows
@@ -95,7 +95,7 @@ def _least(L: Array, freedom: Array) -> Array:
 
 def _satterthwaite(parts: Array, freedom: Array, L: Array) -> Array:
     """Degrees of freedom of functions of models whose variances are sums of ``parts``, ``(T, k, k)``."""
-    squares = np.maximum(quadratic_forms(L, parts).T, 0.0)
+    squares = np.maximum(Functions.of(L).quadratic_forms(parts).T, 0.0)
     least = _least(L, freedom)
     with np.errstate(invalid="ignore", divide="ignore"):
         found = squares.sum(axis=1) ** 2 / (squares**2 / least).sum(axis=1, where=least > 0.0)
