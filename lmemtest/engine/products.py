@@ -193,10 +193,10 @@ def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D
     return SparseCross(pattern, values)
 
 
-def _parts(chain: Sequence[Block], tail: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | None:
+def _parts(chain: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | None:
     """Part of the groups of every block, and of the columns of ``X``, where they fall into parts that do not meet."""
     p = D.width - 1
-    if tail or D.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
+    if not chain or D.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
         return None
     from scipy.sparse.csgraph import connected_components
 
@@ -208,8 +208,10 @@ def _parts(chain: Sequence[Block], tail: Sequence[Block], D: Columns) -> tuple[l
     return (np.split(part, ends[:-1])[1:], part[:p]) if n_parts > 1 else None
 
 
-def _parted_cross(block: Block, part: Index, of_column: Index, D: Columns, omega: Array) -> PartedCross:
-    """Cross-products of a block with the columns of each group's part, and with ``y``."""
+def _parted_cross(
+    block: Block, tail: Sequence[Block], part: Index, of_column: Index, D: Columns, omega: Array
+) -> PartedCross:
+    """Cross-products of a block with the tail, with the columns of ``X`` of each group's part, and with ``y``."""
     p, n_parts = D.width - 1, int(of_column.max()) + 1
     row, own, weight = cast(Index, D.row)[block.cells], cast(Array, D.diagonal), omega[block.cells]
     columns = [np.flatnonzero(of_column == i) for i in range(n_parts)]
@@ -217,17 +219,20 @@ def _parted_cross(block: Block, part: Index, of_column: Index, D: Columns, omega
     place = np.empty(p, dtype=np.intp)
     for these in columns:
         place[these] = np.arange(len(these))
-    values = np.zeros((block.q, block.K, w + 1))
+    of_X = np.zeros((block.q, block.K, w))
     for m, a in _effects(block):
-        at, by = block.codes * m.r + m.place, weight * m.basis[:, a]
-        sums = np.bincount(at * w + place[row], by * own[row], block.q * m.r * w)
-        values[:, m.effect(a), :w] = sums.reshape(block.q, m.r, w)
-        values[:, m.effect(a), w] = np.bincount(at, by * D.y[block.cells], block.q * m.r).reshape(block.q, m.r)
+        at = (block.codes * m.r + m.place) * w + place[row]
+        sums = np.bincount(at, weight * m.basis[:, a] * own[row], block.q * m.r * w)
+        of_X[:, m.effect(a)] = sums.reshape(block.q, m.r, w)
+    others = dense_cross(block, tail, Columns(np.empty((p, 0)), D.row, D.y), omega)
+    t = others.shape[2] - 1
     return PartedCross(
-        values,
+        np.concatenate([others[:, :, :t], of_X, others[:, :, t:]], axis=2),
         tuple(np.flatnonzero(part == i) for i in range(n_parts)),
-        tuple(np.concatenate([these, np.full(w - len(these), p + 1), [p]]) for these in columns),
-        p + 1,
+        tuple(
+            np.concatenate([np.arange(t), t + these, np.full(w - len(these), t + p + 1), [t + p]]) for these in columns
+        ),
+        t + p + 1,
     )
 
 
@@ -249,13 +254,13 @@ def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
 def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
     chain, tail = structure.chain, structure.tail
     patterns = _patterns(chain, tail, D.width)
-    parts = _parts(chain, tail, D)
+    parts = None if patterns else _parts(chain, D)
 
     def with_remainder(i: int) -> Cross:
         if patterns:
             return _sparse_cross(patterns[i], chain[i], tail, D, omega)
         if parts:
-            return _parted_cross(chain[i], parts[0][i], parts[1], D, omega)
+            return _parted_cross(chain[i], tail, parts[0][i], parts[1], D, omega)
         return DenseCross(dense_cross(chain[i], tail, D, omega))
 
     for i, block in enumerate(chain):
