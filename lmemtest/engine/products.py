@@ -264,7 +264,7 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
         return DenseCross(dense_cross(chain[i], tail, D, omega))
 
     for i, block in enumerate(chain):
-        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if block.plain}
+        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if isinstance(block.cells, slice)}
         parent = {j: p for j, p in later.items() if p is not None}
         yield Stage(
             block=block,
