@@ -238,9 +238,10 @@ class _Parts:
             if found is None or found[1] <= self.n_parts:
                 continue
             inner = _Parts.of(fine, *found, self.omega)
-            K, width = float(inner.widths(range(len(fine))).max()), m + int(self.widths(coarse).max())
-            if inner.n_parts * K * (K + width) < _MAX_ELEMENTS:
-                cost = inner.cost(range(len(fine)), width, padded=True) + self.cost(coarse, m, padded=True)
+            K, left = float(inner.widths(range(len(fine))).max()), float(self.widths(coarse).max())
+            if inner.n_parts * max(K, left) * (K + left + m) < _MAX_OUTER:
+                cost = inner.cost(range(len(fine)), m + int(left), padded=True) + self.cost(coarse, m, padded=True)
+                cost += PER_LEVEL * inner.n_parts * (left + m) ** 2
                 yield Candidate(cost, partial(self._with_inner, inner, coarse, border))
 
     def _with_inner(self, inner: _Parts, coarse: Sequence[int], border: tuple[Block, ...]) -> Structure:
