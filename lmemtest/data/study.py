@@ -251,8 +251,8 @@ class Study:
         for axis, names in columns.items():
             code, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
             codes.append(code)
-            found = keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
-            levels[axis] = tuple(pd.Series(found).tolist()) if names else (None,)
+            found = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
+            levels[axis] = tuple(pd.Series(found).tolist())
         scores = np.full([len(found) for found in levels.values()], np.nan)
         scores[tuple(codes)] = cells.mean
         return scores, levels
@@ -425,11 +425,11 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     >>> labels(pd.DataFrame({"task": ["a", "b"], "prior": [1.0, 2.5]}), ["task", "prior"]).tolist()
     ['a / 1', 'b / 2.5']
     """
-    parts = []
-    for name in columns:
-        codes, levels = pd.factorize(frame[name])
-        parts.append(np.array([format_level(level) for level in levels], dtype=object)[codes])
-    return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)
+    coded = [pd.factorize(frame[name]) for name in columns]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(frame))
+    first = first_rows(index, int(index.max(initial=-1)) + 1)
+    parts = [np.array([format_level(level) for level in levels], dtype=object)[codes[first]] for codes, levels in coded]
+    return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)[index]
 
 
 def regrouped(groups: Groups, by: Sequence[str]) -> Groups:

@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 
 from lmemtest.engine.blocks import Stage, System
-from lmemtest.engine.cross import Array, DenseCross
+from lmemtest.engine.cross import Array, DenseCross, SparseCross
 
 # Differences of cross-products that are rounding, relative to the largest.
 _ALIKE = 1e-12
@@ -36,7 +36,7 @@ def _same(groups: Array) -> bool:
 
 def shared(stage: Stage) -> Stage:
     """The stage with one ``A`` where all its groups are alike."""
-    if stage.block.q < 2 or not isinstance(stage.V, DenseCross) or not _same(stage.A):
+    if stage.block.q < 2 or isinstance(stage.V, SparseCross) or not _same(stage.A):
         return stage
     return replace(stage, A=stage.A.mean(axis=0, keepdims=True), copies=stage.block.q)
 
@@ -50,6 +50,8 @@ def rotated(system: System) -> System:
 
 
 def _rotated(stage: Stage) -> Stage:
+    if not isinstance(stage.V, DenseCross):
+        return stage
     V = stage.V.values
     few = len(V) <= max(m.k for m in stage.block.members)  # no more groups than effects: nothing is gained
     if stage.copies == 1 or few or not _same(V[:, :, :-1]):

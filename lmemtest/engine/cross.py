@@ -2,8 +2,8 @@
 
 For a factor with ``q`` levels of ``K`` columns each and a remainder of ``m`` columns these are
 ``(q, K, m)`` numbers, most of them zero when factors are sparsely crossed. `DenseCross` keeps all of
-them; `SparseCross` keeps the columns that occur together with each level. The sweep needs the same few
-operations from both.
+them; `SparseCross` keeps the columns that occur together with each level, and `PartedCross` those of each level's part
+where the levels and columns fall into parts. The sweep needs the same few operations from all.
 """
 
 from __future__ import annotations
@@ -287,7 +287,86 @@ class SparseCross(_Values):
         return SparseCross(self.pattern, self.values + np.stack(sums, axis=1))
 
 
-Cross = DenseCross | SparseCross
+@dataclass(frozen=True)
+class PartedCross(_Values):
+    """Cross-products with the ``w`` columns of each level's part: no level has others, but all have the last one.
+
+    Where parts differ in size, the columns of small ones are padded by column ``m``, which there is not.
+    """
+
+    values: Array  # (q, K, w)
+    levels: tuple[Index, ...]  # of each part
+    columns: tuple[Index, ...]  # of each part, (w,)
+    m: int
+
+    def _parts(self) -> Iterator[tuple[Index, Index]]:
+        return zip(self.levels, self.columns, strict=True)
+
+    def _flat(self, levels: Index) -> Array:
+        return self.values[levels].reshape(-1, self.values.shape[2])
+
+    def times(self, T: Array) -> PartedCross:
+        """Multiply the ``K`` rows of each level from the left by ``T``, ``(q, a, K)``."""
+        return self._with(left_multiply(T, self.values))
+
+    def gram(self) -> Array:
+        """``sum_l V_l' V_l``, ``(m, m)``."""
+        return self.product(self)
+
+    def product(self, other: Any) -> Array:
+        """``sum_l V_l' O_l``, ``(m, m)``."""
+        out = np.zeros((self.m + 1, self.m + 1))
+        for levels, columns in self._parts():
+            out[np.ix_(columns, columns)] += self._flat(levels).T @ other._flat(levels)
+        return out[: self.m, : self.m]
+
+    def contract(self, other: Any) -> Array:
+        """``V_l O_l'`` for every level, ``(q, K, K_other)``."""
+        return np.asarray(self.values @ other.values.transpose(0, 2, 1))
+
+    def contract_diagonal(self, other: Any) -> Array:
+        """Diagonal of ``sum_l V_l O_l'``, ``(K,)``."""
+        return np.asarray(np.einsum("lkc,lkc->k", self.values, other.values))
+
+    def sample_product(self, G: Array) -> PartedCross:
+        """``V_l G`` for a symmetric ``(m, m)`` matrix ``G``, at the columns of the parts only."""
+        out, padded = np.empty_like(self.values), np.pad(G, (0, 1))
+        for levels, columns in self._parts():
+            out[levels] = self.values[levels] @ padded[np.ix_(columns, columns)]
+        return self._with(out)
+
+    def dot(self, D: Array) -> Array:
+        """``V_l D`` for dense ``(m, c)`` columns, ``(q, K, c)``."""
+        out, padded = np.empty((*self.values.shape[:2], D.shape[1])), np.pad(D, ((0, 1), (0, 0)))
+        for levels, columns in self._parts():
+            out[levels] = self.values[levels] @ padded[columns]
+        return out
+
+    def column_squares(self) -> Array:
+        """``sum_l V_l[k, c]^2``, ``(K, m)``."""
+        out = np.zeros((self.values.shape[1], self.m + 1))
+        for levels, columns in self._parts():
+            out[:, columns] += np.einsum("lkc,lkc->kc", self.values[levels], self.values[levels])
+        return out[:, : self.m]
+
+    def transpose_dot(self, r: Array) -> Array:
+        """``sum_l V_l' r_l`` for ``(q, K, c)`` columns, ``(m, c)``."""
+        out = np.zeros((self.m + 1, r.shape[2]))
+        for levels, columns in self._parts():
+            out[columns] += self._flat(levels).T @ r[levels].reshape(-1, r.shape[2])
+        return out[: self.m]
+
+    def at_parents(self, parent: Index, child: Any) -> PartedCross:
+        """The rows that belong to the parents of ``child``'s levels, which are in the same parts."""
+        return replace(child, values=self.values[parent])
+
+    def add_children(self, indicator: Any, parent: Index, child: Any) -> PartedCross:
+        """Add ``child``'s rows to the rows of their parents."""
+        summed = indicator @ child.values.reshape(len(parent), -1)
+        return self._with(self.values + summed.reshape(self.values.shape))
+
+
+Cross = DenseCross | SparseCross | PartedCross
 
 
 def prefer_sparse(n_pairs: float, size: int, m: int) -> bool:

@@ -11,30 +11,45 @@ analytic: differences would leave their rounding in a number that is reported.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property, partial
 
 import numpy as np
 
 from lmemtest.engine import theta as th
 from lmemtest.engine.absent import absent_terms, zero_slopes
+from lmemtest.engine.criterion import Criterion
 from lmemtest.engine.cross import Array
-from lmemtest.engine.error_slopes import covariance_slopes, log_scale_slopes, missed
+from lmemtest.engine.error_slopes import Missed, covariance_slopes, log_scale_slopes, missed
 from lmemtest.engine.functions import Functions
 from lmemtest.engine.hessian import hessian
 from lmemtest.engine.leaf import Leaf, slopes_of_r2
 from lmemtest.engine.optimize import CHEAP_FLOPS, Optimum, evaluation_cost
 from lmemtest.engine.problem import Problem
 
+# Fixed effects beyond which few functions of them have derivatives of their own, not from those of all.
+_MANY = 200
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class Curvature:
     """Second-order behaviour at an optimum."""
 
     hessian: Array  # ``(n_free, n_free)`` Hessian of the criterion in the search's parameters
-    d_cov: Array  # ``(n_free, p, p)`` derivatives of the covariance of the kept fixed effects (user's scale)
-    cov: Array  # ``(p, p)`` that covariance
+    cov: Array  # ``(p, p)`` covariance of the kept fixed effects (user's scale)
+    to_user: Array  # ``(p, p)`` the kept fixed effects by the internal ones
+    # derivatives of the covariance of functions of the internal ones, ``(p, c)``, at a given residual variance:
+    # ``(n_free, c, c)``
+    slopes: Callable[[Array], Array]
     d_log_scale: Array  # ``(n_free,)`` derivatives of the log residual variance
     residual_df: int  # ``m`` of the module's formula
+
+    @cached_property
+    def d_cov(self) -> Array:
+        """Derivatives of ``cov``, ``(n_free, p, p)``."""
+        slopes = self.to_user @ self.slopes(np.eye(len(self.cov))) @ self.to_user.T
+        return np.asarray(slopes + self.d_log_scale[:, None, None] * self.cov)
 
     @property
     def smallest(self) -> float:
@@ -52,7 +67,11 @@ class Curvature:
 
     def satterthwaite(self, L: Array | Functions) -> Array:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
-        variance, *slopes = Functions.of(L).quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
+        L = Functions.of(L)
+        if len(self.cov) > max(_MANY, 2 * len(L)):
+            slopes = np.diagonal(self.slopes(L.times(self.to_user).T), axis1=1, axis2=2).T
+            return self.error_df(L.quadratic_forms(self.cov[None])[0], slopes)
+        variance, *slopes = L.quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
         return self.matched_df(variance, np.stack(slopes, axis=1) if slopes else np.empty((len(L), 0)))
 
     def error_df(self, variance: Array, slopes: Array) -> Array:
@@ -76,26 +95,37 @@ def curvature(problem: Problem, optimum: Optimum) -> Curvature:
     p = problem.system.p
     _, U = problem.fixed_effects(at)
     unit = at.sigma2 * problem.y_scale**2
-    cov = unit * (U @ U.T)
-    to_user = np.linalg.inv(problem.RX)
     if problem.anova is not None:
-        slopes, d_log_scale = problem.anova.covariance_slopes(x), problem.anova.log_scale_slopes(x)
+        d_log_scale = problem.anova.log_scale_slopes(x)
         H = problem.anova.derivatives(x, problem.anova.evaluate(x))[2]
-    elif problem.leaf is not None:
-        slopes, d_log_scale = _absorbed_slopes(problem.leaf, x)
-        H = hessian(problem, x, at)
     else:
-        left = missed(problem, x, at, np.eye(p), [np.zeros((b.q, b.K, p)) for b in at.system.blocks])
-        slopes, d_log_scale = covariance_slopes(problem, x, at, left), log_scale_slopes(problem, x, at)
+        d_log_scale = log_scale_slopes(problem, x, at) if problem.leaf is None else _absorbed_scale(problem.leaf, x)
         H = hessian(problem, x, at)
-    d_cov = unit * (to_user @ slopes @ to_user.T)
     return Curvature(
         hessian=H,
-        d_cov=d_cov + d_log_scale[:, None, None] * cov,
-        cov=cov,
+        cov=unit * (U @ U.T),
+        to_user=np.asarray(np.linalg.inv(problem.RX)),
+        slopes=partial(_slopes, problem, optimum),
         d_log_scale=d_log_scale,
         residual_df=problem.system.n_rows - (p if problem.reml else 0),
     )
+
+
+def _slopes(problem: Problem, optimum: Optimum, targets: Array) -> Array:
+    """Derivatives of the covariance of ``targets``, ``(p, c)``, at a given residual variance: ``(n_free, c, c)``."""
+    x, at = optimum.theta, optimum.criterion
+    if problem.anova is not None:
+        slopes = targets.T @ problem.anova.covariance_slopes(x) @ targets
+    elif problem.leaf is not None:
+        slopes = _absorbed_slopes(problem.leaf, x, targets)
+    else:
+        slopes = covariance_slopes(problem, x, at, _missed(problem, x, at, targets))
+    return np.asarray(at.sigma2 * problem.y_scale**2 * slopes)
+
+
+def _missed(problem: Problem, x: Array, at: Criterion, targets: Array) -> Missed:
+    none = [np.zeros((b.q, b.K, targets.shape[1])) for b in at.system.blocks]
+    return missed(problem, x, at, targets, none)
 
 
 def _without_absent(problem: Problem, optimum: Optimum) -> Curvature | None:
@@ -112,13 +142,20 @@ def _without_absent(problem: Problem, optimum: Optimum) -> Curvature | None:
         return None
     found = curvature(rest, replace(optimum, theta=here, criterion=at))
     kept = [place for i, place in _places(problem) if i not in absent]
-    n, p = problem.n_free, len(found.cov)
-    H, d_cov, d_log_scale = np.zeros((n, n)), np.zeros((n, p, p)), np.zeros(n)
-    H[np.ix_(kept, kept)], d_cov[kept], d_log_scale[kept] = found.hessian, found.d_cov, found.d_log_scale
+    H, d_log_scale = np.zeros((problem.n_free,) * 2), np.zeros(problem.n_free)
+    H[np.ix_(kept, kept)], d_log_scale[kept] = found.hessian, found.d_log_scale
     for i, place in _places(problem):
         if i in absent:
             H[place, place] = 2.0 * slopes[absent.index(i)]
-    return replace(found, hessian=H, d_cov=d_cov, d_log_scale=d_log_scale)
+    among = partial(_among, problem.n_free, kept, found.slopes)
+    return replace(found, hessian=H, d_log_scale=d_log_scale, slopes=among)
+
+
+def _among(n_free: int, kept: Sequence[int], slopes: Callable[[Array], Array], targets: Array) -> Array:
+    """Derivatives along some parameters among those along all, which are zero along the others."""
+    out = np.zeros((n_free, targets.shape[1], targets.shape[1]))
+    out[kept] = slopes(targets)
+    return out
 
 
 def _places(problem: Problem) -> list[tuple[int, int]]:
@@ -132,18 +169,25 @@ def _places(problem: Problem) -> list[tuple[int, int]]:
     )
 
 
-def _absorbed_slopes(leaf: Leaf, x: Array) -> tuple[Array, Array]:
-    """Derivatives of ``(X'V^-1X)^-1`` and of the log residual variance, without the intercepts of the cells."""
+def _absorbed_slopes(leaf: Leaf, x: Array, targets: Array) -> Array:
+    """Derivatives of the covariance of ``targets`` over the residual variance, without the intercepts of the cells."""
     problem, point = leaf.inside(x, reduced=False)
-    at, c, n, p = problem.evaluate(point), float(leaf.precision(x[leaf.place])[0]), leaf.inner.n_theta, problem.system.p
-    left = missed(problem, point, at, np.eye(p), [np.zeros((b.q, b.K, p)) for b in at.system.blocks])
-    of_point, of_scale = covariance_slopes(problem, point, at, left), slopes_of_r2(problem, point, at) / at.r2
+    at, c = problem.evaluate(point), float(leaf.precision(x[leaf.place])[0])
+    left = _missed(problem, point, at, targets)
+    of_point = covariance_slopes(problem, point, at, left)
+    across = np.tensordot(leaf.tangent(x)[1], of_point, 1) - _log_precision_slope(leaf, x) * left.covariance
+    return np.insert(np.sqrt(c) * of_point[: leaf.inner.n_theta], leaf.place, across, axis=0) / c
+
+
+def _absorbed_scale(leaf: Leaf, x: Array) -> Array:
+    """Derivatives of the log residual variance."""
+    problem, point = leaf.inside(x, reduced=False)
+    at, c = problem.evaluate(point), float(leaf.precision(x[leaf.place])[0])
+    of_scale = slopes_of_r2(problem, point, at) / at.r2
     _, tangent, d_ss = leaf.tangent(x)
-    d_log_c = -2.0 * x[leaf.place] * leaf.weights[0] * c
-    across = np.tensordot(tangent, of_point, 1) - d_log_c * left.covariance
-    log_scale = d_log_c + float(of_scale @ tangent) + d_ss / at.r2
-    root = np.sqrt(c)
-    return (
-        np.insert(root * of_point[:n], leaf.place, across, axis=0) / c,
-        np.insert(root * of_scale[:n], leaf.place, log_scale),
-    )
+    log_scale = _log_precision_slope(leaf, x) + float(of_scale @ tangent) + d_ss / at.r2
+    return np.insert(np.sqrt(c) * of_scale[: leaf.inner.n_theta], leaf.place, log_scale)
+
+
+def _log_precision_slope(leaf: Leaf, x: Array) -> float:
+    return float(-2.0 * x[leaf.place] * leaf.weights[0] * leaf.precision(x[leaf.place])[0])

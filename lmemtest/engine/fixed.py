@@ -13,18 +13,23 @@ import scipy.linalg as sla
 
 from lmemtest.engine.cross import Array, Index
 
+# Means from which each has a column of its own, so that what does not meet stays apart.
+_MANY = 200
 # As in lme4 and R's qr(): a column counts as dependent below this share of its own length.
 _RANK_TOLERANCE = 1e-7
 
 
 @dataclass(frozen=True)
 class FixedPart:
-    """Weighted least squares on the independent columns: ``X[:, kept] = Q RX`` with ``Q'WQ = I``."""
+    """Weighted least squares on the independent columns: ``X[:, kept] = Q RX`` with ``Q'WQ = I``.
+
+    Where the columns give every distinct row a mean of its own, and these are many, ``Q`` is diagonal.
+    """
 
     kept: Index  # (rank,)
     Q: Array  # (n_distinct, rank)
     rows: Index | None  # (n_cells,) the row of Q of each cell; None: its own
-    RX: Array  # (rank, rank) upper triangular
+    RX: Array  # (rank, rank) upper triangular, or square where Q is diagonal
     coefficients: Array  # (rank,)
     residual: Array  # (n_cells,)
 
@@ -44,6 +49,8 @@ def fixed_part(X: Array, rows: Index | None, y: Array, omega: Array) -> FixedPar
     root = np.sqrt(weight)
     kept, Q, RX = _decomposed(distinct * root[:, None])
     coefficients = sla.solve_triangular(RX, Q.T @ (mean * root))
+    if rows is not None and len(kept) == len(distinct) >= _MANY:
+        Q, RX = np.eye(len(kept)), distinct[:, kept] * root[:, None]
     fitted, Q = distinct[:, kept] @ coefficients, Q / root[:, None]
     if rows is not None:
         fitted = fitted[rows]

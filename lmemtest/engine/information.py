@@ -179,8 +179,8 @@ def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, A
     for step in at.sweep.steps:
         K = step.A.shape[1]
         P = np.eye(K) - left_multiply(step.A, step.Q)
-        PV = step.V.times(P).values
-        z = PV @ at.v
+        PV = step.V.times(P)
+        z = PV.dot(at.v[:, None])[:, :, 0]
         u = np.zeros((*z.shape, n))
         for i, (term, dSigma) in enumerate(slopes):
             for m in step.stage.block.members:
@@ -189,7 +189,7 @@ def _group_by_group(problem: Problem, x: Array, at: Criterion) -> tuple[Array, A
         flat = u.reshape(-1, n)
         W += flat.T @ left_multiply(P, left_multiply(step.A, u)).reshape(-1, n)
         d_r2 -= z.ravel() @ flat
-        fixed += PV[:, :, :p].reshape(len(flat), p).T @ flat
+        fixed += PV.transpose_dot(u)[:p]
     half = solve_lower(at.RX, fixed)
     W -= half.T @ half
     if any(stage.S is not None for stage in at.system.chain):

@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from itertools import accumulate, combinations_with_replacement, pairwise
 
 import numpy as np
-import scipy.linalg as sla
 
 from lmemtest.engine.cross import Array
 from lmemtest.engine.functions import Functions
@@ -35,7 +34,7 @@ from lmemtest.engine.optimize import Optimum
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
 from lmemtest.engine.theta import free_indices
-from lmemtest.engine.triangular import solve_lower
+from lmemtest.engine.triangular import solve_lower, solve_square
 
 # Eigenvalue of the scaled information below which a direction is not identified (two terms that share a variance).
 _FLAT = 1e-10
@@ -144,7 +143,7 @@ def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
         information[-1, :-1] = information[:-1, -1]
         W = 2.0 * _pseudo_inverse(information)
         bias = _bias(seen, pick, W[:-1, :-1])
-    root = sla.solve_triangular(problem.RX, solve_lower(at.RX, np.eye(p)).T)  # user's Phi = root root'
+    root = solve_square(problem.RX, solve_lower(at.RX, np.eye(p)).T)  # user's Phi = root root'
     inner = solve_lower(at.RX, np.eye(p))
     sigma2 = at.sigma2 * problem.y_scale**2
     Phi = root @ root.T

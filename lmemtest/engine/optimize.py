@@ -217,7 +217,7 @@ def _newton(
         step, promised = trust_region_step(here.g, here.H + learned, radius)
         if promised < 0.5 * tolerance:
             last = counter.value(here.theta + step)  # too small to matter to the criterion, it sharpens the estimates
-            if last is not None and last.value <= here.at.value + 1e-14 * max(1.0, abs(here.at.value)):
+            if last is not None and last.value <= here.at.value + _noise(here.at):
                 here = replace(here, theta=here.theta + step, at=last)
             break
         trial = counter.value(here.theta + step)

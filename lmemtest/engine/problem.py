@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import TypeVar, cast
 
 import numpy as np
-import scipy.linalg as sla
 
 from lmemtest._rounding import written
 from lmemtest._validate import check_magnitude
@@ -28,7 +27,7 @@ from lmemtest.engine.leaf import Leaf, leaf_term
 from lmemtest.engine.products import CellColumns, Columns, build_system
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.structure import choose
-from lmemtest.engine.triangular import solve_lower
+from lmemtest.engine.triangular import solve_lower, solve_square
 from lmemtest.errors import DesignError
 
 T = TypeVar("T")
@@ -43,7 +42,7 @@ class Problem:
     shapes: tuple[Shape, ...]  # of the terms
     R: tuple[Array, ...]  # whitening factor per term
     kept: Index  # (rank,) columns of X that are not aliased
-    RX: Array  # (rank, rank): X[:, kept] = Q RX
+    RX: Array  # (rank, rank): X[:, kept] = Q RX; triangular but for columns of their own (`fixed_part`)
     offset: Array  # (rank,) least-squares coefficients that were taken out of y
     y_scale: float
     n_levels: tuple[int, ...]  # of the terms
@@ -132,7 +131,7 @@ class Problem:
         m = self.system.n_rows - (self.system.p if self.reml else 0)
         shift = 2.0 * m * np.log(self.y_scale)
         if self.reml:
-            shift += 2.0 * np.log(np.abs(self.RX.diagonal())).sum()
+            shift += 2.0 * np.linalg.slogdet(self.RX)[1]
         return float(shift)
 
     def unpack(self, x: Array) -> list[Array]:
@@ -185,9 +184,9 @@ class Problem:
 
     def fixed_effects(self, at: Criterion) -> tuple[Array, Array]:
         """Estimates of the kept columns on the user's scale, and ``U`` with covariance ``sigma2 U U'``."""
-        b = sla.solve_triangular(self.RX, at.b) * self.y_scale + self.offset
+        b = solve_square(self.RX, at.b) * self.y_scale + self.offset
         root = solve_lower(at.RX, np.eye(len(b))).T  # F_XX^-1 = root root'
-        return b, sla.solve_triangular(self.RX, root)
+        return b, solve_square(self.RX, root)
 
     @property
     def n_strata(self) -> int:

@@ -6,13 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations_with_replacement, product
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 
 from lmemtest.engine.alike import shared
 from lmemtest.engine.blocks import Block, CrossProducts, Member, RandomTerm, Stage, System
-from lmemtest.engine.cross import Array, DenseCross, Index, SparseCross, SparsePattern, prefer_sparse
+from lmemtest.engine.cross import (
+    Array,
+    Cross,
+    DenseCross,
+    Index,
+    PartedCross,
+    SparseCross,
+    SparsePattern,
+    prefer_sparse,
+)
 from lmemtest.engine.structure import Structure, choose, parents
 from lmemtest.errors import DesignError
 
@@ -31,6 +41,13 @@ class Columns:
     @property
     def width(self) -> int:
         return self.rows.shape[1] + 1
+
+    @cached_property
+    def diagonal(self) -> Array | None:
+        """Where every distinct row has a column of its own, the numbers in these columns."""
+        d = self.rows.diagonal()
+        alone = self.row is not None and len(self.rows) == self.rows.shape[1] == np.count_nonzero(self.rows)
+        return d if alone and d.all() else None
 
     @property
     def X(self) -> Array:
@@ -176,6 +193,49 @@ def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D
     return SparseCross(pattern, values)
 
 
+def _parts(chain: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | None:
+    """Part of the groups of every block, and of the columns of ``X``, where they fall into parts that do not meet."""
+    p = D.width - 1
+    if not chain or D.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
+        return None
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.cumsum([p, *(b.q for b in chain)])
+    column = np.concatenate([cast(Index, D.row)[b.cells] for b in chain])
+    group = np.concatenate([first + b.codes for first, b in zip(ends, chain, strict=False)])
+    edges = sp.csr_matrix((np.ones(len(group), dtype=np.int8), (column, group)), shape=(ends[-1],) * 2)
+    n_parts, part = connected_components(edges, directed=False)
+    return (np.split(part, ends[:-1])[1:], part[:p]) if n_parts > 1 else None
+
+
+def _parted_cross(
+    block: Block, tail: Sequence[Block], part: Index, of_column: Index, D: Columns, omega: Array
+) -> PartedCross:
+    """Cross-products of a block with the tail, with the columns of ``X`` of each group's part, and with ``y``."""
+    p, n_parts = D.width - 1, int(of_column.max()) + 1
+    row, own, weight = cast(Index, D.row)[block.cells], cast(Array, D.diagonal), omega[block.cells]
+    columns = [np.flatnonzero(of_column == i) for i in range(n_parts)]
+    w = max(map(len, columns))
+    place = np.empty(p, dtype=np.intp)
+    for these in columns:
+        place[these] = np.arange(len(these))
+    of_X = np.zeros((block.q, block.K, w))
+    for m, a in _effects(block):
+        at = (block.codes * m.r + m.place) * w + place[row]
+        sums = np.bincount(at, weight * m.basis[:, a] * own[row], block.q * m.r * w)
+        of_X[:, m.effect(a)] = sums.reshape(block.q, m.r, w)
+    others = dense_cross(block, tail, Columns(np.empty((p, 0)), D.row, D.y), omega)
+    t = others.shape[2] - 1
+    return PartedCross(
+        np.concatenate([others[:, :, :t], of_X, others[:, :, t:]], axis=2),
+        tuple(np.flatnonzero(part == i) for i in range(n_parts)),
+        tuple(
+            np.concatenate([np.arange(t), t + these, np.full(w - len(these), t + p + 1), [t + p]]) for these in columns
+        ),
+        t + p + 1,
+    )
+
+
 def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
     """``[Z_tail D]' W [Z_tail D]``, dense."""
     t = sum(b.size for b in tail)
@@ -194,8 +254,17 @@ def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
 def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
     chain, tail = structure.chain, structure.tail
     patterns = _patterns(chain, tail, D.width)
+    parts = None if patterns else _parts(chain, D)
+
+    def with_remainder(i: int) -> Cross:
+        if patterns:
+            return _sparse_cross(patterns[i], chain[i], tail, D, omega)
+        if parts:
+            return _parted_cross(chain[i], tail, parts[0][i], parts[1], D, omega)
+        return DenseCross(dense_cross(chain[i], tail, D, omega))
+
     for i, block in enumerate(chain):
-        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if block.plain}
+        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if isinstance(block.cells, slice)}
         parent = {j: p for j, p in later.items() if p is not None}
         yield Stage(
             block=block,
@@ -206,9 +275,7 @@ def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
                 j: sp.csr_matrix((np.ones(block.q), (p, np.arange(block.q))), shape=(chain[j].q, block.q))
                 for j, p in parent.items()
             },
-            V=_sparse_cross(patterns[i], block, tail, D, omega)
-            if patterns
-            else DenseCross(dense_cross(block, tail, D, omega)),
+            V=with_remainder(i),
         )
 
 

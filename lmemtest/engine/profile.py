@@ -36,7 +36,7 @@ from lmemtest.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.engine.problem import Problem
 from lmemtest.engine.strata import Strata
 from lmemtest.engine.sweep import Sweep, gradient, sweep
-from lmemtest.engine.triangular import solve_lower, solve_spd
+from lmemtest.engine.triangular import solve_lower, solve_spd, solve_square
 
 # A Newton step that promises less than this has converged: 1e-10 in the square root of the deviance at its cut.
 _DECREMENT = 5e-10
@@ -174,7 +174,7 @@ class Constrained:
         if isinstance(target, Correlation):
             self.lower, self.upper = -0.5 * np.pi, 0.5 * np.pi
         if isinstance(target, LinearFunction):
-            self._a = problem.y_scale * sla.solve_triangular(problem.RX, target.row, trans="T")
+            self._a = problem.y_scale * solve_square(problem.RX, target.row, transpose=True)
             self._shift = float(target.row @ problem.offset)
 
     # -- the fit's point --------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ import scipy.linalg as sla
 
 from lmemtest.engine.blocks import Block, Member, Stage, System
 from lmemtest.engine.criterion import Criterion
-from lmemtest.engine.cross import Array, Cross, DenseCross, Index
+from lmemtest.engine.cross import Array, Cross, DenseCross, Index, PartedCross
 from lmemtest.engine.sweep import tail_times
 from lmemtest.engine.triangular import solve_lower
 from lmemtest.errors import DesignError
@@ -210,6 +210,8 @@ def _row_block(stage: Stage, starts: list[int], width: int, offset: int) -> Arra
 def _dense(cross: Cross, q: int, K: int) -> Array:
     if isinstance(cross, DenseCross):
         return cross.values
+    if isinstance(cross, PartedCross):
+        return cross.dot(np.eye(cross.m))
     out = np.zeros((q, K, cross.pattern.m))
     out[cross.pattern.row, :, cross.pattern.col] = cross.values
     return out

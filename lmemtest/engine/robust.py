@@ -38,6 +38,7 @@ and are uncorrelated with all else, so they drop out of ``K_c`` and ``z_c``, and
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -115,19 +116,38 @@ class Sandwich:
 
     def _df_by_rows(self, H: Array) -> Array:
         out = np.empty(len(H))
-        n, p, _ = self.U.shape
-        chunk = max(1, int(_CHUNK // (n * max(p, min(n, p)))))
+        numbers = max(len(own) * len(columns) + min(len(own), len(columns)) ** 2 for own, columns in self._parts)
+        chunk = max(1, int(_CHUNK // (numbers + len(self.U))))
         for start in range(0, len(H), chunk):
-            seen = H[start : start + chunk] @ self.U  # (n, rows, r)
-            leverage = self.of_B[:, None] * seen
-            v = (leverage @ self.U.transpose(0, 2, 1)).transpose(1, 0, 2)  # B_c h, (rows, n, p)
-            squares = np.einsum("cri,cri->cr", leverage, leverage)
-            varies = np.einsum("cri,ci,cri->cr", seen, self.of_own, seen) - squares
-            # the products of all pairs of clusters, by the smaller of two Gram matrices
-            gram = v @ v.transpose(0, 2, 1) if n <= p else v.transpose(0, 2, 1) @ v
-            between = np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=0)
+            h = H[start : start + chunk]
+            varies, between = np.empty((len(self.U), len(h))), np.zeros(len(h))
+            for clusters, columns in self._parts:
+                varies[clusters], of_part = self._of_part(h[:, columns], clusters, columns)
+                between += of_part
             out[start : start + chunk] = _satterthwaite(varies, between)
         return out
+
+    @cached_property
+    def _parts(self) -> list[tuple[Index, Index]]:
+        """Clusters and coordinates that have nothing to do with others: families with fixed means of their own."""
+        from scipy.sparse.csgraph import connected_components
+
+        seen = sp.csr_matrix(self.U.any(axis=2))
+        n, part = connected_components(sp.block_array([[None, seen], [seen.T, None]]), directed=False)
+        of_cluster, of_column = part[: len(self.U)], part[len(self.U) :]
+        return [(np.flatnonzero(of_cluster == i), np.flatnonzero(of_column == i)) for i in range(n)]
+
+    def _of_part(self, h: Array, clusters: Index, columns: Index) -> tuple[Array, Array]:
+        """Each cluster's variance, ``(clusters, rows)``, and the squares of the covariances, ``(rows,)``."""
+        U, of_B, of_own = self.U[np.ix_(clusters, columns)], self.of_B[clusters], self.of_own[clusters]
+        seen = h @ U  # (clusters, rows, r)
+        leverage = of_B[:, None] * seen
+        v = (leverage @ U.transpose(0, 2, 1)).transpose(1, 0, 2)  # B_c h, (rows, clusters, columns)
+        squares = np.einsum("cri,cri->cr", leverage, leverage)
+        varies = np.einsum("cri,ci,cri->cr", seen, of_own, seen) - squares
+        # the products of all pairs of clusters, by the smaller of two Gram matrices
+        gram = v @ v.transpose(0, 2, 1) if len(clusters) <= len(columns) else v.transpose(0, 2, 1) @ v
+        return varies, np.einsum("rij,rij->r", gram, gram) - np.sum(squares**2, axis=0)
 
     def wishart_df(self, H: Array) -> float:
         """``eta`` of the Wishart distribution nearest to the working distribution of ``H meat H'``.
@@ -215,6 +235,9 @@ def cluster_leverage(
         occurs[cluster, place] = True
         D[occurs] = (X @ root)[of_row]  # in the order of clusters, too
         Q, T = np.linalg.qr(D.transpose(0, 2, 1))
+        Q *= np.any(D, axis=1, keepdims=True).transpose(
+            0, 2, 1
+        )  # zero where the rows of a cluster are: no rounding beside them
         inner = T @ np.stack(sums[:-1], axis=2) @ T.transpose(0, 2, 1)
         return Leverage(Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cij,cj->ci", T, sums[-1]))
     order = np.argsort(cluster, kind="stable")

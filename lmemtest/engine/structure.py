@@ -1,12 +1,14 @@
 """How the random effects are eliminated: which blocks, in which order, chosen by counted cost.
 
-Three ways are compared, each with a dense *tail* of ``t`` columns that is eliminated last:
+Four ways are compared, each with a dense *tail* of ``t`` columns that is eliminated last:
 
 chain            one grouping factor after the other while each is nested in the next; the rest is the tail
 parts            after a *border* of factors that cross everything (they are the tail), the table falls into parts
                  that share no level: the connected components of the graph whose nodes are levels and whose edges are
                  cells. A part with ``K`` columns is one group of a merged block, in the recommended model a benchmark
 parts, led       one factor is eliminated first, level by level, and leaves smaller parts
+parts in parts   without its coarse factors every part falls into smaller ones, which are eliminated before: benchmarks
+                 within families
 
 With ``m = t + p + 1`` columns that remain, an evaluation with its gradient costs about
 
@@ -195,6 +197,7 @@ class _Parts:
     of_level: list[Index]  # per block: the part of each level
     counts: Array  # (n_blocks, n_parts) levels
     alike: bool  # as far as counts of levels, cells and weights tell
+    omega: Array
 
     @classmethod
     def of(cls, blocks: Sequence[Block], part: Index, n_parts: int, omega: Array) -> _Parts:
@@ -206,10 +209,10 @@ class _Parts:
         counts = np.array([np.bincount(own, minlength=n_parts) for own in of_level], dtype=np.float64)
         weights = np.bincount(part, omega, n_parts)
         alike = bool((counts == counts[:, :1]).all() and np.ptp(weights) <= 1e-9 * weights[0])
-        return cls(blocks, part, n_parts, of_level, counts, alike)
+        return cls(blocks, part, n_parts, of_level, counts, alike, omega)
 
     def candidates(self, border: tuple[Block, ...], p: int) -> Iterator[Candidate]:
-        """All factors at once within each part; then one of them led by another."""
+        """All factors at once within each part; then with smaller parts before; then one of them led by another."""
         everything = range(len(self.blocks))
         m = sum(b.size for b in border) + p + 1
         K = self.widths(everything)
@@ -218,12 +221,31 @@ class _Parts:
             yield Candidate(cost, lambda: Structure(self.merged(), border))
         if self.alike or len(self.blocks) < 2:
             return
+        yield from self._nested(border, m)
         for i, lead in enumerate(self.blocks):
             others = [j for j in everything if j != i]
             width = float(self.widths(others).max())
             if max(lead.q, self.n_parts) * width * (m + width) < _MAX_OUTER:
                 cost = self.cost(others, m, padded=True) + (PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
                 yield Candidate(cost, partial(self._led, lead, others, border))
+
+    def _nested(self, border: tuple[Block, ...], m: int) -> Iterator[Candidate]:
+        """What is left of the parts without some coarse factors, and then these."""
+        order = sorted(range(len(self.blocks)), key=lambda i: self.blocks[i].q)
+        for n in range(1, len(order)):
+            coarse, fine = order[:n], [self.blocks[i] for i in order[n:]]
+            found = connected(fine)
+            if found is None or found[1] <= self.n_parts:
+                continue
+            inner = _Parts.of(fine, *found, self.omega)
+            K, left = float(inner.widths(range(len(fine))).max()), float(self.widths(coarse).max())
+            if inner.n_parts * max(K, left) * (K + left + m) < _MAX_OUTER:
+                cost = inner.cost(range(len(fine)), m + int(left), padded=True) + self.cost(coarse, m, padded=True)
+                cost += PER_LEVEL * inner.n_parts * (left + m) ** 2
+                yield Candidate(cost, partial(self._with_inner, inner, coarse, border))
+
+    def _with_inner(self, inner: _Parts, coarse: Sequence[int], border: tuple[Block, ...]) -> Structure:
+        return Structure((inner.block(range(len(inner.blocks))), self.block(coarse)), border)
 
     def _led(self, lead: Block, others: Sequence[int], border: tuple[Block, ...]) -> Structure:
         return Structure((lead, self.block(others)), border)

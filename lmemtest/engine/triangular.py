@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import scipy.linalg as sla
 from scipy.linalg import blas, lapack
 
 from lmemtest.engine.cross import Array
@@ -20,6 +21,13 @@ def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:
 def solve_spd(C: Array, B: Array) -> Array:
     """``(C C')^-1 B`` for a lower-triangular ``C``."""
     return solve_lower(C, solve_lower(C, B), transpose=True)
+
+
+def solve_square(R: Array, B: Array, *, transpose: bool = False) -> Array:
+    """``R^-1 B``, or ``R'^-1 B``, for a square matrix that is upper-triangular most of the time."""
+    if np.tril(R, -1).any():
+        return np.asarray(np.linalg.solve(R.T if transpose else R, B))
+    return np.asarray(sla.solve_triangular(R, B, trans=int(transpose)))
 
 
 def inverse_lower(C: Array) -> Array:

@@ -79,11 +79,24 @@ def items(models: int, tasks: int, each: int) -> pd.DataFrame:
     return table.assign(correct=(rng.normal(size=len(m)) < ease).astype(int))
 
 
+SEEDS_CROSSED = (
+    "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
+    " + (1 | seed) + (1 | seed:algorithm)"
+)
+
+
 def of_recurring_seeds(missing: float = 0.0) -> Any:
     """A table whose seeds have the same names on every benchmark, with their effects crossed with the benchmarks."""
-    formula = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
-    formula += " + (1 | seed) + (1 | seed:algorithm)"
-    return lt.fit_lmm(formula, runs(50, 40, 50, missing))
+    return lt.fit_lmm(SEEDS_CROSSED, runs(50, 40, 50, missing))
+
+
+def with_lucky_seeds() -> lt.Runs:
+    """Seeds that do the same to an algorithm on every benchmark, in a table with gaps."""
+    table = crossed(50, 40, 50, 0.2)
+    a, s = (table[name].astype(int).to_numpy() for name in ("algorithm", "seed"))
+    rng = np.random.default_rng(1)
+    table["score"] += 0.3 * rng.normal(size=50)[s] + 0.2 * rng.normal(size=(50, 50))[s, a]
+    return runs_of(table)
 
 
 def slopes_of_children(children: int) -> Any:
@@ -193,6 +206,7 @@ SHAPES: list[Row] = [
     by(10, 72, 5, metafeatures=1, call="analyze", asked=lt.analyze),
     by(10, 300, 3, metafeatures=1, call="analyze", asked=lt.analyze),
     by(20, 400, 5, 0.2, families=40, call="analyze", asked=lt.analyze),
+    by(10, 20, 5_000, call="analyze", asked=lt.analyze),
     by(10, 20, 3, budgets=1_000, call="analyze", asked=lambda r: lt.analyze(r, curves="area")),
     ("10 x 10,000 items", "analyze", lambda: item_runs(10, 10_000), lt.analyze),
     # Reports.
@@ -247,6 +261,12 @@ SHAPES: list[Row] = [
         "seeds crossed: fit, pairs",
         lambda: None,
         lambda _: of_recurring_seeds(0.2).emmeans("algorithm").pairs(),
+    ),
+    (
+        "50 x 40 x 50, a fifth missing",
+        "lucky seeds: fit, pairs",
+        with_lucky_seeds,
+        lambda r: lt.fit_lmm(SEEDS_CROSSED, r).emmeans("algorithm").pairs(),
     ),
     ("1,721 children x 4", "random_effects", lambda: slopes_of_children(1721), lambda fit: fit.random_effects("child")),
     ("10 x 60 x 5", "influence", lambda: fitted(runs(10, 60, 5)), lambda fit: fit.influence("benchmark")),

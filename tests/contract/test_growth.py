@@ -11,11 +11,15 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from growth import calls, exponent, peak
 from study import make_study
 
 import lmemtest as lt
+from lmemtest.data.study import labels
+from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.problem import build_problem
 
 pytestmark = pytest.mark.level(1)
 
@@ -69,3 +73,26 @@ def test_memory_of_pairs_grows_with_their_number():
         lt.fit_lmm("loss ~ algorithm + (1 | benchmark)", runs_of(k, 6, 1)).emmeans("algorithm") for k in (50, 200)
     )
     assert exponent(peak, few.pairs, many.pairs) < 2.3  # pairs are the square; with a row of all means each, the cube
+
+
+def test_labels_are_joined_for_instances_and_not_for_rows():
+    small, large = (pd.DataFrame({"task": [1, 2] * n, "prior": [0.5, 0.5] * n}) for n in (1_000, 4_000))
+    assert exponent(calls, lambda: labels(small, list(small)), lambda: labels(large, list(large))) < 0.5
+
+
+def of_families(families: int) -> int:
+    """Numbers that benchmarks in families have in common with fixed means of 10 algorithms in every family."""
+    a, b, s = (codes.ravel() for codes in np.indices((10, 5 * families, 2)))
+    one = np.ones(len(a))
+    terms = [RandomTerm(one[:, None], codes, int(codes.max()) + 1) for codes in (b, a + 10 * b, s + 2 * b)]
+    means = np.tril(np.ones((10 * families,) * 2))
+    y = np.random.default_rng(0).normal(size=len(a))
+    kept = y < 1.0  # with gaps
+    terms = [RandomTerm(t.basis[kept], t.codes[kept], t.n_levels) for t in terms]
+    rows, n = (a + 10 * (b // 5))[kept], one[kept]
+    made = build_problem(terms, means, y[kept], rows=rows, n=n, weight=n, ss=0.0 * n, reml=True)
+    return sum(stage.V.values.size for stage in made.system.chain)
+
+
+def test_means_in_families_do_not_meet_the_benchmarks_of_other_families():
+    assert of_families(80) < 4.2 * of_families(20)

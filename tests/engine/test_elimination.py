@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 from pytest import approx
 
-from lmemtest.engine import ddf, leaf, optimize, products, structure
+from lmemtest.engine import ddf, fixed, leaf, optimize, products, structure
 from lmemtest.engine import problem as problems
 from lmemtest.engine import theta as th
 from lmemtest.engine.absent import absent_terms, zero_slopes
 from lmemtest.engine.alike import rotated
 from lmemtest.engine.blocks import RandomTerm
+from lmemtest.engine.cross import PartedCross
 from lmemtest.engine.ddf import curvature
 from lmemtest.engine.error_slopes import log_scale_slopes
 from lmemtest.engine.hessian import hessian
@@ -52,6 +53,7 @@ def design(kind: str, *, balanced: bool, strata: bool = False, reml: bool = True
         "covariate": nested,
         "no fixed part": nested,
         "crossed": [benchmark, RandomTerm(one, s, SEEDS)],
+        "families": [RandomTerm(one, b // 2, 3), RandomTerm(one, a + ALGORITHMS * (b // 2), 3 * ALGORITHMS), *nested],
     }[kind]
     X = np.hstack([one, np.eye(ALGORITHMS)[a][:, 1:]])
     if kind == "covariate":
@@ -97,6 +99,7 @@ KINDS = [
     "variances",
     "border",
     "crossed",
+    "families",
 ]
 
 
@@ -143,6 +146,45 @@ def test_kenward_and_roger_s_covariance_is_the_same_by_every_elimination(monkeyp
         np.testing.assert_allclose(got.W, want.W, rtol=1e-8, atol=1e-8 * np.abs(want.W).max())
         np.testing.assert_allclose(got.d_cov, want.d_cov, rtol=1e-8, atol=1e-9 * np.abs(want.d_cov).max())
         np.testing.assert_allclose(got.adjusted, want.adjusted, rtol=1e-8, atol=1e-9 * want.adjusted.max())
+
+
+@pytest.mark.parametrize("border", [False, True])
+def test_means_of_algorithms_in_families_meet_those_of_their_family_alone(monkeypatch, border):
+    """Columns of their own, of which a benchmark has those of its family, change no number."""
+    data = design("border" if border else "nested", balanced=False)
+    del data["stratum"]
+    a, family = np.argmax(data["X"][:, 1:], axis=1) + data["X"][:, 1:].any(axis=1), data["terms"][0].codes // 2
+    mean = a + ALGORITHMS * family
+    cell_means = np.eye(3 * ALGORITHMS)
+    cell_means[:, 0] = 1.0  # neither orthogonal nor sparse
+    data |= {"X": cell_means, "rows": mean}
+    plain = build_problem(**data)
+    monkeypatch.setattr(fixed, "_MANY", 0)
+    monkeypatch.setattr(products, "_SPARSE_FROM", 0)
+    monkeypatch.setattr(products, "prefer_sparse", lambda *_: False)
+    made = build_problem(**data)
+    assert {type(stage.V) for stage in made.system.chain} == {PartedCross}
+    x = np.random.default_rng(3).uniform(0.2, 1.5, made.n_free)
+    at, want = made.evaluate(x), plain.evaluate(x)
+    assert at.value + made.deviance_shift == approx(want.value + plain.deviance_shift, rel=1e-13)
+    np.testing.assert_allclose(made.derivatives(x, at)[1], plain.derivatives(x, want)[1], rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(hessian(made, x, at), hessian(plain, x, want), rtol=1e-9, atol=1e-9)
+    (b, U), (b_want, U_want) = made.fixed_effects(at), plain.fixed_effects(want)
+    np.testing.assert_allclose(b, b_want, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(U @ U.T, U_want @ U_want.T, rtol=1e-9, atol=1e-10)
+    optimum = optimise(made)
+    got = curvature(made, optimum)
+    other = curvature(plain, replace(optimum, criterion=plain.evaluate(optimum.theta)))
+    np.testing.assert_allclose(got.d_cov, other.d_cov, rtol=1e-7, atol=1e-9 * np.abs(other.d_cov).max())
+    found, wanted = (
+        kenward_roger(made, optimum),
+        kenward_roger(plain, replace(optimum, criterion=plain.evaluate(optimum.theta))),
+    )
+    np.testing.assert_allclose(found.adjusted, wanted.adjusted, rtol=1e-8, atol=1e-9 * wanted.adjusted.max())
+    L = np.eye(3 * ALGORITHMS)[:2] - np.eye(3 * ALGORITHMS)[2:4]
+    want_df = got.satterthwaite(L)
+    monkeypatch.setattr(ddf, "_MANY", 0)  # a few functions by derivatives of their own
+    assert got.satterthwaite(L) == approx(want_df, rel=1e-10)
 
 
 def test_benchmarks_that_are_alike_are_factored_once():
@@ -244,8 +286,8 @@ def test_terms_without_variance_are_left_out_and_nothing_else_changes(monkeypatc
     assert exact >= 2
 
 
-def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families():
-    """Of seven factors none by itself leaves independent parts, but two do."""
+def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families_with_their_benchmarks():
+    """Of seven factors none by itself leaves independent parts, but two do; benchmarks go before their families."""
     present = np.random.default_rng(0).random(6 * 60 * 3) > 0.2
     a, b, s = (i.ravel()[present] for i in np.indices((6, 60, 3)))
     f, one = b // 10, np.ones((len(a), 1))
@@ -253,7 +295,7 @@ def test_seeds_that_cross_families_are_taken_out_together_and_leave_the_families
     terms = [RandomTerm(one, c, int(c.max()) + 1) for c in codes]
     chosen = structure.choose(terms, 6, one[:, 0])
     assert [block.q for block in chosen.tail] == [3, 18]
-    assert sum(block.q for block in chosen.chain) == 6
+    assert [(block.q, len(block.members)) for block in chosen.chain] == [(60, 3), (6, 2)]
 
 
 def test_a_covariate_of_the_benchmarks_leaves_one_factor_but_no_rotation():

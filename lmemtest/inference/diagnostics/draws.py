@@ -130,7 +130,8 @@ class HeldFit:
         y = np.zeros(len(self.n))
         for term, L in zip(self.random.terms, self.random.factors, strict=True):
             u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
-            y += np.einsum("ck,ck->c", term.basis, u[term.codes])
+            for column, own in zip(term.basis.T, u.T, strict=True):
+                y += column * own[term.codes]
         rows, sd = self.rows, np.sqrt(self.variance)
         if len(rows.cell) > len(self.n):
             error = sd[rows.cell] * rng.standard_normal(len(rows.cell))

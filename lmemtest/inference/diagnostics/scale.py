@@ -9,6 +9,7 @@ from the simulated tables.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -44,6 +45,8 @@ _FEWEST_DF = 2.0
 # A variance this far below the others is that of constant scores.
 _CONSTANT = 1e-12
 SD_LOOK, SD_ACT = 1.5, 2.0
+# Combinations of levels whose sums fit into a processor's cache.
+_FEW_COMBINATIONS = 20_000
 
 
 class Column(NamedTuple):
@@ -84,19 +87,32 @@ def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]
     if len(rows.cell) > len(parts.squares):
         n_cells = len(parts.squares)
         first, second, fourth = (sum_by(rows.cell, values, n_cells) for values in (first, second, fourth))
+    codes = [_fifths(parts.fitted) if column.codes is None else column.codes for column in columns]
+    of_table = [first, second, fourth, *([] if rows.single else [parts.squares])]
     out = []
-    for column in columns:
-        k, codes, sizes = len(column.levels), column.codes, column.sizes
-        if codes is None or sizes is None:
-            codes = _fifths(parts.fitted)
-            sizes = np.bincount(codes[rows.cell], minlength=k).astype(float)
-        z2, z4 = sum_by(codes, second, k), sum_by(codes, fourth, k)
-        squares = z2 if rows.single else sum_by(codes, parts.squares, k)
+    for column, own, (absolute, z2, z4, *of_rows) in zip(
+        columns, codes, sums_by_column(codes, [len(column.levels) for column in columns], of_table), strict=True
+    ):
+        sizes = column.sizes
+        if sizes is None:
+            sizes = np.bincount(own[rows.cell], minlength=len(column.levels)).astype(float)
         known = z2 > 0
         # the mean over values of (z / sd of the level)^4
         kurtosis = float((sizes[known] ** 2 * z4[known] / z2[known] ** 2).sum() / sizes[known].sum()) - 3.0
-        out.append(Sums(squares, sum_by(codes, first, k), sizes, kurtosis))
+        out.append(Sums(of_rows[0] if of_rows else z2, absolute, sizes, kurtosis))
     return out
+
+
+def sums_by_column(codes: list[Index], sizes: list[int], values: list[Array]) -> list[list[Array]]:
+    """Sums of each array of values by the levels of each column; one pass where combinations of levels are few."""
+    if not codes or math.prod(sizes) > _FEW_COMBINATIONS:
+        return [[sum_by(own, v, k) for v in values] for own, k in zip(codes, sizes, strict=True)]
+    joint = codes[0]
+    for own, k in zip(codes[1:], sizes[1:], strict=True):
+        joint = joint * k + own
+    tables = [sum_by(joint, v, math.prod(sizes)).reshape(sizes) for v in values]
+    axes = range(len(sizes))
+    return [[table.sum(axis=tuple(other for other in axes if other != i)) for table in tables] for i in axes]
 
 
 def _fifths(fitted: Array) -> Index:

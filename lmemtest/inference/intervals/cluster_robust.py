@@ -42,6 +42,8 @@ FEW_CLUSTERS = 10
 _ALONE = 1e-6
 # Robust variance over the working one, below which the clusters agree up to rounding.
 NO_SCATTER = 1e-20
+# Numbers in a row of the design, relative to its largest, that are rounding.
+_ROUNDING = 1e-13
 
 
 @result
@@ -313,6 +315,7 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     design, row = fit.design, fit.design.row[to_fit]
     distinct = design.distinct[:, problem.kept]
     X = np.linalg.solve(problem.RX.T, distinct.T).T
+    X[np.abs(X) < _ROUNDING * np.abs(X).max(axis=1, initial=0.0, keepdims=True)] = 0.0  # means that do not meet
     y = (cells.mean - (distinct @ problem.offset)[row] - design.offset[to_fit]) / problem.y_scale
     precision = fit.row_precision()
     omega = cells.n * precision[to_fit]
