@@ -14,9 +14,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import scipy.sparse as sp
 
 from lmemtest._rounding import below
+from lmemtest.engine.functions import Functions
 from lmemtest.inference.distributions.student import two_sided_p
 from lmemtest.inference.intervals.cluster_robust import NO_SCATTER
 from lmemtest.inference.means.adjust import step_down
@@ -80,8 +80,7 @@ def t_ratios(y: Array, variance: float, left: Places, right: Places) -> tuple[Ar
     own = np.einsum("ij,ij->j", d, d) / ((n - 1.0) * 2.0 * variance)
     own = np.where(own > NO_SCATTER, own, np.nan)  # copies
     df = np.where(np.isnan(own), np.nan, n - 1.0)
-    columns, ends = np.stack([left, right], axis=1).ravel(), 2 * np.arange(len(left) + 1)
-    both = sp.csr_array((np.ones(len(columns)), columns, ends), shape=(len(left), k))
+    both = Functions(np.stack([left, right]), np.ones((2, len(left))), k)
     most = np.full(len(left), (n - 1.0) * (k - 1.0))
     ratio, df = moderation(own, df, left, right, np.ones(k)).ratios(both, own, df, most)
     return mean / np.sqrt(2.0 * variance / n * ratio), df
