@@ -66,7 +66,7 @@ test-all: $(STAMP)
 test-kernels: export OPENBLAS_CORETYPE = Nehalem
 test-kernels: $(STAMP)
 	$(PYTEST) lmemtest tests/contract/test_docs.py -k "not an_example"
-	$(PYTEST) -m "level0 or level1" tests/engine tests/inference tests/kernels tests/report tests/test_dispersion.py \
+	$(PYTEST) -m "level0 or level1" tests/lmm/engine tests/lmm tests/kernels tests/report tests/test_dispersion.py \
 		tests/test_model.py tests/test_priorband.py tests/test_rounding.py tests/test_table.py
 
 # The lowest versions of everything that is imported, in an environment of their own. Newer tools of the tests are no
@@ -101,7 +101,7 @@ $(SPARK)/.installed: pyproject.toml
 
 test-spark: export SPARK_MASTER := $(SPARK_MASTER)
 test-spark: $(SPARK)/.installed
-	$(SPARK)/bin/python -m pytest tests/data/test_backends.py -v -W ignore::FutureWarning -W ignore::ResourceWarning \
+	$(SPARK)/bin/python -m pytest tests/bench/data/test_backends.py -v -W ignore::FutureWarning -W ignore::ResourceWarning \
 		-W ignore::DeprecationWarning
 
 lint: $(STAMP)

@@ -13,10 +13,10 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
+from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature_effect import metafeature_effect_plot
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes
 
 # what figure 12 of the paper prints of its contrasts of PriorBand against Hyperband, the bad prior minus the good one
 PAPER = {"LC-167190": 0.125, "LC-126026": -0.708, "LC-168330": -0.500, "LC-168910": -0.125, "PD1-LM1B": -1.208}

@@ -12,10 +12,10 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
+from lmemtest.bench.modelling.forward import select_terms
+from lmemtest.bench.modelling.lattice import search_models
 from lmemtest.plots import detached_figures
 from lmemtest.plots.selection import selection_plot
-from lmemtest.studies.modelling.forward import select_terms
-from lmemtest.studies.modelling.lattice import search_models
 
 
 def study() -> lt.Runs:

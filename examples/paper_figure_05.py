@@ -16,12 +16,12 @@ from functools import partial
 from pathlib import Path
 
 import lmemtest as lt
+from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
-from lmemtest.inference.means.separation import Separation
+from lmemtest.core.words import small_p
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
-from lmemtest.studies.budget.horizons import horizons
-from lmemtest.words import small_p
 
 
 def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:

@@ -13,9 +13,9 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
+from lmemtest.bench.budget.relative_ranks import relative_ranks
 from lmemtest.plots import detached_figures
 from lmemtest.plots.relative_ranks import relative_ranks_plot
-from lmemtest.studies.budget.relative_ranks import relative_ranks
 
 
 def study() -> lt.Runs:

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.plots import detached_figures
 from lmemtest.plots.score_distributions import score_distributions_plot
-from lmemtest.studies.scores.score_distributions import score_distributions
 
 CLAIM = """Paper: on LC-167190 and LC-168910 the bad prior has two modes, one of them as good as the good prior.
 On PriorBand, these two come first: about every third run with a bad prior beats one with the good prior soon after the

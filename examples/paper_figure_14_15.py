@@ -16,9 +16,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import lmemtest as lt
+from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.plots import detached_figures, seed_effect_plot
 from lmemtest.plots.score_distributions import score_distributions_plot
-from lmemtest.studies.scores.score_distributions import score_distributions
 
 REPEATS = 4  # runs of an algorithm per seed
 

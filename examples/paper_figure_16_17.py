@@ -15,9 +15,9 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.plots import benchmark_information_plot, detached_figures
 from lmemtest.plots.score_distributions import score_distributions_plot
-from lmemtest.studies.scores.score_distributions import score_distributions
 
 MEANS = {"B-0": (1.0, 1.0, 1.0), "B-1": (1.0, 1.2, 1.4), "B-2": (0.5, 1.0, 1.5)}
 

@@ -14,9 +14,9 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.plots import budget_effect_plot, detached_figures
 from lmemtest.plots.score_distributions import score_distributions_plot
-from lmemtest.studies.scores.score_distributions import score_distributions
 
 BENCHMARKS, ALGORITHMS, SEEDS, BUDGETS = 6, 3, 20, 4
 

@@ -31,7 +31,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from lmemtest import tuning
-from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.bench.data.datasets import load_hpo_trials
 from lmemtest.plots.tuning import tuning_band_plot, tuning_compare_plot, tuning_coverage_plot, tuning_curve_plot
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.distribution import EmpiricalDistribution

@@ -27,7 +27,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from lmemtest import tuning
-from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.bench.data.datasets import load_hpo_trials
 from lmemtest.plots import detached_figures
 from lmemtest.plots.tuning import tuning_compare_plot
 from lmemtest.tuning.compare import CurveComparison

@@ -21,7 +21,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.bench.data.datasets import load_hpo_trials
 from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
 
 TRIALS = 30  # of the synthetic study

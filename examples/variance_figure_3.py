@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 
 import lmemtest as lt
+from lmemtest.bench.outperforming.published import published_improvements
 from lmemtest.plots import detached_figures
-from lmemtest.studies.outperforming.published import published_improvements
 
 
 def main() -> None:

@@ -14,8 +14,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 import lmemtest as lt
+from lmemtest.bench.estimators.quality import EstimatorQuality, quality_from_scores
 from lmemtest.plots import detached_figures
-from lmemtest.studies.estimators.quality import EstimatorQuality, quality_from_scores
 
 EDGES = {"left": 0.02, "right": 0.98, "bottom": 0.01, "top": 0.95, "hspace": 0.15}  # plots keep inside their axes
 

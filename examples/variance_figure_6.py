@@ -13,9 +13,9 @@ from pathlib import Path
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.estimators.quality import quality_from_scores
+from lmemtest.bench.outperforming.decision_rules import decision_rules
 from lmemtest.plots import detached_figures
-from lmemtest.studies.estimators.quality import quality_from_scores
-from lmemtest.studies.outperforming.decision_rules import decision_rules
 
 PAPER = {  # false positives and negatives; the latter are those over all P from 0.5 to 1
     "single": ("about 10 %", "about 75 %"),

@@ -10,8 +10,8 @@ P(A > B) takes. Writes an svg figure into the folder (default: out).
 import argparse
 from pathlib import Path
 
+from lmemtest.bench.outperforming.sample_size import sample_size
 from lmemtest.plots import detached_figures
-from lmemtest.studies.outperforming.sample_size import sample_size
 
 
 def main() -> None:

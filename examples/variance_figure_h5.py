@@ -12,8 +12,8 @@ from pathlib import Path
 import pandas as pd
 
 import lmemtest as lt
+from lmemtest.bench.estimators.quality import EstimatorQuality, quality_from_scores
 from lmemtest.plots import detached_figures, estimator_decomposition_plot
-from lmemtest.studies.estimators.quality import EstimatorQuality, quality_from_scores
 
 
 def quality(study: pd.DataFrame, pipeline: str, dataset: str) -> EstimatorQuality:

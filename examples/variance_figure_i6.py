@@ -10,8 +10,8 @@ out).
 import argparse
 from pathlib import Path
 
+from lmemtest.bench.outperforming.rule_curves import rule_curves
 from lmemtest.plots import detached_figures
-from lmemtest.studies.outperforming.rule_curves import rule_curves
 
 TRUTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 

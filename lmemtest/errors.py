@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lmemtest._text import bounded
+from lmemtest.core.text import bounded
 
 
 class LmemtestError(Exception):

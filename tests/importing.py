@@ -7,7 +7,7 @@ from typing import Any
 
 import lmemtest as lt
 
-FILES = Path(__file__).parent / "data" / "files"
+FILES = Path(__file__).parent / "bench" / "data" / "files"
 
 
 def levels(runs: lt.Runs) -> dict[str, tuple[Any, ...]]:

@@ -358,7 +358,7 @@ def test_too_little_memory_is_a_message(run, monkeypatch: pytest.MonkeyPatch) ->
     def fail(*_: object, **__: object) -> None:
         raise MemoryError("Unable to allocate 10.7 GiB")
 
-    monkeypatch.setattr("lmemtest.data.readers.open_table", fail)
+    monkeypatch.setattr("lmemtest.bench.data.readers.open_table", fail)
     outcome = run("check", "runs.csv", "--score", "loss", "--direction", "minimize", "--algorithm", "tool")
     assert (outcome.code, outcome.err) == (
         2,

@@ -16,7 +16,7 @@ import pytest
 from distributed import Client, LocalCluster
 
 import lmemtest as lt
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 from lmemtest.errors import WorkerError
 
 pytestmark = [

@@ -8,9 +8,9 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.engine.blocks import RandomTerm
-from lmemtest.engine.problem import build_problem
 from lmemtest.errors import ArgumentError, DesignError, NestingError, UnknownColumnError
+from lmemtest.lmm.engine.blocks import RandomTerm
+from lmemtest.lmm.engine.problem import build_problem
 
 CASES = [pytest.param(i, m, id=f"{i}-{m}") for i in range(6) for m in ("ML", "REML")]
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest._replicates import Failure, replicate
+from lmemtest.core.replicates import Failure, replicate
 from lmemtest.errors import ArgumentError, ConvergenceWarning, EstimationError, WorkerError
 
 HOME = int(os.environ.setdefault("LMEMTEST_HOME_OF_TESTS", str(os.getpid())))  # fresh processes import this file, too

@@ -11,8 +11,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, FormulaError, NestingError
-from lmemtest.formula import parse_formula
-from lmemtest.inference.hypotheses.simulated_null import Simulator
+from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.hypotheses.simulated_null import Simulator
 
 FITS = json.loads((Path(__file__).parent / "reference" / "formulas.json").read_text())["fits"]
 

@@ -94,7 +94,7 @@ def test_a_failure_of_the_program_is_no_answer(run: Run, monkeypatch: pytest.Mon
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("lmemtest.studies.gate.gate.gate", broken)
+    monkeypatch.setattr("lmemtest.bench.gate.gate.gate", broken)
     code, out, err = run("good.csv", "old.csv", *ROLES)
     assert (code, out) == (3, "")
     assert "ZeroDivisionError: a defect" in err

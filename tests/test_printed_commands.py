@@ -14,7 +14,7 @@ from ordinary_tables import TABLES, Table, with_words
 
 from lmemtest.cli import app
 
-FILES = Path(__file__).parent / "data" / "files"
+FILES = Path(__file__).parent / "bench" / "data" / "files"
 # A command that is wrong, other than by a choice that only the user can make and a table that decides nothing.
 WRONG = re.compile(r"Usage:|No such (option|command)|must be given|must be '|names? the column|is not a number")
 

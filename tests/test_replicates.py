@@ -11,10 +11,10 @@ import warnings
 import numpy as np
 import pytest
 
-import lmemtest._replicates as module
-from lmemtest import _durations
-from lmemtest._caller import on_command_line
-from lmemtest._replicates import Failure, check_jobs, replicate
+import lmemtest.core.replicates as module
+from lmemtest.core import durations
+from lmemtest.core.caller import on_command_line
+from lmemtest.core.replicates import Failure, check_jobs, replicate
 from lmemtest.errors import ConvergenceWarning, EstimationError
 
 
@@ -110,7 +110,7 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch) -> Clock:
     clock = Clock()
-    monkeypatch.setattr(_durations, "clock", clock)
+    monkeypatch.setattr(durations, "clock", clock)
     monkeypatch.setattr(module, "check_jobs", lambda n: 4 if n == -1 else n)
     return clock
 
@@ -198,10 +198,10 @@ def test_the_command_line_is_advised_in_its_own_words(clock, caplog):
 
 def test_it_is_a_line_on_standard_error():
     program = (
-        "from lmemtest import _durations, _replicates\n"
+        "from lmemtest.core import durations, replicates\n"
         "now = iter(range(0, 900, 9))\n"
-        "_durations.clock = lambda: next(now)\n"
-        "_replicates.replicate(lambda rng: 0, 30, rng=1, label='One\\nline', n_jobs=1, fewer=None)\n"
+        "durations.clock = lambda: next(now)\n"
+        "replicates.replicate(lambda rng: 0, 30, rng=1, label='One\\nline', n_jobs=1, fewer=None)\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == ""

@@ -7,7 +7,7 @@ import dataclasses
 import pandas as pd
 import pytest
 
-from lmemtest._result import Result, result
+from lmemtest.core.result import Result, result
 from lmemtest.errors import ArgumentError
 
 

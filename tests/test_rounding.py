@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest._rounding import at_most, below, in_tie_order, tie_order, written
-from lmemtest._table import ResultTable
-from lmemtest.words import format_number, format_p
+from lmemtest.core.rounding import at_most, below, in_tie_order, tie_order, written
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import format_number, format_p
 
 PACKAGE = Path(lt.__file__).parent
 ULPS = [0.0, 1e-16, -1e-16, 3e-15, -3e-15]

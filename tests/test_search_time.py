@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest import _durations
-from lmemtest._replicates import replicate
-from lmemtest.model import search_time
+from lmemtest.core import durations
+from lmemtest.core.replicates import replicate
+from lmemtest.lmm.model import search_time
 
 FORMULA = "y ~ x + (1 | g) + (1 | h)"
 
@@ -55,7 +55,7 @@ def test_a_search_of_mean_squares_takes_no_time(crossed):
 
 def test_a_long_search_is_said_before_it_begins(crossed, monkeypatch, caplog):
     monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
-    monkeypatch.setattr("lmemtest.model.fitting.optimise", lambda *_, **__: 1 / 0)
+    monkeypatch.setattr("lmemtest.lmm.model.fitting.optimise", lambda *_, **__: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         lt.fit_lmm(FORMULA, crossed)
     assert caplog.messages == [
@@ -68,6 +68,6 @@ def test_a_short_search_and_one_of_many_say_nothing(crossed, monkeypatch, caplog
     lt.fit_lmm(FORMULA, crossed)
     monkeypatch.setattr(search_time, "search_seconds", lambda *_: 120.0)
     replicate(lambda _: lt.fit_lmm(FORMULA, crossed), 2, rng=1)
-    with _durations.part():
+    with durations.part():
         lt.fit_lmm(FORMULA, crossed)
     assert caplog.messages == []

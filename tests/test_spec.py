@@ -6,9 +6,9 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, FormulaError
-from lmemtest.formula import INTERCEPT, Term, parse_bar, parse_bars, parse_term, parse_terms
-from lmemtest.formula.bars import Bar
-from lmemtest.model.spec import ModelSpec
+from lmemtest.lmm.formula import INTERCEPT, Term, parse_bar, parse_bars, parse_term, parse_terms
+from lmemtest.lmm.formula.bars import Bar
+from lmemtest.lmm.model.spec import ModelSpec
 
 
 def test_a_formula_is_read_and_written_without_loss() -> None:

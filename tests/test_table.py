@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lmemtest._table import ResultTable
-from lmemtest.words import format_number, format_p
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import format_number, format_p
 
 EVIL = "<script>alert('x')</script> & \"q\" | a_b* $5% #1 {x} ~ ^ \\ \n `code` [l](u)"
 

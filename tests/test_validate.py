@@ -9,7 +9,7 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lmemtest import _validate as v
+from lmemtest.core import validate as v
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 

@@ -30,7 +30,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pipelines import LOADERS, PIPELINES, SOURCES, Hyperparameters, Study, split
 
-from lmemtest.studies.estimators.estimators import TUNING, Estimate, fixed_tuning_estimator, ideal_estimator
+from lmemtest.bench.estimators.estimators import TUNING, Estimate, fixed_tuning_estimator, ideal_estimator
 
 TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "data" / "bundled" / "pipeline_study.parquet"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow")

@@ -23,7 +23,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
 
-from lmemtest.studies.estimators.splits import OutOfBootstrap
+from lmemtest.bench.estimators.splits import OutOfBootstrap
 
 SOURCES = ("data", "init", "order", "augment")  # of a training; "tuning" is the search's
 TRIALS = 25

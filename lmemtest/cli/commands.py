@@ -172,7 +172,7 @@ def demo(context: typer.Context, output: Output = None) -> None:
         target = check_report_path(output or UNASKED["demo"])
         with progress() as step:
             step("reading the table")
-            from lmemtest.data.datasets import load_hpo_runs
+            from lmemtest.bench.data.datasets import load_hpo_runs
             from lmemtest.report.analysis import analyze
 
             write_report(analyze(load_hpo_runs(), progress=step), target, step)
@@ -267,7 +267,7 @@ def rank_runs(
         curves = settled_curves(runs, curves, given.yes)
         with progress() as step:
             step("ranking")
-            from lmemtest.studies.ranking.rank import rank
+            from lmemtest.bench.ranking.rank import rank
 
             options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
             found = rank(runs, method.value, **options, curves=curves, rope=rope, rng=0)
@@ -319,13 +319,13 @@ def outperform(
 
         target = None if output is None else check_report_path(output)
         check_options(alpha, None, None, given)
-        from lmemtest.studies.outperforming.verdict import check_gamma
+        from lmemtest.bench.outperforming.verdict import check_gamma
 
         check_gamma(gamma)
         runs = read_runs(given, settle=True)
         with progress() as step:
             step("comparing runs")
-            from lmemtest.studies.outperforming.probability import probability_of_outperforming
+            from lmemtest.bench.outperforming.probability import probability_of_outperforming
 
             found = probability_of_outperforming(
                 runs,
@@ -359,15 +359,15 @@ def fit(
         source = source_of(given)
         with progress() as step:
             step("reading the table")
-            from lmemtest.data.where import rows_where
-            from lmemtest.formula.bars import parse_formula
+            from lmemtest.bench.data.where import rows_where
+            from lmemtest.lmm.formula.bars import parse_formula
 
             groups = [column for bar in parse_formula(formula).bars for column in bar.groups]
             groups += [dispersion] if dispersion is not None else []
             data = source.read(labels=list(dict.fromkeys(groups)))
             data = rows_where(data, given.where, {}) if given.where else data
             step("fitting the model")
-            from lmemtest.model import fit_lmm
+            from lmemtest.lmm.model import fit_lmm
 
             fitted = fit_lmm(formula, data, reml=not ml, dispersion=dispersion)
         typer.echo(fitted.summary())

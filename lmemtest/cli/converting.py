@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lmemtest._caller import shell_line
 from lmemtest.cli.commands import app
 from lmemtest.cli.options import POLICIES, Direction, RawCsv, number
 from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import progress, say, session
+from lmemtest.core.caller import shell_line
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.runs import Runs
 
 WRITTEN = Path("lmemtest-runs.csv")
 SUFFIXES = (".csv", ".parquet")
@@ -171,7 +171,7 @@ for _name, _tool in TOOLS.items():
 
 
 def _imported(name: str, tool: Tool, files: list[str], given: dict[str, Any]) -> Runs:
-    from lmemtest.data import importers
+    from lmemtest.bench import importers
 
     options = {option: value for option, value in given.items() if value is not None and value != []}
     if "best_so_far" in options:
@@ -205,7 +205,7 @@ def _alone(files: list[str]) -> Any:
 def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
     table = runs.to_frame()
     if suffix == ".csv":
-        from lmemtest._result import csv_text
+        from lmemtest.core.result import csv_text
 
         return csv_text(table, escape=not raw_csv)
     import io
@@ -217,8 +217,8 @@ def _content(runs: Runs, suffix: str, raw_csv: bool) -> str | bytes:
 
 def _next(runs: Runs, output: Path, tool: Tool) -> list[str]:
     """What to call with the table; what failed runs count is a choice that the command must hold."""
-    from lmemtest._caller import command_with
-    from lmemtest.data.roles import command_of
+    from lmemtest.bench.data.roles import command_of
+    from lmemtest.core.caller import command_with
 
     roles = runs.roles()
     failed = runs.failed is not None

@@ -17,7 +17,7 @@ from lmemtest.cli.rendering import progress, session, write_result
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.data.recognised import Recognised
+    from lmemtest.bench.data.recognised import Recognised
 
 _NAMES = {name: f"--{name}" for name in ("model", "item", "task", "epoch", "judge", "family", "cluster", "power")}
 _NAMES |= {"min_score": "--min", "max_score": "--max"}
@@ -103,7 +103,7 @@ def _rows(given: EvaluationOptions, roles: dict[str, Any]) -> pd.DataFrame:
     table = source_of(given).read(labels=[roles[name] for name in names if roles.get(name) is not None])
     if not given.where:
         return table
-    from lmemtest.data.where import rows_where
+    from lmemtest.bench.data.where import rows_where
 
     return rows_where(table, given.where, {})
 
@@ -132,10 +132,10 @@ def _option_of(name: str, value: Any) -> list[str]:
 
 def _read(given: EvaluationOptions) -> tuple[Any, dict[str, Any]]:
     """The table and the arguments of `evaluate`; those that are missing are suggested and agreed to."""
-    from lmemtest._caller import command_with
-    from lmemtest.data.answer_roles import answer_roles
+    from lmemtest.bench.data.answer_roles import answer_roles
+    from lmemtest.core.caller import command_with
+    from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError
-    from lmemtest.words import listed
 
     roles = given.given()
     export = export_in(given.table) if given.lacking else None
@@ -143,7 +143,7 @@ def _read(given: EvaluationOptions) -> tuple[Any, dict[str, Any]]:
         table = _rows(given, roles)
         if not given.lacking:
             return table, roles
-        from lmemtest.data.recognised import recognised
+        from lmemtest.bench.data.recognised import recognised
 
         export = recognised(table, str(given.table))
     if export is not None and export.tool != EVALUATE:
@@ -202,7 +202,7 @@ def evaluate_models(
         table, roles = _read(given)
         with progress() as step:
             step("comparing models")
-            from lmemtest.studies.evaluation.evaluation import evaluate
+            from lmemtest.bench.evaluation.evaluation import evaluate
 
             found = evaluate(
                 table,

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from lmemtest._caller import shell_line
 from lmemtest.cli.rendering import say, tell
+from lmemtest.core.caller import shell_line
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from lmemtest.data.recognised import Recognised
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.recognised import Recognised
+    from lmemtest.bench.data.runs import Runs
 
 EVALUATE = "evaluate"
 NESTED = {".eval", ".json", ".jsonl", ".ndjson"}  # files that may hold more than a table
@@ -25,14 +25,14 @@ def export_in(path: Path) -> Recognised | None:
     """What a json file or a log is, if it is no table of runs; nothing slow is imported for other files."""
     if not NESTED & {suffix.lower() for suffix in path.suffixes}:
         return None
-    from lmemtest.data.recognised import recognised_file
+    from lmemtest.bench.data.recognised import recognised_file
 
     return recognised_file(path)
 
 
 def runs_of_export(export: Recognised, shown: str, yes: bool) -> Runs:
     """The runs of a file that another tool wrote, if the user agrees to the command that reads it."""
-    from lmemtest._caller import on_command_line
+    from lmemtest.core.caller import on_command_line
     from lmemtest.errors import ArgumentError
 
     message = export.in_words(shown)
@@ -67,7 +67,7 @@ def taken(options: list[str], yes: bool) -> bool:
 
 def say_if_answers(table: Any, path: Path, shown: str, score: str | None) -> None:
     """Name the command that is made for answers of models to items, if a table holds them."""
-    from lmemtest.data.recognised import answers_in
+    from lmemtest.bench.data.recognised import answers_in
 
     found = answers_in(table, str(path), score)
     if found is not None:

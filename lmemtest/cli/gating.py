@@ -119,7 +119,7 @@ class GateOptions(TableOptions):
         table = source_of(replace(self, table=path)).read(labels=labels, seeds=[self.seed] if self.seed else [])
         if not self.where:
             return table
-        from lmemtest.data.where import rows_where
+        from lmemtest.bench.data.where import rows_where
 
         return rows_where(table, self.where, {})
 
@@ -192,8 +192,8 @@ def gate_versions(
         roles, (new, old) = given.roles(), (given.read(path) for path in (given.table, given.old))
         with progress() as step:
             step("comparing the versions")
+            from lmemtest.bench.gate.gate import gate
             from lmemtest.report.results import json_of
-            from lmemtest.studies.gate.gate import gate
 
             population = tasks.value.replace("-", " ")
             found = gate(

@@ -25,7 +25,7 @@ def number(text: str) -> float:
 
 def direction(text: str) -> str:
     """Which scores are good, in Optuna's words."""
-    from lmemtest._validate import check_direction
+    from lmemtest.core.validate import check_direction
     from lmemtest.errors import ArgumentError
 
     try:
@@ -339,8 +339,8 @@ def check_options(
     alpha: float | None, adjust: str | None, ddf: str | None, given: RunOptions, curves: str | None = None
 ) -> None:
     """What can be wrong without a table, before anything slow is imported."""
-    from lmemtest._options import CURVE_CHOICES, DDF_METHODS, REPORT_ADJUSTMENTS
-    from lmemtest._validate import check_choice, check_fraction
+    from lmemtest.core.options import CURVE_CHOICES, DDF_METHODS, REPORT_ADJUSTMENTS
+    from lmemtest.core.validate import check_choice, check_fraction
 
     if alpha is not None:
         check_fraction(alpha, "alpha")
@@ -351,8 +351,8 @@ def check_options(
     if curves is not None:
         check_choice(curves, "--curves", CURVE_CHOICES)
     if given.normalize is not None:
-        from lmemtest.data.baseline import check_anchors
-        from lmemtest.data.normalise import ALL_METHODS
+        from lmemtest.bench.data.baseline import check_anchors
+        from lmemtest.bench.data.normalise import ALL_METHODS
 
         check_choice(given.normalize, "--normalize", ALL_METHODS)
         check_anchors(given.normalize, given.anchors)
@@ -369,7 +369,7 @@ def budgets(k_max: int | None, cost: str | None, unit: str) -> list[float] | Non
     """The numbers of trials up to the last one, evenly on the log scale if there are many."""
     if k_max is None:
         return None
-    from lmemtest._validate import check_positive_int
+    from lmemtest.core.validate import check_positive_int
     from lmemtest.errors import ArgumentError
 
     check_positive_int(k_max, "--k-max")

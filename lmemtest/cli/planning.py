@@ -159,7 +159,7 @@ def plan_study(
             )
         with progress() as step:
             step("planning")
-            from lmemtest.inference.power.plan import plan
+            from lmemtest.bench.power.plan import plan
 
             found = plan(
                 components or _from_table(given),
@@ -184,7 +184,7 @@ def _from_table(given: PlanOptions) -> Any:
     if given.table is None:
         raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
     if given.source:
-        from lmemtest.studies.variation.variance_study import variance_study
+        from lmemtest.bench.variation.variance_study import variance_study
 
         if given.score is None:
             raise ArgumentError("--score must be given, the column of the scores.")
@@ -193,15 +193,15 @@ def _from_table(given: PlanOptions) -> Any:
         names = [name for name in (given.algorithm, given.benchmark) if name is not None]
         table = source_of(given).read(labels=names, seeds=list(given.source))
         if given.where:
-            from lmemtest.data.where import rows_where
+            from lmemtest.bench.data.where import rows_where
 
             table = rows_where(table, given.where, {})
         study = variance_study(
             table, score=given.score, sources=given.source, algorithm=given.algorithm, benchmark=given.benchmark
         )
         return study.components()
-    from lmemtest.model import fit_lmm
-    from lmemtest.studies.modelling.recommend import recommend
+    from lmemtest.bench.modelling.recommend import recommend
+    from lmemtest.lmm.model import fit_lmm
 
     roles = ("score", "direction", "algorithm", "benchmark", "seed", "family")
     columns = {name: getattr(given, name) for name in roles}

@@ -9,20 +9,20 @@ from typing import TYPE_CHECKING, Any
 import click
 import typer
 
-from lmemtest._options import NEEDED
-from lmemtest._text import one_line
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
 from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
 from lmemtest.cli.rendering import say, tell
+from lmemtest.core.options import NEEDED
+from lmemtest.core.text import one_line
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.data.forms import Tidy
-    from lmemtest.data.guessing import Guess, Reading
-    from lmemtest.data.readers import Source
-    from lmemtest.data.recognised import Recognised
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.forms import Tidy
+    from lmemtest.bench.data.guessing import Guess, Reading
+    from lmemtest.bench.data.readers import Source
+    from lmemtest.bench.data.recognised import Recognised
+    from lmemtest.bench.data.runs import Runs
 
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
@@ -34,7 +34,7 @@ def name_of(options: TableOptions) -> str:
 
 def source_of(options: TableOptions) -> Source:
     """The content of the file; whether it can be read is known before anything slow is imported."""
-    from lmemtest.data.readers import open_table
+    from lmemtest.bench.data.readers import open_table
 
     return open_table(
         str(options.table),
@@ -57,7 +57,7 @@ def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> p
 
 def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, wide: bool | None = None) -> Tidy:
     """The table as one of scores, with the rows that are asked for; what it was read as is told once."""
-    from lmemtest.data.forms import read_as
+    from lmemtest.bench.data.forms import read_as
 
     several = [*roles["family"], *roles["metafeatures"]]
     labels = [name for name in (roles["algorithm"], roles["benchmark"], *several) if name]
@@ -80,7 +80,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
         say(line, err=True)
     if not options.where:
         return tidy
-    from lmemtest.data.where import rows_where
+    from lmemtest.bench.data.where import rows_where
 
     return replace(tidy, frame=rows_where(tidy.frame, options.where, roles))
 
@@ -89,7 +89,7 @@ def _asked(tidy: Tidy) -> Tidy:
     """The wide table with its methods where the user says, if nothing shows it and there is somebody to ask."""
     if tidy.certain or not (sys.stdin.isatty() and sys.stderr.isatty()):
         return tidy
-    from lmemtest.words import joined
+    from lmemtest.core.words import joined
 
     columns = [str(name) for name in tidy.frame.columns if name != tidy.label]
     compared = typer.confirm(f"Are {joined(columns)} what is compared?", default=True, err=True)
@@ -109,7 +109,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
         return _prepared(options, _of_export(options, export, roles))
     source = source_of(options)
     if lacking:
-        from lmemtest.data.recognised import recognised
+        from lmemtest.bench.data.recognised import recognised
 
         export = None if wide else recognised(source.read(), str(options.table))
         if export is not None and export.tool != EVALUATE:
@@ -125,9 +125,9 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
     if not lacking:
         say_if_answers(runs.to_frame(), options.table, name_of(options), options.score)
     if settle:
-        from lmemtest.data.guessing import Guess, left_out
-        from lmemtest.data.roles import options_of, unnamed_columns, with_roles
-        from lmemtest.studies.checks.rules import refuse_unnamed
+        from lmemtest.bench.checks.rules import refuse_unnamed
+        from lmemtest.bench.data.guessing import Guess, left_out
+        from lmemtest.bench.data.roles import options_of, unnamed_columns, with_roles
 
         columns = unnamed_columns(runs)
         more = with_roles(runs, columns)
@@ -142,7 +142,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
 
 def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     """The runs of a long table."""
-    from lmemtest.data.runs import Runs, with_notes
+    from lmemtest.bench.data.runs import Runs, with_notes
 
     tidy = read_form(options, source, roles, wide=False)
     return with_notes(Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}), source.told)
@@ -150,9 +150,9 @@ def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
 
 def _guessed(options: RunOptions, tidy: Tidy, roles: dict[str, Any]) -> Reading:
     """The roles with those that names and structure suggest, if they leave one reading and the user agrees."""
-    from lmemtest.data.guessing import guess
+    from lmemtest.bench.data.guessing import guess
+    from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError
-    from lmemtest.words import listed
 
     table, roles = tidy.frame, {**roles, "failed": tidy.roles.get("failed")}
     found = guess(table, roles, wide=tidy.methods is not None)
@@ -183,7 +183,7 @@ def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -
 
 def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     """Runs of a table with a column per algorithm."""
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.runs import Runs
 
     new = {name: roles[name] for name in ("score", "algorithm") if roles[name] is not None}
     tidy = read_form(options, source, {**roles, "algorithm": None}, wide=True)
@@ -249,8 +249,8 @@ WORDS_OF_CURVES = {
 
 def settled_curves(runs: Runs, given: str | None, yes: bool) -> str | None:
     """What scores over a budget count: as given, by an answer on a terminal, or the default, which is shown."""
+    from lmemtest.bench.modelling.curves import curve_of
     from lmemtest.errors import LmemtestError
-    from lmemtest.studies.modelling.curves import curve_of
 
     if given is not None:
         return given
@@ -289,8 +289,8 @@ def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
 
 def read_trials(options: TrialOptions) -> tuple[Any, list[str]]:
     """The table of trials with the columns that tell curves apart; without an algorithm all trials are of one."""
+    from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError
-    from lmemtest.words import listed
 
     by = [name for name in (options.benchmark, options.algorithm) if name is not None]
     named = {name: getattr(options, name) for name in ("algorithm", "benchmark", "seed")}

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from lmemtest._text import logged, one_line
 from lmemtest.cli.options import OPTIONS
+from lmemtest.core.text import logged, one_line
 
 if TYPE_CHECKING:
-    from lmemtest._result import Result
+    from lmemtest.core.result import Result
     from lmemtest.report.analysis import Analysis
 
 WRONG_INPUT = 2
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
-TYPED = "lmemtest.words"  # where the context of a command keeps what was typed
+TYPED = "lmemtest.core.words"  # where the context of a command keeps what was typed
 
 
 def say(sentence: str, *, err: bool = False) -> None:
@@ -40,7 +40,7 @@ def write_report(
 ) -> None:
     import dataclasses
 
-    from lmemtest._caller import command_with
+    from lmemtest.core.caller import command_with
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
     path = None if target is None else analysis.save(target, progress=step, escape=not raw_csv)
@@ -74,8 +74,8 @@ def write_result(
 @contextmanager
 def session(context: typer.Context, **names: str) -> Iterator[None]:
     """A command: its errors as messages, its advice in options, its inputs safe from its outputs."""
-    from lmemtest._caller import on_command_line
     from lmemtest.cli.inputs import refuse_inputs
+    from lmemtest.core.caller import on_command_line
 
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), {**OPTIONS, **names}), _errors():
         refuse_inputs(context)

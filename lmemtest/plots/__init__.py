@@ -75,6 +75,6 @@ def __getattr__(name: str) -> _Any:
     """A figure when it is first used; a guessed name leads to what it means, or says what to write."""
     if name in __all__:
         return _load(name)
-    from lmemtest._hints import sought
+    from lmemtest.core.hints import sought
 
     return sought(__name__, name, __all__)

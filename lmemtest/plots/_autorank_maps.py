@@ -15,7 +15,7 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Colormap, ListedColormap, Normalize
 from numpy.typing import NDArray
 
-from lmemtest._rounding import written
+from lmemtest.core.rounding import written
 from lmemtest.plots import _canvas, _heat, _style
 
 PALE, DARK = 0.1, 0.85  # the part of a colour map that is used by default: a cell is seen to be one

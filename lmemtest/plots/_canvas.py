@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 from matplotlib.axes import Axes
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 
-from lmemtest._rounding import written
+from lmemtest.core.rounding import written
 from lmemtest.errors import ArgumentError
 
 Figures = TypeVar("Figures", bound=Callable[..., Axes])

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._rounding import in_tie_order
-from lmemtest._validate import check_flag
+from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.validate import check_flag
+from lmemtest.core.words import format_level, listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _style
 from lmemtest.plots.emmeans import decided_by, omnibus_text
-from lmemtest.words import format_level, listed, suggest
 
 MOST_GROUPS = 60  # bars; real comparisons have about as many groups as algorithms, or fewer
 

@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from lmemtest._hints import Guided
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.hints import Guided
+from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import listed, suggest
+from lmemtest.lmm.means.separation import Separation
 
 _OPTIONS = tuple(inspect.signature(Separation.of).parameters)[2:]
 

@@ -20,7 +20,7 @@ from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
-from lmemtest._rounding import tie_order
+from lmemtest.core.rounding import tie_order
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell, FloatArray
 

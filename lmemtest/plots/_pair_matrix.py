@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.given import given_counts, given_decisions, given_means
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.given import given_counts, given_decisions, given_means
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots._given import as_separation
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import format_level
 
 FloatArray = NDArray[np.float64]
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks

@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from lmemtest._rounding import written
+from lmemtest.core.rounding import written
 from lmemtest.plots import _canvas, _layout, _style
 
 SIDE = 5.0  # inches of the triangle

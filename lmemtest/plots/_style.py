@@ -20,7 +20,7 @@ from matplotlib.backends.backend_agg import RendererAgg
 from matplotlib.font_manager import FontProperties
 from matplotlib.text import Text
 
-from lmemtest._rounding import written
+from lmemtest.core.rounding import written
 
 INK = "#1a1a1a"
 MUTED = "#5f5f5f"

@@ -7,15 +7,15 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import in_tie_order
+from lmemtest.bench.ranking.aggregates import AggregateScores
+from lmemtest.bench.ranking.improvement import Improvement
+from lmemtest.bench.ranking.profiles import PerformanceProfiles
+from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._columns import draw_columns
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
-from lmemtest.studies.ranking.aggregates import AggregateScores
-from lmemtest.studies.ranking.improvement import Improvement
-from lmemtest.studies.ranking.profiles import PerformanceProfiles
-from lmemtest.words import counted
 
 GAP = "optimality_gap"
 _MOST_BANDS = 6  # more bands over each other are mud
@@ -44,7 +44,7 @@ def aggregate_scores_plot(result: AggregateScores, /, *, ax: Axes | None = None)
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.aggregates import aggregate_scores
+    >>> from lmemtest.bench.ranking.aggregates import aggregate_scores
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"], budget=8, prior="good")
     >>> ax = aggregate_scores(runs.normalize("minmax"), ["iqm", "median"], rng=1).plot()
     >>> [box.get_title(loc="left") for box in ax.child_axes]
@@ -90,7 +90,7 @@ def performance_profile_plot(result: PerformanceProfiles, /, *, ax: Axes | None 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.aggregates import aggregate_scores
+    >>> from lmemtest.bench.ranking.aggregates import aggregate_scores
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"], budget=8, prior="good")
     >>> profiles = aggregate_scores(runs.normalize("minmax"), "iqm", rng=1).profiles()
     >>> len(profiles.plot().child_axes[0].lines) > 2
@@ -135,7 +135,7 @@ def improvement_plot(result: Improvement, /, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.aggregates import aggregate_scores
+    >>> from lmemtest.bench.ranking.aggregates import aggregate_scores
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"], budget=8, prior="good")
     >>> ax = aggregate_scores(runs.normalize("minmax"), "iqm", rng=1).improvement().plot()
     >>> [label.get_text() for label in ax.get_yticklabels()]

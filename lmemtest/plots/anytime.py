@@ -12,7 +12,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from lmemtest._rounding import tie_order
+from lmemtest.bench.budget.anytime import Anytime
+from lmemtest.core.rounding import tie_order
+from lmemtest.core.words import listed, span, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import PAD, SMALL, Axis, Cell, FloatArray
@@ -30,8 +32,6 @@ from lmemtest.plots._lines import (
     looks,
     mean_of,
 )
-from lmemtest.studies.budget.anytime import Anytime
-from lmemtest.words import listed, span, suggest
 
 BoolArray = NDArray[np.bool_]
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.checks.audit import RECOMMENDED, Audit
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.checks.audit import RECOMMENDED, Audit
 
 
 @_canvas.draws(Audit, source="audit()")

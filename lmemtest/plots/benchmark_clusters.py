@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import written
-from lmemtest._validate import check_choice
+from lmemtest.bench.benchmark.benchmark_clusters import BenchmarkClusters
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.benchmark.benchmark_clusters import BenchmarkClusters
 
 KINDS = ("dendrogram", "together")
 _Branch = tuple[float, float, float, float, float, int]

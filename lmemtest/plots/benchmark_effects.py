@@ -9,14 +9,14 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import tie_order
-from lmemtest._validate import check_choice, check_direction, check_positive_int
+from lmemtest.bench.benchmark.benchmark_effects import BenchmarkEffects
+from lmemtest.bench.benchmark.effect_plan import MEAN
+from lmemtest.core.rounding import tie_order
+from lmemtest.core.validate import check_choice, check_direction, check_positive_int
+from lmemtest.core.words import format_level, plural
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.random_effects import intervals
-from lmemtest.studies.benchmark.benchmark_effects import BenchmarkEffects
-from lmemtest.studies.benchmark.effect_plan import MEAN
-from lmemtest.words import format_level, plural
 
 COLUMNS = ("benchmark", "algorithm", "effect", "ci_low", "ci_high")
 KINDS = ("auto", "heatmap", "intervals", "caterpillar")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from lmemtest._options import ADJUSTMENT_NAMES
-from lmemtest._validate import check_positive_int
+from lmemtest.bench.checks.benchmark_information import BenchmarkInformation
+from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.validate import check_positive_int
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.checks.benchmark_information import BenchmarkInformation
 
 
 @_canvas.draws(BenchmarkInformation, source="benchmark_information()")

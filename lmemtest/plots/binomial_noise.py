@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lmemtest.bench.variation.binomial_noise import BinomialNoise
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis, FloatArray
 from lmemtest.plots._lines import Curve, Lines, Panel, draw_lines, looks
-from lmemtest.studies.variation.binomial_noise import BinomialNoise
-from lmemtest.words import counted
 
 _APART = 1.06  # from the size of the test set of a point to where the next of the same size is drawn
 
@@ -39,7 +39,7 @@ def binomial_noise_plot(noise: BinomialNoise, /, *, ax: Axes | None = None) -> A
 
     Examples
     --------
-    >>> from lmemtest.studies.variation.binomial_noise import binomial_noise
+    >>> from lmemtest.bench.variation.binomial_noise import binomial_noise
     >>> ax = binomial_noise([0.90, 0.93, 0.88, 0.91, 0.86, 0.92], 100).plot()
     >>> [line.get_label() for line in ax.child_axes[0].lines][-3:]
     ['_binomial', '_band', '_observed']

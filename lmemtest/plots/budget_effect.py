@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.budget.budget_effect import BudgetEffect, short_fit
+from lmemtest.bench.budget.curves import natural_scale
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, draw_lines, looks, mean_of
-from lmemtest.studies.budget.budget_effect import BudgetEffect, short_fit
-from lmemtest.studies.budget.curves import natural_scale
-from lmemtest.words import counted
 
 _DENSE = 15  # observed means of a curve; the markers of more of them are smaller
 

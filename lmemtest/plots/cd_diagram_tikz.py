@@ -7,16 +7,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from lmemtest._table import latex_text
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.table import latex_text
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw
 from lmemtest.plots._cd_plan import Frame, Plan, plan_of
 from lmemtest.plots._given import as_separation, checked_limits
 from lmemtest.plots.separation import checked_title
-from lmemtest.studies.ranking.ranking import Ranking
 
 _UNITS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 72 / 72.27, "bp": 1.0}  # in points of figures, TeX's bp
 _COLOURS = {

@@ -9,15 +9,15 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_choice, check_flag
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import Board, board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, Plan, axis_range, figure_width, label_zones, plan_of
 from lmemtest.plots._given import as_separation
-from lmemtest.studies.ranking.ranking import Ranking
 
 LAYOUTS = ("stacked", "beside")
 # Means that move between diagrams by more than this many times their range in one would all be squeezed together.
@@ -74,7 +74,7 @@ def cd_diagrams(
     >>> import pandas as pd
     >>> import lmemtest as lt
     >>> p = pd.DataFrame([[1, 0.04], [0.04, 1]], ["A", "B"], ["A", "B"])
-    >>> from lmemtest.inference.means.separation import Separation
+    >>> from lmemtest.lmm.means.separation import Separation
     >>> found = {name: Separation.of({"A": a, "B": 2.0}, p) for name, a in {"small": 1.0, "large": 1.4}.items()}
     >>> len(lt.plots.cd_diagrams(found).child_axes)
     2

@@ -9,15 +9,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from lmemtest._rounding import below
-from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.separation import Separation
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.rounding import below
+from lmemtest.core.words import format_p
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _heat, _style
 from lmemtest.plots._pair_matrix import FloatArray, PairMatrix, pair_matrix
 from lmemtest.plots.emmeans import decided_by, omnibus_text
 from lmemtest.plots.pairs import UNTESTED
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import format_p
 
 
 def comparison_matrix_plot(

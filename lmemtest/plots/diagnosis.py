@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
-from lmemtest._validate import check_choice
+from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics.check import DECISIONS
-from lmemtest.inference.diagnostics.diagnose import Diagnosis
-from lmemtest.inference.diagnostics.normality import Shape
-from lmemtest.inference.diagnostics.scale import FITTED, ScaleByLevel
+from lmemtest.lmm.diagnostics.check import DECISIONS
+from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+from lmemtest.lmm.diagnostics.normality import Shape
+from lmemtest.lmm.diagnostics.scale import FITTED, ScaleByLevel
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines

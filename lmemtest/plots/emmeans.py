@@ -7,13 +7,13 @@ import math
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._options import ADJUSTMENT_NAMES, ERROR_NAMES
-from lmemtest._rounding import in_tie_order
+from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
+from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.words import format_level, p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.estimates import Estimates
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.estimates import Estimates
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.words import format_level, p_text
 
 READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 

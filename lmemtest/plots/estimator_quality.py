@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import written
+from lmemtest.bench.estimators.quality import EstimatorQuality
+from lmemtest.core.rounding import written
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows
 from lmemtest.plots._columns import draw_columns
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, draw_lines, looks, spans_much
-from lmemtest.studies.estimators.quality import EstimatorQuality
-from lmemtest.words import counted
 
 
 @_canvas.draws(EstimatorQuality, source="quality_from_components() or quality_from_scores()")
@@ -31,7 +31,7 @@ def estimator_quality_plot(quality: EstimatorQuality, /, *, ax: Axes | None = No
 
     Examples
     --------
-    >>> from lmemtest.studies.estimators.quality import quality_from_components
+    >>> from lmemtest.bench.estimators.quality import quality_from_components
     >>> ax = quality_from_components({"tuning": 1.0, "data": 4.0, "init": 1.0}, k=50).plot()
     >>> [text.get_text() for text in ax.get_legend().get_texts()][:2]
     ['ideal', 'fixed tuning, all new']
@@ -76,7 +76,7 @@ def estimator_decomposition_plot(quality: EstimatorQuality, /, *, ax: Axes | Non
 
     Examples
     --------
-    >>> from lmemtest.studies.estimators.quality import quality_from_components
+    >>> from lmemtest.bench.estimators.quality import quality_from_components
     >>> ax = estimator_decomposition_plot(quality_from_components({"tuning": 1.0, "data": 4.0, "init": 1.0}, k=50))
     >>> [box.get_title(loc="left") for box in ax.child_axes]
     ['Standard error', 'Correlation']

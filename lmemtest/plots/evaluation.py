@@ -6,10 +6,10 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_positive_int
+from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.core.validate import check_positive_int
+from lmemtest.core.words import percent
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.evaluation.evaluated import Evaluation
-from lmemtest.words import percent
 
 
 @_canvas.draws(Evaluation, source="evaluate()")

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.failures.rates import POPULATIONS, FailureRates
+from lmemtest.core.words import format_level
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.failures.rates import POPULATIONS, FailureRates
-from lmemtest.words import format_level
 
 
 @_canvas.draws(FailureRates, source="failure_rates()")

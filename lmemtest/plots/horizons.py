@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from matplotlib.axes import Axes
 
+from lmemtest.bench.budget.horizons import Horizons
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots.cd_diagrams import draw_boards
 from lmemtest.plots.emmeans import decided_by
-from lmemtest.studies.budget.horizons import Horizons
 
 
 @_canvas.draws(Horizons, source="horizons()")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.inference.diagnostics.influence import SURPRISING, InfluenceResult
+from lmemtest.lmm.diagnostics.influence import SURPRISING, InfluenceResult
 from lmemtest.plots import _canvas, _rows, _style
 
 _LOOKS = (

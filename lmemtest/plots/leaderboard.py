@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import tie_order
-from lmemtest._validate import check_choice, check_positive_int
+from lmemtest.bench.ranking.leaderboard import Leaderboard
+from lmemtest.bench.ranking.standings import CENTRE, MEASURES
+from lmemtest.core.rounding import tie_order
+from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.words import counted, percent, plural
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.ranking.leaderboard import Leaderboard
-from lmemtest.studies.ranking.standings import CENTRE, MEASURES
-from lmemtest.words import counted, percent, plural
 
 # What each measure is called below the axis
 WORDS = {
@@ -46,7 +46,7 @@ def leaderboard_plot(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.leaderboard import leaderboard
+    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
     >>> board = leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
     >>> [label.get_text() for label in board.plot().get_yticklabels()][:2]
     ['HB+prior', 'RS+prior']
@@ -99,7 +99,7 @@ def win_rate_plot(board: Leaderboard, /, *, ax: Axes | None = None) -> Axes:
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.studies.ranking.leaderboard import leaderboard
+    >>> from lmemtest.bench.ranking.leaderboard import leaderboard
     >>> board = leaderboard(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"), rng=1)
     >>> [text.get_text() for text in lt.plots.win_rate_plot(board).texts][:2]
     ['60', '55']

@@ -11,11 +11,11 @@ from matplotlib.collections import LineCollection
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
+from lmemtest.bench.benchmark.metafeature_effect import MetafeatureEffect
+from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.benchmark.metafeature_effect import MetafeatureEffect
-from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes
-from lmemtest.words import format_level
 
 TREE = 5.0  # width of the dendrogram in units of the font size
 ROW_HEIGHT, AROUND = 1.7, 8.0  # of the map in units of the font size: fonts stay readable with many benchmarks

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_positive_int
+from lmemtest.bench.outperforming.decision_rules import ESTIMATORS, DecisionRules
+from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
+from lmemtest.bench.outperforming.rule_curves import RuleCurves
+from lmemtest.bench.outperforming.sample_size import SampleSize
+from lmemtest.core.validate import check_positive_int
+from lmemtest.core.words import percent, plural
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import SMALL, Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
-from lmemtest.studies.outperforming.decision_rules import ESTIMATORS, DecisionRules
-from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
-from lmemtest.studies.outperforming.rule_curves import RuleCurves
-from lmemtest.studies.outperforming.sample_size import SampleSize
-from lmemtest.words import percent, plural
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -112,7 +112,7 @@ def sample_size_plot(result: SampleSize, /, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from lmemtest.studies.outperforming.sample_size import sample_size
+    >>> from lmemtest.bench.outperforming.sample_size import sample_size
     >>> len(sample_size([0.8, 0.9]).plot().child_axes)
     1
     """
@@ -159,7 +159,7 @@ def decision_rules_plot(result: DecisionRules, /, *, ax: Axes | None = None) -> 
 
     Examples
     --------
-    >>> from lmemtest.studies.outperforming.decision_rules import decision_rules
+    >>> from lmemtest.bench.outperforming.decision_rules import decision_rules
     >>> [panel.get_title(loc="left") for panel in decision_rules(n_draws=100, rng=1).plot().child_axes]
     ['Single comparison', 'Average', 'T-test', 'P(A > B)']
     """
@@ -224,7 +224,7 @@ def rule_curves_plot(result: RuleCurves, /, *, ax: Axes | None = None) -> Axes:
 
     Examples
     --------
-    >>> from lmemtest.studies.outperforming.rule_curves import rule_curves
+    >>> from lmemtest.bench.outperforming.rule_curves import rule_curves
     >>> found = rule_curves(n_runs=[5, 20], probabilities=[0.5, 0.75], n_draws=50, rng=1)
     >>> len(found.plot().child_axes)
     2

@@ -11,14 +11,14 @@ from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
-from lmemtest._rounding import below
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.rounding import below
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _heat, _layout, _style
 from lmemtest.plots._pair_matrix import PairMatrix, pair_matrix
 from lmemtest.plots.emmeans import decided_by, omnibus_text
-from lmemtest.studies.ranking.ranking import Ranking
 
 LEVELS = (0.001, 0.01, 0.05)
 _SHADES = ("#08519c", "#4292c6", "#9ecae1", "#eeeeee", "#ffffff")

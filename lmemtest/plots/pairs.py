@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._options import ERROR_NAMES
-from lmemtest._rounding import below, in_tie_order
+from lmemtest.core.options import ERROR_NAMES
+from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.core.words import format_level, format_p
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import Comparisons
+from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.plots import _canvas, _heat, _rows, _style
 from lmemtest.plots.emmeans import adjustment_name
-from lmemtest.words import format_level, format_p
 
 UNTESTED = "no test"
 MOST_PAIRS = 66  # 12 means; more rows do not fit a page

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import written
+from lmemtest.bench.power.planned import BEST, CURRENT, IDEAL, Plan
+from lmemtest.core.rounding import written
+from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power.planned import BEST, CURRENT, IDEAL, Plan
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines, looks
-from lmemtest.words import counted
 
 _NAMES = {BEST: "best", IDEAL: "ideal estimator"}
 _POINTS = {BEST: ("plan", "o"), CURRENT: ("current", "s")}

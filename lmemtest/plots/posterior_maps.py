@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from numpy.typing import NDArray
 
-from lmemtest._validate import check_choice
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import MISSING, listed, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _style
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import MISSING, listed, span
 
 SHOWN = ("all", "better", "equivalent", "worse", "decision")
 COLUMNS = ("left", "right", "rope", "p_left", "p_equal", "p_right", "decision")

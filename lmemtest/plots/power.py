@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import written
-from lmemtest.inference.power.power import USUAL_POWER, PowerResult
+from lmemtest.bench.power.power import USUAL_POWER, PowerResult
+from lmemtest.core.rounding import written
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Panel, draw_lines, looks
-from lmemtest.words import counted
 
 
 @_canvas.draws(PowerResult, source="power()")

@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_choice
-from lmemtest.inference.intervals.profile import ProfileResult
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import counted
+from lmemtest.lmm.intervals.profile import ProfileResult
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
-from lmemtest.words import counted
 
 SCALES = ("zeta", "deviance")
 _MARGIN = 0.05  # of the range, on both ends of the x axis

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.outperforming.published import BEYOND, FIRST, WITHIN, WORSE, PublishedImprovements
+from lmemtest.core.words import percent
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Look, Panel, axis_around, draw_lines
-from lmemtest.studies.outperforming.published import BEYOND, FIRST, WITHIN, WORSE, PublishedImprovements
-from lmemtest.words import percent
 
 _MARKS = {  # of a conclusion: its name in the legend, shape and colour
     BEYOND: ("significant", "^", _style.colour(2)),
@@ -26,7 +26,7 @@ def published_improvements_plot(result: PublishedImprovements, /, *, ax: Axes | 
     Parameters
     ----------
     result : PublishedImprovements
-        From `lmemtest.studies.outperforming.published.published_improvements`.
+        From `lmemtest.bench.outperforming.published.published_improvements`.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def published_improvements_plot(result: PublishedImprovements, /, *, ax: Axes | 
 
     Examples
     --------
-    >>> from lmemtest.studies.outperforming.published import published_improvements
+    >>> from lmemtest.bench.outperforming.published import published_improvements
     >>> results = {"year": [2015, 2016, 2017, 2018], "accuracy": [0.92, 0.95, 0.955, 0.94]}
     >>> ax = published_improvements(results, score="accuracy", time="year", sd=0.01).plot()
     >>> [text.get_text() for text in ax.get_legend().get_texts()][-1]

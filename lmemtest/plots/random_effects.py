@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import tie_order
-from lmemtest._validate import check_choice, check_positive_int
-from lmemtest.inference.intervals.random_effects import RandomEffects
+from lmemtest.core.rounding import tie_order
+from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.lmm.intervals.random_effects import RandomEffects
 from lmemtest.plots import _canvas, _rows, _style
 
 

@@ -8,7 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_choice
+from lmemtest.bench.ranking.asked import TEST_NAMES
+from lmemtest.bench.ranking.compare import Rankings
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._given import as_separation
@@ -18,10 +22,6 @@ from lmemtest.plots.cd_diagrams import cd_diagrams
 from lmemtest.plots.emmeans import READINGS, adjustment_name, decided_by, omnibus_text
 from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
 from lmemtest.plots.separation import cd_diagram
-from lmemtest.studies.ranking.asked import TEST_NAMES
-from lmemtest.studies.ranking.compare import Rankings
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import format_p
 
 KINDS = ("diagram", "intervals", "differences")
 _CENTRES = ("mean", "median", "mean_rank")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import written
+from lmemtest.bench.variation.ranking_reliability import TARGETS, RankingReliability
+from lmemtest.core.rounding import written
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines, looks
-from lmemtest.studies.variation.ranking_reliability import TARGETS, RankingReliability
-from lmemtest.words import counted
 
 _POINTS = 200
 

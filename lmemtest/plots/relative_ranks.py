@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.budget.curves import natural_scale
+from lmemtest.bench.budget.relative_ranks import RelativeRanks
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Lines, Panel, axis_around, draw_lines, looks
-from lmemtest.studies.budget.curves import natural_scale
-from lmemtest.studies.budget.relative_ranks import RelativeRanks
-from lmemtest.words import counted
 
 _MOST_BANDS = 6  # more bands over each other are mud
 _HEIGHT = 150.0  # points of a panel in a new figure

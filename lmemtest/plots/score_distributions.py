@@ -12,12 +12,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from lmemtest._rounding import at_most
+from lmemtest.bench.scores.score_distributions import FEW, ScoreDistributions
+from lmemtest.core.rounding import at_most
+from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis, Cell, FloatArray
 from lmemtest.plots._lines import Lines, Panel, draw_lines
-from lmemtest.studies.scores.score_distributions import FEW, ScoreDistributions
-from lmemtest.words import counted
 
 _HEIGHT, _ROW = 150.0, 0.3  # points of a panel of upright violins, and inches of a lying one per group
 _WIDEST_SLOT, _FILLED = 0.86, 0.92  # of the distance of two groups; of a slot

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.bench.checks.seed_effect import SeedEffect
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.checks.seed_effect import SeedEffect
 
 
 @_canvas.draws(SeedEffect, source="seed_effect()")

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_positive_int
+from lmemtest.bench.modelling.forward import SelectionResult
+from lmemtest.bench.modelling.lattice import SearchResult
+from lmemtest.core.validate import check_positive_int
+from lmemtest.core.words import format_number, format_p
 from lmemtest.plots import _canvas, _heat, _rows, _style
-from lmemtest.studies.modelling.forward import SelectionResult
-from lmemtest.studies.modelling.lattice import SearchResult
-from lmemtest.words import format_number, format_p
 
 # In font sizes.
 _ROW, _TIGHT, _COLUMN = 1.7, 1.15, 1.7

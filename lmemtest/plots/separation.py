@@ -7,14 +7,14 @@ from typing import Any
 
 from matplotlib.axes import Axes
 
+from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, figure_height, figure_width, plan_of
 from lmemtest.plots._given import as_separation, checked_limits
-from lmemtest.studies.ranking.ranking import Ranking
 
 
 def cd_diagram(

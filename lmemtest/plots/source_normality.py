@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._rounding import at_most
+from lmemtest.bench.variation.source_normality import FEW, SourceNormality
+from lmemtest.core.rounding import at_most
+from lmemtest.core.words import counted, format_level
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Lines, Panel, draw_lines
-from lmemtest.studies.variation.source_normality import FEW, SourceNormality
-from lmemtest.words import counted, format_level
 
 _TALL, _BASE = 0.8, 0.4  # height of a density, and place of its foot below the middle of the row
 _ROW = 34.0  # points of a row in a new figure

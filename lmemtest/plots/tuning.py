@@ -9,6 +9,7 @@ from typing import Any, cast
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.core.words import counted, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._given import checked_limits
@@ -37,7 +38,6 @@ from lmemtest.tuning.estimators import ExpectedBest
 from lmemtest.tuning.evidence import EVIDENCE
 from lmemtest.tuning.plan import TuningPlan
 from lmemtest.tuning.simulate import Coverage
-from lmemtest.words import counted, span
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_choice
+from lmemtest.bench.variation.variance_sources import VarianceSources
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import format_number, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.variation.variance_sources import VarianceSources
-from lmemtest.words import format_number, percent
 
 
 @_canvas.draws(VarianceSources, source="variance_sources()")

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest._validate import check_choice
+from lmemtest.bench.variation.variance_study import VarianceStudy
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.studies.variation.variance_study import VarianceStudy
-from lmemtest.words import format_level
 
 VALUES = ("relative", "share", "sd")
 _ENDS = {"relative": ("relative_low", "relative_high"), "share": ("share_low", "share_high")}

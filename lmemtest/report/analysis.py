@@ -18,66 +18,66 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from lmemtest._hints import Guided, guided
-from lmemtest._options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
-from lmemtest._result import csv_text
-from lmemtest._rounding import in_tie_order
-from lmemtest._table import Text
-from lmemtest._text import one_line
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_callable, check_choice, check_columns, check_fraction
-from lmemtest.data.guessing import refuse_without_roles
-from lmemtest.data.roles import stated
-from lmemtest.data.runs import Runs, with_named_algorithms
-from lmemtest.data.scales import Modelled
+from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly, interactions
+from lmemtest.bench.benchmark.observed_advantages import observed_advantages, turns
+from lmemtest.bench.checks.check import check_rules
+from lmemtest.bench.checks.findings import CheckOutcome
+from lmemtest.bench.checks.rules import refuse_unnamed
+from lmemtest.bench.data.guessing import refuse_without_roles
+from lmemtest.bench.data.roles import stated
+from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.data.scales import Modelled
+from lmemtest.bench.failures.sensitivity import sensitivity_if_any
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
+from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.modelling.population import POPULATIONS
+from lmemtest.bench.modelling.populations import populations_compared
+from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.relative import MOST_FIXED
+from lmemtest.bench.modelling.undeclared_families import undeclared_families
+from lmemtest.bench.scores.scale_agreement import decisions_compared, free_name, raw_runs
+from lmemtest.bench.variation.model_components import variance_components
+from lmemtest.core.hints import Guided, guided
+from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
+from lmemtest.core.result import csv_text
+from lmemtest.core.rounding import in_tie_order
+from lmemtest.core.table import Text
+from lmemtest.core.text import one_line
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_callable, check_choice, check_columns, check_fraction
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, LmemtestError
-from lmemtest.formula.bars import parse_formula
-from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.diagnostics.advantage_shape import advantage_shape
-from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.inference.means.joint import f_test
+from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
+from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.means.joint import f_test
 from lmemtest.report.curves import call_of, curves_of
 from lmemtest.report.files import check_report_path, write_atomically
-from lmemtest.studies.benchmark.metafeature_interactions import fitted_quietly, interactions
-from lmemtest.studies.benchmark.observed_advantages import observed_advantages, turns
-from lmemtest.studies.checks.check import check_rules
-from lmemtest.studies.checks.findings import CheckOutcome
-from lmemtest.studies.checks.rules import refuse_unnamed
-from lmemtest.studies.failures.sensitivity import sensitivity_if_any
-from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
-from lmemtest.studies.modelling.curves import CURVE_CHOICES, reduced
-from lmemtest.studies.modelling.population import POPULATIONS
-from lmemtest.studies.modelling.populations import populations_compared
-from lmemtest.studies.modelling.recommend import recommend
-from lmemtest.studies.modelling.relative import MOST_FIXED
-from lmemtest.studies.modelling.undeclared_families import undeclared_families
-from lmemtest.studies.scores.scale_agreement import decisions_compared, free_name, raw_runs
-from lmemtest.studies.variation.model_components import variance_components
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-    from lmemtest.formula.bars import ParsedFormula
-    from lmemtest.inference.diagnostics.advantage_shape import AdvantageShape
-    from lmemtest.inference.diagnostics.diagnose import Diagnosis
-    from lmemtest.inference.means.comparisons import Comparisons
-    from lmemtest.inference.means.emmeans import EmmeansResult
-    from lmemtest.inference.means.estimates import Estimates
-    from lmemtest.inference.means.f_test import FTest
-    from lmemtest.inference.means.separation import Separation
-    from lmemtest.model import LmmFit
+    from lmemtest.bench.benchmark.metafeature_interactions import Interaction
+    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
+    from lmemtest.bench.checks.findings import RunsCheck
+    from lmemtest.bench.failures.sensitivity import FailureSensitivity
+    from lmemtest.bench.modelling.adequacy import BudgetUse, Missing, Sample
+    from lmemtest.bench.modelling.populations import Populations
+    from lmemtest.bench.modelling.recommend import Recommendation
+    from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
+    from lmemtest.bench.scores.scale_agreement import ScaleAgreement
+    from lmemtest.bench.variation.variance_sources import Source
+    from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
+    from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+    from lmemtest.lmm.formula.bars import ParsedFormula
+    from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.emmeans import EmmeansResult
+    from lmemtest.lmm.means.estimates import Estimates
+    from lmemtest.lmm.means.f_test import FTest
+    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.model import LmmFit
     from lmemtest.report.document import Document
-    from lmemtest.studies.benchmark.metafeature_interactions import Interaction
-    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
-    from lmemtest.studies.checks.findings import RunsCheck
-    from lmemtest.studies.failures.sensitivity import FailureSensitivity
-    from lmemtest.studies.modelling.adequacy import BudgetUse, Missing, Sample
-    from lmemtest.studies.modelling.populations import Populations
-    from lmemtest.studies.modelling.recommend import Recommendation
-    from lmemtest.studies.modelling.undeclared_families import UndeclaredFamilies
-    from lmemtest.studies.scores.scale_agreement import ScaleAgreement
-    from lmemtest.studies.variation.variance_sources import Source
     from lmemtest.tuning.curves import TuningCurves
 
 Progress = Callable[[str], None]

@@ -8,17 +8,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._result import csv_text
-from lmemtest._validate import check_columns
+from lmemtest.core.result import csv_text
+from lmemtest.core.validate import check_columns
+from lmemtest.core.words import counted
 from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure, stable_svg
 from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.curves import curves as tuning_curves
-from lmemtest.words import counted
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.report.analysis import Analysis
     from lmemtest.tuning.curve_labels import LabelCounts
 
@@ -34,7 +34,7 @@ def curves_of(trials: Any, runs: Runs) -> TuningCurves:
         return trials
     if hasattr(trials, "roles"):
         return tuning_curves(trials)
-    from lmemtest._validate import as_frame
+    from lmemtest.core.validate import as_frame
 
     by = tuple(name for name in (runs.benchmark, runs.algorithm) if name is not None)
     check_columns((runs.score, *by), as_frame(trials, argument="trials").collect_schema().names(), argument="trials")

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from lmemtest._table import ResultTable
-from lmemtest._text import one_line
+from lmemtest.core.table import ResultTable
+from lmemtest.core.text import one_line
 
 
 @dataclass(frozen=True, slots=True)

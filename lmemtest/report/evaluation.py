@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lmemtest._rounding import written
-from lmemtest._table import ResultTable
+from lmemtest.bench.evaluation.evaluated import MOST_PAIRS
+from lmemtest.core.rounding import written
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import MISSING, counted, percent
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
-from lmemtest.studies.evaluation.evaluated import MOST_PAIRS
-from lmemtest.words import MISSING, counted, percent
 
 if TYPE_CHECKING:
-    from lmemtest.studies.evaluation.evaluated import Evaluation
+    from lmemtest.bench.evaluation.evaluated import Evaluation
 
 
 def evaluation_document(found: Evaluation) -> Document:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lmemtest.bench.failures.rates import failure_rates
 from lmemtest.plots import failure_rates_plot
 from lmemtest.report.document import Block, Bullets, Fold, Section, Strong, TableBlock, paragraph
 from lmemtest.report.figures import figure
-from lmemtest.studies.failures.rates import failure_rates
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis

@@ -11,10 +11,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._caller import in_words_of
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError
 from lmemtest.report.document import plain
-from lmemtest.words import listed
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -154,8 +154,8 @@ def content_of(analysis: Analysis, suffix: str, progress: Progress | None, escap
 
 def json_of(analysis: Analysis) -> str:
     """Roles, findings, model, answer, ranking and pairs, with all digits; what is not known is null."""
+    from lmemtest.bench.variation.model_components import components_frame
     from lmemtest.report.wording import headline
-    from lmemtest.studies.variation.model_components import components_frame
 
     roles, curve = analysis.table.roles().items(), analysis.runs.curve
     found = {

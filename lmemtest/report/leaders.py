@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._caller import in_words_of
-from lmemtest.words import format_level
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -6,11 +6,14 @@ import re
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from lmemtest._caller import in_words_of
-from lmemtest._options import ADJUSTMENT_NAMES
-from lmemtest._rounding import written
-from lmemtest._table import ResultTable
-from lmemtest.data.normalise import OF_ALL, of_all
+from lmemtest.bench.data.normalise import OF_ALL, of_all
+from lmemtest.bench.modelling.adequacy import holds_shared_seeds
+from lmemtest.bench.modelling.shared_seeds import seeds_cross
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.rounding import written
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import counted, format_level, format_number, format_p, joined, percent, plural, sentence
 from lmemtest.report import wording
 from lmemtest.report.document import (
     Block,
@@ -27,9 +30,6 @@ from lmemtest.report.document import (
     paragraph,
 )
 from lmemtest.report.figures import figure
-from lmemtest.studies.modelling.adequacy import holds_shared_seeds
-from lmemtest.studies.modelling.shared_seeds import seeds_cross
-from lmemtest.words import counted, format_level, format_number, format_p, joined, percent, plural, sentence
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis

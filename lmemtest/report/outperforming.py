@@ -10,20 +10,20 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import in_words_of
-from lmemtest._rounding import below, tie_order, written
-from lmemtest._table import ResultTable
+from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
+from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.rounding import below, tie_order, written
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import MISSING, joined, percent, plural
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows
-from lmemtest.studies.outperforming.over_benchmarks import over_benchmarks
-from lmemtest.studies.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
-from lmemtest.words import MISSING, joined, percent, plural
 
 if TYPE_CHECKING:
+    from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
     from lmemtest.report.analysis import Analysis
-    from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
 
 TITLE = "Probability of outperforming"
 GAMMA = 0.75  # Bouthillier et al. (2021)

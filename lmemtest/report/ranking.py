@@ -5,20 +5,20 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING
 
-from lmemtest._caller import in_words_of
-from lmemtest._table import ResultTable
+from lmemtest.bench.ranking.asked import TEST_NAMES
+from lmemtest.bench.ranking.beside import beside
+from lmemtest.bench.ranking.compare import Rankings, SideBySide
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import joined
 from lmemtest.errors import LmemtestError
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import leaders
-from lmemtest.studies.ranking.asked import TEST_NAMES
-from lmemtest.studies.ranking.beside import beside
-from lmemtest.studies.ranking.compare import Rankings, SideBySide
-from lmemtest.words import joined
 
 if TYPE_CHECKING:
+    from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.report.analysis import Analysis
-    from lmemtest.studies.ranking.ranking import Ranking
 
 TITLE = "Classical rankings"
 MOST_PAIRS = 45  # rows of a table that are still read; more are folded

@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._table import ResultTable, latex_text, markdown_text
-from lmemtest._text import logged, one_line
+from lmemtest.core.table import ResultTable, latex_text, markdown_text
+from lmemtest.core.text import logged, one_line
 from lmemtest.report.document import (
     Block,
     Bullets,

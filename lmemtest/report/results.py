@@ -7,6 +7,10 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
+from lmemtest.bench.ranking.compare import Rankings
+from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.report import render
 from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
 from lmemtest.report.evaluation import evaluation_document
@@ -14,13 +18,9 @@ from lmemtest.report.figures import in_words
 from lmemtest.report.files import check_report_path, json_text, png_of, records, write_atomically
 from lmemtest.report.outperforming import outperforming_document
 from lmemtest.report.ranking import ranking_document
-from lmemtest.studies.evaluation.evaluated import Evaluation
-from lmemtest.studies.outperforming.over_benchmarks import OutperformingOverBenchmarks
-from lmemtest.studies.ranking.compare import Rankings
-from lmemtest.studies.ranking.ranking import Ranking
 
 if TYPE_CHECKING:
-    from lmemtest._result import Result
+    from lmemtest.core.result import Result
 
 WRITERS = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
 

@@ -9,9 +9,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._table import ResultTable
+from lmemtest.bench.variation.model_components import components_frame
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import (
+    MISSING,
+    counted,
+    format_level,
+    format_number,
+    format_p,
+    joined,
+    listed,
+    plural,
+    sentence,
+)
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.comparisons import intervals_text
+from lmemtest.lmm.means.comparisons import intervals_text
 from lmemtest.report import methods, wording
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
@@ -34,12 +46,10 @@ from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, re
 from lmemtest.report.outperforming import outperforming_section
 from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
-from lmemtest.studies.variation.model_components import components_frame
-from lmemtest.words import MISSING, counted, format_level, format_number, format_p, joined, listed, plural, sentence
 
 if TYPE_CHECKING:
+    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.report.analysis import Analysis
-    from lmemtest.studies.benchmark.observed_advantages import ObservedAdvantages
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
 MOST_ROWS = 24  # of a table per benchmark before it is folded

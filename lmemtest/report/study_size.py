@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import at_most
-from lmemtest._table import ResultTable
+from lmemtest.bench.power.components import VarianceComponents, components_of
+from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.power import power
+from lmemtest.core.rounding import at_most
+from lmemtest.core.table import ResultTable
+from lmemtest.core.words import MISSING, counted, format_number, percent
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power.components import VarianceComponents, components_of
-from lmemtest.inference.power.draw import StudyDesign
-from lmemtest.inference.power.power import power
 from lmemtest.report.document import Code, Section, TableBlock, paragraph
-from lmemtest.words import MISSING, counted, format_number, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis

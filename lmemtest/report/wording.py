@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest._caller import in_words_of
-from lmemtest._options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
-from lmemtest._rounding import below, in_tie_order, written
-from lmemtest.data.scales import fold
+from lmemtest.bench.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
+from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
+from lmemtest.bench.data.scales import fold
+from lmemtest.bench.modelling.adequacy import ZERO
+from lmemtest.bench.scores.scale_agreement import hypothesis_on, what_differs
+from lmemtest.bench.variation.model_components import own_difference_sd, share_of_benchmarks
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
+from lmemtest.core.rounding import below, in_tie_order, written
+from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 from lmemtest.report.document import Strong, Text
-from lmemtest.studies.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
-from lmemtest.studies.checks.budget_mix import common_budgets_advice, trials_advice
-from lmemtest.studies.modelling.adequacy import ZERO
-from lmemtest.studies.scores.scale_agreement import hypothesis_on, what_differs
-from lmemtest.studies.variation.model_components import own_difference_sd, share_of_benchmarks
-from lmemtest.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis

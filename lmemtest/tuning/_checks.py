@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._validate import check_direction as check_direction
-from lmemtest._validate import check_fraction, real
+from lmemtest.core.validate import check_direction as check_direction
+from lmemtest.core.validate import check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 
 FloatArray = NDArray[np.float64]

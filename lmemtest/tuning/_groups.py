@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import as_frame, check_columns
+from lmemtest.core.validate import as_frame, check_columns
+from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import FloatArray, check_direction
 from lmemtest.tuning.costs import BudgetCurve
-from lmemtest.words import listed
 
 BY = ("benchmark", "algorithm")
 # Columns of the result: a column of the table cannot have their names.
@@ -166,8 +166,8 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
     Both are sorted, or in the order of the categories if these are declared.
     """
 
-    from lmemtest.data.cells import check_numeric, group_codes
-    from lmemtest.data.query import collected
+    from lmemtest.core.frames import collected
+    from lmemtest.lmm.cells import check_numeric, group_codes
 
     table = as_frame(trials, argument="trials")
     available = table.collect_schema().names()

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import in_words_of
-from lmemtest._result import Result
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.result import Result
+from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import check_direction, check_statistic, name_of
 from lmemtest.tuning.band import CdfBand, check_from_k

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._result import Result, result
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest.core.result import Result, result
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_k
 from lmemtest.tuning.order_statistics import BANDS, calibrate, check_size, crossing_probability, limits
-from lmemtest.words import percent
 
 BAND_NAMES = {
     "ld_highest_density": "LD band of highest-density intervals",

@@ -9,16 +9,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest._result import result
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_fraction
+from lmemtest.core.result import result
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_fraction
+from lmemtest.core.words import percent, span
 from lmemtest.tuning._checks import FloatArray, check_direction, check_k
 from lmemtest.tuning._settings import ThinnedResult
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
 from lmemtest.tuning.costs import Searches, check_searches, trials_at
 from lmemtest.tuning.curve import Reading
-from lmemtest.words import percent, span
 
 _MOST_POINTS = 64  # of a default grid
 _SMOOTH = 100  # budgets of a line

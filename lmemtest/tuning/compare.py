@@ -9,17 +9,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._result import result
-from lmemtest._table import ResultTable
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_positive_int, resolve_rng
+from lmemtest.core.result import result
+from lmemtest.core.table import ResultTable
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_positive_int, resolve_rng
+from lmemtest.core.words import percent, span
 from lmemtest.tuning import evidence
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, name_of
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.costs import BudgetCurve, MeanCost, Searches, check_searches, read_at, trials_at
 from lmemtest.tuning.curve import TuningCurve, curve_of
 from lmemtest.tuning.evidence import EVIDENCE, FalseLabelRates, Segment, describe_portion, rate_text
-from lmemtest.words import percent, span
 
 _COST_POINTS = 64  # of a default grid of costs
 # Rank correlation, in standard deviations of that of independent scores, from which equal rows look like pairs.

@@ -7,12 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from lmemtest._rounding import written
-from lmemtest._validate import check_flag
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import check_flag
+from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_scores
 from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
-from lmemtest.words import percent, span
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
 PAIRED_ADVICE = (

@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest._result import result
-from lmemtest._rounding import written
-from lmemtest._threads import one_blas_thread
+from lmemtest.core.result import result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_bounds, check_k, check_scores
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings

@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._result import Result, result
-from lmemtest._validate import check_positive_int, resolve_rng
+from lmemtest.core.result import Result, result
+from lmemtest.core.validate import check_positive_int, resolve_rng
+from lmemtest.core.words import counted, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning._groups import named_groups
 from lmemtest.tuning.compare import CurveComparison, compared
 from lmemtest.tuning.costs import check_searches
 from lmemtest.tuning.evidence import EVIDENCE, check_portion, describe_portion, rank_rates
-from lmemtest.words import counted, percent
 
 if TYPE_CHECKING:
     from lmemtest.tuning.curves import GroupCurve, TuningCurves

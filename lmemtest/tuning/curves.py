@@ -13,10 +13,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest._caller import in_words_of
-from lmemtest._result import result
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_flag
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.result import result
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_flag
+from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_bounds, check_k, name_of
 from lmemtest.tuning._groups import Group, GroupCurve, Roles, find_roles, floats, named_groups, read_groups
@@ -26,7 +27,6 @@ from lmemtest.tuning.costs import MeanCost, known_if_constant, read_at, shared_e
 from lmemtest.tuning.curve import MOST_POINTS, TuningCurve, curve_of, yes
 from lmemtest.tuning.curve_labels import LabelCounts, count_curve_labels
 from lmemtest.tuning.seed_bands import seed_curve
-from lmemtest.words import percent, span
 
 ADJUSTMENTS = ("none", "bonferroni", "sidak")
 UNITS = ("trials", "seed")

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest._result import Result, result
-from lmemtest._rounding import written
-from lmemtest._validate import real, resolve_rng
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import real, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import (
     FloatArray,

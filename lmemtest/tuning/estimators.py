@@ -19,13 +19,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest._result import result
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.result import result
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import FloatArray, check_direction, check_k, check_scores
 from lmemtest.tuning._settings import ThinnedResult
-from lmemtest.words import percent, span
 
 ESTIMATORS = ("u", "v", "w")
 _NAMES = {"u": "U (unbiased)", "v": "V (plug-in)", "w": "W (multisets)"}

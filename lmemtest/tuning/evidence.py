@@ -29,14 +29,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._result import Result, result
-from lmemtest._validate import check_positive_int, resolve_rng
+from lmemtest.core.result import Result, result
+from lmemtest.core.validate import check_positive_int, resolve_rng
+from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, check_share
 from lmemtest.tuning._settings import Settings, check_rank_settings
 from lmemtest.tuning.costs import trials_at
 from lmemtest.tuning.curve import Reading, TuningCurve, curve_of
-from lmemtest.words import percent
 
 _CHUNK = 1_000_000  # drawn numbers held at once
 _MOST_POINTS = 200  # of a default grid

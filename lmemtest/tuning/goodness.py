@@ -17,14 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._result import Result, result
-from lmemtest._rounding import below, written
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below, written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import p_text
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_scores
 from lmemtest.tuning.order_statistics import BANDS, outside_probability, shares_outside
-from lmemtest.words import p_text
 
 TESTS = BANDS[:3]
 STATISTICS = {

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_share
 

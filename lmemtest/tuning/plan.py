@@ -8,16 +8,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._result import result
-from lmemtest._rounding import written
-from lmemtest._threads import one_blas_thread
+from lmemtest.core.result import result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_k, name_of
 from lmemtest.tuning._settings import CurveResult, Settings, check_rank_settings
 from lmemtest.tuning.band import BAND_NAMES
 from lmemtest.tuning.curve import trivial_beyond
 from lmemtest.tuning.order_statistics import check_size
-from lmemtest.words import percent
 
 MOST_SCORES = 10_000  # calibrating for more takes minutes
 

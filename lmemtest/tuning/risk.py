@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._result import Result, result
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import as_frame, check_column, check_fraction, several
+from lmemtest.core.result import Result, result
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import as_frame, check_column, check_fraction, several
+from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare
 from lmemtest.tuning.costs import known_if_constant
-from lmemtest.words import listed
 
 TUNED = "tuned"
 
@@ -256,7 +256,7 @@ def describe_value(value: Any) -> str:
 
 def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd.DataFrame:
 
-    from lmemtest.data.query import collected
+    from lmemtest.core.frames import collected
 
     table = as_frame(trials, argument="trials")
     columns = table.collect_schema().names()

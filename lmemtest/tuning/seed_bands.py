@@ -13,8 +13,8 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest._caller import in_words_of
-from lmemtest._validate import check_fraction, check_positive_int
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
 from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning._groups import Group, GroupCurve, Roles, floats

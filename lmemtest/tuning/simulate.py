@@ -14,10 +14,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest._executors import Executor
-from lmemtest._replicates import replicate
-from lmemtest._result import Result, result
-from lmemtest._validate import check_choice, check_fraction, check_positive_int
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import replicate
+from lmemtest.core.result import Result, result
+from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_direction, check_k, check_statistic, name_of
 from lmemtest.tuning._settings import Settings, check_settings

@@ -14,7 +14,7 @@ from bench_designs import FORMULA, table_of, timed
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey
 
 
 def many_algorithms() -> None:

@@ -16,7 +16,7 @@ from bench_designs import DESIGNS, FORMULA, table_of
 
 import lmemtest as lt
 from lmemtest import tuning
-from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.tuning import order_statistics
 from lmemtest.tuning.band import _band
 

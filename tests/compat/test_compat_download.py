@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from lmemtest.bench.data import datasets
 from lmemtest.compat.significance_analysis import download, download_priorband_data
-from lmemtest.data import datasets
 from lmemtest.errors import DownloadError
 
 FILE = Path("dataset/priorband_data.parquet")

@@ -11,9 +11,9 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
 from lmemtest.compat.significance_analysis import cd_diagram, diagram, metafeature_analysis
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
 
 
 def within(stored, frame_of):

@@ -16,7 +16,7 @@ from bad_values import BAD, judged, outcome
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.model.verbs import Verbs
+from lmemtest.lmm.model.verbs import Verbs
 
 # ------------------------------------------------------------------------------------------------- good arguments
 
@@ -298,7 +298,7 @@ def parametric() -> Any:
 PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
 TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
 TESTED_ELSEWHERE = {
-    "read_runs",  # tests/data/test_readers.py
+    "read_runs",  # tests/bench/data/test_readers.py
     # tests/tuning/test_estimators.py, test_compare.py and test_tuning_simulation.py
     *(f"tuning.{name}" for name in ("bootstrap_band", "false_label_rates", "kernel_density")),
     *(f"tuning.{name}" for name in ("simulate_bootstrap_coverage", "simulate_coverage")),

@@ -346,7 +346,7 @@ def test_the_changelog_names_this_version() -> None:
 
 
 def test_functions_of_formulas_are_those_of_the_allow_list() -> None:
-    from lmemtest.formula.functions import ALLOWED, CONTRASTS
+    from lmemtest.lmm.formula.functions import ALLOWED, CONTRASTS
 
     page = (ROOT / "docs" / "formulas.md").read_text(encoding="utf-8")
     section = page.split("## Functions")[1].split("\n## ")[0]

@@ -17,9 +17,9 @@ from growth import calls, exponent, peak
 from study import make_study
 
 import lmemtest as lt
-from lmemtest.data.study import labels
-from lmemtest.engine.blocks import RandomTerm
-from lmemtest.engine.problem import build_problem
+from lmemtest.bench.data.study import labels
+from lmemtest.lmm.engine.blocks import RandomTerm
+from lmemtest.lmm.engine.problem import build_problem
 
 pytestmark = pytest.mark.level(1)
 

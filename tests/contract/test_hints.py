@@ -16,11 +16,11 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest import _hints
-from lmemtest._result import Result
-from lmemtest._table import Text
+from lmemtest.core import hints
+from lmemtest.core.result import Result
+from lmemtest.core.table import Text
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.model import LmmFit
+from lmemtest.lmm.model import LmmFit
 from lmemtest.report.analysis import Analysis
 
 
@@ -121,7 +121,7 @@ def test_a_guess_hits_or_is_told_the_right_name(owner, name, want):
 def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
     assert len(PARSED) == len(set(PARSED)) >= 125
     kinds = {"lmemtest", "plots", *(cls.__name__ for cls in (Result, LmmFit, Analysis, lt.Runs)), "Comparisons"}
-    assert set(_hints.SYNONYMS) | set(_hints.ADVICE) == {*kinds, "Estimates", "Separation", "Ranking"}
+    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {*kinds, "Estimates", "Separation", "Ranking"}
 
 
 def test_synonyms_are_what_they_lead_to():
@@ -142,7 +142,7 @@ def test_synonyms_are_what_they_lead_to():
 @pytest.mark.parametrize("package", ["lmemtest", "plots"])
 def test_every_synonym_of_a_package_exists_and_hides_no_module(package):
     owner = lt if package == "lmemtest" else lt.plots
-    for name in _hints.SYNONYMS[package]:
+    for name in hints.SYNONYMS[package]:
         assert callable(getattr(owner, name))
         assert name not in owner.__all__
         assert importlib.util.find_spec(f"{owner.__name__}.{name}") is None
@@ -150,7 +150,7 @@ def test_every_synonym_of_a_package_exists_and_hides_no_module(package):
 
 def test_what_the_advice_names_exists():
     """Each call of the package that a message shows is one that there is."""
-    for advice in _hints.ADVICE.values():
+    for advice in hints.ADVICE.values():
         for text in advice.values():
             for path in re.findall(r"lmemtest((?:\.\w+)+)\(", text):
                 functools.reduce(getattr, path.strip(".").split("."), lt)
@@ -174,7 +174,7 @@ def test_an_unknown_name_says_where_the_names_are_and_asks_nothing_of_private_on
 
 
 def test_the_error_of_a_property_is_its_own():
-    class Broken(_hints.Guided):
+    class Broken(hints.Guided):
         @property
         def half(self) -> int:
             return [].nothing
@@ -292,7 +292,7 @@ def test_runs_have_a_length_and_columns():
 def test_hints_cost_nothing_before_they_are_needed():
     program = (
         "import sys, lmemtest\n"
-        "assert 'lmemtest._hints' not in sys.modules and 'numpy' not in sys.modules\n"
+        "assert 'lmemtest.core.hints' not in sys.modules and 'numpy' not in sys.modules\n"
         "try: lmemtest.report\n"  # a module once it is imported
         "except AttributeError as error: print(error)"
     )

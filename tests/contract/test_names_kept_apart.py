@@ -16,8 +16,8 @@ import typer
 from typer.testing import CliRunner
 
 import lmemtest as lt
-from lmemtest._result import csv_text
 from lmemtest.cli import app
+from lmemtest.core.result import csv_text
 from lmemtest.errors import DataWarning
 
 CLAIM = "C is significantly better than everything"

@@ -11,7 +11,7 @@ import lmemtest
 PACKAGE = Path(lmemtest.__file__).parent
 
 
-FOLDERS = ("engine", "inference/diagnostics", "inference/power", "model")
+FOLDERS = ("lmm/engine", "lmm/diagnostics", "bench/power", "lmm/model")
 
 
 def test_tables_of_modules_are_those_of_the_files() -> None:

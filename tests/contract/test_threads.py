@@ -18,8 +18,8 @@ import scipy.optimize
 from threadpoolctl import threadpool_info
 
 import lmemtest as lt
-from lmemtest import _threads
-from lmemtest._threads import one_blas_thread
+from lmemtest.core import threads
+from lmemtest.core.threads import one_blas_thread
 
 # fit_lmm has the guard inside (its warnings point to the caller's line); read_runs and trajectories have no matrices.
 GUARDED_OTHERWISE = {"fit_lmm", "read_runs", "trajectories"}
@@ -41,14 +41,14 @@ def test_every_public_function_that_computes_is_guarded() -> None:
 def _is_guarded(function: Callable[..., Any]) -> bool:
     """Whether one of the wrappers around a function is the guard."""
     while function is not None:
-        if _threads._GUARD in [cell.cell_contents for cell in function.__closure__ or ()]:
+        if threads._GUARD in [cell.cell_contents for cell in function.__closure__ or ()]:
             return True
         function = getattr(function, "__wrapped__", None)
     return False
 
 
 def test_the_outermost_guard_restores_what_was_there() -> None:
-    with _threads._controller().limit(limits=2, user_api="blas"):
+    with threads._controller().limit(limits=2, user_api="blas"):
         before = _threads_of_blas()
         with one_blas_thread():
             with one_blas_thread():
@@ -66,7 +66,7 @@ def test_guards_of_several_threads_leave_together() -> None:
         leave.wait(60)
 
     thread = threading.Thread(target=other)
-    with _threads._controller().limit(limits=2, user_api="blas"):
+    with threads._controller().limit(limits=2, user_api="blas"):
         before = _threads_of_blas()
         with one_blas_thread():
             thread.start()
@@ -84,7 +84,7 @@ def test_a_thread_has_one_blas_thread_whoever_set_the_number_before() -> None:
     def other() -> None:
         seen.append(_threads_of_blas())
 
-    with _threads._controller().limit(limits=2, user_api="blas"):
+    with threads._controller().limit(limits=2, user_api="blas"):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
@@ -111,7 +111,7 @@ def unguarded(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
         function = getattr(module, name)
 
         def watched(*args: Any, **kwargs: Any) -> Any:
-            if _threads._GUARD._depth == 0:
+            if threads._GUARD._depth == 0:
                 frame = sys._getframe(1)
                 while frame.f_back is not None and f"{lt.__name__}/" not in frame.f_code.co_filename:
                     frame = frame.f_back

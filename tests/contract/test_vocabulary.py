@@ -13,8 +13,8 @@ import re
 from collections.abc import Callable, Iterator
 
 import lmemtest as lt
-from lmemtest._result import Result
-from lmemtest.model import LmmFit
+from lmemtest.core.result import Result
+from lmemtest.lmm.model import LmmFit
 
 ARGUMENTS = {
     "confidence": "level",

@@ -119,7 +119,7 @@ def lrt() -> Found:
 
 
 def ptukey() -> Found:
-    from lmemtest.inference.distributions import studentized_range
+    from lmemtest.lmm.distributions import studentized_range
 
     rows = [pd.DataFrame(load("ptukey")[part]).astype(float) for part in ("probabilities", "quantiles")]
     p, q = rows
@@ -129,7 +129,7 @@ def ptukey() -> Found:
 
 
 def simultaneous() -> Found:
-    from lmemtest.inference.distributions.largest_t import largest_t
+    from lmemtest.lmm.distributions.largest_t import largest_t
 
     for family, alternative in itertools.product(load("simultaneous")["families"], ("two-sided", "greater")):
         joint = largest_t(np.array(family["correlation"]), alternative=alternative, rng=5)
@@ -139,7 +139,7 @@ def simultaneous() -> Found:
     for i, (em, _) in enumerate(layout.rows_of(load, fitted)):
         yield f"{i} pairs", em.pairs(adjust="mvt", rng=1)
         yield f"{i} control", em.against(em.labels()[0], rng=1)
-    means_of = suite.module("tests/inference/conftest.py").means_of
+    means_of = suite.module("tests/lmm/conftest.py").means_of
     means_of = getattr(means_of, "__wrapped__", means_of)()
     for i, case in enumerate(load("simultaneous")["best"]):
         mean, variance = (np.array([row[name] for row in case["table"]], dtype=float) for name in ("mean", "variance"))
@@ -186,7 +186,7 @@ def cluster_robust() -> Found:
 
 
 def moderation() -> Found:
-    from lmemtest.inference.means.moderation import fit_scaled_f, squeeze
+    from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
 
     for i, case in enumerate(load("moderation")["cases"]):
         x, df = np.array(case["x"]), np.array(case["df"])
@@ -222,7 +222,7 @@ def influence() -> Found:
 
 
 def diagnostics() -> Found:
-    from lmemtest.inference.diagnostics import collinearity, explained_variance
+    from lmemtest.lmm.diagnostics import collinearity, explained_variance
 
     for (i, model), method in itertools.product(enumerate(load("diagnostics")["models"]), METHODS):
         fit = fitted(model["data"], model["formula"], method == "REML")

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from matplotlib.text import Text
 
-from lmemtest.inference.means.comparisons import Comparisons
-from lmemtest.inference.means.emmeans import EmmeansResult
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.emmeans import EmmeansResult
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, detached_figures
 
 LONG_NAMES = (

@@ -9,9 +9,9 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.ranking.aggregates import aggregate_scores
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.aggregate_scores import aggregate_scores_plot, improvement_plot, performance_profile_plot
-from lmemtest.studies.ranking.aggregates import aggregate_scores
 
 
 def make_result(names=("HB", "PB", "RS"), measures=("iqm", "optimality_gap"), direction="maximize"):

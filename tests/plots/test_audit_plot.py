@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pytest import approx
 
+from lmemtest.bench.checks.audit import Audit, Rate
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.audit import audit_plot
-from lmemtest.studies.checks.audit import Audit, Rate
 
 
 def make_audit():

@@ -11,10 +11,10 @@ import pytest
 from matplotlib.figure import Figure
 from pytest import approx
 
+from lmemtest.bench.budget.budget_effect import BudgetEffect
+from lmemtest.bench.budget.budget_model import BudgetTest
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.budget_effect import budget_effect_plot
-from lmemtest.studies.budget.budget_effect import BudgetEffect
-from lmemtest.studies.budget.budget_model import BudgetTest
 
 
 def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> BudgetEffect:

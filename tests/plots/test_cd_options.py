@@ -17,7 +17,7 @@ from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import cd_diagram, cd_diagram_tikz, cd_diagrams
 
 NAMES = (

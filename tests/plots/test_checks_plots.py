@@ -10,10 +10,10 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.checks.benchmark_information import benchmark_information
+from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style, benchmark_information_plot, seed_effect_plot
-from lmemtest.studies.checks.benchmark_information import benchmark_information
-from lmemtest.studies.checks.seed_effect import seed_effect
 
 NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字")
 

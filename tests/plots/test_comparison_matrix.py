@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.separation import Separation
+from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import comparison_matrix_plot, p_value_plot
 
 NAMES = list("ABCDE")

@@ -12,7 +12,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics import diagnose
+from lmemtest.lmm.diagnostics import diagnose
 from lmemtest.plots.diagnosis import diagnosis_plot, qq_plot, residuals_plot, scale_plot
 
 PLOTS = [qq_plot, residuals_plot, scale_plot, diagnosis_plot]

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from lmemtest.bench.estimators.quality import quality_from_components, quality_from_scores
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import estimator_decomposition_plot, estimator_quality_plot
-from lmemtest.studies.estimators.quality import quality_from_components, quality_from_scores
 
 
 def curves(ax):

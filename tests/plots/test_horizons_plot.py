@@ -12,10 +12,10 @@ import pytest
 from matplotlib.figure import Figure
 
 import lmemtest as lt
+from lmemtest.bench.budget.horizons import horizons
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots.horizons import horizons_plot
-from lmemtest.studies.budget.horizons import horizons
 
 LONG_NAMES = (
     "a very long algorithm name with $\\alpha$ and _under_ <b>bold</b> 1",

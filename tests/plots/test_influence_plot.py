@@ -14,7 +14,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.diagnostics.influence import influence
+from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.plots._rows import MOST_ROWS
 from lmemtest.plots.influence import influence_plot
 

@@ -9,10 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
+from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.ranking.leaderboard import leaderboard_of
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import leaderboard_plot, win_rate_plot
-from lmemtest.studies.ranking.blocks import Blocks
-from lmemtest.studies.ranking.leaderboard import leaderboard_of
 
 NAMES = ("a $\\alpha$ tool with a very long name indeed", "B", "漢字", "D")
 

@@ -11,10 +11,10 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature_effect import metafeature_effect_plot
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
 
 
 def runs_of(tasks: int, levels: tuple[str, ...] = ("bad", "good"), name: str = "task {:02d}") -> lt.Runs:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 import lmemtest as lt
-from lmemtest.studies.outperforming.decision_rules import decision_rules
-from lmemtest.studies.outperforming.sample_size import sample_size
+from lmemtest.bench.outperforming.decision_rules import decision_rules
+from lmemtest.bench.outperforming.sample_size import sample_size
 
 
 def lines(ax, label):

@@ -7,8 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 from pytest import approx
 
+from lmemtest.bench.power.power import power
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.power.power import power
 from lmemtest.plots.power import power_plot
 
 PLAN = {"interaction_sd": 0.02, "residual_sd": 0.03}

@@ -12,7 +12,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.intervals.profile import ProfileResult, profile
+from lmemtest.lmm.intervals.profile import ProfileResult, profile
 from lmemtest.plots.profile import profile_plot
 
 

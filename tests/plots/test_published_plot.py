@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from lmemtest.bench.outperforming.published import published_improvements
 from lmemtest.plots import published_improvements_plot
-from lmemtest.studies.outperforming.published import published_improvements
 
 RESULTS = {"year": [2017, 2015, 2016, 2016, 2018, 2019], "accuracy": [0.945, 0.90, 0.93, 0.94, 0.94, 0.99]}
 

@@ -11,9 +11,9 @@ import pytest
 from matplotlib.figure import Figure
 from pytest import approx
 
+from lmemtest.bench.budget.relative_ranks import RelativeRanks
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.relative_ranks import relative_ranks_plot
-from lmemtest.studies.budget.relative_ranks import RelativeRanks
 
 
 def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> RelativeRanks:

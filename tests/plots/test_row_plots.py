@@ -10,9 +10,9 @@ import pytest
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
+from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.plots import _style, benchmark_effects_plot, emmeans_plot, pairs_matrix_plot, pairs_plot
-from lmemtest.words import format_p
 
 CASES = (
     "two",

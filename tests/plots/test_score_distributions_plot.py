@@ -11,10 +11,10 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.scores.score_distributions import score_distributions
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _style
 from lmemtest.plots.score_distributions import score_distributions_plot
-from lmemtest.studies.scores.score_distributions import score_distributions
 
 LONG = tuple(f"a very long name of an optimizer with $\\alpha$ and _under_ number {i}" for i in range(5))
 TWENTY = tuple(f"optimizer_{i:02d}" for i in range(20))

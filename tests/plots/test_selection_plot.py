@@ -12,10 +12,10 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.modelling.forward import select_terms
+from lmemtest.bench.modelling.lattice import search_models
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.selection import selection_plot
-from lmemtest.studies.modelling.forward import select_terms
-from lmemtest.studies.modelling.lattice import search_models
 
 
 def make_runs(k=3, *, long=False):

@@ -8,9 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 
 import lmemtest as lt
+from lmemtest.bench.variation.binomial_noise import binomial_noise
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import binomial_noise_plot, source_normality_plot, variance_study_plot
-from lmemtest.studies.variation.binomial_noise import binomial_noise
 
 
 def studied(groups, n=12, **options):

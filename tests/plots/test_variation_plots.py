@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters
+from lmemtest.bench.benchmark.benchmark_effects import benchmark_effects
+from lmemtest.bench.variation.ranking_reliability import ranking_reliability
+from lmemtest.bench.variation.variance_sources import variance_sources
 from lmemtest.plots.benchmark_clusters import benchmark_clusters_plot
 from lmemtest.plots.benchmark_effects import benchmark_effects_plot
 from lmemtest.plots.ranking_reliability import ranking_reliability_plot
 from lmemtest.plots.variance_sources import variance_sources_plot
-from lmemtest.studies.benchmark.benchmark_clusters import benchmark_clusters
-from lmemtest.studies.benchmark.benchmark_effects import benchmark_effects
-from lmemtest.studies.variation.ranking_reliability import ranking_reliability
-from lmemtest.studies.variation.variance_sources import variance_sources
 
 
 def make_runs(k: int = 4, *, long: bool = False) -> lt.Runs:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lmemtest.data.runs import Runs
+from lmemtest.bench.data.runs import Runs
 from lmemtest.report.analysis import Analysis, analyze
 
 NASTY = ("<script>alert(1)</script>", "{{7*7}}", 'it\'s "so" ]]>', "$\\alpha$", "{% for %}", "a\nb\x07\u202e")

@@ -13,10 +13,10 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.data.points import Points
+from lmemtest.bench.benchmark.metafeature_interactions import interactions
+from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+from lmemtest.bench.data.points import Points
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.studies.benchmark.metafeature_interactions import interactions
-from lmemtest.studies.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
 Make = Callable[..., Any]
 

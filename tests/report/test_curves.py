@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from lmemtest import tuning
-from lmemtest.data.runs import Runs
+from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.curves import headline, save_curves

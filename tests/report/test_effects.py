@@ -15,8 +15,8 @@ from pytest import approx
 
 import lmemtest as lt
 import lmemtest.report
-from lmemtest.studies.benchmark.observed_advantages import expected_means, observed_advantages
-from lmemtest.studies.variation.model_components import (
+from lmemtest.bench.benchmark.observed_advantages import expected_means, observed_advantages
+from lmemtest.bench.variation.model_components import (
     difference_sd,
     own_difference_sd,
     share_of_benchmarks,

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lmemtest.core.words import format_p
 from lmemtest.report.analysis import Analysis, analyze
 from lmemtest.report.document import Code, Document, FigureBlock, Fold, Link, Section, Strong, TableBlock, paragraph
 from lmemtest.report.render import PlainText, render_fragment, render_html
-from lmemtest.words import format_p
 
 Make = Callable[..., Any]
 KNOWN_TAGS = set(

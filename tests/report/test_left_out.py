@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.words import percent
+from lmemtest.core.words import percent
 
 DESIGNS = {  # benchmarks, algorithms, seeds, effect that seeds share, seed of the generator
     "seeds share an effect": (12, 4, 5, 0.6, 2),

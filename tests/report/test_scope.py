@@ -13,11 +13,11 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.observed_advantages import cautious_check
+from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of
+from lmemtest.core.words import percent
 from lmemtest.report import wording
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.studies.benchmark.observed_advantages import cautious_check
-from lmemtest.studies.modelling.adequacy import budget_use, missing_terms, sample_of
-from lmemtest.words import percent
 
 Make = Callable[..., Any]
 

@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from lmemtest.studies.ranking.effect_sizes import KINDS, PAIRED_ONLY, effect_sizes
+from lmemtest.bench.ranking.effect_sizes import KINDS, PAIRED_ONLY, effect_sizes
 
 Array = np.ndarray
 

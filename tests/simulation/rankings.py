@@ -16,11 +16,11 @@ import pandas as pd
 from scipy import special, stats
 
 import lmemtest as lt
-from lmemtest.inference.distributions.largest_t import largest_t
-from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.inference.distributions.studentized_range import qtukey
-from lmemtest.inference.means.moderation import moderation
-from lmemtest.studies.ranking.classical import median_interval, null_of_sums, ranked, signed_rank, skillings_mack
+from lmemtest.bench.ranking.classical import median_interval, null_of_sums, ranked, signed_rank, skillings_mack
+from lmemtest.lmm.distributions.largest_t import largest_t
+from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.studentized_range import qtukey
+from lmemtest.lmm.means.moderation import moderation
 
 Array = np.ndarray
 ALPHA = 0.05

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from lmemtest.data.runs import Runs
+from lmemtest.bench.data.runs import Runs
 
 pytestmark = pytest.mark.slow
 TOOLS, TASKS, SEEDS = 4, 15, 4

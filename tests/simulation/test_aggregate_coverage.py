@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lmemtest.studies.ranking.blocks import Blocks
-from lmemtest.studies.ranking.measures import MEASURES, Measures, middle
-from lmemtest.studies.ranking.resampling import Resampling, intervals
+from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.ranking.measures import MEASURES, Measures, middle
+from lmemtest.bench.ranking.resampling import Resampling, intervals
 
 pytestmark = pytest.mark.level(3)
 

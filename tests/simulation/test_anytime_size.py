@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.studies.budget.anytime import anytime
+from lmemtest.bench.budget.anytime import anytime
 
 pytestmark = pytest.mark.slow
 

@@ -15,7 +15,7 @@ from lmemtest.compat.autorank._util import (
 )
 from lmemtest.compat.autorank.decisions import differ
 from lmemtest.compat.autorank.result import RankResult
-from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey
 
 pytestmark = pytest.mark.level(3)
 ALPHA, TABLES = 0.05, 2000

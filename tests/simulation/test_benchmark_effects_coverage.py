@@ -16,7 +16,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 
 SHARES = ("all", "noisier half", "quieter half", "first algorithm", "together, first", "together, others", "everything")
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
+from lmemtest.bench.budget.budget_model import BudgetCurves, Fitted, budget_columns, budget_tests
 from lmemtest.errors import DataError
-from lmemtest.studies.budget.budget_model import BudgetCurves, Fitted, budget_columns, budget_tests
 
 pytestmark = pytest.mark.slow
 

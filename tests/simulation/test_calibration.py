@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.intervals.bootstrap import bootstrap
-from lmemtest.studies.checks.audit import audit
+from lmemtest.bench.checks.audit import audit
+from lmemtest.lmm.intervals.bootstrap import bootstrap
 
 pytestmark = pytest.mark.slow
 

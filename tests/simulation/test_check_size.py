@@ -10,10 +10,10 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.studies.budget.budget_effect import budget_effect
-from lmemtest.studies.checks.copies import copied_runs
-from lmemtest.studies.checks.similar import similar_algorithms, similar_benchmarks
-from lmemtest.studies.checks.traces import broken_traces
+from lmemtest.bench.budget.budget_effect import budget_effect
+from lmemtest.bench.checks.copies import copied_runs
+from lmemtest.bench.checks.similar import similar_algorithms, similar_benchmarks
+from lmemtest.bench.checks.traces import broken_traces
 
 pytestmark = pytest.mark.slow
 

@@ -15,8 +15,8 @@ from scipy.stats import binomtest
 from study import make_study
 
 import lmemtest as lt
+from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.errors import DesignError
-from lmemtest.studies.benchmark.metafeature_interactions import interactions
 
 pytestmark = pytest.mark.slow
 
@@ -192,8 +192,8 @@ def test_at_common_budgets_the_same_algorithm_has_no_winner_at_the_nominal_rate(
 
 
 def test_budgets_of_ones_own_from_one_range_are_called_unlike_rarely() -> None:
-    from lmemtest.data.points import Points
-    from lmemtest.studies.checks.budget_mix import budgets_unlike
+    from lmemtest.bench.checks.budget_mix import budgets_unlike
+    from lmemtest.bench.data.points import Points
 
     rng, n, called = np.random.default_rng(8), 200, 0
     for _ in range(n):

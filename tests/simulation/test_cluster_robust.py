@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.intervals.cluster_robust import cluster_robust
+from lmemtest.lmm.intervals.cluster_robust import cluster_robust
 
 pytestmark = pytest.mark.slow
 

@@ -12,7 +12,7 @@ from comparisons import CELLS, DESIGNS, FEW_CELLS, NEW, OLD, Rates, Tables, rate
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.inference.means.moderation import larger_scatter
+from lmemtest.lmm.means.moderation import larger_scatter
 
 MODEL = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
 MOST = 7.0  # percent: the bar of both sizes

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lmemtest.inference.distributions.density import count_modes, density
-from lmemtest.inference.hypotheses.dip import _QUANTILES, _TAIL, dip, dip_p_value
+from lmemtest.lmm.distributions.density import count_modes, density
+from lmemtest.lmm.hypotheses.dip import _QUANTILES, _TAIL, dip, dip_p_value
 
 pytestmark = pytest.mark.slow
 

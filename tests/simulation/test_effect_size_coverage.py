@@ -10,7 +10,7 @@ import pytest
 from effect_size_coverage import KINDS, LEVEL, PAIRED_ONLY, POPULATIONS, SHIFTS, SIZES, coverage
 from scipy.stats import binomtest, norm, t
 
-from lmemtest.studies.ranking.effect_sizes import effect_sizes, standardised
+from lmemtest.bench.ranking.effect_sizes import effect_sizes, standardised
 
 pytestmark = pytest.mark.slow
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from lmemtest.studies.estimators.estimators import fixed_tuning_estimator, ideal_estimator
-from lmemtest.studies.estimators.moments import variance_of_mean
-from lmemtest.studies.estimators.quality import quality_from_components, quality_from_scores
+from lmemtest.bench.estimators.estimators import fixed_tuning_estimator, ideal_estimator
+from lmemtest.bench.estimators.moments import variance_of_mean
+from lmemtest.bench.estimators.quality import quality_from_components, quality_from_scores
 
 pytestmark = pytest.mark.level(3)
 

@@ -16,7 +16,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from lmemtest import evaluate
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 
 TASK, PASSAGE, ITEM, PAIR = 0.8, 0.5, 1.2, 0.5  # standard deviations of logits; PAIR of models on items
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)

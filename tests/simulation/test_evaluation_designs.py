@@ -21,7 +21,7 @@ from scipy.stats import binom
 from test_evaluation_size import ITEM, PAIR, TASK, centre_of, mean_of
 
 from lmemtest import evaluate
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 
 JUDGE, OPINION = 0.5, 0.5  # standard deviations of logits: severity of judges; judges on single answers
 

@@ -18,7 +18,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from lmemtest import evaluate
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 
 ITEM, PAIR, TASK = 1.5, 0.7, 0.8  # standard deviations of logits: items, models on items, tasks
 NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(61)

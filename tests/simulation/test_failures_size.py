@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binom, rankdata
 
 import lmemtest as lt
-from lmemtest.inference.distributions.studentized_range import ptukey
-from lmemtest.inference.intervals.bounded_mean import bounded_mean_interval
-from lmemtest.studies.failures.counts import FailureCounts, alike_p_value
-from lmemtest.studies.failures.sensitivity import _scored, _verdict
+from lmemtest.bench.failures.counts import FailureCounts, alike_p_value
+from lmemtest.bench.failures.sensitivity import _scored, _verdict
+from lmemtest.lmm.distributions.studentized_range import ptukey
+from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
 
 pytestmark = pytest.mark.level(3)
 ALGORITHMS = ["A", "B", "C"]

@@ -15,8 +15,8 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.inference.power.components import VarianceComponents, components_of
-from lmemtest.inference.power.draw import StudyDesign
+from lmemtest.bench.power.components import VarianceComponents, components_of
+from lmemtest.bench.power.draw import StudyDesign
 
 pytestmark = pytest.mark.level(3)
 TRUTH = VarianceComponents(

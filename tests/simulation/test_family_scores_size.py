@@ -15,7 +15,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.studies.ranking.aggregates import AggregateScores, aggregate_scores
+from lmemtest.bench.ranking.aggregates import AggregateScores, aggregate_scores
 
 pytestmark = pytest.mark.level(3)
 SEEDS = 3

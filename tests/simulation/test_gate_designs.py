@@ -17,7 +17,7 @@ import pytest
 from scipy.stats import binom
 
 import lmemtest as lt
-from lmemtest._replicates import replicate
+from lmemtest.core.replicates import replicate
 
 MARGIN = 0.01
 

@@ -10,9 +10,9 @@ import pytest
 from scipy.stats import binomtest, norm
 
 import lmemtest as lt
+from lmemtest.bench.budget.horizon_tests import share_level
+from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
-from lmemtest.studies.budget.horizon_tests import share_level
-from lmemtest.studies.budget.horizons import horizons
 
 pytestmark = pytest.mark.slow
 

@@ -18,8 +18,8 @@ from comparisons import DESIGNS, Tables, moderated, p_values, paired
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.distributions.student import two_sided_p
-from lmemtest.inference.means.adjust import critical_values
+from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.means.adjust import critical_values
 
 pytestmark = pytest.mark.slow
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lmemtest.studies.ranking.blocks import Blocks
-from lmemtest.studies.ranking.bradley_terry import ratings
-from lmemtest.studies.ranking.leaderboard import leaderboard_of
-from lmemtest.studies.ranking.standings import MEASURES, Standings, wins_on_blocks
+from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.ranking.bradley_terry import ratings
+from lmemtest.bench.ranking.leaderboard import leaderboard_of
+from lmemtest.bench.ranking.standings import MEASURES, Standings, wins_on_blocks
 
 pytestmark = pytest.mark.level(3)
 

@@ -8,10 +8,10 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.studies.benchmark.instance_contrasts import instance_contrasts
-from lmemtest.studies.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.studies.benchmark.metafeature_outcomes import metafeature_outcomes
-from lmemtest.studies.benchmark.pair_scores import pair_scores
+from lmemtest.bench.benchmark.instance_contrasts import instance_contrasts
+from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.pair_scores import pair_scores
 
 pytestmark = pytest.mark.slow
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from lmemtest.studies.outperforming.duels import Duels, _unpaired, together
-from lmemtest.studies.outperforming.intervals import PAIRED, Counts, UStatistic, coverage
-from lmemtest.studies.outperforming.replicability import better_on
-from lmemtest.studies.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
+from lmemtest.bench.outperforming.duels import Duels, _unpaired, together
+from lmemtest.bench.outperforming.intervals import PAIRED, Counts, UStatistic, coverage
+from lmemtest.bench.outperforming.replicability import better_on
+from lmemtest.bench.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
 
 pytestmark = pytest.mark.level(3)
 

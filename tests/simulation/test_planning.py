@@ -7,8 +7,8 @@ import math
 import numpy as np
 import pytest
 
-from lmemtest.inference.power.components import VarianceComponents
-from lmemtest.inference.power.plan import plan
+from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.plan import plan
 
 pytestmark = pytest.mark.level(3)
 

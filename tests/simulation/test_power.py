@@ -7,9 +7,9 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.inference.power.components import VarianceComponents
-from lmemtest.inference.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
-from lmemtest.inference.power.power import power
+from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.bench.power.power import power
 
 pytestmark = pytest.mark.slow
 

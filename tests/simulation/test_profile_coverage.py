@@ -13,7 +13,7 @@ from scipy.special import chdtr, chdtri
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.intervals.profile import profile
+from lmemtest.lmm.intervals.profile import profile
 
 CUT2 = 1.959963984540054**2
 A, N = 6, 5  # groups, and rows in each

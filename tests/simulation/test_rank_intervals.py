@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
-from lmemtest.studies.budget.relative_ranks import relative_ranks
+from lmemtest.bench.budget.relative_ranks import relative_ranks
 
 pytestmark = pytest.mark.slow
 

@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binomtest, ncf
 
 import lmemtest as lt
-from lmemtest.inference.distributions.student import noncentrality_interval
-from lmemtest.studies.checks.benchmark_information import benchmark_information
-from lmemtest.studies.checks.seed_effect import seed_effect
+from lmemtest.bench.checks.benchmark_information import benchmark_information
+from lmemtest.bench.checks.seed_effect import seed_effect
+from lmemtest.lmm.distributions.student import noncentrality_interval
 
 pytestmark = pytest.mark.slow
 

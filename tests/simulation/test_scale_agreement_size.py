@@ -10,7 +10,7 @@ from scipy.optimize import brentq
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey
 
 pytestmark = pytest.mark.slow
 

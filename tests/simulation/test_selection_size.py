@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.studies.modelling.builder import ModelBuilder
-from lmemtest.studies.modelling.forward import select_terms
+from lmemtest.bench.modelling.builder import ModelBuilder
+from lmemtest.bench.modelling.forward import select_terms
 
 pytestmark = pytest.mark.slow
 

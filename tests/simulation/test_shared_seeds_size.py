@@ -24,7 +24,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.studies.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW, shared_seeds
+from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW, shared_seeds
 
 ADVANTAGE, RESIDUAL = 0.5, 0.5
 

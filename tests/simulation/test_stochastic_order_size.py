@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from lmemtest.studies.ranking.violations import Comparer, Pieces, violation_ratio
+from lmemtest.bench.ranking.violations import Comparer, Pieces, violation_ratio
 
 pytestmark = pytest.mark.level(3)
 

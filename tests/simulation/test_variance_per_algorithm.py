@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.inference.diagnostics.advantages import _apart, exchange_p, spreads
+from lmemtest.lmm.diagnostics.advantages import _apart, exchange_p, spreads
 
 EQUAL = "y ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
 SPREAD = "y ~ algorithm + (1 | benchmark) + diag(algorithm | benchmark)"

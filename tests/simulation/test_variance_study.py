@@ -10,11 +10,11 @@ import pytest
 from scipy import special, stats
 
 import lmemtest as lt
-from lmemtest.inference.hypotheses.shapiro_wilk import shapiro_wilk
-from lmemtest.inference.intervals.bootstrap import bootstrap
-from lmemtest.inference.intervals.variances import Combinations, SampleVariance
-from lmemtest.model import fit_lmm
-from lmemtest.studies.variation.binomial_noise import binomial_noise
+from lmemtest.bench.variation.binomial_noise import binomial_noise
+from lmemtest.lmm.hypotheses.shapiro_wilk import shapiro_wilk
+from lmemtest.lmm.intervals.bootstrap import bootstrap
+from lmemtest.lmm.intervals.variances import Combinations, SampleVariance
+from lmemtest.lmm.model import fit_lmm
 
 pytestmark = pytest.mark.level(3)
 

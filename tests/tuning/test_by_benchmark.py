@@ -10,8 +10,8 @@ import pytest
 from pytest import approx
 
 from lmemtest import tuning
-from lmemtest.data.datasets import load_hpo_runs, load_hpo_trials
-from lmemtest.data.runs import Runs
+from lmemtest.bench.data.datasets import load_hpo_runs, load_hpo_trials
+from lmemtest.bench.data.runs import Runs
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
 from lmemtest.tuning.costs import mean_cost
 from lmemtest.tuning.evidence import false_label_rates

@@ -9,7 +9,7 @@ import pytest
 from pytest import approx
 
 from lmemtest import tuning
-from lmemtest.data.datasets import load_hpo_trials
+from lmemtest.bench.data.datasets import load_hpo_trials
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.tuning.risk import describe_value
 

@@ -13,10 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from lmemtest._rounding import tolerance
-from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.inference.distributions.studentized_range import qtukey
-from lmemtest.studies.ranking.classical import (
+from lmemtest.bench.ranking.classical import (
     friedman,
     median_interval,
     ranked,
@@ -24,8 +21,11 @@ from lmemtest.studies.ranking.classical import (
     residual_variance,
     signed_rank,
 )
-from lmemtest.studies.ranking.effect_sizes import effect_sizes as effects_with_intervals
-from lmemtest.studies.ranking.effect_sizes import magnitude as magnitude_of
+from lmemtest.bench.ranking.effect_sizes import effect_sizes as effects_with_intervals
+from lmemtest.bench.ranking.effect_sizes import magnitude as magnitude_of
+from lmemtest.core.rounding import tolerance
+from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.distributions.studentized_range import qtukey
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import at_most
 from lmemtest.compat.autorank import _numbers
 from lmemtest.compat.autorank.checks import complete
 from lmemtest.compat.autorank.decisions import distinct
@@ -16,6 +15,7 @@ from lmemtest.compat.autorank.frequentist import is_parametric, say
 from lmemtest.compat.autorank.posterior import posteriors
 from lmemtest.compat.autorank.result import BayesResult
 from lmemtest.compat.autorank.table import means, medians, rank_table
+from lmemtest.core.rounding import at_most
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -44,7 +44,7 @@ def complete(data: pd.DataFrame) -> NDArray[np.float64]:
     """The numbers of a table, none of which may be missing: ranks of a row with a gap are no ranks."""
     import numpy as np
 
-    from lmemtest._validate import check_magnitude
+    from lmemtest.core.validate import check_magnitude
 
     try:
         values = data.to_numpy(dtype=float, na_value=np.nan)

@@ -13,15 +13,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below, tie_order, tolerance
 from lmemtest.compat.autorank.result import RankResult
+from lmemtest.core.rounding import below, tie_order, tolerance
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.words import format_level
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.inference.means.separation import Separation
+    from lmemtest.lmm.means.separation import Separation
 
     Array = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ def stretches(apart: NDArray[np.bool_]) -> list[tuple[int, int]]:
 
 def separation(result: RankResult) -> Separation:
     """The decisions of a result as this package draws and groups them, with names as text, each once."""
-    from lmemtest.inference.means.separation import Separation
+    from lmemtest.lmm.means.separation import Separation
 
     values = centres(result)
     names = distinct(result.rankdf.index)

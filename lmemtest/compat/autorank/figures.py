@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below, written
 from lmemtest.compat.autorank.decisions import distinct, separation
 from lmemtest.compat.autorank.result import RankResult
+from lmemtest.core.rounding import below, written
+from lmemtest.core.words import p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.words import p_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below
 from lmemtest.compat.autorank import _numbers
 from lmemtest.compat.autorank.checks import complete
 from lmemtest.compat.autorank.result import ComparisonResult, RankResult
 from lmemtest.compat.autorank.table import means, medians, rank_table
-from lmemtest.words import p_text
+from lmemtest.core.rounding import below
+from lmemtest.core.words import p_text
 
 
 def rank_frequentist(

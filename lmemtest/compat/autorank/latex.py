@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._rounding import below, written
-from lmemtest._table import latex_text
 from lmemtest.compat.autorank.checks import check_decimal_places, check_relation, check_result
 from lmemtest.compat.autorank.decisions import distinct
 from lmemtest.compat.autorank.report import report_text
 from lmemtest.compat.autorank.result import RankResult
+from lmemtest.core.rounding import below, written
+from lmemtest.core.table import latex_text
 
 EFFECT_SYMBOLS = {"cohen_d": "$d$", "cliff_delta": r"$\delta$", "akinshin_gamma": r"$\gamma$"}
 NONE = "-"

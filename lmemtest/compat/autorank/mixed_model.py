@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.ranking.rank import rank
+from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.compat.autorank.decisions import distinct
 from lmemtest.compat.autorank.result import RankResult
 from lmemtest.compat.autorank.table import rank_table
-from lmemtest.data.runs import Runs
+from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.studies.ranking.rank import rank
-from lmemtest.studies.ranking.ranking import Ranking
-from lmemtest.words import format_level
 
 
 def rank_lmem(

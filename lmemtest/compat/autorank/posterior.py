@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest._rounding import tolerance
-from lmemtest._validate import resolve_rng
-from lmemtest.studies.ranking.signed_rank import outcome_draws, signed_rank
+from lmemtest.bench.ranking.signed_rank import outcome_draws, signed_rank
+from lmemtest.core.rounding import tolerance
+from lmemtest.core.validate import resolve_rng
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

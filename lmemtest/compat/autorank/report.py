@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._rounding import below, written
 from lmemtest.compat.autorank._numbers import UNDEFINED
 from lmemtest.compat.autorank.checks import check_decimal_places, check_result
 from lmemtest.compat.autorank.decisions import differ, distinct, separation
 from lmemtest.compat.autorank.result import RankResult
+from lmemtest.core.rounding import below, written
+from lmemtest.core.words import joined
 from lmemtest.errors import ArgumentError
-from lmemtest.words import joined
 
 EFFECT_NAMES = {"cohen_d": "Cohen's d", "cliff_delta": "Cliff's delta", "akinshin_gamma": "Akinshin's gamma"}
 CENTRES = {"mean": ("mean value", "M", "std", "SD"), "median": ("median", "MD", "mad", "MAD")}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import tie_order
 from lmemtest.compat.autorank import _numbers
+from lmemtest.core.rounding import tie_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

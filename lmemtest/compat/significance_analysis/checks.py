@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import below, written
+from lmemtest.bench.budget.budget_effect import BudgetEffect, budget_effect, tests_text
+from lmemtest.bench.checks.benchmark_information import BenchmarkInformation, benchmark_information
+from lmemtest.bench.checks.seed_effect import SeedEffect, seed_effect
 from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import as_runs
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, SEED, VALUE, to_table
+from lmemtest.core.rounding import below, written
+from lmemtest.core.words import p_text, small_p
 from lmemtest.errors import DesignError
-from lmemtest.studies.budget.budget_effect import BudgetEffect, budget_effect, tests_text
-from lmemtest.studies.checks.benchmark_information import BenchmarkInformation, benchmark_information
-from lmemtest.studies.checks.seed_effect import SeedEffect, seed_effect
-from lmemtest.words import p_text, small_p
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.runs import Runs
 
 _EFFECTS = {"none": "none", "simple": "simple_effect", "interaction": "interaction_effect"}
 

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_columns, check_fraction
 from lmemtest.compat.significance_analysis import r_names
+from lmemtest.core.validate import check_columns, check_fraction
+from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.distributions.studentized_range import qtukey
-from lmemtest.inference.means.separation import Separation, separation_of
-from lmemtest.words import format_level, listed
+from lmemtest.lmm.distributions.studentized_range import qtukey
+from lmemtest.lmm.means.separation import Separation, separation_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,7 +8,7 @@ import tempfile
 import urllib.request
 from pathlib import Path
 
-from lmemtest.data.datasets import checked_priorband
+from lmemtest.bench.data.datasets import checked_priorband
 from lmemtest.errors import DownloadError
 
 URL = "https://api.figshare.com/v2/file/download/49732203"

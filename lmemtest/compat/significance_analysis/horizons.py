@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest._threads import one_blas_thread
-from lmemtest.formula.tokens import quote_name
-from lmemtest.inference.means.emmeans import emmeans
-from lmemtest.model import fit_lmm
-from lmemtest.studies.budget.horizon_scores import RunCurves
-from lmemtest.studies.budget.horizons import horizons
+from lmemtest.bench.budget.horizon_scores import RunCurves
+from lmemtest.bench.budget.horizons import horizons
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from lmemtest.data.runs import Runs
+    from lmemtest.bench.data.runs import Runs
 
 
 @one_blas_thread()

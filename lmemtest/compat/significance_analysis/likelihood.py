@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from lmemtest._rounding import below, written
+from lmemtest.core.rounding import below, written
+from lmemtest.core.words import small_p
 from lmemtest.errors import ArgumentError, NestingError
-from lmemtest.inference.hypotheses import glrt as likelihood_ratio
-from lmemtest.inference.hypotheses.nesting import check_nesting
-from lmemtest.words import small_p
+from lmemtest.lmm.hypotheses import glrt as likelihood_ratio
+from lmemtest.lmm.hypotheses.nesting import check_nesting
 
 if TYPE_CHECKING:
     from lmemtest.compat.significance_analysis.mixed_model import Model

@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import written
-from lmemtest._validate import check_columns
+from lmemtest.bench.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
+from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
+from lmemtest.bench.benchmark.pair_scores import pair_scores
+from lmemtest.bench.data.runs import Runs
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.diagram import VARIANT, cd_diagram
 from lmemtest.compat.significance_analysis.messages import errors_of
 from lmemtest.compat.significance_analysis.roles import find_roles, warn
 from lmemtest.compat.significance_analysis.tables import ALGORITHM, BENCHMARK, BUDGET, VALUE, to_table
-from lmemtest.data.runs import Runs
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import check_columns
+from lmemtest.core.words import format_level, listed, p_text
 from lmemtest.errors import DataWarning
-from lmemtest.studies.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
-from lmemtest.studies.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
-from lmemtest.studies.benchmark.pair_scores import pair_scores
-from lmemtest.words import format_level, listed, p_text
 
 
 def metafeature_analysis(

@@ -13,15 +13,15 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest._rounding import written
-from lmemtest._validate import check_columns
 from lmemtest.compat.significance_analysis import r_names
 from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
 from lmemtest.compat.significance_analysis.tables import to_table
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import check_columns
 from lmemtest.errors import DataWarning
-from lmemtest.formula import parse_formula
-from lmemtest.inference.distributions.student import t_quantile
-from lmemtest.model import LmmFit, fit_lmm
+from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.model import LmmFit, fit_lmm
 
 _OF_FIT = {"logLike": "llf", "AIC": "aic", "BIC": "bic"}  # attributes of pymer4, and of the fit
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here

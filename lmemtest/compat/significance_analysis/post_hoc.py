@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest._validate import check_choice
 from lmemtest.compat.significance_analysis import r_names
+from lmemtest.core.validate import check_choice
+from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
-from lmemtest.inference.means.emmeans import EmmeansResult, emmeans, emtrends
-from lmemtest.words import format_level, listed
+from lmemtest.lmm.means.emmeans import EmmeansResult, emmeans, emtrends
 
 if TYPE_CHECKING:
-    from lmemtest.model import LmmFit
+    from lmemtest.lmm.model import LmmFit
 
 # Names that emmeans takes, and what they are called here.
 ADJUSTMENTS = {

@@ -8,7 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from lmemtest.words import format_level
+from lmemtest.core.words import format_level
 
 # Columns of this package under the names of pymer4.
 COLUMNS = {

@@ -22,7 +22,7 @@ from typing import Any
 import pandas as pd
 from pandas.api.types import infer_dtype, is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
-from lmemtest._validate import check_columns
+from lmemtest.bench.data.runs import Runs
 from lmemtest.compat.significance_analysis.messages import ARGUMENTS
 from lmemtest.compat.significance_analysis.tables import (
     BENCHMARK,
@@ -33,9 +33,9 @@ from lmemtest.compat.significance_analysis.tables import (
     telling_apart,
     to_table,
 )
-from lmemtest.data.runs import Runs
+from lmemtest.core.validate import check_columns
+from lmemtest.core.words import listed
 from lmemtest.errors import DataError, DataWarning
-from lmemtest.words import listed
 
 PRIOR = "prior"
 

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 from pandas.api.types import is_numeric_dtype
 
-from lmemtest._validate import as_frame, check_columns
-from lmemtest.data.query import collected
+from lmemtest.core.frames import collected
+from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.errors import DataError, DataWarning
 
 # The names that columns have in the package unless told otherwise.

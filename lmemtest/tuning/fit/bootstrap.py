@@ -7,16 +7,16 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from lmemtest._executors import Executor
-from lmemtest._replicates import Failure, replicate
-from lmemtest._result import Result, result
-from lmemtest._rounding import below
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_positive_int
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_positive_int
+from lmemtest.core.words import format_number, p_text, percent
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.tuning.fit.fit import MISFIT, Law, ParametricFit, band_distance, climbed, law_of, parameters
 from lmemtest.tuning.fit.settings import FitSettings, check_enough, count
-from lmemtest.words import format_number, p_text, percent
 
 FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
 

@@ -17,10 +17,11 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest._result import Result, result
-from lmemtest._rounding import below, written
-from lmemtest._threads import one_blas_thread
-from lmemtest._validate import check_choice, check_fraction
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below, written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.words import format_number, p_text, percent, span
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
@@ -29,7 +30,6 @@ from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of, spacings, w
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
 from lmemtest.tuning.laws.quadratic import Number, QuadraticDistribution, best_above, best_below
 from lmemtest.tuning.order_statistics import crossing_probability, equal_tailed_intervals
-from lmemtest.words import format_number, p_text, percent, span
 
 Law = QuadraticDistribution | NoisyQuadraticDistribution
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest._validate import check_choice, check_fraction, real
+from lmemtest.core.validate import check_choice, check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import FloatArray, check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest._rounding import written
-from lmemtest._validate import resolve_rng
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning._checks import (
     FloatArray,

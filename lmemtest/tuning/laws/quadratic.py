@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest._validate import check_direction, resolve_rng
+from lmemtest.core.validate import check_direction, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.tuning._checks import FloatArray, check_k, check_probabilities, check_share, plain
 

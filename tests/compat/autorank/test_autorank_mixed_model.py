@@ -8,9 +8,9 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
+from lmemtest.bench.ranking.rank import rank
 from lmemtest.compat.autorank import autorank, create_report, latex_table, plot_stats
 from lmemtest.compat.autorank._util import get_sorted_rank_groups
-from lmemtest.studies.ranking.rank import rank
 
 
 def interacting(n_benchmarks=4, n_seeds=15):

@@ -14,7 +14,7 @@ from lmemtest.compat.autorank import autorank
 from lmemtest.compat.autorank._numbers import equal_variances_p
 from lmemtest.compat.autorank._util import get_sorted_rank_groups, rank_multiple_nonparametric, test_normality
 from lmemtest.compat.autorank.decisions import differ, separation
-from lmemtest.inference.distributions.studentized_range import ptukey
+from lmemtest.lmm.distributions.studentized_range import ptukey
 
 CLASSICAL = [
     "anova", "anova, low alpha", "anova, low is good", "anova, order of the plot", "ranks of normal",

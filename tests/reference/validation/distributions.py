@@ -6,21 +6,21 @@ import numpy as np
 import pandas as pd
 
 import lmemtest as lt
-from lmemtest.inference.distributions.largest_t import largest_t
-from lmemtest.inference.distributions.student import two_sided_p
-from lmemtest.inference.distributions.studentized_range import ptukey, qtukey
-from lmemtest.inference.hypotheses.exact_null import exact_null
-from lmemtest.inference.intervals.draws import acceleration, bca_shares
-from lmemtest.inference.means.estimates import Estimates
-from lmemtest.inference.power.closed_form import operating
-from lmemtest.inference.power.draw import StudyDesign
+from lmemtest.bench.power.closed_form import operating
+from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.lmm.distributions.largest_t import largest_t
+from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
+from lmemtest.lmm.hypotheses.exact_null import exact_null
+from lmemtest.lmm.intervals.draws import acceleration, bca_shares
+from lmemtest.lmm.means.estimates import Estimates
 
 from .common import Line, fitted, load, number, relative, suite_module
 
 
 def glrt_lines() -> list[Line]:
     """Compare likelihood-ratio tests with lme4's."""
-    test = "tests/inference/test_glrt.py::test_statistic_df_and_p_match_lme4"
+    test = "tests/lmm/test_glrt.py::test_statistic_df_and_p_match_lme4"
     statistic = Line("likelihood-ratio statistics", "lme4", "", test)
     chi2 = Line("their chi-squared p-values", "R", "", test)
     mixture = Line("their mixture p-values", "R", "", test)
@@ -42,7 +42,7 @@ def glrt_lines() -> list[Line]:
 
 def tukey_lines() -> list[Line]:
     """Compare the studentized range with an independent quadrature, and with R."""
-    tests = "tests/inference/test_multiplicity.py::test_"
+    tests = "tests/lmm/test_multiplicity.py::test_"
     p = pd.DataFrame(load("ptukey")["probabilities"]).replace({"Inf": np.inf}).astype(float)
     q = pd.DataFrame(load("ptukey")["quantiles"]).replace({"Inf": np.inf}).astype(float)
     by = "independent quadrature"
@@ -62,7 +62,7 @@ def tukey_lines() -> list[Line]:
 def exact_lines() -> list[Line]:
     """Compare the exact null distribution of one variance with published simulations (6 groups of 5)."""
     law = exact_null(np.ones((6, 1)), np.ones(6), np.arange(6), np.full(6, 5.0), n_obs=30, reml=True)
-    test = "tests/inference/test_exact_null.py::test_balanced_six_by_five_matches_published_values"
+    test = "tests/lmm/test_exact_null.py::test_balanced_six_by_five_matches_published_values"
     by = "published, 10,000 simulations"
     at_zero = Line("exact null of one variance, 6 groups of 5: P(0)", f"0.5605, {by}", "", test)
     above = Line("the same: P(statistic > 2.35)", f"0.05, {by}", "", test)
@@ -77,7 +77,7 @@ def exact_lines() -> list[Line]:
 
 def largest_t_lines() -> list[Line]:
     """Compare the multivariate t with closed forms, Tukey, mvtnorm and Dunnett's tables; Hsu's intervals with R."""
-    brute, tests = suite_module("inference/test_simultaneous.py"), "tests/inference/test_simultaneous.py::test_"
+    brute, tests = suite_module("lmm/test_simultaneous.py"), "tests/lmm/test_simultaneous.py::test_"
     sidak = Line(
         "largest absolute t, independent, infinite df",
         "closed form",
@@ -142,8 +142,8 @@ def largest_t_lines() -> list[Line]:
 
 def control_lines() -> list[Line]:
     """Compare p-values of all pairs and of comparisons with a control, adjusted jointly."""
-    layout = suite_module("inference/test_control.py")
-    tests = "tests/inference/test_control.py::test_"
+    layout = suite_module("lmm/test_control.py")
+    tests = "tests/lmm/test_control.py::test_"
     pairs = Line('p-values of pairs, adjust="mvt"', "emmeans, mvtnorm", "", tests + "pairs_with_mvt_match_emmeans")
     control = Line(
         "p-values against a control, Dunnett",
@@ -163,7 +163,7 @@ def control_lines() -> list[Line]:
 
 def hsu_line() -> Line:
     """Compare the ends of Hsu's intervals with his formulas in R."""
-    test = "tests/inference/test_best.py::test_intervals_match_the_formulas_of_hsu_computed_in_r"
+    test = "tests/lmm/test_best.py::test_intervals_match_the_formulas_of_hsu_computed_in_r"
     line = Line("comparisons with the best, intervals", "Hsu's formulas, mvtnorm", " SE of a difference", test)
     for case in load("simultaneous")["best"]:
         rows = case["table"]
@@ -197,7 +197,7 @@ def means_of(mean: np.ndarray, covariance: np.ndarray, df: float) -> Estimates:
 
 def resampling_lines() -> list[Line]:
     """Compare bootstrap and permutation p-values with exact ones."""
-    null, unit = "tests/inference/test_simulated_null.py::test_", " Monte-Carlo SE"
+    null, unit = "tests/lmm/test_simulated_null.py::test_", " Monte-Carlo SE"
     exact = Line(
         "bootstrap p-value of one variance, 999 draws",
         "exact distribution",
@@ -216,7 +216,7 @@ def resampling_lines() -> list[Line]:
         "",
         null + "a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test",
     )
-    rows = suite_module("inference/test_simulated_null.py").blocks()
+    rows = suite_module("lmm/test_simulated_null.py").blocks()
     fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", rows) for fixed in ("1", "tool")]
     want = fits[1].anova().to_frame()["p_value"][0]  # Satterthwaite's df are those of the F-test in balanced blocks
     got = lt.glrt(*fits, "bootstrap", n_draws=999, rng=1, progress=False)
@@ -228,8 +228,8 @@ def bootstrap_lines() -> list[Line]:
     """Compare the bootstrap's standard error with the model's, and its BCa intervals with SciPy's."""
     from scipy import stats
 
-    layout = suite_module("inference/test_resampling.py")
-    tests = "tests/inference/test_resampling.py::test_"
+    layout = suite_module("lmm/test_resampling.py")
+    tests = "tests/lmm/test_resampling.py::test_"
     se = Line(
         "bootstrap SE of a difference, 999 draws",
         "the model's SE",
@@ -253,12 +253,12 @@ def bootstrap_lines() -> list[Line]:
 
 def permutation_line() -> Line:
     """Compare with all 256 sign flips of eight benchmarks."""
-    layout, test = suite_module("inference/test_permutation.py"), "test_p_is_that_of_all_sign_flips"
+    layout, test = suite_module("bench/test_permutation.py"), "test_p_is_that_of_all_sign_flips"
     line = Line(
         "permutation p-value, 999 exchanges",
         "all 256 sign flips",
         " Monte-Carlo SE",
-        f"tests/inference/test_permutation.py::{test}",
+        f"tests/bench/test_permutation.py::{test}",
     )
     rows = layout.make_table(seeds=1)
     y = rows.pivot(index="task", columns="tool", values="loss")
@@ -273,7 +273,7 @@ def permutation_line() -> Line:
 
 def power_lines() -> list[Line]:
     """Compare the closed form of power, its errors and its inverses with R."""
-    tests = "tests/inference/test_power.py::test_"
+    tests = "tests/bench/test_power.py::test_"
     test = tests + "power_and_its_errors_are_those_of_r"
     power = Line("power of a paired comparison", "R, power.t.test", " rel.", test)
     type_s = Line("type-S error", "R, integrate", "", test)

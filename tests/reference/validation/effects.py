@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 
 import lmemtest as lt
-from lmemtest.engine import prediction
-from lmemtest.inference.diagnostics import collinearity, explained_variance
-from lmemtest.model.random_effects import shapes
+from lmemtest.lmm.diagnostics import collinearity, explained_variance
+from lmemtest.lmm.engine import prediction
+from lmemtest.lmm.model.random_effects import shapes
 
 from .common import Line, fitted, load, number, relative, suite_module, table
 
 
 def random_effect_lines() -> list[Line]:
     """Compare conditional standard deviations with lme4's condVar."""
-    test = "tests/inference/test_random_effects.py::test_modes_and_conditional_sds_are_lme4s"
+    test = "tests/lmm/test_random_effects.py::test_modes_and_conditional_sds_are_lme4s"
     modes = Line("conditional modes, `random_effects`", "lme4, ranef", " of the largest", test)
     sds = Line("their conditional SDs", "lme4, condVar", " rel.", test)
     for want in load("random_effects")["fits"]:
@@ -36,7 +36,7 @@ def random_effect_lines() -> list[Line]:
 def prediction_lines() -> list[Line]:
     """Compare covariances of prediction errors with the mixed-model equations, solved on rows."""
     brute = suite_module("engine/test_prediction.py")
-    test = "tests/engine/test_prediction.py::test_errors_are_those_of_the_mixed_model_equations"
+    test = "tests/lmm/engine/test_prediction.py::test_errors_are_those_of_the_mixed_model_equations"
     line = Line("covariances of prediction errors", "dense mixed-model equations", " of the product of the SDs", test)
     for formula in brute.FORMULAS:
         for options in ({}, {"weights": "w"}, {"dispersion": "h"}):
@@ -61,7 +61,7 @@ def prediction_lines() -> list[Line]:
 
 def profile_lines() -> list[Line]:
     """Compare profile intervals with exact roots on lme4's deviance, lme4's splines and closed forms."""
-    tests = "tests/inference/test_profile.py::test_"
+    tests = "tests/lmm/test_profile.py::test_"
     test, unit = tests + "intervals_are_those_of_lme4", " of the width"
     exact = Line("ends of profile intervals", "roots on lme4's deviance", unit, test)
     splines = Line("the same", "lme4, `confint(profile())`", unit, test)
@@ -78,7 +78,7 @@ def profile_lines() -> list[Line]:
                 exact.add((ours[f"ci_{end}"] - row[end]) / width)
                 if row["kind"] != "fixed" or want["weights"] is None:  # lme4 drops the weights there
                     splines.add((ours[f"ci_{end}"] - row[f"lme4_{end}"]) / width)
-    brute = suite_module("inference/test_profile.py")
+    brute = suite_module("lmm/test_profile.py")
     for reml in (False, True):
         for sd in (0.5, 1.5):
             data = brute.balanced(sd=sd)
@@ -93,7 +93,7 @@ def profile_lines() -> list[Line]:
 
 def influence_lines() -> list[Line]:
     """Compare refits without one level with lme4's and with the formulas of the distances."""
-    tests, by = "tests/inference/diagnostics/test_influence.py::test_", "lme4 without the level"
+    tests, by = "tests/lmm/diagnostics/test_influence.py::test_", "lme4 without the level"
     lines = {
         "fixed": Line("fixed effects without one level", by, " SE", tests + "refits_are_those_of_lme4"),
         "parts": Line(
@@ -149,7 +149,7 @@ def add_level(lines: dict[str, Line], found: Any, without: Any, *, same_coding: 
 
 def share_lines() -> list[Line]:
     """Compare R2 and ICC with performance and inflation with car."""
-    test = "tests/inference/diagnostics/test_against_r.py::test_shares_and_inflation_agree"
+    test = "tests/lmm/diagnostics/test_against_r.py::test_shares_and_inflation_agree"
     r2 = Line("R2, marginal and conditional", "performance", "", test)
     icc = Line("ICC, adjusted, unadjusted and by group", "performance", "", test)
     gvif = Line("generalised variance inflation factors", "car", " rel.", test)

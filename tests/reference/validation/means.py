@@ -13,7 +13,7 @@ from .common import Line, fitted, load, number, relative, suite_module, table
 
 def emmeans_lines() -> list[Line]:
     """Compare marginal means and pairwise differences with emmeans and lmerTest."""
-    means, pairs = (f"tests/inference/test_against_emmeans.py::test_{x}_match_emmeans" for x in ("means", "pairs"))
+    means, pairs = (f"tests/lmm/test_against_emmeans.py::test_{x}_match_emmeans" for x in ("means", "pairs"))
     lines = {
         "emmean": Line("marginal means", "emmeans", " SE", means),
         "mean se": Line("their standard errors", "emmeans", " rel.", means),
@@ -89,7 +89,7 @@ ONE_TERM = 10  # lmerTest takes other rows that span the same hypothesis, which 
 
 def kenward_roger_lines() -> list[Line]:
     """Compare adjusted standard errors, df and F-tests with pbkrtest, and both with n x n matrices."""
-    tests = "tests/engine/test_kenward_roger.py::test_"
+    tests = "tests/lmm/engine/test_kenward_roger.py::test_"
     kinds = (
         ("regular fits", tests + "regular_fits_agree_with_pbkrtest"),
         ("singular fits and shared groups", tests + "singular_fits_and_shared_groups_agree_with_pbkrtest"),
@@ -134,7 +134,7 @@ def add_kenward_roger(lines: tuple[Line, Line, Line], fit: Any, coefficients: An
 def n_by_n_lines() -> list[Line]:
     """Compare Kenward-Roger from cross-products with the formulas of the paper on rows."""
     brute = suite_module("engine/test_kenward_roger.py")
-    test = "tests/engine/test_kenward_roger.py::test_cross_products_give_what_n_by_n_matrices_give"
+    test = "tests/lmm/engine/test_kenward_roger.py::test_cross_products_give_what_n_by_n_matrices_give"
     cov = Line("Kenward-Roger covariances", "n x n matrices", " of the product of the SEs", test)
     df = Line("their df", "n x n matrices", " rel.", test)
     for formula in brute.FORMULAS:
@@ -152,7 +152,7 @@ def n_by_n_lines() -> list[Line]:
 
 def anova_lines() -> list[Line]:
     """Compare F-tests of terms with lmerTest and pbkrtest, and those through means with emmeans."""
-    test, joint = (f"tests/inference/test_joint.py::test_{x}" for x in ("anova_agrees_with_lmertest", ""))
+    test, joint = (f"tests/lmm/test_joint.py::test_{x}" for x in ("anova_agrees_with_lmertest", ""))
     f = Line("type III F", "lmerTest, pbkrtest", " rel.", test)
     satterthwaite = Line("their denominator df, Satterthwaite", "lmerTest", " rel.", test)
     one = Line("the same, the one unbalanced model with one term", "lmerTest", " rel.", test)
@@ -180,7 +180,7 @@ def anova_lines() -> list[Line]:
 
 def kenward_roger_means_lines() -> list[Line]:
     """Compare means and pairs with Kenward-Roger with emmeans."""
-    test = "tests/inference/test_joint.py::test_kenward_roger_means_and_pairs_agree_with_emmeans"
+    test = "tests/lmm/test_joint.py::test_kenward_roger_means_and_pairs_agree_with_emmeans"
     names = ("emmean", "mean se", "mean df", "mean ci", "estimate", "se", "df", "p_value", "ci")
     lines = {name: Line("", "", "", "") for name in names}
     for i, model in enumerate(load("emm")["models"]):
@@ -205,7 +205,7 @@ def kenward_roger_means_lines() -> list[Line]:
 
 def cluster_lines() -> list[Line]:
     """Compare cluster-robust standard errors and df with n x n matrices and clubSandwich."""
-    tests = "tests/inference/test_cluster_robust.py::test_"
+    tests = "tests/lmm/test_cluster_robust.py::test_"
     dense, by = tests + "p_by_p_algebra_equals_n_by_n_matrices", "clubSandwich"
     lines = {
         "se": Line("cluster-robust standard errors: CR0, CR1, CR2", "n x n matrices", " rel.", dense),
@@ -225,7 +225,7 @@ def cluster_lines() -> list[Line]:
 
 def add_clusters(lines: dict[str, Line], want: Any) -> None:
     """Compare one fit, in all kinds."""
-    brute, rows = suite_module("inference/test_cluster_robust.py"), table(want["data"])
+    brute, rows = suite_module("lmm/test_cluster_robust.py"), table(want["data"])
     fit = lt.fit_lmm(want["formula"], rows, weights=want.get("weights"), dispersion=want.get("dispersion"))
     X, V = fit.design.rows(rows)[:, fit.problem.kept], brute.working_covariance(fit, rows)
     y, cluster = rows[fit.design.parsed.response].to_numpy(), rows[want["cluster"]].to_numpy()

@@ -10,16 +10,16 @@ from scipy import stats
 from statsmodels.stats.anova import AnovaRM
 
 import lmemtest as lt
+from lmemtest.bench.ranking import classical
+from lmemtest.bench.ranking.blocks import blocks_of
+from lmemtest.bench.ranking.bradley_terry import ratings
+from lmemtest.bench.ranking.signed_rank import signed_rank
 from lmemtest.compat.autorank import autorank
-from lmemtest.studies.ranking import classical
-from lmemtest.studies.ranking.blocks import blocks_of
-from lmemtest.studies.ranking.bradley_terry import ratings
-from lmemtest.studies.ranking.signed_rank import signed_rank
 
 from .common import Line, load, relative, suite_module
 
 SHAPES = ((2, 2), (6, 3), (12, 4), (20, 10), (50, 6))  # blocks x algorithms
-TESTS = "tests/studies/ranking/test_"
+TESTS = "tests/bench/ranking/test_"
 
 
 def tables(tied: bool = False) -> list[np.ndarray]:
@@ -60,7 +60,7 @@ def omnibus_lines() -> list[Line]:
         anova.add(relative(classical.repeated_measures_anova(x, 0.05).statistic, table["F Value"].iat[0]))
     published = Line("Skillings-Mack, 9 blocks with gaps", "15.493, Skillings & Mack (1981)", "",
                      of + "skillings_and_mack_by_their_published_value")  # fmt: skip
-    x = np.array(suite_module("studies/ranking/test_classical.py").ASSEMBLY)
+    x = np.array(suite_module("bench/ranking/test_classical.py").ASSEMBLY)
     published.add(classical.skillings_mack(x, 0.05).statistic - 15.493)
     return [f, anova, same, published]
 
@@ -91,7 +91,7 @@ def pair_lines() -> list[Line]:
     d = np.array([0.3, 1.2, -0.4, 2.1, 0.9, 1.5, 3.0, 0.6, -0.1])
     for got, want in zip(classical.shift_interval(d, 0.95), (0.9, 0.10, 1.95), strict=True):
         shift.add(got - want)
-    tests = suite_module("studies/ranking/test_classical.py")
+    tests = suite_module("bench/ranking/test_classical.py")
     demsar = Line("Nemenyi's critical values, three decimals", "Demšar (2006), table 5", "",
                   TESTS + "classical.py::test_critical_differences_of_mean_ranks_are_those_of_demsar")  # fmt: skip
     for k, q in tests.CRITICAL:
@@ -124,7 +124,7 @@ def size_and_rating_lines() -> list[Line]:
             theta.add(got - want)
     baseball = Line("the same of 7 baseball teams, three decimals", "Agresti (2002), table 10.10", "",
                     TESTS + "bradley_terry.py::test_published_ratings_of_baseball_teams")  # fmt: skip
-    tests = suite_module("studies/ranking/test_bradley_terry.py")
+    tests = suite_module("bench/ranking/test_bradley_terry.py")
     found = ratings(tests.BASEBALL)
     for got, want in zip(found - found[-1], tests.PUBLISHED, strict=True):
         baseball.add(got - want)
@@ -144,7 +144,7 @@ def draw_lines() -> list[Line]:
         found = signed_rank(z[None], np.array([case["rope"]]), n_draws=n, rng=rng, tie=1e-12)[0]
         for got, want in zip(found, case["p"], strict=True):
             bayes.add((got - want) / error)
-    tests, stored = suite_module("studies/ranking/test_aggregates.py"), load("rliable_aggregates")
+    tests, stored = suite_module("bench/ranking/test_aggregates.py"), load("rliable_aggregates")
     test = TESTS + "aggregates.py::test_estimates_profiles_and_improvement_are_rliables"
     aggregate = Line("interquartile mean, median, mean, optimality gap", "rliable", " rel.", test)
     chance = Line("probability of improvement", "rliable", " rel.", test)

@@ -1,0 +1,5 @@
+"""Studies of runs: the table (`data`, `importers`), which model (`modelling`), and a folder for each kind of question."""
+
+import lazy_loader as _lazy
+
+__getattr__, __dir__, __all__ = _lazy.attach(__name__, submodules=["importers"])

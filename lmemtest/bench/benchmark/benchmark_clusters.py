@@ -1,0 +1,428 @@
+"""Benchmarks grouped by which algorithms do well on them, and how far the groups hold up when runs are redrawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.study import BETWEEN
+from lmemtest.bench.variation.run_layout import ALGORITHM, BENCHMARK, CONDITION, SEED, RunLayout, layout_of
+from lmemtest.core.levels import in_order
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import in_tie_order, written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
+from lmemtest.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.runs import Runs
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+SCALES = ("auto", "shape", "noise")
+LINKAGES = ("average", "ward", "complete", "single")
+STABLE, DISSOLVED = 0.75, 0.5  # mean Jaccard similarity, after Hennig (2007)
+_MOST_CLUSTERS = 6  # that are tried where their number is not given
+
+
+@result
+class BenchmarkClusters(Result):
+    """Groups of benchmarks on which the algorithms come in a similar order.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per benchmark, in the order of the tree's leaves: ``benchmark``, ``cluster`` (from 1, in this order),
+        ``silhouette``, ``kept`` (share of the redrawn tables in which it stays with most of its cluster; NaN without
+        redrawn tables).
+    clusters : pandas.DataFrame
+        One row per cluster: cluster, size, jaccard (mean similarity with its best match over the redrawn tables),
+        recovered (share of them with a similarity above 0.75), dissolved (at most 0.5), decision, members.
+    together : pandas.DataFrame
+        Benchmarks x benchmarks: share of the redrawn tables in which two share a cluster.
+    profiles : pandas.DataFrame
+        Benchmarks x algorithms (and conditions): the standardised deviations that were clustered.
+    linkage : (benchmarks - 1, 4) float
+        The tree, as `scipy.cluster.hierarchy.linkage` has it; benchmarks in the order of `profiles`.
+    scale : {"shape", "noise"}
+    method : str
+        Linkage.
+    n_clusters : int
+    cophenetic : float
+        Correlation of distances with those in the tree: how well a tree describes them.
+    n_draws : int
+        Redrawn tables; 0 where nothing is repeated.
+    score : str
+    notes : tuple of str
+    """
+
+    figure = "benchmark_clusters_plot"
+    parts = {"benchmarks": "table", "clusters": "clusters", "together": "together", "profiles": "profiles"}
+    formats = dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f")
+
+    table: pd.DataFrame
+    clusters: pd.DataFrame
+    together: pd.DataFrame
+    profiles: pd.DataFrame
+    linkage: Array
+    scale: str
+    method: str
+    n_clusters: int
+    cophenetic: float
+    n_draws: int
+    score: str
+    notes: tuple[str, ...] = ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """How many clusters there are and whether they are stable."""
+        found = f"{len(self.profiles)} benchmarks in {self.n_clusters} clusters"
+        if not self.n_draws:
+            return (f"{found}; without repeated runs nothing is known of their stability.",)
+        stable = self.clusters.loc[self.clusters["decision"] == "stable", "size"]
+        if len(stable) == self.n_clusters:
+            return (f"{found}, all of them stable when the runs are redrawn.",)
+        if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > len(self.profiles)):
+            bulk = ": only the bulk of the benchmarks stays together" if len(stable) else ""
+            return (
+                f"{found}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
+                "interpreted.",
+            )
+        return (
+            f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
+            "runs and "
+            "should not be interpreted.",
+        )
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Benchmarks by relative performance"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What was clustered, how, and what the stability rests on."""
+        what = {
+            "shape": "deviations of the algorithms from their mean, divided by their standard deviation on the "
+            "benchmark: who is better, not by how much",
+            "noise": "deviations of the algorithms from their mean, in standard deviations of a run on the benchmark",
+        }[self.scale]
+        redrawn = f" Stability from {self.n_draws:,} tables with redrawn seeds." if self.n_draws else ""
+        return (f"{self.method} linkage of {what}; cophenetic correlation {written(self.cophenetic, '.2f')}.{redrawn}",)
+
+    def shown(self) -> pd.DataFrame:
+        """The clusters; ``to_frame()`` has the benchmarks."""
+        return self.clusters
+
+
+@one_blas_thread()
+def benchmark_clusters(
+    runs: Runs,
+    *,
+    n_clusters: int | None = None,
+    scale: str = "auto",
+    method: str = "average",
+    n_draws: int = 200,
+    rng: int | np.random.Generator | None = None,
+) -> BenchmarkClusters:
+    """Group benchmarks by the relative performance of the algorithms, and test the groups by redrawing the runs.
+
+    Parameters
+    ----------
+    runs : Runs
+        With at least four benchmarks, on each of which all algorithms were run (at all levels of the metafeatures
+        that change within benchmarks). With several budgets, runs count by their mean over them.
+    n_clusters : int, optional
+        By default the number from two to six with the largest mean silhouette.
+    scale : {"auto", "shape", "noise"}
+        "shape" divides a benchmark's deviations by their standard deviation, so that only who is better counts;
+        "noise" by the standard deviation of a run there, so that benchmarks on which nothing differs from nothing
+        come together. "auto": shape, and noise for two algorithms, whose shape is a mere sign.
+    method : {"average", "ward", "complete", "single"}
+        Linkage of the Euclidean distances.
+    n_draws : int >= 0
+        Redrawn tables.
+    rng : int, numpy.random.Generator or None
+        Source of the redrawn tables.
+
+    Returns
+    -------
+    BenchmarkClusters
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is not Runs, there are fewer than four benchmarks, or an option is out of its range.
+    DataError
+        If an algorithm is missing on a benchmark, budgets cannot be averaged, or the noise is not known.
+
+    Notes
+    -----
+    A redrawn table takes seeds with replacement on every instance, the same for all algorithms (single runs of each
+    algorithm without seeds), and goes through everything again but the noise of "noise" and the number of clusters.
+    Where some runs are missing, seeds get the random weights of the Bayesian bootstrap instead, under which no
+    algorithm loses all its runs. A cluster's stability is its mean Jaccard similarity (shared over all members) with
+    the most similar cluster of each redrawn table: from 0.75 on "stable", below 0.5 "dissolved", else "uncertain". A
+    clustering always finds clusters; only stable ones should be interpreted. Stability is about chance in the runs,
+    with these benchmarks: it does not say that other benchmarks fall into the same groups.
+
+    References
+    ----------
+    Hennig (2007). Cluster-wise assessment of cluster stability. doi:10.1016/j.csda.2006.11.025; Rousseeuw (1987),
+    silhouettes, doi:10.1016/0377-0427(87)90125-7; Rubin (1981), Bayesian bootstrap, doi:10.1214/aos/1176345338; Monti
+    et al. (2003), co-clustering, doi:10.1023/A:1023949509487
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> benchmark_clusters(runs, n_clusters=3, n_draws=50, rng=1).clusters[["cluster", "size", "decision"]]
+       cluster  size   decision
+    0        1     2  uncertain
+    1        2     1  dissolved
+    2        3    17     stable
+    """
+    from scipy.cluster.hierarchy import cophenet, leaves_list
+
+    check_choice(scale, "scale", SCALES)
+    check_choice(method, "method", LINKAGES)
+    n_draws = check_positive_int(n_draws, "n_draws", minimum=0)
+    generator = resolve_rng(rng)
+    layout = layout_of(runs, task="benchmarks are grouped")
+    b, n_algorithms = (layout.frame[role].nunique() for role in (BENCHMARK, ALGORITHM))
+    if b < 4:
+        raise ArgumentError(
+            f"runs has {b} benchmarks, and groups of so few say nothing. Give at least four, or look at each of them: "
+            "lmemtest.benchmark_effects(runs)."
+        )
+    if n_clusters is not None and not 2 <= check_positive_int(n_clusters, "n_clusters") < b:
+        raise ArgumentError(
+            f"n_clusters must lie between 2 and {b - 1}, one less than the benchmarks, got {n_clusters}."
+        )
+    scale = ("noise" if n_algorithms == 2 else "shape") if scale == "auto" else scale
+    table = _RunTable.of(layout, scale)
+    (profiles,) = table.profiles(np.ones((1, len(table.within))))
+    tree, distances = _tree(profiles, method)
+    k, silhouette = _chosen(tree, distances, n_clusters)
+    leaves = leaves_list(tree)
+    labels = pd.Index(dict.fromkeys(_cut(tree, k)[leaves])).get_indexer(pd.Index(_cut(tree, k)))  # in their order
+    redrawn = np.empty((0, b), dtype=np.intp)
+    if table.repeated and n_draws:
+        drawn = table.profiles(table.draw(n_draws, generator))
+        redrawn = np.array([_cut(_tree(profile, method)[0], k) for profile in drawn])
+    names = list(table.levels[BENCHMARK])
+    together = np.full((b, b), np.nan)
+    if len(redrawn):
+        together = np.mean(redrawn[:, :, None] == redrawn[:, None, :], axis=0)
+    with np.errstate(invalid="ignore"):
+        same = (labels[:, None] == labels[None, :]) & ~np.eye(b, dtype=bool)
+        kept = (together * same).sum(axis=1) / same.sum(axis=1)
+    by_benchmark = pd.DataFrame({"benchmark": names, "cluster": labels + 1, "silhouette": silhouette, "kept": kept})
+    parts = [table.levels[ALGORITHM], table.levels[CONDITION]]
+    columns = [BETWEEN.join(filter(None, (a, c))) for c in parts[1] for a in parts[0]]
+    return BenchmarkClusters(
+        table=by_benchmark.iloc[leaves].reset_index(drop=True),
+        clusters=_stability(labels, redrawn, names),
+        together=pd.DataFrame(together, index=names, columns=names),
+        profiles=pd.DataFrame(profiles, index=names, columns=columns),
+        linkage=tree,
+        scale=scale,
+        method=method,
+        n_clusters=k,
+        cophenetic=float(cophenet(tree, distances)[0]) if np.ptp(distances) > 0 else float("nan"),
+        n_draws=len(redrawn),
+        score=runs.score,
+        notes=(*layout.notes, *table.notes()),
+    )
+
+
+# ---------------------------------------------------------------------- profiles
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class _RunTable:
+    """Runs as codes, so that profiles of many reweighted tables are matrix products."""
+
+    levels: dict[str, list[str]]  # of benchmarks, conditions and algorithms
+    cell: Codes  # (runs,) benchmark, condition and algorithm
+    unit: Codes  # (runs,) what is redrawn as a whole
+    within: Codes  # (units,) the instance (or cell) within which it is redrawn
+    score: Array
+    mean: Array  # (benchmarks, conditions, algorithms)
+    noise: Array | None  # (benchmarks,) standard deviation of a run
+
+    @classmethod
+    def of(cls, layout: RunLayout, scale: str) -> _RunTable:
+        frame = layout.frame if CONDITION in layout.frame else layout.frame.assign(**{CONDITION: ""})
+        levels = {role: in_order(frame[role].unique()) for role in (BENCHMARK, CONDITION, ALGORITHM)}
+        codes = [pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()]
+        shape = tuple(map(len, levels.values()))
+        cell = np.ravel_multi_index(codes, shape)
+        count = np.bincount(cell, minlength=int(np.prod(shape)))
+        for i, c, a in np.argwhere(count.reshape(shape) == 0):
+            algorithm, condition = (":".join(layout.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
+            where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
+            raise DataError(
+                f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, "
+                "so its relative performance there is not known. Leave the algorithm or the benchmark out: "
+                "runs.filter(...)."
+            )
+        score, unit, within = frame["score"].to_numpy(), np.arange(len(frame)), cell
+        if SEED in frame:
+            instance = cell // shape[2]
+            unit = frame.groupby([instance, frame[SEED]], sort=False).ngroup().to_numpy()
+            within = instance[np.unique(unit, return_index=True)[1]]
+        mean = np.bincount(cell, weights=score) / count
+        noise = None
+        if scale == "noise":
+            ss = np.bincount(codes[0], weights=(score - mean[cell]) ** 2)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                noise = np.sqrt(ss / (np.bincount(codes[0]) - shape[1] * shape[2]))
+            for i in np.flatnonzero(~(np.isfinite(noise) & (noise > 0))):
+                raise DataError(
+                    f"scale='noise' needs runs that differ on every benchmark; on {levels[BENCHMARK][i]!r} they do "
+                    "not, or are not repeated. Use scale='shape', or leave the benchmark out: runs.filter(...)."
+                )
+        score, mean = score - score.mean(), mean.reshape(shape)
+        return cls(levels=levels, cell=cell, unit=unit, within=within, score=score, mean=mean, noise=noise)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether there is more than one run in each cell, and more than one to draw from."""
+        return bool(np.bincount(self.cell).min() > 1 and np.bincount(self.within).min() > 1)
+
+    def profiles(self, weights: Array) -> Array:
+        """``(tables, benchmarks, columns)`` standardised deviations with these weights of the units."""
+        out = np.empty((len(weights), self.mean.size))
+        for row, w in zip(out, weights[:, self.unit], strict=True):
+            total = np.bincount(self.cell, weights=w, minlength=self.mean.size)
+            row[:] = np.bincount(self.cell, weights=w * self.score, minlength=self.mean.size) / total
+        means = out.reshape(-1, *self.mean.shape)
+        deviation = means - means.mean(axis=3, keepdims=True)
+        if self.noise is not None:
+            scaled = deviation / self.noise[:, None, None]
+        else:
+            spread = np.sqrt((deviation**2).mean(axis=(2, 3), keepdims=True))
+            scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 1e-300)
+        return scaled.reshape(len(weights), len(self.mean), -1)
+
+    def draw(self, n: int, rng: np.random.Generator) -> Array:
+        """``(n, units)`` how often each unit is in a redrawn table."""
+        out = np.zeros((n, len(self.within)))
+        for group in np.unique(self.within):
+            members = np.flatnonzero(self.within == group)
+            m, inside = len(members), np.isin(self.unit, members)
+            cells = np.unique(self.cell[inside])
+            there = np.unique(np.column_stack([self.unit[inside], self.cell[inside]]), axis=0)
+            if len(there) == m * len(cells):
+                out[:, members] = rng.multinomial(m, np.full(m, 1.0 / m), size=n)
+            else:  # a redrawn table could lose all runs of an algorithm; these weights are above 0
+                out[:, members] = m * rng.dirichlet(np.ones(m), size=n)
+        return out
+
+    def notes(self) -> list[str]:
+        """Benchmarks without an order of the algorithms, and runs that cannot be redrawn."""
+        notes = []
+        spread = (self.mean - self.mean.mean(axis=2, keepdims=True)).std(axis=(1, 2))
+        flat = np.flatnonzero(spread <= 1e-12 * np.abs(self.mean).max())
+        if len(flat):
+            notes.append(
+                f"On {', '.join(self.levels[BENCHMARK][i] for i in flat)} all algorithms have the same mean; such a "
+                "benchmark has no order of algorithms and lies in the middle of all others."
+            )
+        if not self.repeated:
+            notes.append(
+                "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with "
+                "other seeds."
+            )
+        return notes
+
+
+# ---------------------------------------------------------------------- trees
+
+
+def _tree(profiles: Array, method: str) -> tuple[Array, Array]:
+    from scipy.cluster.hierarchy import linkage
+    from scipy.spatial.distance import pdist
+
+    distances = pdist(profiles)
+    return np.asarray(linkage(distances, method)), distances
+
+
+def _cut(tree: Array, k: int) -> Codes:
+    """Clusters of the benchmarks, exactly k of them, from 0."""
+    from scipy.cluster.hierarchy import cut_tree
+
+    return np.asarray(cut_tree(tree, n_clusters=k)[:, 0], dtype=np.intp)
+
+
+def silhouettes(distances: Array, labels: Codes) -> Array:
+    """Rousseeuw's silhouette of each of n objects, 0 for a cluster of one; `labels` from 0, two clusters or more."""
+    member = np.eye(labels.max() + 1)[labels]
+    sizes = member.sum(axis=0)
+    total = distances @ member
+    n = np.arange(len(labels))
+    own = total[n, labels] / np.maximum(sizes[labels] - 1, 1)
+    other = np.where(member > 0, np.inf, total / sizes).min(axis=1)
+    largest = np.maximum(own, other)
+    ratio = np.divide(other - own, largest, out=np.zeros(len(labels)), where=largest > 0)
+    return np.where(sizes[labels] > 1, ratio, 0.0)
+
+
+def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int, Array]:
+    """Number of clusters and the silhouettes of the benchmarks."""
+    from scipy.spatial.distance import squareform
+
+    square = squareform(distances)
+    most = min(_MOST_CLUSTERS, len(square) - 1)
+    options = range(2, most + 1) if n_clusters is None else [n_clusters]
+    found = {k: silhouettes(square, _cut(tree, k)) for k in options}
+    best = in_tie_order(found, lambda k: float(found[k].mean()), descending=True)[0]
+    return best, found[best]
+
+
+# ---------------------------------------------------------------------- stability
+
+
+def jaccard(labels: Codes, redrawn: Codes) -> Array:
+    """``(tables, clusters)`` similarity of each cluster with its best match in each redrawn table.
+
+    Examples
+    --------
+    >>> jaccard(np.array([0, 0, 1, 1]), np.array([[1, 1, 0, 0], [0, 0, 0, 1]])).round(2).tolist()
+    [[1.0, 1.0], [0.67, 0.5]]
+    """
+    member = np.eye(labels.max() + 1)[labels]
+    out = np.empty((len(redrawn), member.shape[1]))
+    for row, other in zip(out, redrawn, strict=True):
+        theirs = np.eye(other.max() + 1)[other]
+        shared = member.T @ theirs
+        row[:] = (shared / (member.sum(axis=0)[:, None] + theirs.sum(axis=0) - shared)).max(axis=1)
+    return out
+
+
+def _stability(labels: Codes, redrawn: Codes, names: list[str]) -> pd.DataFrame:
+    found = jaccard(labels, redrawn)
+    rows: list[dict[str, Any]] = []
+    for cluster in range(labels.max() + 1):
+        members = [names[i] for i in np.flatnonzero(labels == cluster)]
+        mean = float(found[:, cluster].mean()) if len(found) else float("nan")
+        decision = "unknown" if not len(found) else "stable" if mean >= STABLE else "uncertain"
+        rows.append(
+            {
+                "cluster": cluster + 1,
+                "size": len(members),
+                "jaccard": mean,
+                "recovered": float((found[:, cluster] > STABLE).mean()) if len(found) else float("nan"),
+                "dissolved": float((found[:, cluster] <= DISSOLVED).mean()) if len(found) else float("nan"),
+                "decision": "dissolved" if mean < DISSOLVED else decision,
+                "members": ", ".join(members),
+            }
+        )
+    return pd.DataFrame(rows)

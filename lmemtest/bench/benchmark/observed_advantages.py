@@ -1,0 +1,377 @@
+"""What each algorithm did on each benchmark: observed there, expected by the model, and tested without a model."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.study import labels
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below
+from lmemtest.core.words import format_level
+from lmemtest.errors import UnknownColumnError
+from lmemtest.lmm.compress import compress
+from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
+from lmemtest.lmm.means.adjust import adjust_raw
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.cells import Cells
+    from lmemtest.lmm.model import LmmFit
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
+
+
+@result
+class ObservedAdvantages(Result):
+    """Each algorithm's deviation from the mean of each benchmark (with metafeatures: of each instance).
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per instance and algorithm: ``benchmark`` (label of the instance), ``algorithm``, ``n_runs``, ``mean``
+        (observed), ``effect`` (observed deviation from the mean of the algorithms there), ``se``, ``df``, ``ci_low``,
+        ``ci_high``, ``shrunken`` (the deviation that the model expects if the benchmark is run again).
+    replicates : {"seed", "row"} or None
+        What repeats within a benchmark and gives the intervals; None if nothing does.
+    paired : int
+        Instances on which all algorithms share their seeds, so that differences were taken within seeds.
+    wins : dict of str to int
+        By algorithm: the instances on which its observed mean is the best; ties count for each.
+    wins_by : dict
+        The same for each level of each metafeature: column -> level -> algorithm -> wins.
+    benchmark_of : dict
+        Label of an instance -> its benchmark (None without a benchmark column).
+    level : float
+        Confidence level of each interval, not adjusted for their number.
+    score : str
+        Scale of the effects.
+    notes : tuple of str
+        What could not be computed, and why.
+    """
+
+    table: pd.DataFrame
+    replicates: str | None
+    paired: int
+    wins: dict[str, int]
+    wins_by: dict[str, dict[str, dict[str, int]]]
+    benchmark_of: dict[str, Any]
+    level: float
+    score: str
+    notes: tuple[str, ...] = ()
+
+    @property
+    def n_instances(self) -> int:
+        """How many instances there are."""
+        return len(self.benchmark_of)
+
+    @property
+    def counted(self) -> pd.DataFrame:
+        """The rows with an interval; where two algorithms ran, their effects are mirror images and count once."""
+        groups = self.table.groupby("benchmark", sort=False)["algorithm"]
+        mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
+        return self.table[self.table["ci_low"].notna() & ~mirrored]
+
+    @property
+    def intervals(self) -> int:
+        """How many intervals count."""
+        return len(self.counted)
+
+    @property
+    def clear(self) -> int:
+        """How many of these exclude zero."""
+        return int(((self.counted["ci_low"] > 0) | (self.counted["ci_high"] < 0)).sum())
+
+    @property
+    def incomplete(self) -> int:
+        """Instances on which some algorithm did not run."""
+        return int((self.table.groupby("benchmark", sort=False).size() < len(self.wins)).sum())
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Effects by benchmark"
+
+
+def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> ObservedAdvantages | None:
+    """Observed and shrunken effects of the algorithms on every benchmark; None if the runs have no benchmark.
+
+    A run counts once: the scores of a seed are averaged over its budgets first. Observed effects and their intervals
+    use one benchmark at a time, so a noisy benchmark does not widen the intervals of a quiet one. Where all algorithms
+    share their seeds the deviations are taken within seeds; elsewhere the runs are independent samples with variances
+    of their own (Welch 1947, doi:10.1093/biomet/34.1-2.28). The shrunken effect is the fixed effect plus the
+    conditional modes (BLUPs; Robinson 1991, doi:10.1214/ss/1177011926) of all terms whose groups are benchmarks, or
+    benchmarks and algorithms.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.Runs({"tool": ["A", "A", "B", "B"] * 2, "task": list("wwwwxxxx"), "seed": [0, 1] * 4,
+    ...                 "loss": [1., 2, 3, 4, 5, 7, 6, 6]},
+    ...                score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
+    >>> observed_advantages(fit, runs).to_frame()[["benchmark", "algorithm", "mean", "effect"]]
+      benchmark algorithm  mean  effect
+    0         w         A   1.5    -1.0
+    1         w         B   3.5     1.0
+    2         x         A   6.0     0.0
+    3         x         B   6.0     0.0
+    """
+    if not runs.instance:
+        return None
+    parsed = fit.design.parsed
+    keys = [*runs.instance, runs.algorithm, *([runs.seed] if runs.seed else [])]
+    cells = compress(runs, keys, score=runs.score, transform=parsed.response_transform)
+    replicates = "seed" if runs.seed else None if runs.budget else "row"
+    instance, names = pd.factorize(labels(cells.frame, runs.instance))
+    algorithm = pd.Index(runs.algorithms).get_indexer(pd.Index(cells.frame[runs.algorithm].astype(object)))
+    n, mean, se, df, paired = _moments(cells, instance, algorithm, (len(names), len(runs.algorithms)), runs.seed)
+    i, a = np.nonzero(n)
+    _, cell = np.unique(instance * n.shape[1] + algorithm, return_index=True)
+    _, first = np.unique(i, return_index=True)
+    rounding = ROUNDING * np.nanmax(np.abs(mean), axis=1, keepdims=True)
+    effect = _without_rounding(mean - _means(mean), rounding)
+    se = np.where(np.isfinite(se) & (replicates is not None), _without_rounding(se, rounding), np.nan)
+    half = t_quantile((1.0 - level) / 2.0, df) * se
+    numbers = {"mean": mean, "effect": effect, "se": se, "df": df, "ci_low": effect - half, "ci_high": effect + half}
+    table = pd.DataFrame({"benchmark": names[i], "algorithm": pd.Index(list(runs.algorithms)).take(a)})
+    table = table.assign(n_runs=n[i, a].astype(int), **{name: values[i, a] for name, values in numbers.items()})
+    expected = np.full(n.shape, np.nan)
+    expected[i, a] = expected_means(fit, cells.frame.iloc[cell], first[i], runs)
+    scale = ROUNDING * np.nanmax(np.abs(np.where(n > 0, np.nan_to_num(expected), 0.0)), axis=1, keepdims=True)
+    table["shrunken"] = _without_rounding(expected - _means(expected), scale)[i, a]
+    loss = mean if runs.direction == "minimize" else -mean
+    best = loss <= np.nanmin(loss, axis=1, keepdims=True) + rounding
+    firsts = cells.frame.iloc[cell[first]]
+
+    def wins(of: NDArray[np.bool_]) -> dict[str, int]:
+        return dict(zip(map(format_level, runs.algorithms), of.sum(axis=0).tolist(), strict=True))
+
+    by_level = {}
+    for column in runs.metafeatures:
+        codes, levels = pd.factorize(firsts[column], sort=True)
+        by_level[column] = {format_level(level): wins(best[codes == code]) for code, level in enumerate(levels)}
+    benchmarks = firsts[runs.benchmark] if runs.benchmark else [None] * len(names)
+    return ObservedAdvantages(
+        table=table,
+        replicates=replicates if table["se"].notna().any() else None,
+        paired=paired,
+        wins=wins(best),
+        benchmark_of=dict(zip(names, benchmarks, strict=True)),
+        wins_by=by_level,
+        level=level,
+        score=parsed.score,
+        notes=_notes(table, runs),
+    )
+
+
+def _means(values: Array) -> Array:
+    """Mean over the algorithms that ran on an instance, along the second axis; exact where all are equal."""
+    start = np.nanmax(values, axis=1, keepdims=True, initial=-np.inf, where=np.isfinite(values))
+    n = np.isfinite(values).sum(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        return start + np.nansum(values - start, axis=1, keepdims=True) / n
+
+
+def _without_rounding(values: Array, rounding: Array) -> Array:
+    """Values with zeros for what arithmetic makes of equal scores."""
+    return np.where(np.abs(values) <= rounding, 0.0, values)
+
+
+def _moments(
+    cells: Cells, instance: Codes, algorithm: Codes, shape: tuple[int, int], seed: str | None
+) -> tuple[Array, Array, Array, Array, int]:
+    """Runs, means, errors of the deviations and their degrees of freedom, (instances, algorithms) each.
+
+    Deviations are taken within seeds where all algorithms of an instance share them, of which the number is returned,
+    and elsewhere from independent means with variances of their own (Welch): the deviation of one of k means has
+    weight 1 - 1/k on itself and -1/k on each of the others.
+    """
+    within, paired = np.full(shape, np.nan), np.zeros(shape[0], dtype=bool)
+    if seed is None:
+        n, ss, mean = np.zeros(shape), np.zeros(shape), np.full(shape, np.nan)
+        n[instance, algorithm], ss[instance, algorithm] = cells.n, cells.ss
+        mean[instance, algorithm] = cells.mean
+    else:
+        code, seeds = pd.factorize(cells.frame[seed])
+        known, number = np.unique(instance * len(seeds) + code, return_inverse=True)
+        place = number - np.searchsorted(known, instance * len(seeds))  # of a seed among those of its instance
+        runs = np.full((*shape, place.max() + 1), np.nan)
+        runs[instance, algorithm, place] = cells.mean
+        ran = np.isfinite(runs)
+        n = ran.sum(axis=2).astype(float)
+        start = cells.mean[np.unique(instance, return_index=True)[1]][:, None]  # keeps the digits of equal scores
+        with np.errstate(invalid="ignore", divide="ignore"):
+            mean = start + np.nansum(runs - start[..., None], axis=2) / n
+            ss = np.nansum((runs - mean[..., None]) ** 2, axis=2)
+            there, used = n > 0, np.asarray(ran.any(axis=1))
+            shared = np.all(ran | ~there[..., None] | ~used[:, None], axis=(1, 2))
+            paired = np.asarray(shared & (used.sum(axis=1) > 1))
+            about = runs - np.nansum(runs - start[..., None], axis=1, keepdims=True) / there.sum(axis=1)[:, None, None]
+            about -= np.nansum(about, axis=2, keepdims=True) / n[..., None]
+            within = np.sqrt(np.nansum(about**2, axis=2) / (n - 1) / n)
+    k = (n > 0).sum(axis=1, keepdims=True)
+    own, other = 1.0 - 1.0 / k, 1.0 / k
+
+    def combined(parts: Array, power: int) -> Array:
+        total = np.where(n > 0, parts, 0.0).sum(axis=1, keepdims=True)
+        return (own**power - other**power) * parts + other**power * total
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        error = np.where(n > 1, ss / (n - 1), np.nan) / n
+        total = combined(error, 2)
+        df = np.where(total > 0, total**2 / combined(error**2 / (n - 1), 4), np.nan)
+        se = np.sqrt(total)
+    use = paired[:, None]
+    return n, mean, np.where(use, within, se), np.where(use, n - 1, df), int(paired.sum())
+
+
+def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -> Array:
+    """Fixed effects plus the modes of the terms of the instances, for each pair of an instance and an algorithm.
+
+    `frame` has a row for each pair, with the columns of both; `first` is the first row of its instance. NaN on
+    instances where the differences of the fixed part depend on other factors.
+    """
+    design = fit.design
+    known = {runs.algorithm, *runs.instance}
+    held = {name: mean for name, mean in design.numeric.items() if name not in known}
+    frame = frame[[runs.algorithm, *runs.instance]].reset_index(drop=True).assign(**held)
+    others = {name: levels for name, levels in design.factors.items() if name not in known}
+    values = _fixed_part(fit, frame, first, others)
+    for index, (term, bar) in enumerate(zip(design.random, design.parsed.bars, strict=True)):
+        if not set(bar.groups) <= known:
+            continue
+        try:
+            basis, codes = design.random_rows(index, frame)
+        except UnknownColumnError:  # a slope on something that is not known of an instance
+            continue
+        modes = fit.conditional_modes(term.group)[list(term.names)].to_numpy()
+        values = values + np.where(codes >= 0, np.einsum("nk,nk->n", basis, modes[codes]), 0.0)
+    return values
+
+
+def _fixed_part(fit: LmmFit, frame: pd.DataFrame, first: Codes, others: dict[str, tuple[Any, ...]]) -> Array:
+    """Fixed part at the first level of each other factor; NaN where that level matters to the differences."""
+    base = {name: levels[0] for name, levels in others.items()}
+    rows: Array = fit.design.rows(frame.assign(**base))
+    matters = np.zeros(len(frame), dtype=bool)
+    for name, levels in others.items():
+        for level in levels[1:]:
+            there = fit.design.rows(frame.assign(**{**base, name: level}))
+            matters |= ~np.isclose(there - there[first], rows - rows[first]).all(axis=1)
+    instances = np.bincount(first, weights=matters, minlength=len(frame)) > 0
+    return np.where(instances[first], np.nan, fit.estimate(rows))
+
+
+def leaders(wins: dict[str, int]) -> list[str]:
+    """Algorithms with the most wins."""
+    return [name for name, count in wins.items() if count == max(wins.values())]
+
+
+def turns(by_level: dict[str, dict[str, int]]) -> bool:
+    """Whether no algorithm has the most wins at every level of a metafeature."""
+    return len(by_level) >= 2 and not set.intersection(*(set(leaders(wins)) for wins in by_level.values()))
+
+
+def _notes(table: pd.DataFrame, runs: Runs) -> tuple[str, ...]:
+    notes = []
+    if not table["se"].notna().any():
+        notes.append("Nothing is repeated within a benchmark, so the observed effects have no intervals.")
+    counts = table.groupby("benchmark", sort=False).size()
+    incomplete = int((counts < len(runs.algorithms)).sum())
+    if incomplete:
+        notes.append(
+            f"On {incomplete} of {len(counts)} benchmarks some algorithm is missing; deviations there are from the "
+            "mean of the algorithms that ran."
+        )
+    if table["shrunken"].isna().all():
+        notes.append(
+            "Shrunken effects are not shown: in this model the differences between algorithms depend on other factors."
+        )
+    return tuple(notes)
+
+
+# ---------------------------------------------------------------------- one number per benchmark
+
+
+@result
+class CautiousCheck(Result):
+    """Paired t-tests of one algorithm against each other over the means of the benchmarks.
+
+    Attributes
+    ----------
+    leader : str
+        The algorithm that is compared with each other one.
+    table : pandas.DataFrame
+        One row per other algorithm: ``algorithm``, ``n_benchmarks`` (on which both ran), ``difference`` (leader -
+        algorithm), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer than two benchmarks).
+    """
+
+    formats = {"t": ".2f", "p": "p"}
+
+    leader: str
+    table: pd.DataFrame
+
+    def beaten(self, alpha: float) -> list[str]:
+        """Algorithms that differ from the leader at this level."""
+        return self.table["algorithm"][below(self.table["p_value"], alpha)].tolist()
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "A cautious check over benchmark means"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the tests were made."""
+        return (
+            f"Paired t-tests of {self.leader} against each other algorithm, over one mean per benchmark and "
+            "algorithm; p-values adjusted by Holm's method.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        """The tests, with columns as a reader names them."""
+        frame = self.to_frame()
+        frame.columns = ["compared with", "benchmarks", f"{self.leader} − other", "SE", "df", "t", "p"]
+        return frame
+
+
+def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
+    """Compare one algorithm with each other one over the means of the benchmarks, from their observed means.
+
+    Differences are taken within instances, averaged to one number per benchmark, and tested against zero with one
+    degree of freedom less than benchmarks. This is valid whatever the variation within benchmarks, if differences are
+    about normal between them; with few benchmarks it finds large differences only.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.Runs({"tool": ["A", "B"] * 3, "task": list("uuvvww"), "loss": [1., 2, 3, 5, 4, 7]},
+    ...                score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> from lmemtest.bench.benchmark.observed_advantages import observed_advantages
+    >>> check = cautious_check(observed_advantages(lt.fit_lmm("loss ~ tool + (1|task)", runs), runs), "A")
+    >>> check.to_frame()[["algorithm", "difference", "df", "t_ratio"]].round(3).to_dict("list")
+    {'algorithm': ['B'], 'difference': [-2.0], 'df': [2], 't_ratio': [-3.464]}
+    """
+    means = effects.to_frame()
+    means["algorithm"] = means["algorithm"].map(format_level)
+    wide = means.pivot(index="benchmark", columns="algorithm", values="mean")
+    benchmark = wide.index.map(effects.benchmark_of)
+    others = [name for name in effects.wins if name != leader]
+    gaps = wide[others].rsub(wide[leader], axis=0).groupby(benchmark).mean()
+    n, mean, sd = gaps.count().to_numpy(), gaps.mean().to_numpy(), gaps.std(ddof=1).to_numpy()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        se = sd / np.sqrt(n)
+        alike = np.where(mean == 0.0, 0.0, np.copysign(np.inf, mean))  # all differences are the same
+        t = np.where(n > 1, np.where(se > 0.0, mean / se, alike), np.nan)
+    found = {"algorithm": others, "n_benchmarks": n, "difference": mean, "se": se, "df": np.maximum(n - 1, 0)}
+    table = pd.DataFrame({**found, "t_ratio": t})
+    raw = two_sided_p(table["t_ratio"].to_numpy(), np.maximum(table["df"].to_numpy(dtype=float), 1.0))
+    return CautiousCheck(leader=leader, table=table.assign(p_value=adjust_raw(raw, "holm", len(table))))

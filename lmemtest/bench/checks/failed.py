@@ -1,0 +1,103 @@
+"""Runs that failed, or have no score: what failed where, and whether that depends on the algorithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from lmemtest.bench.checks.findings import Finding, per_cell
+from lmemtest.bench.data.failures import rows_or_runs
+from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.failures.counts import alike_p_value, failure_counts, recovered_runs
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.rounding import below
+from lmemtest.core.words import counted, format_level, joined, p_text
+
+__all__ = ["failed_findings", "failures_by_algorithm"]
+
+_TESTED = {"run": "within benchmarks", "benchmark": "over benchmarks", "family": "over families"}
+
+
+def failed_findings(points: Points) -> list[Finding]:
+    """An error for every algorithm and benchmark with failures that no policy has scored; a note on those that are."""
+    runs = points.runs
+    if runs.failures is not None:
+        return [_scored(runs)] if runs.failures.n_failed else []
+    what = rows_or_runs(runs)
+    bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
+    rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
+    advice = (
+        "Say what a failure counts: "
+        + in_words_of(
+            python="runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.failure_sensitivity(runs) "
+            "compares the verdicts.",
+            command_line="--score-failures worst, baseline=NAME, a number, or drop.",
+        )
+        + _where(runs)
+    )
+
+    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", advice
+
+    return per_cell(points, bad, "error", "failed_runs", say)
+
+
+def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
+    """A warning where the algorithms do not fail alike, so that failed runs are not missing by chance."""
+    if runs.failed is None and runs.failures is None:  # nobody has said that missing scores are failures
+        runs = runs.restricted(runs.frame, (), failed="nonfinite", ignore=runs.ignore)
+    counts = failure_counts(runs)
+    for population in counts.populations[::-1]:  # from the widest for which it may be shown
+        p = alike_p_value(counts, population)
+        if below(p, alpha):
+            break
+    else:
+        return []
+    spread = f"not spread over the algorithms by chance ({p_text(p)}, exact test {_TESTED[population]})"
+    if population == "run":
+        shown = f"If runs fail independently, those without a score are {spread}"
+    else:
+        shown = f"Runs without a score are {spread}"
+    failed, ran = counts.failed.sum(axis=0), counts.runs.sum(axis=0)
+    order = np.argsort(-failed / np.maximum(ran, 1), kind="stable")
+    named = [f"{format_level(counts.algorithms[i])} {failed[i]:,} of {ran[i]:,}" for i in order]
+    return [
+        Finding(
+            severity="note" if runs.failures is not None and runs.failures.policy != "drop" else "warning",
+            kind="failures_depend_on_algorithm",
+            count=int(failed.sum()),
+            message=f"{shown}: {joined(named)} runs.",
+            advice="Leaving them out makes algorithms that fail where scores are bad look better than they are. Report "
+            "how often each fails" + in_words_of(python=": lmemtest.failure_rates(runs).", command_line="."),
+        )
+    ]
+
+
+def _scored(runs: Runs) -> Finding:
+    done: Any = runs.failures
+    return Finding(
+        severity="note",
+        kind="failed_runs",
+        count=done.n_failed,
+        message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
+        advice=in_words_of(
+            python="Whether the verdict depends on that: lmemtest.failure_sensitivity(runs).",
+            command_line="Try another --score-failures to see whether the verdict depends on that.",
+        ),
+    )
+
+
+def _where(runs: Runs) -> str:
+    """At which budgets most runs failed, where that differs."""
+    if runs.budget is None or runs.study.count(runs.budget) < 2 or runs.failed is None:
+        return ""
+    groups = runs.study.failures.study.groups([runs.budget])
+    failed = np.rint(groups.mean * groups.n).astype(int)
+    levels = groups.keys.frame()[runs.budget].tolist()
+    order = [int(i) for i in np.argsort(-failed, kind="stable") if failed[i]]
+    named = [f"{format_level(levels[i])} ({failed[i]:,})" for i in order]
+    found = f" By {runs.budget}, {counted(int(failed.sum()), 'score')} failed: {joined(named)}." if named else ""
+    stopped, again = recovered_runs(runs)
+    return found + f" Of {stopped:,} failed runs {again:,} have a score again at a later {runs.budget}." * (again > 0)

@@ -1,0 +1,493 @@
+"""Rules for a table of runs: what can spoil a comparison and is no question of chance, each with a next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.checks.findings import Finding, on, per_cell
+from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
+from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
+from lmemtest.bench.data.score_kind import ScoreKind, looks_like
+from lmemtest.core.caller import command_with, in_words_of
+from lmemtest.core.rounding import written
+from lmemtest.core.text import one_line
+from lmemtest.core.words import format_number, listed
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.cells import of_failures
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+TIED_SHARE = 0.1  # fewer exactly equal scores are no cause for a look
+CHANCE = 0.05  # scales that differ by more than this chance, where few scores tell them
+_NAMED = 4
+_FEWEST = 20  # scores of an algorithm, from which on the same answer everywhere is worth a look
+_FRACTION_FROM, _PERCENT_FROM = 0.1, 5.0  # medians of shares of right answers in fractions and in per cent
+
+
+# ---------------------------------------------------------------------- roles of columns
+
+
+def role_findings(runs: Runs) -> list[Finding]:
+    """Columns without a role that structure the rows, and a direction that contradicts the name of the score."""
+    return [*_unnamed(runs), *_ignored(runs), *_direction(runs)]
+
+
+def refuse_unnamed(runs: Runs, *, known: Iterable[str] = ()) -> None:
+    """No winner is named while columns that structure the rows have no role: the rows would pass for independent.
+
+    The error holds the whole call or command that gives the guessed roles; `known` are columns that a model uses.
+    """
+    for finding in _unnamed(runs, known):
+        raise ArgumentError(f"{finding.message} {finding.advice}")
+
+
+def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
+    columns = unnamed_columns(runs, known=known)
+    if not columns:
+        return []
+    several = len(columns) > 1
+    message = (
+        f"The column{'s' * several} {' and '.join(column.in_words() for column in columns)} "
+        f"{'have' if several else 'has'} no role, but rows that are alike in all named columns differ there: they "
+        "would count as independent, and chance would pass for differences between algorithms."
+    )
+    return [Finding(severity="warning", kind="unnamed_columns", count=len(columns), message=message,
+                    advice=_advice(runs, columns))]  # fmt: skip
+
+
+def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
+    """The whole call or command with the guessed roles, and how to leave columns out on purpose."""
+    names = [column.name for column in columns]
+    python = (
+        f"Give them roles: {call_of(with_roles(runs, columns))}. If a column is left out on purpose: "
+        f"Runs(..., ignore={names!r})."
+    )
+    ignore = command_with([part for name in names for part in ("--ignore", name)])
+    command_line = (
+        f"Give them roles: {command_with(options_of(columns))} (or the same command with --yes). If a column is left "
+        f"out on purpose: {ignore}."
+    )
+    choice = [column.name for column in columns if role_of(column.name) == "choice"]
+    if choice:
+        python += f" To look at one value of it: runs.filter({choice[0]}=...)."
+        command_line += f" To look at one value of it: --where {choice[0]}=VALUE."
+    return in_words_of(python=python, command_line=command_line)
+
+
+def _ignored(runs: Runs) -> list[Finding]:
+    """Columns that structure the rows and were left out on purpose: nothing to mend, but worth a note."""
+    columns = unnamed_columns(runs, ignored=True) if runs.ignore else ()
+    if not columns:
+        return []
+    several = len(columns) > 1
+    what = [f"{column.name!r} ({column.n_values:,} values)" for column in columns]
+    message = (
+        f"The column{'s' * several} {' and '.join(what)} {'were' if several else 'was'} left out on purpose: rows that "
+        "share a value there count as independent."
+    )
+    advice = "If they are not, the p-values are too small: give the column a role, or average over it first."
+    return [Finding(severity="note", kind="ignored_columns", count=len(columns), message=message, advice=advice)]
+
+
+def _direction(runs: Runs) -> list[Finding]:
+    usual = direction_of(runs.score)
+    if usual is None or usual == runs.direction or runs.scale is not None:  # `normalize` knows the direction
+        return []
+    end = "high" if usual == "maximize" else "low"
+    advice = in_words_of(
+        python=f"If so here, every decision is upside down: give direction={usual!r}.",
+        command_line=f"If so here, every decision is upside down: give --direction {usual}.",
+    )
+    return [
+        Finding(
+            severity="note",
+            kind="direction",
+            count=runs.n_rows,
+            message=f"The score is called {runs.score!r}, and the direction is {runs.direction!r}; by its name a {end} "
+            "score is good.",
+            advice=advice,
+        )
+    ]
+
+
+# ---------------------------------------------------------------------- scores and rows
+
+
+def non_finite(points: Points) -> list[Finding]:
+    bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
+    rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
+    worst = "largest" if points.runs.direction == "minimize" else "smallest"
+    drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
+    advice = (
+        f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
+        f"a result{of_failures()}; drop them with {drop} only if failing has nothing to do with the algorithm."
+    )
+
+    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        total = int(rows[cell])
+        share = f"{count:,} of {total:,} score{'s' * (total > 1)} of {algorithm}{where}"
+        return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", advice
+
+    return per_cell(points, bad, "error", "non_finite", say)
+
+
+def similar_levels(points: Points) -> list[Finding]:
+    """Levels that differ in case, blanks or characters that cannot be seen only: nearly always one level, misspelt."""
+    found = []
+    for column, levels in (
+        (points.runs.algorithm, points.algorithms),
+        (points.runs.benchmark, points.benchmarks),
+    ):
+        groups: dict[str, list[str]] = {}
+        for level in levels:
+            groups.setdefault(" ".join(one_line(level).split()).casefold(), []).append(str(level))
+        for alike in groups.values():
+            if len(alike) > 1:
+                message = f"The column {column!r} holds {' and '.join(map(repr, alike))}, which count as different."
+                advice = "If they are the same, write them in the same way."
+                found.append(Finding(severity="warning", kind="similar_levels", count=len(alike), message=message,
+                                     advice=advice))  # fmt: skip
+    return found
+
+
+def duplicates(points: Points) -> list[Finding]:
+    """Rows beyond the first of a run at a budget: copies, with equal scores, and reruns, with others."""
+    if points.runs.seed is None or _told_apart(points.runs):  # they are repetitions
+        return []
+    extra = points.n - 1
+    differ = points.low < points.high
+    names = (points.runs.algorithm, *points.runs.instance, points.runs.seed, points.runs.budget)
+    key = listed([str(name) for name in names if name is not None])
+    forgotten = "a metafeature" if points.runs.budget else "a budget, a metafeature"
+    repeats = (
+        f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true repetitions, "
+        "give each its own seed."
+    )
+
+    def copy(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
+        drop = in_words_of(python="runs.drop_duplicates('first')", command_line="--drop-duplicates first")
+        advice = f"Copies make the result look surer than it is: drop them with {drop}."
+        return f"{rows} of another: {key} and score are the same.", advice
+
+    def rerun(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} repeat{'s' * (count == 1)} another"
+        return f"{rows} with a different score: {key} are the same.", repeats
+
+    found = []
+    for kind, rows, say in (("duplicates", extra * ~differ, copy), ("reruns", extra * differ, rerun)):
+        counts = np.bincount(points.cell, weights=rows, minlength=points.n_cells)
+        found += per_cell(points, counts, "warning", kind, say)
+    return found
+
+
+def _told_apart(runs: Runs) -> bool:
+    """Whether columns that were left out on purpose, such as the number of an attempt, tell rows of one run apart."""
+    columns = [column.name for column in unnamed_columns(runs, ignored=True)] if runs.ignore else []
+    return bool(columns) and not runs.is_lazy and runs.study.count(*runs.study.columns, *columns) == runs.n_rows
+
+
+def constant_scores(points: Points, kind: ScoreKind) -> list[Finding]:
+    """Benchmarks and algorithms with one score throughout; none where that is what the score brings."""
+    if kind.kind == "two-valued":
+        return one_answer(points)
+    if kind.equal_by_nature:
+        return []
+    low, high = points.range_of(points.cell, points.n_cells)
+    n = np.bincount(points.cell, weights=points.valid, minlength=points.n_cells)
+    limit = kind.high if kind.kind == "capped" else np.inf  # what ends at a limit is a finding of its own
+    found, single = [], np.where((low == high) & (low < limit) & (n > 1), n, 0)
+    shape = (len(points.benchmarks), len(points.algorithms))
+    lowest, highest = low.reshape(shape).min(axis=1), high.reshape(shape).max(axis=1)
+    total = n.reshape(shape).sum(axis=1).astype(int)
+    for i in np.flatnonzero((lowest == highest) & (lowest < limit) & (total > 1)):
+        message = (
+            f"All scores{on(points.benchmarks[i])} are {format_number(lowest[i])}, in {total[i]:,} rows and for every "
+            "algorithm."
+        )
+        advice = (
+            "Check the score column. If the scores are right, keep the benchmark: it says that the algorithms are "
+            "equal there, and without it their mean differences would be overstated."
+        )
+        found.append(Finding(severity="warning", kind="constant_scores", benchmark=points.benchmarks[i],
+                             count=int(total[i]), message=message, advice=advice))  # fmt: skip
+        single.reshape(shape)[i] = 0
+
+    advice = (
+        "Check for a cap, a default value, or a seed that is not used: without any spread between seeds this "
+        "algorithm looks surer than it is."
+    )
+
+    def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
+        return f"All {count:,} scores of {algorithm}{where} are {format_number(low[cell])}.", advice
+
+    return found + per_cell(points, single, "warning", "constant_scores", say)
+
+
+def scale_findings(
+    points: Points, judged: Points, kind: ScoreKind, scales: pd.DataFrame, modelled: Modelled | None
+) -> list[Finding]:
+    """Whether scores, or the values `judged` of a function of them, are on other scales on other benchmarks.
+
+    0 or 1 and ranks have one scale by nature.
+    """
+    if kind.kind in ("two-valued", "ranks") or unlike_units(points):
+        return []
+    what = "Scores" if modelled is None else f"Values of {modelled.label}"
+    if (scales["df"] > 0).sum() > 1:
+        spread = scales["residual_sd"]
+        ratio = scale_ratio(spread)
+        message = (
+            f"{what} scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
+            f"so the noisiest benchmarks would decide the comparison."
+        )
+    else:  # nothing was repeated: whether the differences between algorithms are on other scales, beyond chance
+        scales = judged.effect_scales()
+        scales = scales[scales["sd"] > 0]
+        spread = scales["sd"]
+        ratio = scale_ratio(spread)
+        if not (ratio > SCALE_RATIO and _bartlett(spread.to_numpy(), scales["df"].to_numpy()) < CHANCE):
+            return []
+        message = (
+            f"{what} of different algorithms lie {format_number(ratio, 3)} times as far apart on {{}} as on {{}}, so "
+            f"the benchmarks with the largest differences would decide the comparison (no run was repeated, so there "
+            f"is no scatter between seeds to judge by)."
+        )
+    if not ratio > SCALE_RATIO:
+        return []
+    sd = spread.where(spread > 0)
+    large, small = sd.idxmax(), sd.idxmin()
+    ends = [f"{str(points.benchmarks[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
+    found = [remedy for remedy in remedies(points, kind) if remedy.ratio < ratio]
+    return [
+        Finding(
+            severity="warning",
+            kind="score_scale",
+            benchmark=points.benchmarks[large],
+            count=int((sd > SCALE_RATIO * sd.min()).sum()),
+            message=message.format(*ends),
+            advice=remedy_text(tuple(found), ratio, points.runs.benchmark),
+        )
+    ]
+
+
+def _bartlett(sd: np.ndarray, df: np.ndarray) -> float:
+    """The p-value of Bartlett's test of equal variances."""
+    from scipy.special import chdtrc
+
+    total = df.sum()
+    statistic = total * np.log(np.sum(df * sd**2) / total) - np.sum(df * np.log(sd**2))
+    correction = 1 + (np.sum(1 / df) - 1 / total) / (3 * (len(sd) - 1))
+    return float(chdtrc(len(sd) - 1, max(statistic / correction, 0.0)))
+
+
+def tied_pairs(points: Points, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+    """By benchmark: pairs of algorithms with equal scores below a limit on the same instance, seed and budget; all."""
+    block = (points.instance * np.int64(len(points.seeds)) + points.seed) * len(points.budgets) + points.budget
+    order = np.argsort(block, kind="stable")
+    block, mean = block[order], points.mean[order]
+    benchmark = points.benchmark_of[points.instance[order]]
+    size = len(points.benchmarks)
+    equal, pairs = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
+    for lag in range(1, len(points.algorithms)):  # a block has at most one entry per algorithm
+        together = (block[lag:] == block[:-lag]) & np.isfinite(mean[lag:]) & np.isfinite(mean[:-lag])
+        if not together.any():
+            break
+        pairs += np.bincount(benchmark[lag:][together], minlength=size)
+        tied = together & (mean[lag:] == mean[:-lag]) & (mean[lag:] < limit)
+        equal += np.bincount(benchmark[lag:][tied], minlength=size)
+    return equal, pairs
+
+
+def ties(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
+    rows = np.bincount(points.benchmark_of[points.instance], weights=points.valid, minlength=len(equal))
+    same = listed(["seed"] * bool(points.runs.seed) + ["budget"] * bool(points.runs.budget)).replace(", ", " and ")
+    usual = (
+        "if algorithms share their first steps or reach the same optimum"
+        if points.runs.budget
+        else ("if the score has few possible values, such as an accuracy on a small test set")
+    )
+    found = []
+    share = equal / np.maximum(pairs, 1)
+    for i in sorted(np.flatnonzero(share >= TIED_SHARE), key=lambda i: -share[i]):
+        here = points.benchmark_of[points.instance] == i
+        values = points.mean[here & (points.valid > 0)]
+        finding = Finding(
+            severity="note",
+            kind="ties",
+            benchmark=points.benchmarks[i],
+            count=int(equal[i]),
+            message=f"{written(100 * share[i], '.0f')} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
+            f"{f' at the same {same}' if same else ''} are exact ties ({len(pd.unique(values)):,} different "
+            f"value{'s' * (len(pd.unique(values)) > 1)} in {int(rows[i]):,} scores).",
+            advice=f"Fine {usual}; otherwise look for a cap or rounding, and prefer a finer score.",
+        )
+        found.append(finding)
+    return found
+
+
+# ---------------------------------------------------------------------- what the kind of score asks to know
+
+
+def kind_findings(points: Points, kind: ScoreKind) -> list[Finding]:
+    """What the kind of score, which is that of these points, asks to know."""
+    found = [*_folds(points), *_mixed_units(points)]
+    if kind.kind == "two-valued":
+        found.append(_proportions(points, kind))
+    if kind.kind == "capped":
+        found.append(_penalised(kind) if kind.penalised else _censored(points, kind))
+    return found
+
+
+def _proportions(points: Points, kind: ScoreKind) -> Finding:
+    unit = points.runs.benchmark
+    paired = f", paired by {unit!r}" if unit else ", not paired, for no column says which scores belong together"
+    advice = (
+        f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference is another one."
+        if unit
+        else "Name the column of the items (questions, tasks) as the benchmark, if all algorithms met the same ones."
+    )
+    high = "1" if kind.high == 1 else format_number(kind.high)
+    what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
+    return Finding(
+        severity="note",
+        kind="two_values",
+        count=int(points.valid.sum()),
+        message=f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
+        advice=advice,
+    )
+
+
+def one_answer(points: Points) -> list[Finding]:
+    """Algorithms whose answers are all alike, as where none of the outputs could be read."""
+    size = len(points.algorithms)
+    n = np.bincount(points.algorithm, weights=points.valid, minlength=size)
+    low, high = points.range_of(points.algorithm, size)
+    return [
+        Finding(
+            severity="warning",
+            kind="constant_scores",
+            algorithm=points.algorithms[i],
+            count=int(n[i]),
+            message=f"All {int(n[i]):,} scores of {str(points.algorithms[i])!r} are {low[i]:g}.",
+            advice="Look at some of its outputs: were they read as they were meant?",
+        )
+        for i in np.flatnonzero((low == high) & (n >= _FEWEST))
+    ]
+
+
+def _shares(kind: ScoreKind) -> str:
+    named = [f"{algorithm} {written(100 * share, '.3g')} %" for algorithm, _, share in kind.capped[:_NAMED]]
+    rest = [share for _, _, share in kind.capped[_NAMED:]]
+    return ", ".join([*named, *([f"{len(rest)} others at most {written(100 * rest[0], '.3g')} %"] if rest else [])])
+
+
+def _censored(points: Points, kind: ScoreKind) -> Finding:
+    """Scores at a limit: what their mean is, and what is done about it in the field."""
+    limit = format_number(kind.high)
+    score = points.runs.score
+    par2, par10 = written(2 * kind.high, ",.6g"), written(10 * kind.high, ",.6g")
+    write = in_words_of(
+        python=f"such as df.loc[df[{score!r}] >= {kind.high:g}, {score!r}] = {10 * kind.high:g}",
+        command_line=f"in the column {score!r} of the file",
+    )
+    return Finding(
+        severity="warning",
+        kind="capped_scores",
+        count=sum(rows for _, rows, _ in kind.capped),
+        message=f"{kind.evidence} By algorithm: {_shares(kind)}. If {limit} is a limit, as of a timeout, these scores "
+        "are censored: the true ones are larger by an unknown amount, so means are lower bounds, and flatter the "
+        "algorithms that met the limit most often.",
+        advice=f"Decide what a run at the limit costs before comparing. PAR2 and PAR10, the penalties in use for "
+        f"solvers, write {par2} or {par10} for {limit}, {write}; report the share of runs below the limit beside the "
+        "mean, and see whether the order stands for both penalties.",
+    )
+
+
+def _penalised(kind: ScoreKind) -> Finding:
+    count = sum(rows for _, rows, _ in kind.capped)
+    return Finding(
+        severity="note",
+        kind="penalised_scores",
+        count=count,
+        message=f"{kind.evidence} By algorithm: {_shares(kind)}. The next score is {format_number(kind.below)}, so "
+        "this looks like a penalty for runs that failed or ran out of time, as in PAR10: means are those of penalised "
+        "scores.",
+        advice="Report the share of such runs beside the mean, and see whether the order stands with another penalty.",
+    )
+
+
+def unlike_units(points: Points) -> tuple[list[object], list[object]] | None:
+    """Benchmarks whose shares of right answers are fractions, and those where they are percentages; None if all agree.
+
+    Only where the score is called an accuracy or the like: errors of 0.3 may be fractions and per cent alike.
+    """
+    if points.runs.benchmark is None or not looks_like(points.runs.score, "share"):
+        return None
+    good = points.valid > 0
+    if not good.any() or points.low[good].min() < 0 or points.high[good].max() > 100:
+        return None
+    benchmark = points.benchmark_of[points.instance[good]]
+    fractions, percentages = [], []
+    for i in np.unique(benchmark):
+        here = benchmark == i
+        median, highest = float(np.median(points.mean[good][here])), float(points.high[good][here].max())
+        if highest <= 1 and median >= _FRACTION_FROM:
+            fractions.append(points.benchmarks[i])
+        elif highest > 1 and median >= _PERCENT_FROM:
+            percentages.append(points.benchmarks[i])
+        else:
+            return None
+    return (fractions, percentages) if fractions and percentages else None
+
+
+def _mixed_units(points: Points) -> list[Finding]:
+    units = unlike_units(points)
+    if units is None:
+        return []
+    fractions, percentages = (listed([repr(str(name)) for name in names], most=3) for names in units)
+    finding = Finding(
+        severity="warning",
+        kind="mixed_units",
+        count=min(map(len, units)),
+        message=f"{points.runs.score!r} is a fraction on {fractions} (at most 1) and a percentage on {percentages}.",
+        advice="Write all scores in one unit: multiply the fractions by 100.",
+    )
+    return [finding]
+
+
+def _folds(points: Points) -> list[Finding]:
+    """Folds and splits of one data set, which share training data."""
+    runs = points.runs
+    if not looks_like(runs.seed, "fold"):
+        return []
+    folds, several = len(points.seeds), len(points.benchmarks) > 1
+    message = (
+        f"{runs.seed!r} looks like the folds or splits of a data set, {folds:,} in number. Their training sets "
+        "overlap, so their scores are not independent runs"
+    )
+    if several:
+        message += (
+            "; what those of one data set have in common is taken up by the term (1 | benchmark:algorithm) of the "
+            "recommended model, so that the comparison rests on the number of data sets."
+        )
+        advice = (
+            "Nothing has to be done for a comparison over data sets. Do not test algorithms on a single data set by "
+            "its folds as if they were independent (Nadeau & Bengio 2003; Bouckaert & Frank 2004)."
+        )
+    else:
+        message += (
+            ", and with one data set nothing in the table shows how much they share. Tests are too optimistic: "
+            "somewhat for the folds of one cross-validation, badly for random or repeated splits (15 % of false "
+            "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
+        )
+        advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
+    return [
+        Finding(severity="note" if several else "warning", kind="folds", count=folds, message=message, advice=advice)
+    ]

@@ -1,0 +1,169 @@
+"""Best-so-far curves that get worse: where most runs never do, those that do are broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
+from lmemtest.bench.checks.findings import Finding
+from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.result import Result, result
+from lmemtest.core.words import format_number
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+# A run of independent scores at k budgets never gets worse with probability 1/k!: 1/6 at three. If half of the runs
+# never do, they are meant as best-so-far curves. Smooth learning curves do not get worse either, but never stand still,
+# and where they do get worse it is by little: half of the curves in order have to keep a score from one budget to the
+# next, or half of the others to get worse by so much of their range.
+_SHARE, _BREAK, _FEWEST_BUDGETS = 0.5, 0.1, 3
+_ROUNDING = 1e-12  # of the largest score: no step
+
+
+@result
+class Traces(Result):
+    """Whether the runs are best-so-far curves, and which of them are broken.
+
+    Attributes
+    ----------
+    decision : {"trace", "broken", "no trace", "not judged"}
+        No run gets worse; most do not, some do; half or more do, so the score belongs to each budget by itself; too
+        few budgets to tell.
+    table : pandas.DataFrame
+        Per ``benchmark`` and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse),
+        ``largest_step`` (the largest step to the worse, 0 for none).
+    examples : tuple of str
+        Broken runs in words, the worst first.
+    findings : tuple of Finding
+    """
+
+    decision: str
+    table: pd.DataFrame
+    examples: tuple[str, ...]
+    findings: tuple[Finding, ...]
+
+    def sentences(self) -> tuple[str, ...]:
+        """The decision."""
+        n, worse = int(self.table["runs"].sum()), int(self.table["worse"].sum())
+        return (
+            {
+                "trace": f"None of {n:,} curves gets worse at a higher budget.",
+                "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are "
+                "best-so-far curves.",
+                "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
+                "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other "
+                f"{worse:,} are broken (such as {'; '.join(self.examples)}).",
+            }[self.decision],
+        )
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        return "Curves that get worse"
+
+
+def broken_traces(runs: Runs) -> Traces:
+    """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
+
+    A rule, not a test: if at least half of the curves with three or more budgets never get worse (independent scores at
+    k budgets are in order with probability 1/k!), the score is taken as the best so far, and every step to the worse is
+    an error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
+    order keep no score from one budget to the next, and most of the others get worse by less than a tenth of their
+    range.
+
+    Examples
+    --------
+    >>> from lmemtest.bench.data.runs import Runs
+    >>> table = {"tool": ["HB"] * 6 + ["RS"] * 3, "seed": [0] * 3 + [1] * 3 + [0] * 3, "budget": [1, 2, 3] * 3,
+    ...          "loss": [3, 2, 1, 3, 3, 2, 3, 1, 2]}
+    >>> found = broken_traces(Runs(table, score="loss", direction="minimize", algorithm="tool", seed="seed",
+    ...                            budget="budget"))
+    >>> found.decision, found.examples
+    ('broken', ('RS, seed 0: worse by 1.000 at budget 3',))
+    """
+    require_runs(runs)
+    for role in ("budget", "seed"):
+        runs.study.require(role, "there are no curves")
+    points = runs.study.points
+    table, examples, sharp = _steps(points)
+    n, worse = int(table["runs"].sum()), int(table["worse"].sum())
+    if n == 0:
+        decision = "not judged"
+    elif worse == 0:
+        decision = "trace"
+    else:
+        decision = "broken" if n - worse >= _SHARE * n and sharp else "no trace"
+    found = Traces(decision=decision, table=table, examples=examples if decision == "broken" else (), findings=())
+    return replace(found, findings=(_finding(found, points),)) if decision in ("broken", "no trace") else found
+
+
+def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
+    """Per cell the runs that get worse; the worst of them in words; and whether steps and breaks are no noise."""
+    good = points.valid > 0
+    run, budget, mean = points.run[good], points.budget[good], points.mean[good]
+    cell, seed = points.cell[good], points.seed[good]
+    code, first, length = np.unique(run, return_index=True, return_counts=True)
+    worse = np.diff(mean) if points.runs.direction == "minimize" else -np.diff(mean)
+    limit = _ROUNDING * float(np.abs(mean).max(initial=0.0))
+    step = np.where((run[1:] == run[:-1]) & (worse > limit), worse, 0.0)  # sorted by run, then by budget
+    index = np.searchsorted(code, run[1:])
+    largest = np.zeros(len(code))
+    np.maximum.at(largest, index, step)
+    judged = length >= _FEWEST_BUDGETS
+    still = np.zeros(len(code), dtype=bool)
+    still[index[(run[1:] == run[:-1]) & (np.abs(worse) <= limit)]] = True
+    size = points.n_cells
+    step_of_cell = np.zeros(size)
+    np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
+    named = [points.where(i) for i in range(size)]
+    table = pd.DataFrame(
+        {
+            "benchmark": pd.Series([b for b, _ in named], dtype=object),
+            "algorithm": [a for _, a in named],
+            "runs": np.bincount(cell[first][judged], minlength=size),
+            "worse": np.bincount(cell[first][judged & (largest > 0)], minlength=size),
+            "largest_step": step_of_cell,
+        }
+    )
+    examples = []
+    for i in np.argsort(-largest, kind="stable")[:3]:
+        if judged[i] and largest[i] > 0:
+            at = int(np.flatnonzero((index == i) & (step == largest[i]))[0]) + 1
+            benchmark, algorithm = points.where(int(cell[at]))
+            where = f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {points.seeds[seed[at]]}"
+            worst = format_number(float(largest[i]))
+            examples.append(f"{where}: worse by {worst} at {points.runs.budget} {points.budgets[budget[at]]}")
+    in_order, broken = judged & (largest == 0), judged & (largest > 0)
+    span = np.maximum.reduceat(mean, first) - np.minimum.reduceat(mean, first)
+    sharp = still[in_order].sum() >= _SHARE * in_order.sum()
+    sharp |= (largest > _BREAK * span)[broken].sum() >= _SHARE * broken.sum()
+    return table[table["runs"] > 0].reset_index(drop=True), tuple(examples), bool(sharp)
+
+
+def _finding(found: Traces, points: Points) -> Finding:
+    n, worse = int(found.table["runs"].sum()), int(found.table["worse"].sum())
+    message = found.sentences()[0]
+    best = "minimum" if points.runs.direction == "minimize" else "maximum"
+    if found.decision == "broken":
+        severity, kind = "warning", "broken_trace"
+        advice = (
+            f"Look at these runs: a wrong order, two runs joined, a restart. If all is right, take the running {best}."
+        )
+    elif are_single_trials(points):
+        severity, kind, advice = "warning", "single_trials", trials_advice()
+        message = (
+            f"In {worse:,} of {n:,} runs the score goes up and down with {points.runs.budget!r}, as that of single "
+            "trials does, so a mean over rows is one over trials and not over the best that was found."
+        )
+    else:
+        severity, kind = "note", "not_best_so_far"
+        advice = (
+            f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
+        )
+    return Finding(severity=severity, kind=kind, message=message, advice=advice, count=worse)

@@ -1,0 +1,769 @@
+"""Tables in the forms in which people have them, as tables of scores: what was read as what is said in one line.
+
+Methods in rows instead of columns, averages beside the scores, means with standard deviations, numbers as papers print
+them, empty rows and columns, values in values. What names and values show beyond doubt is taken, and said; what the
+caller names is left as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lmemtest.bench.data.failures import WORDS as FAILED
+from lmemtest.bench.data.number_cells import NumberCells, read_cells
+from lmemtest.bench.data.roles import direction_of, role_of, words_of
+from lmemtest.bench.data.summaries import is_summary, sums_up
+from lmemtest.core.caller import command_with, in_words_of, named
+from lmemtest.core.validate import check_names
+from lmemtest.core.words import counted, format_level, joined, listed, suggest
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["METHODS", "Methods", "Remark", "Tidy", "read_as", "tidied"]
+
+MOST_INNER = 200  # columns that the objects of one column may become
+_LOOKED_AT = 1000  # rows, or names, from which it is told what a column holds
+
+Methods = Literal["columns", "rows"]
+METHODS: tuple[Methods, ...] = ("columns", "rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """One thing that is said of how a table was read: its columns or rows, a count, and an example or name."""
+
+    code: str
+    names: tuple[str, ...] = ()
+    count: int = 0
+    shown: str = ""
+
+    def in_words(self) -> str:
+        """A part of the sentence "Read as: ..."."""
+        return _WORDING[self.code](self)
+
+
+def _left_out(names: Sequence[str]) -> str:
+    return f"{joined(map(repr, names))} left out"
+
+
+_WORDING: dict[str, Any] = {
+    "sheet": lambda r: f"the sheet {r.shown!r}, one of {r.count}",
+    "title": lambda r: f"the table below {counted(r.count, 'row')} of title ({r.shown!r}), left out",
+    "footer": lambda r: f"{counted(r.count, 'row')} below the table ({r.shown!r}) left out",
+    "unread": lambda r: f"whatever stands below {counted(r.count, 'empty row')} left unread",
+    "header": lambda _: "names of columns from two rows",
+    "empty": lambda r: f"{counted(r.count, 'empty row')} left out",
+    "nested": lambda r: f"values within {joined(map(repr, r.names))} as columns of their own ({r.shown!r})",
+    "lists": lambda r: f"{_left_out(r.names)}, which hold{'s' if len(r.names) == 1 else ''} lists or objects",
+    "numbering": lambda r: f"{_left_out(r.names)}, which numbers the rows",
+    "percent": lambda r: f"percent without the sign ({r.shown!r}) in {counted(r.count, 'cell')}",
+    "spread": lambda r: f"means in {counted(r.count, 'cell')} such as {r.shown!r}, without what stands behind them",
+    "markup": lambda r: f"numbers without the marks around them in {counted(r.count, 'cell')} ({r.shown!r})",
+    "word": lambda r: f"failed runs in {counted(r.count, 'cell')} ({r.shown})",
+    "mean_columns": lambda r: f"means of runs; {_left_out(r.names)} (standard deviations, errors or numbers of runs)",
+    "summary_columns": lambda r: f"{_left_out(r.names)}, which sum{'s' if len(r.names) == 1 else ''} up other columns",
+    "summary_rows": lambda r: (
+        f"the row{'s' if len(r.names) > 1 else ''} {_left_out(r.names)}, which sum{'s' if len(r.names) == 1 else ''} "
+        "up other rows"
+    ),
+    "not_summaries": lambda r: (
+        f"{joined(map(repr, r.names))} kept: called like a summary, but {'its' if len(r.names) == 1 else 'their'} "
+        "values do not sum up the others"
+    ),
+    "methods_in_rows": lambda r: (
+        f"methods in rows ({r.names[0]!r}) and data sets in columns ({joined(r.names[1:], most=3)})"
+    ),
+    "methods_in_columns": lambda r: (
+        f"methods in columns ({joined(r.names[1:], most=3)}) and data sets in rows"
+        f"{f' ({r.names[0]!r})' if r.names[0] else ''}"
+    ),
+}
+
+
+def read_as(remarks: Iterable[Remark]) -> str | None:
+    """One line that says what a table was read as; None where it was taken as it is.
+
+    >>> read_as([Remark("spread", ("RF",), 12, "85.3 ± 0.4"), Remark("summary_columns", ("Avg.",))])
+    ... # doctest: +ELLIPSIS
+    "Read as: means in 12 cells such as '85.3 ± 0.4', without what stands behind them; 'Avg.' left out, which..."
+    """
+    parts = [remark.in_words() for remark in remarks]
+    return f"Read as: {'; '.join(parts)}." if parts else None
+
+
+@dataclass(frozen=True, slots=True)
+class Tidy:
+    """A table without what is no score.
+
+    Attributes
+    ----------
+    frame : pandas.DataFrame
+        Long as before, or wide with a row per `label` and numbers in all columns without another role.
+    remarks : tuple of Remark
+        What was read as what; none where the table was taken as it is.
+    methods : {"columns", "rows"} or None
+        Where the methods of a wide table are; None of a long one.
+    certain : bool
+        Whether names or values show where they are, or it was given. If not, the caller may ask.
+    label : str or None
+        The column that names the rows of a wide table; None where they are numbered.
+    roles : dict
+        What the form tells: ``score`` of a long table with a mean and a standard deviation; ``algorithm`` or
+        ``benchmark`` of a wide one.
+    """
+
+    frame: Any
+    remarks: tuple[Remark, ...] = ()
+    methods: Methods | None = None
+    certain: bool = True
+    label: str | None = None
+    roles: dict[str, Any] = field(default_factory=dict)
+
+    def laid_out(self, methods: Methods) -> Tidy:
+        """The same wide table with its methods where somebody says they are."""
+        remarks = tuple(
+            replace(remark, code=f"methods_in_{methods}") if remark.code.startswith("methods_in_") else remark
+            for remark in self.remarks
+        )
+        role = "algorithm" if methods == "rows" else "benchmark"
+        roles = {name: value for name, value in self.roles.items() if name not in ("algorithm", "benchmark")}
+        roles |= {} if self.label is None else {role: self.label}
+        return replace(self, methods=methods, certain=True, remarks=remarks, roles=roles)
+
+
+def tidied(
+    frame: Any,
+    *,
+    wide: bool | None = None,
+    methods: Methods | None = None,
+    score: str | None = None,
+    failed: Sequence[str] = (),
+    kept: Sequence[str] = (),
+    algorithms: Sequence[str] | None = None,
+    label: str | None = None,
+    decimal: str | None = None,
+) -> Tidy:
+    """A table in the form in which somebody has it, as a table of scores.
+
+    Parameters
+    ----------
+    frame : pandas.DataFrame
+        As it was read; it is not changed.
+    wide : bool, optional
+        Whether there is a column of scores per method (or per data set). By default told from names and values.
+    methods : {"columns", "rows"}, optional
+        Where the methods of a wide table are; by default told from names and values.
+    score : str, optional
+        The score of a long table. Without it columns that are called like a score are looked at.
+    failed : sequence of str
+        Words that stand in place of the score of a failed run.
+    kept : sequence of str
+        Columns that the caller gave another role.
+    algorithms : sequence of str, optional
+        The columns of scores of a wide table; no others are looked at.
+    label : str, optional
+        The column that names the rows of a wide table.
+    decimal : {".", ","}, optional
+        The decimal sign of cells with ±.
+
+    Returns
+    -------
+    Tidy
+        The table, what was read as what, and what the form tells about roles.
+
+    Raises
+    ------
+    DataError
+        If a column mixes percent signs with plain numbers, holds words beside numbers that nobody called failures, or
+        no cell of the table is a single value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> paper = pd.DataFrame({"Method": ["RF", "NN"], "iris": ["0.85 ± 0.01", "0.86 ± 0.02"], "wine": ["0.97 ± 0.02",
+    ...     "0.94 ± 0.01"], "Avg.": ["0.91", "0.90"]})
+    >>> tidy = tidied(paper)
+    >>> tidy.methods, tidy.label, tidy.frame.columns.tolist()
+    ('rows', 'Method', ['Method', 'iris', 'wine'])
+    >>> [remark.code for remark in tidy.remarks]
+    ['spread', 'summary_columns', 'methods_in_rows']
+    """
+    table, remarks = _of_single_values(*_without_empty(_with_names(frame)), kept)
+    if label is None and frame.index.name:
+        label = str(frame.index.name)
+    if wide is None:
+        wide = score is None and _is_wide(table, kept)
+    if label is None and wide:  # one column of text beside numbers names the rows, also by digits
+        text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
+        if len(text) == 1 and table[text[0]].map(_is_digits).all() and table[text[0]].is_unique:
+            label = str(text[0])
+    if not wide:
+        return _long(table, remarks, score, failed, kept, decimal)
+    return _wide(table, remarks, methods, failed, tuple(kept), algorithms, label, decimal)
+
+
+def failure_words(failed: str | Sequence[str] | None, columns: Sequence[str]) -> tuple[str | None, tuple[str, ...]]:
+    """The role of failures (a column, "missing" or "nonfinite"), and words that stand for them in cells of scores.
+
+    >>> failure_words("TIMEOUT", ["time"]), failure_words("crashed", ["crashed"]), failure_words(None, [])
+    (('missing', ('TIMEOUT',)), ('crashed', ()), (None, ()))
+    """
+    given = check_names(() if failed is None else failed, "failed")
+    roles = [name for name in given if name in columns or name in FAILED]
+    words = tuple(name for name in given if name not in roles)
+    if len(roles) > 1 or (words and set(roles) & set(columns)):
+        raise ArgumentError(
+            f"{named('failed')} must be one column, or words in cells of scores, perhaps with one of "
+            f"{' or '.join(map(repr, FAILED))}, got {listed(map(repr, given))}."
+        )
+    return (roles[0] if roles else "missing" if words else None), words
+
+
+# --------------------------------------------------------------------------------------------------- rows and columns
+
+
+def _with_names(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with texts as names of columns, of which several levels are joined, and a named index as columns."""
+    import pandas as pd
+
+    index = frame.index
+    if index.nlevels > 1 or index.name is not None or index.dtype.kind not in "iu":
+        named_so = [name if name is not None else "" for name in index.names]
+        index_names = [str(name) for name in named_so]
+        if not set(index_names) & set(map(str, frame.columns)):
+            frame = frame.rename_axis(index_names).reset_index()
+    if isinstance(frame.columns, pd.MultiIndex):
+        labels = ["_".join(format_level(part) for part in name if str(part).strip()) for name in frame.columns]
+    else:
+        labels = [name if isinstance(name, str) else format_level(name) for name in frame.columns]
+    return frame.set_axis(labels, axis=1)
+
+
+def is_unnamed(name: str) -> bool:
+    """Whether a column has no name of its own, as the index has none that pandas writes to a file."""
+    return not name.strip() or re.fullmatch(r"Unnamed: \d+(_level_\d+)*", name) is not None
+
+
+def _without_empty(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """The table without rows that hold nothing, and columns that hold nothing and have no name."""
+    hollow = [is_unnamed(name) and bool(frame.iloc[:, place].isna().all()) for place, name in enumerate(frame.columns)]
+    if any(hollow) and not all(hollow):
+        frame = frame.loc[:, ~np.array(hollow)]
+    empty = frame.isna().all(axis=1)
+    if not empty.any() or empty.all():
+        return frame, ()
+    last = int(np.flatnonzero(~empty.to_numpy())[-1])
+    inside = int(empty.to_numpy()[:last].sum())
+    found = (Remark("empty", (), inside),) if inside else ()
+    return frame[~empty].reset_index(drop=True), found
+
+
+def _of_single_values(
+    frame: pd.DataFrame, remarks: tuple[Remark, ...], kept: Sequence[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """The table with the values within objects as columns of their own, and without columns of lists."""
+    import pandas as pd
+
+    parts: dict[str, Any] = {}
+    flattened: list[str] = []
+    for name in frame.columns:
+        inner = _inner(frame[name], name) if name not in kept else None
+        if inner is None or set(inner.columns) & set(frame.columns):
+            parts[name] = frame[name]
+        else:
+            parts |= {key: inner[key] for key in inner.columns}
+            flattened.append(name)
+    if flattened:
+        shown = next(name for name in parts if name not in frame.columns)
+        frame = pd.DataFrame(parts, index=frame.index)
+        remarks = (*remarks, Remark("nested", tuple(flattened), shown=shown))
+    nested = [name for name in frame.columns if frame[name].dtype == object and frame[name].map(_is_nested).any()]
+    lists = [name for name in nested if name not in kept]
+    if not lists:
+        return frame, remarks
+    rest = frame.drop(columns=lists)
+    if len(rest) < 2 or len(rest.columns) < 2 or not any(map(pd.api.types.is_numeric_dtype, rest.dtypes)):
+        raise DataError(
+            f"The table has lists or objects in {'the column' if len(lists) == 1 else 'the columns'} "
+            f"{listed(map(repr, lists))}, and no score for each run without them. Each row must be one run with single "
+            'values, such as {"algorithm": "RS", "loss": 0.1}. '
+            + in_words_of(
+                python="What another tool wrote is read by lmemtest.importers.",
+                command_line="What another tool wrote is read by lmemtest convert TOOL FILE (see lmemtest convert -h).",
+            )
+        )
+    return rest, (*remarks, Remark("lists", tuple(lists)))
+
+
+def _inner(column: pd.Series[Any], name: str) -> pd.DataFrame | None:
+    """The values within the objects of a column, each with a column of its own; None where some are no objects."""
+    import pandas as pd
+
+    if column.dtype != object:
+        return None
+    known = column[column.notna()]
+    if known.empty or not known.map(lambda value: isinstance(value, dict)).all():
+        return None
+    if not 0 < len({key for value in known for key in value}) <= MOST_INNER:
+        return None
+    inner = pd.DataFrame(known.tolist(), index=known.index).reindex(column.index)
+    return inner.set_axis([f"{name}.{key}" for key in inner.columns], axis=1)
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (list, dict, set, tuple, np.ndarray))
+
+
+# ------------------------------------------------------------------------------------------------------------- cells
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    from pandas.api import types
+
+    dtype = column.dtype
+    return not (types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM")
+
+
+class _Cells:
+    """The numbers that were found in columns of text, with counts for what is said."""
+
+    def __init__(self, failed: Sequence[str]) -> None:
+        self.failed = {word.strip().lower(): word for word in failed}
+        self.counts: dict[str, int] = {}
+        self.columns: dict[str, list[str]] = {}
+        self.shown: dict[str, str] = {}
+        self.words: dict[str, int] = {}
+
+    def numbers(self, name: str, cells: NumberCells) -> NumberCells:
+        """The column of cells, of which words for failures are missing; other words are refused."""
+        others = {word: n for word, n in cells.words.items() if word.strip().lower() not in self.failed}
+        if others:
+            raise DataError(_of_words(name, cells, others))
+        percent, plain = cells.kinds.get("percent", 0), sum(n for kind, n in cells.kinds.items() if kind != "percent")
+        if percent and plain:
+            other = next(shown for kind, shown in cells.shown.items() if kind != "percent")
+            raise DataError(
+                f"The column {name!r} mixes percent signs ({counted(percent, 'cell')}, such as "
+                f"{cells.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
+                "so that it is not clear what a number is a share of. Write all of them in one way."
+            )
+        empty = len(cells.values) - sum(cells.kinds.values()) - sum(cells.words.values())
+        for word, n in {**cells.words, **({"": empty} if empty and self.failed else {})}.items():
+            self.words[word.strip()] = self.words.get(word.strip(), 0) + n
+        for kind, n in cells.kinds.items():
+            if kind != "plain":
+                self.counts[kind] = self.counts.get(kind, 0) + n
+                self.columns.setdefault(kind, []).append(name)
+                self.shown.setdefault(kind, cells.shown[kind])
+        return cells
+
+    def refuse_unseen(self, columns: Sequence[str]) -> None:
+        """Every word that is given stands in some cell of scores; `columns` might be meant instead."""
+        seen = {word.lower() for word in self.words}
+        roles = ", ".join(map(repr, FAILED))
+        for word in self.failed.values():
+            if word.strip().lower() not in seen and columns:
+                raise UnknownColumnError(
+                    f"{named('failed')} names {word!r}, which is neither a column nor one of {roles}, nor a word in a "
+                    f"cell of scores. Columns: {listed(columns)}.{suggest(word, (*columns, *FAILED))}"
+                )
+            if word.strip().lower() not in seen:
+                raise ArgumentError(
+                    f"{named('failed')} must be one of {roles}, or a word in cells of scores, got {word!r}."
+                )
+
+    @property
+    def remarks(self) -> tuple[Remark, ...]:
+        """What was found in the cells."""
+        found = [
+            Remark(kind, tuple(self.columns[kind]), self.counts[kind], self.shown[kind])
+            for kind in ("percent", "spread", "markup")
+            if kind in self.counts
+        ]
+        if self.words:
+            words = listed(f"{repr(word) if word else 'empty'} {n:,}" for word, n in self.words.items())
+            found.append(Remark("word", tuple(self.words), sum(self.words.values()), words))
+        return tuple(found)
+
+
+def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
+    """What is wrong with words among scores, with their counts and the option that makes them failures."""
+    n = sum(words.values())
+    hold = "holds words" if n == 1 else "hold words"
+    common = sorted(words, key=lambda word: (-words[word], word))
+    shown = listed((f"{word.strip()!r} {words[word]:,}" for word in common), most=5)
+    given = [word.strip() for word in common[:5]]
+    value = repr(given[0] if len(given) == 1 else given)
+    return (
+        f"The column {name!r} must hold numbers, but {counted(n, 'cell')} of "
+        f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
+        + in_words_of(
+            python=f"failed={value}",
+            command_line=command_with([part for word in given for part in ("--failed", word)]),
+        )
+        + f". If {name!r} is no score, give it another role or leave it out."
+    )
+
+
+def _long(
+    table: pd.DataFrame,
+    remarks: tuple[Remark, ...],
+    score: str | None,
+    failed: Sequence[str],
+    kept: Sequence[str],
+    decimal: str | None,
+) -> Tidy:
+    """A table with a row per score: numbers in the score, without the standard deviations of its means."""
+    found = _Cells(failed)
+    wanted = [score] if score is not None else [name for name in table.columns if name not in kept]
+    for name in wanted:
+        if name not in table.columns or not _is_text(table[name]) or (score is None and not _may_be_score(name)):
+            continue
+        cells = read_cells(table[name], decimal)
+        if not cells.mostly or (cells.words and any(map(_has_digit, cells.words))):
+            continue  # refused where the column is used as the score, in its own terms
+        if score is None and cells.words and not found.failed:
+            numeric = [other for other in table.columns if not _is_text(table[other])]
+            if any(direction_of(other) and role_of(other) is None for other in numeric):
+                continue
+        table = table.assign(**{name: found.numbers(name, cells).values})
+    found.refuse_unseen(list(table.columns))
+    roles: dict[str, Any] = {}
+    if score is None:
+        groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
+        if spare:
+            table = table.drop(columns=spare)
+            remarks = (*remarks, Remark("mean_columns", tuple(spare)))
+        if spare and len(groups) == 1:
+            roles["score"] = next(iter(groups))
+    if score is not None and score in table.columns and not _is_text(table[score]):
+        table, remarks = _without_summary_levels(table, remarks, score)
+    return Tidy(table, (*remarks, *found.remarks), roles=roles)
+
+
+def _without_summary_levels(
+    table: pd.DataFrame, remarks: tuple[Remark, ...], score: str
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """A long table without rows such as those of a data set "Average" that sums up the others for every algorithm."""
+    text = [name for name in table.columns if name != score and _is_text(table[name])]
+    text = [name for name in text if not table[name].map(_is_nested).any()]
+    for name in text:
+        found = table[name].dropna().unique()
+        few = found if len(found) <= _LOOKED_AT else ()  # names of runs are no data sets
+        levels = [level for level in few if isinstance(level, str) and sums_up(level)]
+        others = [other for other in text if other != name and 1 < table[other].nunique() < len(table)]
+        if not levels or not others:
+            continue
+        wide = table.pivot_table(index=others, columns=name, values=score, aggfunc="mean", observed=True)
+        sure = wide.drop(columns=levels, errors="ignore").to_numpy(dtype=float)
+        out = [level for level in levels if level in wide and is_summary(wide[level].to_numpy(dtype=float), sure)]
+        if out:
+            table = table[~table[name].isin(out)].reset_index(drop=True)
+            remarks = (*remarks, Remark("summary_rows", tuple(out)))
+    return table, remarks
+
+
+def _may_be_score(name: str) -> bool:
+    """Whether a column of text with numbers in it may be a score by its name."""
+    words = set(words_of(name))
+    return direction_of(name) is not None or (role_of(name) is None and bool(words & _SCORE_WORDS))
+
+
+_SCORE_WORDS = frozenset(("score", "value", "result", "performance", "fitness", "y", "mean", "avg", "average"))
+
+
+def _has_digit(word: str) -> bool:
+    return any(map(str.isdigit, word))
+
+
+# ------------------------------------------------------------------------------------------- means and their spreads
+
+_MEANS = "mean|avg|average|mu"
+_SPREADS = (
+    "std|sd|stdev|stddev|std_?dev|se|sem|stderr|std_?err|sigma|var|ci|ci_?95|ci_?low|ci_?high|ci_?lower|ci_?upper|±"
+)
+_MORE = "n|count|n_?runs|runs|n_?seeds|min|max|median|iqr"
+_TAIL = re.compile(
+    rf"(?:(?P<base>.+?)[\s_.\-/|:]+)?[(\[]?(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})\.?[)\]]?", re.IGNORECASE
+)
+_HEAD = re.compile(rf"(?P<stat>{_MEANS}|{_SPREADS}|{_MORE})[\s_.\-/|:]+(?P<base>.+)", re.IGNORECASE)
+
+
+def mean_columns(
+    table: pd.DataFrame, names: Sequence[str], *, of_methods: bool = False
+) -> tuple[dict[str, str], list[str]]:
+    """Columns of means, each with its name without "mean", and the columns of spreads and counts that go with them.
+
+    A pair needs a mean and a spread that is never negative; where a mean is called by its method alone, as in RF and
+    RF_std, so must be at least half of the columns that are no spreads. With `of_methods` a name needs more than its
+    statistic: Mean and VAR are methods.
+
+    >>> import pandas as pd
+    >>> mean_columns(pd.DataFrame({"RF_mean": [0.9], "RF_std": [0.1], "n": [3]}), ["RF_mean", "RF_std", "n"])
+    ({'RF_mean': 'RF'}, ['RF_std'])
+    """
+    said: dict[str, dict[str, list[str]]] = {}
+    numeric = [name for name in names if not _is_text(table[name])]
+    for name in numeric:
+        match = _TAIL.fullmatch(name.strip()) or _HEAD.fullmatch(name.strip())
+        if match is not None and (match["base"] or not of_methods):
+            kind = _kind_of(match["stat"])
+            if kind != "spread" or not (table[name].to_numpy(dtype=float, na_value=np.nan) < 0.0).any():
+                said.setdefault(match["base"] or "", {}).setdefault(kind, []).append(name)
+    groups = {
+        kinds["mean"][0]: base
+        for base, kinds in said.items()
+        if len(kinds.get("mean", ())) == 1 and kinds.get("spread")
+    }
+    bare = {base: base for base, kinds in said.items() if base in numeric and kinds.get("spread")}
+    bare = {base: base for base in bare if base not in groups.values()}
+    spare = [
+        name for base in (*groups.values(), *bare) for kind in ("spread", "more") for name in said[base].get(kind, ())
+    ]
+    if bare:
+        others = [name for name in numeric if name not in spare]
+        if 2 * (len(bare) + len(groups)) < len(others) or len(bare) + len(groups) < 2:
+            spare = [name for name in spare if not any(name in said[b].get(k, ()) for b in bare for k in said[b])]
+            bare = {}
+    return {**groups, **bare}, [name for name in names if name in spare]
+
+
+def is_statistic(name: str) -> bool:
+    """Whether a name says a mean, a spread or a number of runs, and nothing else."""
+    match = _TAIL.fullmatch(name.strip())
+    return match is not None and match["base"] is None
+
+
+def _kind_of(stat: str) -> str:
+    for kind, pattern in (("mean", _MEANS), ("spread", _SPREADS)):
+        if re.fullmatch(pattern, stat, re.IGNORECASE):
+            return kind
+    return "more"
+
+
+# ------------------------------------------------------------------------------------------------------- wide tables
+
+
+def _is_wide(table: pd.DataFrame, kept: Sequence[str]) -> bool:
+    """Whether a table has a column of scores per method or data set, and names its rows, each once."""
+    if kept:
+        return False
+    found = {name: read_cells(table[name].head(_LOOKED_AT)) for name in table.columns if _is_text(table[name])}
+    text = [name for name, cells in found.items() if not cells.mostly]
+    others = [name for name in table.columns if name not in text and not is_unnamed(name)]
+    _, spare = mean_columns(table, others, of_methods=True)
+    others = [name for name in others if name not in spare]
+    methods = [name for name in others if not sums_up(name)]
+    if len(text) > 1 or len(methods) < 2 or len(table) < 2:
+        return False
+    if any(role_of(name) is not None and _counts(table[name]) for name in methods):
+        return False
+    stems = [_TAIL.fullmatch(name) for name in methods]
+    names = [
+        match["base"] if match is not None and match["base"] else name
+        for name, match in zip(methods, stems, strict=True)
+    ]
+    if any(direction_of(name) is not None or set(words_of(name)) <= _SCORE_WORDS for name in names):
+        return False
+    if not text:
+        return all(bool(np.isin(table[name].dropna().unique(), (0, 1)).all()) for name in methods)
+    labels = table[text[0]]
+    return bool(labels.notna().all() and labels.is_unique)
+
+
+def _counts(column: pd.Series[Any]) -> bool:
+    """Whether a column may number its rows or runs: whole numbers, and not only 0 and 1."""
+    if _is_text(column):
+        return False
+    values = column.to_numpy(dtype=float, na_value=np.nan)
+    values = values[np.isfinite(values)]
+    return bool(len(values) and (values == np.rint(values)).all() and not np.isin(values, (0.0, 1.0)).all())
+
+
+def _numbers_rows(column: pd.Series[Any]) -> bool:
+    values = column.to_numpy()
+    return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
+
+
+def _is_digits(value: Any) -> bool:
+    return isinstance(value, str) and value.isdigit()
+
+
+def _wide(
+    table: pd.DataFrame,
+    remarks: tuple[Remark, ...],
+    methods: Methods | None,
+    failed: Sequence[str],
+    kept: tuple[str, ...],
+    algorithms: Sequence[str] | None,
+    label: str | None,
+    decimal: str | None,
+) -> Tidy:
+    """A table with a column of scores for each of several methods or data sets."""
+    numbering = [name for name in table.columns if is_unnamed(name) and name not in kept and _numbers_rows(table[name])]
+    if numbering and table.columns[0] in numbering:
+        table = table.drop(columns=numbering[:1])
+        remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
+    wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
+    wanted = [name for name in wanted if name not in kept and name != label]
+    found, numbers, text = _Cells(failed), {}, []
+    for name in wanted:
+        if not _is_text(table[name]):
+            continue
+        cells = read_cells(table[name], decimal)
+        others = [word for word in cells.words if word.strip().lower() not in found.failed]
+        if algorithms is None and (not cells.mostly or (others and any(map(_has_digit, others)))):
+            text.append(name)
+        else:
+            numbers[name] = cells
+    label = label or (text[0] if len(text) == 1 else None)
+    if label is not None and label in table.columns:
+        others = [name for name in wanted if name not in text and name not in numbers and name != label]
+        table, remarks = _without_summary_rows(table, remarks, label, numbers, others)
+        numbers = {name: read_cells(table[name], decimal) for name in numbers}
+    table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
+    if found.failed:
+        numeric = [name for name in wanted if name not in numbers and not _is_text(table[name])]
+        empty = sum(int(table[name].isna().sum()) for name in numeric)
+        found.words |= {"": found.words.get("", 0) + empty} if empty else {}
+    found.refuse_unseen(())
+    percent = found.columns.get("percent", [])
+    scores = [name for name in wanted if name not in text and name != label]
+    if percent and algorithms is None:
+        plain = [name for name in scores if name not in percent and table[name].notna().any()]
+        if plain and not all(map(sums_up, plain)):
+            raise DataError(
+                f"The columns {listed(map(repr, percent), most=3)} have percent signs and "
+                f"{listed(map(repr, plain), most=3)} have none, so that their scores cannot be compared. Write all of "
+                "them in one way."
+            )
+    remarks = (*remarks, *found.remarks)
+    if algorithms is None:
+        table, remarks, scores = _without_spreads(table, remarks, scores)
+        table, remarks, scores = _without_summary_columns(table, remarks, scores)
+    said, certain = _layout_of(table, label, scores, remarks) if methods is None else (methods, True)
+    if said == "rows" and scores and all(map(sums_up, scores)):
+        raise DataError(
+            f"The columns {listed(map(repr, scores))} are called like summaries, and no others hold scores. A "
+            "comparison needs the score on each data set, not their average alone."
+        )
+    if label is not None and is_unnamed(label):
+        new = "algorithm" if said == "rows" else "benchmark"
+        if new not in table.columns:
+            table, label = table.rename(columns={label: new}), new
+    if said == "rows" or not certain:
+        code = "methods_in_rows" if said == "rows" else "methods_in_columns"
+        remarks = (*remarks, Remark(code, (label or "", *scores)))
+    roles = {} if label is None else {"algorithm" if said == "rows" else "benchmark": label}
+    return Tidy(table, remarks, said, certain, label, roles)
+
+
+def _without_summary_rows(
+    table: pd.DataFrame, remarks: tuple[Remark, ...], label: str, numbers: dict[str, NumberCells], others: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """The table without rows that are called like summaries and sum up the others in all columns."""
+    suspects = table[label].map(lambda name: isinstance(name, str) and sums_up(name)).to_numpy(dtype=bool)
+    if not suspects.any() or (~suspects).sum() < 2:
+        return table, remarks
+    columns = [numbers[name].values if name in numbers else table[name].to_numpy(dtype=float, na_value=np.nan)
+               for name in (*numbers, *others)]  # fmt: skip
+    rows = np.flatnonzero(suspects).tolist()
+    out = _summaries(np.column_stack(columns).T, rows)
+    remarks = _told(
+        remarks, "summary_rows", table[label].iloc[out], table[label].iloc[[r for r in rows if r not in out]]
+    )
+    return (table.drop(index=table.index[out]).reset_index(drop=True) if out else table), remarks
+
+
+def _without_summary_columns(
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
+    """The table without columns that are called like summaries and sum up the others in all rows."""
+    suspects = [name for name in scores if sums_up(name)]
+    if not suspects or len(suspects) == len(scores):
+        return table, remarks, scores
+    x = table[scores].to_numpy(dtype=float, na_value=np.nan)
+    out = [scores[place] for place in _summaries(x, [scores.index(name) for name in suspects])]
+    remarks = _told(remarks, "summary_columns", out, [name for name in suspects if name not in out])
+    return table.drop(columns=out), remarks, [name for name in scores if name not in out]
+
+
+def _summaries(x: NDArray[np.float64], suspects: list[int]) -> list[int]:
+    """Which of the suspected columns sum up the others, among which those are that sum up nothing themselves."""
+    sure = [place for place in range(x.shape[1]) if place not in suspects]
+    out = [place for place in suspects if is_summary(x[:, place], x[:, sure])]
+    rest = [place for place in suspects if place not in out]
+    more = [p for p in rest if len(rest) > 1 and is_summary(x[:, p], x[:, [*sure, *(q for q in rest if q != p)]])]
+    return sorted([*out, *more])
+
+
+def _told(remarks: tuple[Remark, ...], code: str, out: Iterable[Any], stay: Iterable[Any]) -> tuple[Remark, ...]:
+    for what, names in ((code, out), ("not_summaries", stay)):
+        if found := tuple(map(str, names)):
+            remarks = (*remarks, Remark(what, found))
+    return remarks
+
+
+def _without_spreads(
+    table: pd.DataFrame, remarks: tuple[Remark, ...], scores: list[str]
+) -> tuple[pd.DataFrame, tuple[Remark, ...], list[str]]:
+    """The table with the means of its methods, called by the methods, and without their spreads."""
+    means, spare = mean_columns(table, scores, of_methods=True)
+    if not spare:
+        return table, remarks, scores
+    scores = [name for name in scores if name not in spare]
+    others = [name for name in table.columns if name not in means and name not in spare]
+    called = {name: base for name, base in means.items() if base and base not in others}
+    if len(set(called.values())) < len(called):
+        called = {}
+    table = table.drop(columns=spare).rename(columns=called)
+    return table, (*remarks, Remark("mean_columns", tuple(spare))), [called.get(name, name) for name in scores]
+
+
+# ------------------------------------------------------------------------------------------------------------ layout
+
+# Names by which an axis is known where its column of names does not say what it holds.
+_KNOWN_METHODS = (
+    "ours our proposed baseline xgboost xgb lightgbm lgbm catboost forest randomforest rf svm svc knn mlp logistic "
+    "ridge lasso bayes adaboost gbm bert roberta gpt llama mistral claude gemini qwen resnet vit sgd adam adamw tpe "
+    "smac rmsprop bohb hyperband ppo sac dqn ddpg td3 a2c autosklearn flaml autogluon tpot tabpfn"
+)
+_DATA_SETS = (
+    "adult bank car credit diabetes iris wine mnist cifar cifar10 cifar100 imagenet svhn coco squad glue mnli qnli qqp "
+    "sst sst2 cola rte mrpc boolq hellaswag winogrande arc piqa mmlu gsm8k humaneval mbpp truthfulqa higgs covertype "
+    "letter phoneme segment madelon kc1 pong breakout hopper walker2d halfcheetah humanoid"
+)
+
+
+def _layout_of(
+    table: pd.DataFrame, label: str | None, scores: Sequence[str], remarks: Sequence[Remark]
+) -> tuple[Methods, bool]:
+    """What lies in the rows, by the name of their column, by averages, and by names that everybody knows."""
+    in_columns, in_rows = METHODS
+    if label is None:
+        return in_columns, True
+    said = None if is_unnamed(label) else role_of(label)
+    if said in ("algorithm", "benchmark"):
+        return (in_rows if said == "algorithm" else in_columns), True
+    codes = {remark.code for remark in remarks}
+    if ("summary_columns" in codes) != ("summary_rows" in codes):  # a method is averaged over data sets
+        return (in_rows if "summary_columns" in codes else in_columns), True
+    labels = table[label].dropna().astype(str).tolist()
+    rows = _share(labels, _KNOWN_METHODS) + _share(scores, _DATA_SETS)
+    columns = _share(scores, _KNOWN_METHODS) + _share(labels, _DATA_SETS)
+    return (in_rows if rows > columns else in_columns), rows != columns
+
+
+def _share(names: Sequence[str], words: str) -> float:
+    """The share of names with a word that is known."""
+    known = set(words.split())
+    hits = [bool({*words_of(name), re.sub(r"[\W_]+", "", name.lower())} & known) for name in names]
+    return float(np.mean(hits)) if hits else 0.0

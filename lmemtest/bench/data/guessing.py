@@ -1,0 +1,478 @@
+"""What the columns of a table are, by their names and by how they lay out its rows: one guesser for Python and the
+command line.
+
+Names go first. Where they say nothing, structure does: a column whose values are crossed evenly with those of others
+lays out the table, one that is constant on each benchmark and has fewer values groups them, numbers that runs share are
+budgets. Where two readings are as good, both are shown and none is taken.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.roles import (
+    SCORE_NAMES,
+    command_of,
+    direction_of,
+    keywords_of,
+    role_of,
+    unnamed_columns,
+    with_roles,
+    words_of,
+)
+from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.core.caller import command_with, in_words_of, shell_line
+from lmemtest.core.frames import collected
+from lmemtest.core.options import NEEDED
+from lmemtest.core.validate import as_frame
+from lmemtest.core.words import counted, joined, listed, plural
+from lmemtest.errors import ArgumentError, LmemtestError
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["Guess", "Reading", "guess", "left_out", "refuse_without_roles"]
+
+SINGLE = (*NEEDED, "benchmark", "seed", "budget")
+SEVERAL = ("family", "metafeatures", "ignore")
+MOST_READINGS = 4  # that are shown
+NUMBERS = 0.5  # of the cells of a column of text are numbers, where it may hold scores
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """The arguments of `Runs`, or of `Runs.from_wide` where `wide`; and `when`, what must hold for this reading."""
+
+    roles: dict[str, Any]
+    wide: bool = False
+    when: str = ""
+
+    def new(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The roles beside those that were given."""
+        found = {}
+        for name, value in self.roles.items():
+            before = given.get(name)
+            if isinstance(value, tuple) and name in SEVERAL:
+                value = tuple(column for column in value if column not in (before or ()))
+            elif value == before:
+                continue
+            if value not in (None, ()):
+                found[name] = value
+        return found
+
+    def options(self, given: Mapping[str, Any], *, wide: bool = False) -> list[str]:
+        """What is new, as options of the command line."""
+        return [*(["--wide"] if self.wide and not wide else []), *command_of(self.new(given))]
+
+    def call(self, function: str) -> str:
+        """The call of a function of Python whose arguments are ``{}``."""
+        return function.format(keywords_of(self.roles))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """The readings of a table.
+
+    Attributes
+    ----------
+    readings : tuple of Reading
+        One, if names and structure leave no choice; several that are as good, the likelier first; none if nothing can
+        be said of a role that is needed.
+    lacking : tuple of str
+        Roles that are needed and for which there is no candidate.
+    known : dict
+        The roles that are known all the same.
+    reasons : tuple of str
+        Why a column has its role, where its name does not say it.
+    left_out : tuple of str
+        Columns without a role in the first reading, with what they do to the rows.
+    """
+
+    readings: tuple[Reading, ...]
+    lacking: tuple[str, ...] = ()
+    known: dict[str, Any] = field(default_factory=dict)
+    reasons: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
+
+    @property
+    def sure(self) -> bool:
+        """Whether there is one reading."""
+        return len(self.readings) == 1
+
+    def taken(self, options: Sequence[str]) -> list[str]:
+        """What is taken, why, and what is left out, a line each."""
+        lines = [f"taking {shell_line(options)}", *(f"  {reason}" for reason in self.reasons)]
+        return [*lines, *([f"left out: {', '.join(self.left_out)}"] if self.left_out else [])]
+
+    def told(self, given: Mapping[str, Any], function: str, *, wide: bool = False) -> str:
+        """The readings as calls of a function of Python (with ``{}`` for its arguments), or as commands."""
+        lines, first = list[str](), next(iter(self.readings), None)
+        for reading in self.readings[:MOST_READINGS]:
+            line = in_words_of(
+                python=reading.call(function if not reading.wide else _of_wide(function)),
+                command_line=command_with(reading.options(given, wide=wide)),
+            )
+            lines += [f"{reading.when[:1].upper()}{reading.when[1:]}:" if reading.when else "", f"  {line}"]
+        if first is not None and self.sure:
+            lines[0] = "By names and structure:"
+        elif first is not None:
+            n, unlike = len(self.readings), {name for reading in self.readings for name in reading.new(first.roles)}
+            shown = f" The first {MOST_READINGS}:" if n > MOST_READINGS else ""
+            if unlike == {"direction"}:
+                lines.insert(0, "Only you can say whether low or high scores are good.")
+            else:
+                lines.insert(0, f"{n} readings are as good, and none is taken without you.{shown}")
+        elif self.known:
+            python, command_line = keywords_of(self.known), " ".join(command_of(self.known))
+            lines.append(f"What is known: {in_words_of(python=python, command_line=command_line)}")
+        lines += [*self.reasons]
+        lines += [f"Left out: {', '.join(self.left_out)}."] if self.left_out else []
+        return "\n".join(filter(None, lines))
+
+
+def _of_wide(function: str) -> str:
+    """The same call for a table with a column per algorithm."""
+    if "Runs(" in function:
+        return function.replace("Runs(", "Runs.from_wide(")
+    return function.replace("df, {}", "lmemtest.Runs.from_wide(df, {})")
+
+
+def guess(table: Any, given: Mapping[str, Any] | None = None, *, wide: bool = False) -> Guess:
+    """Complete the arguments of `Runs` from names and structure.
+
+    `given` are roles that are known, of which none is changed; `wide` that every algorithm has a column.
+
+    >>> table = pd.DataFrame({"tool": ["A", "B"] * 4, "task": list("uuuuvvvv"), "rep": [0, 0, 1, 1] * 2,
+    ...                       "loss": [0.1, 0.2, 0.15, 0.1, 0.4, 0.3, 0.2, 0.1], "host": ["x"] * 8})
+    >>> found = guess(table)
+    >>> {role: name for role, name in found.readings[0].roles.items() if name}
+    {'score': 'loss', 'direction': 'minimize', 'algorithm': 'tool', 'benchmark': 'task', 'seed': 'rep'}
+    >>> found.left_out
+    ("'host'",)
+    """
+    frame = _as_pandas(table)
+    roles: dict[str, Any] = {**dict.fromkeys(SINGLE), **dict.fromkeys(SEVERAL, ()), **(given or {})}
+    if wide or (roles["score"] is None and roles["algorithm"] is None and _looks_wide(frame, roles)):
+        return _of_columns(frame, roles)
+    free = [name for name in frame.columns if name not in _named(roles) and not _is_nested(frame[name])]
+    scores = [roles["score"]] if roles["score"] is not None else _scores(frame, free)
+    rest = [name for name in free if name not in scores]
+    algorithms, reason = ([roles["algorithm"]], "") if roles["algorithm"] is not None else _algorithms(frame, rest)
+    found = [_with_structure(frame, roles, algorithm, scores) for algorithm in algorithms]
+    if not scores or not algorithms:
+        known = found[0][0] if found else {**roles, "score": next(iter(scores), None)}
+        lacking = tuple(name for name, columns in (("score", scores), ("algorithm", algorithms)) if not columns)
+        said = {name: known[name] for name in known if known[name] not in (None, ()) and known[name] != roles.get(name)}
+        return Guess(readings=(), lacking=lacking, known={n: v for n, v in said.items() if n != "seed_shared"})
+    readings, reasons = list[Reading](), [reason] if reason and len(algorithms) == 1 else []
+    for (structure, _), score in itertools.product(found, scores):
+        direction = roles["direction"] or direction_of(score)
+        if direction is None and _are_ranks(frame, {**structure, "score": score}):
+            direction = "minimize"
+            reasons.append(f"The values of {score!r} are ranks from 1 on, of which low ones are good.")
+        which = [f"{structure['algorithm']!r} is what is compared"] if len(algorithms) > 1 else []
+        which += [f"{score!r} is the score"] if len(scores) > 1 else []
+        for end in [direction] if direction is not None else ["maximize", "minimize"]:
+            ends = [f"a {'high' if end == 'maximize' else 'low'} {score!r} is good"] if direction is None else []
+            when = f"if {' and '.join([*which, *ends])}" if which or ends else ""
+            readings.append(Reading(roles={**structure, "score": score, "direction": end}, when=when))
+    reasons += found[0][1] if len(found) == 1 else []
+    return Guess(
+        readings=tuple(readings),
+        reasons=tuple(dict.fromkeys(reasons)),
+        left_out=left_out(frame, readings[0].roles, scores),
+    )
+
+
+def _as_pandas(table: Any) -> pd.DataFrame:
+    """The table in memory, with names of text."""
+    if isinstance(table, pd.DataFrame):
+        return table.rename(columns=str)
+    return collected(as_frame(table, argument="table")).to_pandas()
+
+
+def _named(roles: Mapping[str, Any]) -> set[str]:
+    """The columns that have a role."""
+    names = [value for name, value in roles.items() if name not in ("direction", "seed_shared")]
+    return {
+        part for value in names for part in ([value] if isinstance(value, str) else value or ()) if part is not True
+    }
+
+
+def _is_nested(column: pd.Series[Any]) -> bool:
+    """Whether cells hold lists or records."""
+    return column.dtype == object and any(isinstance(value, (list, dict, set, tuple, np.ndarray)) for value in column)
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    return not pd.api.types.is_numeric_dtype(column.dtype)
+
+
+def _is_number(column: pd.Series[Any]) -> bool:
+    return not _is_text(column) and not pd.api.types.is_bool_dtype(column.dtype)
+
+
+# ---------------------------------------------------------------------------------------------------------- the score
+
+
+def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
+    """The columns of numbers that may be the score: by names that say which end is good, names of scores, any number.
+
+    Texts most of which are numbers, such as those with a word for a failed run, count where their name is a score's.
+    """
+    numeric = [name for name in free if _is_number(table[name])]
+    texts = [name for name in free if _is_text(table[name]) and _mostly_numbers(table[name])]
+    for good in (
+        lambda name: direction_of(name) is not None and role_of(name) is None,
+        lambda name: bool(set(words_of(name)) & SCORE_NAMES),
+        lambda name: direction_of(name) is not None,
+    ):
+        found = [name for name in (*numeric, *texts) if good(name)]
+        if found:
+            return found
+    return [name for name in numeric if role_of(name) is None and table[name].nunique() > 2] or [
+        name for name in texts if role_of(name) is None
+    ]
+
+
+def _mostly_numbers(column: pd.Series[Any]) -> bool:
+    """Whether most cells are numbers, perhaps with a sign of per cent."""
+    texts = column.dropna().astype(str).str.strip(" %\u00a0").str.replace(",", ".")
+    return bool(len(texts) and pd.to_numeric(texts, errors="coerce").notna().mean() > NUMBERS)
+
+
+def _are_ranks(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
+    """Whether the scores of every benchmark are the ranks 1 to n."""
+    from lmemtest.bench.data.runs import Runs
+
+    try:
+        return _of_ranks(Runs(table, **{**roles, "direction": "minimize"}))
+    except LmemtestError:  # told when the runs are made in earnest
+        return False
+
+
+def _of_ranks(runs: Runs) -> bool:
+    from lmemtest.bench.data.score_kind import score_kind
+
+    return score_kind(runs.study.points).kind == "ranks"
+
+
+# ----------------------------------------------------------------------------------------------------- what is compared
+
+
+def _algorithms(table: pd.DataFrame, free: Sequence[str]) -> tuple[list[str], str]:
+    """The columns that may hold what is compared, the likelier first; and why, where a name does not say it.
+
+    A name says it; a model is one where nothing is called an algorithm. Else it is a column of text that is neither
+    told by another one, as a suite is by its tasks, nor constant, nor different in every row.
+    """
+    named = [name for name in free if role_of(name) == "algorithm" and table[name].nunique() > 1]
+    if len(named) > 1:
+        best = [name for name in named if {"algorithm", "algo", "alg"} & set(words_of(name))]
+        named = best if len(best) == 1 else named
+    if named:
+        return _untold(table, named), ""
+    whole = [name for name in free if not table[name].isna().any() and 1 < table[name].nunique() <= len(table) / 2]
+    open_ = [name for name in whole if role_of(name) is None and not _mostly_numbers(table[name])]
+    text = [name for name in open_ if _is_text(table[name])]
+    found = _untold(table, text) or [
+        name for name in open_ if _is_number(table[name]) and _is_crossed(table, name, whole)
+    ]
+    found.sort(key=lambda name: table[name].nunique())
+    if len(found) != 1:
+        return found, ""
+    kind = "only column of text" if text else "only column"
+    return found, f"{found[0]!r} is the {kind} that lays out the rows and whose name says no other role."
+
+
+def _untold(table: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """The columns that lay out rows by themselves: others neither decide their values nor are decided by several."""
+    sizes = {name: table[name].nunique() for name in names}
+    decides = {(a, b) for a, b in itertools.permutations(names, 2) if len(table[[a, b]].drop_duplicates()) == sizes[a]}
+    ids = {a for a in names if sum((a, b) in decides and sizes[b] < sizes[a] for b in names) > 1}
+    kept = [name for name in names if name not in ids]
+    return [
+        b
+        for i, b in enumerate(kept)
+        if not any((a, b) in decides and (sizes[a] > sizes[b] or a in kept[:i]) for a in kept if a != b)
+    ]
+
+
+def _is_crossed(table: pd.DataFrame, name: str, others: Iterable[str]) -> bool:
+    """Whether every value of a column meets every value of some other one."""
+    return any(
+        len(table[[name, other]].drop_duplicates()) == table[name].nunique() * table[other].nunique()
+        for other in others
+        if other != name
+    )
+
+
+# ----------------------------------------------------------------------------------------------- what lays out the rows
+
+
+def _with_structure(
+    table: pd.DataFrame, roles: dict[str, Any], algorithm: str, scores: Sequence[str]
+) -> tuple[dict[str, Any], list[str]]:
+    """The roles with benchmark, families, seed, budget and metafeatures by names and structure, and the reasons.
+
+    Scores play no part, so that they may still hold words.
+    """
+    from lmemtest.bench.data.runs import Runs
+
+    found = {**roles, "algorithm": algorithm}
+    score = "score"
+    while score in table.columns:
+        score += "_"
+    asked = {**found, "score": score, "direction": "minimize", "failed": None}
+    if found["benchmark"] is None:  # a family waits until its benchmarks are known
+        asked["family"] = ()
+    hidden = {*scores, *(set(found["family"] or ()) if found["benchmark"] is None else ())}
+    kept = [name for name in table.columns if name not in hidden and not _is_nested(table[name])]
+    try:
+        runs = Runs(table[kept].assign(**{score: 0.0}), **asked)
+        columns = unnamed_columns(runs)
+    except LmemtestError:  # told when the runs are made in earnest
+        return found, []
+    structure = with_roles(runs, columns)
+    found |= {name: structure[name] for name in ("benchmark", "seed", "budget", "metafeatures")}
+    reasons = [
+        f"{column.name!r} has {column.n_values:,} values that lay out the rows evenly: taken as "
+        f"{'a metafeature' if column.role == 'metafeatures' else f'the {column.role}'}."
+        for column in columns
+        if not column.by_name
+    ]
+    if found["benchmark"] is not None and not found["family"]:
+        taken = {*_named(found), *scores}
+        families = _families(table, str(found["benchmark"]), [name for name in kept if name not in taken])
+        if families:
+            found["family"] = families
+            verb = "groups" if len(families) == 1 else "group"
+            reasons.append(f"{joined(map(repr, families))} {verb} the {plural(str(found['benchmark']))}: families.")
+    return found, reasons
+
+
+def _groups(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> list[str]:
+    """The columns of text that are constant on each benchmark and have at most half as many values."""
+    n = table[benchmark].nunique()
+    found = []
+    for name in names:
+        column = table[name]
+        if not _is_text(column) or column.isna().any() or not 1 < column.nunique() <= n / 2:
+            continue
+        if len(table[[benchmark, name]].drop_duplicates()) == n:
+            found.append(name)
+    return found
+
+
+def _families(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The columns that group benchmarks into enough groups to be a sample, from coarse to fine."""
+    groups = [name for name in _groups(table, benchmark, names) if role_of(name) != "choice"]
+    sizes = {name: table[name].nunique() for name in groups}
+    chain: list[str] = []
+    for name in sorted((name for name in groups if sizes[name] >= FEWEST_FAMILIES), key=lambda name: -sizes[name]):
+        nested = not chain or len(table[[chain[0], name]].drop_duplicates()) == sizes[chain[0]]
+        if nested and (not chain or sizes[name] < sizes[chain[0]]):
+            chain.insert(0, name)
+    return tuple(chain)
+
+
+def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str] = ()) -> tuple[str, ...]:
+    """The columns without a role, but for those that may be the score; and which of them group the benchmarks."""
+    names = [name for name in table.columns if name not in (*_named(roles), *scores)]
+    benchmark = roles["benchmark"]
+    groups = _groups(table, benchmark, [n for n in names if not _is_nested(table[n])]) if benchmark in table else []
+    told = {
+        name: f" (groups the {counted(table[benchmark].nunique(), 'value')} of {benchmark!r} into "
+        f"{table[name].nunique():,})"
+        for name in groups
+    }
+    return tuple(f"{name!r}{told.get(name, '')}" for name in names)
+
+
+# --------------------------------------------------------------------------------------------- a column per algorithm
+
+
+def _looks_wide(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
+    """Whether every algorithm has a column: nothing but scores beside the columns that name the rows."""
+    names = [name for name in table.columns if name not in _named(roles)]
+    labels = [n for n in names if _is_text(table[n]) or role_of(n) in ("benchmark", "seed", "budget")]
+    labels += [name for name in _named(roles) if name in table.columns]
+    scores = [name for name in names if name not in labels and not name.startswith("Unnamed:")]
+    if len(scores) < 2 or len(labels) > 2 or any(direction_of(n) or role_of(n) == "choice" for n in scores):
+        return False
+    if any(set(words_of(name)) & SCORE_NAMES for name in scores):
+        return False
+    texts = [name for name in labels if _is_text(table[name])]
+    return len(texts) <= 1 and not (bool(labels) and table.duplicated(labels).any())
+
+
+def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
+    """The readings of a table with a column per algorithm."""
+    from lmemtest.bench.data.runs import Runs
+
+    names = [name for name in table.columns if name not in _named(roles)]
+    found = {name: value for name, value in roles.items() if value not in (None, ()) and name != "ignore"}
+    for role in ("benchmark", "seed", "budget"):
+        said = [name for name in names if role_of(name) == role]
+        if role not in found and len(said) == 1 and (role != "benchmark" or not _is_text(table[said[0]])):
+            found[role] = said[0]
+    reasons: tuple[str, ...] = ()
+    ends = [roles["direction"]] if roles["direction"] is not None else ["maximize", "minimize"]
+    if len(ends) > 1:
+        try:
+            known = {name: value for name, value in found.items() if name != "direction"}
+            runs = Runs.from_wide(table.drop(columns=list(roles["ignore"])), direction="minimize", **known)
+            if _of_ranks(runs):
+                ends, reasons = (
+                    ["minimize"],
+                    ("The cells of every row are ranks from 1 on, of which low ones are good.",),
+                )
+        except LmemtestError:  # told when the runs are made in earnest
+            pass
+    when = {"maximize": "if high scores are good", "minimize": "if low scores are good"}
+    readings = [
+        Reading(roles={**found, "direction": end}, wide=True, when=when[end] if ends[1:] else "") for end in ends
+    ]
+    return Guess(readings=tuple(readings), reasons=reasons)
+
+
+# ------------------------------------------------------------------------------------------------------------ refusals
+
+
+def refuse_without_roles(table: Any, given: Mapping[str, Any], function: str, message: str) -> NoReturn:
+    """The error of a call without the roles that are needed: the whole call as names and structure suggest it.
+
+    `function` is the call with ``{}`` for the roles.
+    """
+    if not (hasattr(table, "columns") or isinstance(table, Mapping)):
+        raise ArgumentError(message)
+    if isinstance(nw.from_native(table, pass_through=True), nw.LazyFrame):
+        raise ArgumentError(f"{message} Columns: {listed(as_frame(table).collect_schema().names())}.")
+    from lmemtest.bench.data.recognised import recognised
+
+    frame = _as_pandas(table)
+    message += f" Columns: {listed(frame.columns)}."
+    known = recognised(frame) if not given else None
+    if known is not None and known.tool != "evaluate":
+        raise ArgumentError(f"{message} {known.in_words('It')}")
+    if known is not None:
+        message += f" {known.in_words('It')}"
+    raise ArgumentError(f"{message} {_in_its_form(frame, given).told(given, function)}".rstrip())
+
+
+def _in_its_form(frame: pd.DataFrame, given: Mapping[str, Any]) -> Guess:
+    """The readings of a table in one of the forms in which people have them."""
+    from lmemtest.bench.data.forms import tidied
+
+    try:
+        tidy = tidied(frame)
+    except LmemtestError:  # told when the runs are made in earnest
+        return guess(frame, given)
+    return guess(frame, given) if tidy.methods is None else guess(tidy.frame, given, wide=True)

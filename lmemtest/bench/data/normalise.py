@@ -1,0 +1,235 @@
+"""Scores made comparable across benchmarks and budgets: min-max, normalised regret, rank, z-score, logarithm, regret.
+
+Those relative to a baseline or to the best known value are in `baseline`.
+Everything is an expression over groups that the table's own engine evaluates, so lazy tables stay lazy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import narwhals as nw
+
+from lmemtest.bench.data.baseline import RELATIVE, Anchors, check_anchors, relative
+from lmemtest.bench.data.failures import refuse_failures
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.frames import collected, supported
+from lmemtest.core.validate import check_choice, check_names
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
+from lmemtest.lmm.cells import of_failures
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalised", "of_all"]
+
+METHODS = ("minmax", "normalized_regret", "rank", "zscore", "log", "regret")  # of the scores alone
+ALL_METHODS = (*METHODS, *RELATIVE)
+OF_ALL = METHODS[:4]  # each score depends on those of all algorithms, in more than a shift of its group
+UNITLESS = (*OF_ALL, *RELATIVE)  # the unit of every group is out; "log" does so where units multiply, "regret" keeps it
+_ROLES = ("benchmark", "budget", "algorithm", "seed")
+_DIRECTION = {  # the others keep it
+    **dict.fromkeys(("normalized_regret", "rank", "regret", "gap", "improvability"), "minimize"),
+    "baseline": "maximize",
+}
+_CONSTANT = {
+    "minmax": "0.5",
+    "normalized_regret": "a regret of 0",
+    "rank": "the mean rank",
+    "zscore": "0",
+    "regret": "a regret of 0",
+}
+
+
+class Scale(NamedTuple):
+    """How a score was made from another one: the method, that score with its direction, the groups, and its anchors."""
+
+    method: str
+    score: str
+    direction: str
+    by: tuple[str, ...]
+    anchors: Anchors | None = None
+
+    @property
+    def baseline(self) -> Any:
+        """The algorithm whose mean in each group is 0; None where there is none."""
+        return None if self.anchors is None else self.anchors.baseline
+
+
+def normalised(
+    runs: Runs,
+    method: str,
+    by: str | Sequence[str] | None,
+    name: str | None,
+    given: Mapping[str, Any] | None = None,
+) -> Runs:
+    """`Runs.normalize`: the definitions are there."""
+    from lmemtest.bench.data.runs import with_curve, with_notes
+
+    check_choice(method, "method", ALL_METHODS)
+    given = {"reference": None, "target": None, "best_known": None, **(given or {})}
+    check_anchors(method, given)
+    column = new_column(runs, name, f"{runs.score}_{method}")
+    own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
+    groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
+    summary = _summary(runs, method, groups)
+    alone = 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
+    if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
+        groups = _group_columns(runs, own)
+        summary = _summary(runs, method, groups)
+        warnings.warn(
+            f"Few runs share a value of {runs.budget!r}, so scores are normalised within {runs.benchmark!r} over all "
+            "of its budgets.",
+            DataWarning,
+            stacklevel=3,
+        )
+    _check_scores(runs, method, groups, summary)
+    anchors = None
+    if method in RELATIVE:
+        frame, anchors = relative(runs, method, groups, column, given)
+    else:
+        frame = _within_groups(runs, method, groups, column)
+    roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
+    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, anchors=anchors)
+    made = with_curve(type(runs)(frame, **roles), runs.curve, scale)
+    return with_notes(made, [of_all(method)]) if method in OF_ALL else made
+
+
+def of_all(method: str) -> str:
+    """What a score that depends on all algorithms must be read with."""
+    return (
+        f"Scores by {method!r} depend on which algorithms take part: leaving one out can change those of the others, "
+        "and who is ahead of whom. lmemtest.normalization_stability(runs) shows whether it does here; scores relative "
+        "to a baseline, runs.normalize('baseline', reference=...), depend on the baseline alone."
+    )
+
+
+def _within_groups(runs: Runs, method: str, groups: tuple[str, ...], column: str) -> Any:
+    """The table with a score that is made of those of its group."""
+    x = nw.col(runs.score).cast(nw.Float64)
+    if method == "rank" and runs.frame.implementation.is_pyarrow():  # it has no ranks within groups
+        grouped = runs.frame.select(*groups, runs.score).to_pandas().groupby(list(groups), observed=True)[runs.score]
+        ranks = grouped.rank(ascending=runs.direction == "minimize").to_numpy(dtype=float)
+        new: Any = nw.new_series(column, ranks, nw.Float64(), backend=runs.frame.implementation)
+    else:
+        new = _expression(x, method, runs.direction, groups, runs.score).alias(column)
+    with supported(f"normalize({method!r})", runs.frame):
+        return runs.frame.with_columns(new)
+
+
+def _expression(x: nw.Expr, method: str, direction: str, groups: tuple[str, ...], score: str) -> nw.Expr:
+    if method == "log":
+        return x.log()
+    if method == "regret":
+        return x - x.min().over(*groups) if direction == "minimize" else x.max().over(*groups) - x
+    if method == "rank":
+        first = (x if direction == "minimize" else 0.0 - x).rank("min").over(*groups).cast(nw.Float64)
+        # not every engine has mean ranks of ties: they start at the lowest and are as many as the equal scores
+        return first + (x.count().over(*groups, score).cast(nw.Float64) - 1.0) / 2.0
+    low, high = x.min().over(*groups), x.max().over(*groups)
+    constant = low == high
+    if method == "normalized_regret":
+        distance = x - low if direction == "minimize" else high - x
+        return nw.when(constant).then(nw.lit(0.0)).otherwise(distance / (high - low))
+    if method == "zscore":
+        return nw.when(constant).then(nw.lit(0.0)).otherwise((x - x.mean().over(*groups)) / x.std().over(*groups))
+    return nw.when(constant).then(nw.lit(0.5)).otherwise((x - low) / (high - low))
+
+
+def new_column(runs: Runs, name: str | None, default: str) -> str:
+    """The name of a column that the table does not have yet."""
+    if name is not None and (not isinstance(name, str) or not name):
+        raise ArgumentError(f"name must be the name of a new column, got {name!r}.")
+    column = name or default
+    if column in runs.columns:
+        raise ArgumentError(
+            f"The table has a column {column!r} already, and nothing is overwritten. Give another name=."
+        )
+    return column
+
+
+def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
+    """Columns of the groups; roles come before columns of the same name."""
+    given = check_names(by, "by")
+    columns = []
+    for item in given:
+        role = getattr(runs, item) if item in _ROLES else None
+        if role is not None:
+            columns.append(role)
+        elif item in runs.columns:
+            columns.append(item)
+        elif item not in ("benchmark", "budget"):
+            options = (*_ROLES, *runs.columns)
+            raise UnknownColumnError(
+                f"by names {item!r}, which is neither a role ({', '.join(_ROLES)}) nor a column. "
+                f"Columns: {listed(runs.columns)}.{suggest(str(item), options)}"
+            )
+    if not columns:
+        named = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
+        raise ArgumentError(
+            "normalize needs groups within which scores compare, but the runs have none of "
+            f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, {named}."
+        )
+    if runs.score in columns:
+        raise ArgumentError(f"by must not name the score, got {runs.score!r}.")
+    return tuple(dict.fromkeys(columns))
+
+
+class _Group(NamedTuple):
+    """Scores of one group: how many, how many without a value for the method, the lowest and the highest."""
+
+    n: int
+    wrong: int
+    low: float | None
+    high: float | None
+
+
+def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
+    """All groups, by one query."""
+    x = nw.col(runs.score).cast(nw.Float64)
+    missing = x.is_null() | x.is_nan().fill_null(True)
+    wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)
+    safe = nw.when(~wrong).then(x)
+    parts = [wrong.cast(nw.Int64).alias("wrong"), safe.alias("score")]
+    table = runs.frame.select(*(nw.col(group) for group in groups), *parts)
+    sums = (
+        nw.len().alias("n"),
+        nw.col("wrong").sum().alias("wrong"),
+        nw.col("score").min().alias("low"),
+        nw.col("score").max().alias("high"),
+    )
+    done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
+    return [_Group(*row) for row in collected(done).select("n", "wrong", "low", "high").rows()]
+
+
+def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: list[_Group]) -> None:
+    """Refuse scores that the method has no value for, and warn of groups without differences."""
+    count = sum(group.wrong for group in summary)
+    if count:
+        refuse_failures(runs)
+        kinds = "missing" if method == "rank" else "missing or infinite"
+        drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
+        raise DataError(
+            f"{count:,} scores in {runs.score!r} are {kinds}, so {method!r} has no value for them. Score failed runs "
+            f"as the worst value{of_failures()}, or drop them with {drop} if their failing has "
+            "nothing to do with the algorithm."
+        )
+    if method == "log":
+        lowest = float(summary[0].low or 0.0)
+        if lowest <= 0:
+            raise DataError(
+                f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
+                "'minmax', or model a score that is positive, such as an error rate instead of an accuracy."
+            )
+        return
+    constant = sum(group.low == group.high for group in summary)
+    if constant and method not in RELATIVE:
+        warnings.warn(
+            f"All scores are equal in {constant:,} of {len(summary):,} groups of {', '.join(groups)}: they get "
+            f"{_CONSTANT[method]} and say nothing about the algorithms.",
+            DataWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,137 @@
+r"""Cells as papers and spreadsheets print numbers: ``85.3 ± 0.4``, ``85.3 (0.4)``, ``91.3%``, ``\textbf{85.3}``."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.words import is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+__all__ = ["NumberCells", "number_in", "read_cells"]
+
+MISSING_CELLS = frozenset(["", "-", "--", "---", "–", "—", "nan", "na", "n/a", "#n/a", "<na>", "none", "null"])
+_LONGEST = 500  # characters of a number with marks; the patterns take the square of it
+LARGEST = 10**300  # of whole numbers that are read as scores
+_MARKS = (
+    r"(?:\\(?:textbf|mathbf|boldsymbol|bm|bfseries|bf|underline|uline|emph|textit|mathit|mathrm|ensuremath|scriptstyle|scriptsize|small|tiny)(?![a-zA-Z])"
+    r"|\\(?:dagger|ddagger|ast|star|dag|ddag)(?![a-zA-Z])|</?(?:b|i|u|em|strong)>|[*${}†‡§¶]|\s|\\[,;:!]|~)+"
+)
+# What stands between two digits is never taken away: 85.3 2 and 85.3*2 are not 85.32.
+_MARKUP = re.compile(rf"(?<![\d.]){_MARKS}|{_MARKS}(?![\d.])")
+_RAISED = re.compile(r"\^\{[^\d{}]*\}|\^[*†‡§¶a-zA-Z]")
+_PM = re.compile(r"_?\{?\s*(?:\\[a-zA-Z]*pm(?![a-zA-Z])|\+/-|\+-|±)")
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+")
+_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+_CELL = re.compile(rf"({_NUMBER})%?(?:±({_NUMBER})%?|\(±?({_NUMBER})%?\)%?|\[({_NUMBER})%?[,;]({_NUMBER})%?\]%?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class NumberCells:
+    """A column of cells as numbers.
+
+    `values` and `spreads` (what stands behind ± or in brackets) are NaN where there is none; `kinds` counts the cells
+    that are "plain", with a "spread", with "percent" or with other "markup", and `shown` holds one of each; `words` are
+    the entries that are no number, with their counts.
+    """
+
+    values: NDArray[np.float64]
+    spreads: NDArray[np.float64]
+    kinds: dict[str, int]
+    shown: dict[str, str]
+    words: dict[str, int]
+
+    @property
+    def n_numbers(self) -> int:
+        """Cells that hold a number."""
+        return int(np.isfinite(self.values).sum())
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether all cells that hold something hold a number, and some do."""
+        return not self.words and self.n_numbers > 0
+
+    @property
+    def mostly(self) -> bool:
+        """Whether at least as many cells hold a number as hold a word."""
+        return self.n_numbers >= sum(self.words.values()) and self.n_numbers > 0
+
+
+def read_cells(column: pd.Series[Any], decimal: str | None = None) -> NumberCells:
+    """The cells of a column of texts, or of numbers and texts; commas by `decimal`, or where they can be one thing."""
+    import pandas as pd
+
+    codes, levels = pd.factorize(column.astype(object))
+    counts = np.bincount(codes[codes >= 0], minlength=len(levels))
+    texts = [level for level in levels if isinstance(level, str)]
+    commas = _decimal_commas(texts, decimal)
+    values, spreads = np.full(len(levels) + 1, np.nan), np.full(len(levels) + 1, np.nan)
+    kinds: Counter[str] = Counter()
+    shown: dict[str, str] = {}
+    words: dict[str, int] = {}
+    for place, level in enumerate(levels):
+        found = number_in(level, commas=commas)
+        if found is None:
+            words[str(level)] = int(counts[place])
+            continue
+        kind, values[place], spreads[place] = found
+        if kind != "missing":
+            kinds[kind] += int(counts[place])
+            shown.setdefault(kind, str(level).strip())
+    return NumberCells(values[codes], spreads[codes], dict(kinds), shown, words)  # code -1 is the last value
+
+
+def number_in(value: Any, *, commas: bool = False) -> tuple[str, float, float] | None:
+    """The kind of a cell, its number and what stands behind it; None for a word.
+
+    A cell with a comma is a word, unless commas are decimal signs.
+
+    >>> number_in("85.3 ± 0.4"), number_in("**0.91**"), number_in("91.3 %"), number_in("TIMEOUT")
+    (('spread', 85.3, 0.4), ('markup', 0.91, nan), ('percent', 91.3, nan), None)
+    """
+    if is_missing(value):
+        return "missing", np.nan, np.nan
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (int, float, np.integer, np.floating)):
+        return ("plain", float(value), np.nan) if not LARGEST < abs(value) < np.inf else None
+    text = str(value).strip()
+    if text.lower() in MISSING_CELLS:
+        return "missing", np.nan, np.nan
+    if commas:
+        text = _COMMA.sub(".", text)
+    try:
+        number = float(text) if "_" not in text else np.nan  # Python reads 1_0 as 10
+    except ValueError:
+        number = np.nan
+    if number == number:
+        return "plain", number, np.nan
+    if len(text) > _LONGEST:
+        return None
+    plain = _RAISED.sub("", text.replace("\N{MINUS SIGN}", "-").replace("\\%", "%"))
+    plain = _MARKUP.sub("", _PM.sub("±", plain)).strip("_")
+    if plain.lower() in MISSING_CELLS:
+        return "missing", np.nan, np.nan
+    match = _CELL.fullmatch(plain)
+    if match is None:
+        return None
+    mean, behind = float(match[1]), [float(part) for part in match.groups()[1:] if part]
+    spread = np.nan if not behind else behind[0] if len(behind) == 1 else abs(behind[1] - behind[0]) / 2.0
+    kind = "percent" if "%" in plain else "spread" if behind else "markup"
+    return (kind, mean, spread) if np.isfinite(mean) else None
+
+
+def _decimal_commas(texts: list[str], decimal: str | None) -> bool:
+    """Whether commas in these cells are decimal signs: as was said, or because they can be nothing else."""
+    with_comma = [text for text in texts if _COMMA.search(text) and not re.search(r"\[.*,.*\]", text)]
+    if decimal is not None or not with_comma:
+        return decimal == ","
+    return not (any(re.search(r"\d\.\d", text) for text in texts) or all(map(_THOUSANDS.search, with_comma)))

@@ -1,0 +1,635 @@
+"""Files to runs: parquet, feather, delimited text, spreadsheets and json, by their suffix."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+from lmemtest.bench.data.content import (
+    PACKED,
+    expanded,
+    json_value,
+    refuse_cells,
+    refuse_large_archive,
+    unpacked,
+    within_limit,
+)
+from lmemtest.bench.data.delimited import (
+    MISSING_NUMBERS,
+    check_layout,
+    decoded,
+    exact_numbers,
+    numbers_of_text,
+    read_delimited,
+    refuse_repeated,
+    refuse_width,
+)
+from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.hints import guided
+from lmemtest.core.words import listed
+from lmemtest.errors import ArgumentError, DataError, LmemtestError, MissingFileError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.bench.data.forms import Remark, Tidy
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["STDIN", "not_found", "read_runs", "read_table"]
+
+STDIN = "-"
+
+
+@guided
+def read_runs(
+    path: str | os.PathLike[str],
+    *,
+    score: str,
+    direction: Literal["minimize", "maximize"],
+    algorithm: str,
+    benchmark: str | None = None,
+    family: str | Sequence[str] | None = None,
+    seed: str | Sequence[str] | None = None,
+    budget: str | None = None,
+    metafeatures: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+    seed_shared: bool = True,
+    failed: str | Sequence[str] | None = None,
+    drop_duplicates: Literal["first", "last", "mean"] | None = None,
+    sheet: str | int | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Runs:
+    """Read a table of runs from a file.
+
+    Parameters
+    ----------
+    path : path
+        A file ending in ``.parquet``, ``.pq`` or ``.feather``; ``.csv``, ``.tsv`` or ``.txt``; ``.xlsx`` (needs
+        openpyxl: ``pip install 'lmemtest[excel]'``); ``.md``; ``.jsonl`` or ``.ndjson``; ``.json`` (lines, or one list
+        of records). Each may be compressed: ``.csv.gz``, ``.bz2``, ``.xz``, ``.zip``. ``"-"`` is standard input.
+    score, direction, algorithm, benchmark, family, seed, budget, metafeatures, ignore, seed_shared
+        The roles of the columns; see `Runs`.
+    failed : str or sequence of str, optional
+        Which runs failed; see `Runs`. Or words in place of a score, such as "TIMEOUT".
+    drop_duplicates : {"first", "last", "mean"}, optional
+        What is kept of rows of one run; see `Runs.drop_duplicates`.
+    sheet : str or int, optional
+        Of a file with several sheets (or Markdown tables): its name, or its number from 1. By default the only one that
+        holds a table.
+    sep : str, optional
+        What separates the fields of a text file: one character, or ``"tab"``. By default found from its header.
+    decimal : {".", ","}, optional
+        The decimal sign of a text file. By default a comma is one where it can be nothing else.
+    encoding : str, optional
+        Of a text file. By default UTF-8 or what a byte order mark says, else Windows-1252 with a warning.
+
+    Returns
+    -------
+    Runs
+        The table with its roles, in memory. `notes` say what was read as what: cells such as ``85.3 ± 0.4`` or
+        ``91.3%``, a title above the table, ...
+
+    Raises
+    ------
+    MissingFileError
+        If there is no such file; the message names files with similar names.
+    ArgumentError
+        If the suffix is not known.
+    DataError
+        If the file cannot be read as what its suffix says, or is larger than the limit.
+
+    Warns
+    -----
+    DataWarning
+        If a text file is not UTF-8 and no encoding was given.
+
+    Notes
+    -----
+    In a text file, algorithms, benchmarks, seeds and metafeatures are numbers only where every one of them is
+    written as Python writes that number (``0`` to ``49``, ``0.5``); otherwise they are text, so that ``01`` and
+    ``1``, or ``1e3`` and ``1000``, remain two levels. Lines before the header that begin with ``#`` are left out.
+
+    A file larger than memory is analysed as a lazy table: ``Runs(polars.scan_parquet(path), ...)``. Of a file or of
+    standard input at most 0.5 GB are read, unpacked, since text takes ten times its size in memory while it becomes a
+    table; the environment variable ``LMEMTEST_MAX_GB`` sets another limit. A table has at most 16,384 columns.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "runs.csv"
+    >>> _ = path.write_text("tool;loss\\nHB;0,1\\nRS;0,25\\n")
+    >>> runs = read_runs(path, score="loss", direction="minimize", algorithm="tool")
+    >>> runs.algorithms, runs.to_frame()["loss"].tolist()
+    (('HB', 'RS'), [0.1, 0.25])
+    """
+    from lmemtest.bench.data.forms import read_as
+    from lmemtest.bench.data.runs import Runs, with_notes
+
+    metafeatures = (metafeatures,) if isinstance(metafeatures, str) else tuple(metafeatures or ())
+    family = (family,) if isinstance(family, str) else tuple(family or ())
+    labels = [name for name in (algorithm, benchmark, *family, *metafeatures) if name]
+    ignore = (ignore,) if isinstance(ignore, str) else tuple(ignore or ())
+    source = open_table(path, sheet=sheet, sep=sep, decimal=decimal, encoding=encoding)
+    seeds = [seed] if isinstance(seed, str) else list(seed or ())
+    tidy = source.tidy(
+        labels=labels,
+        seeds=seeds,
+        score=score,
+        failed=failed,
+        kept=[*labels, *seeds, *ignore, *([budget] if budget else [])],
+    )
+    runs = Runs(
+        tidy.frame,
+        score=score,
+        direction=direction,
+        algorithm=algorithm,
+        benchmark=benchmark,
+        family=family,
+        seed=seed,
+        budget=budget,
+        metafeatures=metafeatures,
+        ignore=ignore,
+        seed_shared=seed_shared,
+        failed=tidy.roles.get("failed"),
+    )
+
+    notes = read_as(tidy.remarks)
+    runs = with_notes(runs, () if notes is None else (notes,))
+    return runs if drop_duplicates is None else runs.drop_duplicates(drop_duplicates)
+
+
+def read_table(
+    path: str | os.PathLike[str],
+    *,
+    labels: Sequence[str] = (),
+    seeds: Sequence[str] = (),
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> pd.DataFrame:
+    """Read a file to a pandas frame, by its suffix; see `read_runs` for formats and errors.
+
+    `labels` and `seeds` are columns of a text file whose values are names, and numbers only where that changes no
+    name.  In `labels`, words such as ``None`` and ``NA`` are names too.
+    """
+    return open_table(path, sep=sep, decimal=decimal, encoding=encoding).read(labels=labels, seeds=seeds)
+
+
+def open_table(
+    path: str | os.PathLike[str],
+    *,
+    sheet: str | int | None = None,
+    sep: str | None = None,
+    decimal: str | None = None,
+    encoding: str | None = None,
+) -> Source:
+    """The content of a file, to be read once the roles of its columns are known."""
+    sep, decimal = check_layout(sep, decimal)
+    source = _source(path, Options(sep=sep, decimal=decimal, encoding=encoding, sheet=sheet))
+    if sheet is not None and source.kind not in ("excel", "markdown"):
+        raise ArgumentError(
+            f"{named('sheet')} is for .xlsx and .md, where a file may hold several tables, got {sheet!r} for "
+            f"{source.shown}. Leave it out."
+        )
+    return source
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """What the user said about a file, and which of its columns hold names."""
+
+    sep: str | None
+    decimal: str | None
+    encoding: str | None
+    sheet: str | int | None = None
+    labels: tuple[str, ...] = ()
+    seeds: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The content of a file, its name for messages, its format, and what its reader has been told of it already."""
+
+    data: bytes
+    shown: str
+    kind: str
+    options: Options
+    told: list[str] = field(default_factory=list)
+
+    def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
+        """The table as its columns hold it; see `read_table` for the columns of names."""
+        return self._table(labels, seeds)[0]
+
+    def tidy(
+        self,
+        *,
+        labels: Sequence[str] = (),
+        seeds: Sequence[str] = (),
+        failed: str | Sequence[str] | None = None,
+        **form: Any,
+    ) -> Tidy:
+        """The table in the form in which people have it, as a table of scores, with all that was read as something.
+
+        `failed` and `form` are arguments of `tidied`; ``roles["failed"]`` is what `Runs` takes.
+        """
+        from lmemtest.bench.data.forms import failure_words, tidied
+
+        table, remarks = self._table(labels, seeds)
+
+        role, words = failure_words(failed, list(map(str, table.columns)))
+        tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
+        return replace(tidy, remarks=(*remarks, *tidy.remarks), roles={**tidy.roles, "failed": role})
+
+    def _table(self, labels: Sequence[str], seeds: Sequence[str]) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+        return _READERS[self.kind](self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
+
+
+def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
+    """The error for content that is not what the suffix says."""
+    reason = " ".join(str(error).split())[:200].rstrip(".")
+    return DataError(f"The file {shown} cannot be read as {kind} ({reason}). Is it complete, and its suffix right?")
+
+
+# --------------------------------------------------------------------------------------------------------- formats
+
+
+def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    import importlib
+    import io
+
+    import pyarrow as pa
+
+    kind = importlib.import_module(f"pyarrow.{source.kind}")  # parquet or feather
+    try:
+        if source.kind == "parquet":
+            said = kind.read_metadata(io.BytesIO(source.data))
+            refuse_width(said.num_columns, source.shown)
+            refuse_cells(said.num_rows, said.num_columns, source.shown)
+        return _of_arrow(kind.read_table(io.BytesIO(source.data)), options, source.shown), ()
+    except (pa.ArrowMemoryError, LmemtestError):
+        raise
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise _unreadable(source.shown, source.kind, error) from None
+
+
+def _of_arrow(table: Any, options: Options, shown: str) -> pd.DataFrame:
+    """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
+    import pyarrow as pa
+
+    refuse_width(table.num_columns, shown)
+    refuse_repeated(table.column_names, shown)
+    for place, column in enumerate(table.schema):
+        if pa.types.is_decimal(column.type):
+            values = table.column(place).to_pylist()
+            named_so = column.name in (*options.labels, *options.seeds)
+            table = table.set_column(place, column.name, pa.array(_of_decimals(values, named_so)))
+    return table.to_pandas()
+
+
+def _of_decimals(values: list[Any], names: bool) -> list[Any]:
+    if all(value is None or (value == value.to_integral_value() and abs(value) < 2**63) for value in values):
+        return [None if value is None else int(value) for value in values]
+    floats = [None if value is None else float(value) for value in values]
+    if names and len(set(floats)) < len(set(values)):
+        return [None if value is None else str(value) for value in values]
+    return floats
+
+
+def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    from lmemtest.bench.data.sheets import markdown_tables
+
+    for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
+        if source.data.startswith(magic):
+            raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
+    text = decoded(source.data, options.encoding, source.shown)
+    if not text.strip():
+        raise DataError(f"The file {source.shown} is empty.")
+    tables = markdown_tables(text) if source.kind == "markdown" or "|" in text[:4096] else []
+    if source.kind == "markdown" and not tables:
+        raise DataError(f"The file {source.shown} has no Markdown table: a header, a rule such as |---|---|, and rows.")
+    if tables:
+        return _read_markdown(tables, source, options)
+    return read_delimited(text, source.shown, options.labels, options.seeds, options.sep, options.decimal)
+
+
+def _read_markdown(
+    tables: list[list[list[str]]], source: Source, options: Options
+) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """One of the tables of a Markdown text, through the reader of delimited text."""
+    import csv
+    import io
+
+    from lmemtest.bench.data.forms import Remark
+    from lmemtest.bench.data.sheets import chosen
+
+    by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
+    if len(by_name) < len(tables):
+        by_name = {f"table {place}": list(rows) for place, rows in enumerate(tables, start=1)}
+    name, rows = chosen(by_name, options.sheet, source.shown, "table")
+    width = len(rows[0])
+    ragged = next((row for row in rows if len(row) > width), None)
+    if ragged is not None:
+        raise DataError(
+            f"The file {source.shown} has a row of {len(ragged)} cells below a header of {width}: "
+            f"{' | '.join(map(str, ragged))[:60]!r}. Write a bar within a cell as \\|."
+        )
+    refuse_repeated([str(cell) for cell in rows[0] if cell], source.shown)
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
+    table, remarks = read_delimited(
+        text.getvalue(), source.shown, options.labels, options.seeds, ",", options.decimal, framed=False
+    )
+    several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and options.sheet is None else ()
+    return table, (*several, *remarks)
+
+
+def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """The sheet that holds a table, from its header on."""
+    import io
+    import zipfile
+
+    from lmemtest.bench.data.forms import Remark
+    from lmemtest.bench.data.sheets import body_of, cells_of, chosen
+
+    try:
+        import openpyxl
+    except ImportError:
+        raise ArgumentError(
+            f"To read {source.shown}, openpyxl is needed: pip install 'lmemtest[excel]'. Or save the sheet as .csv."
+        ) from None
+    try:
+        with zipfile.ZipFile(io.BytesIO(source.data)) as archive:
+            refuse_large_archive(archive, source.shown)
+        book = openpyxl.load_workbook(io.BytesIO(source.data), read_only=True, data_only=True)
+        cells = {sheet.title: cells_of(sheet, source.shown) for sheet in book.worksheets}
+    except (LmemtestError, MemoryError):
+        raise
+    except Exception as error:  # zip, xml and format errors of many kinds
+        raise _unreadable(source.shown, "xlsx", error) from None
+    sheets = {title: rows for title, (rows, _) in cells.items()}
+    n_full = sum(any(value is not None for row in rows for value in row) for rows in sheets.values())
+    if not n_full:
+        raise DataError(f"The file {source.shown} is empty.")
+    title, rows = chosen(sheets, options.sheet, source.shown)
+    several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
+    unread = cells[title][1]
+    (header, *rows), remarks = body_of(rows)
+    remarks = (*remarks, *([Remark("unread", count=unread)] if unread else []))
+    kept = [i for i, name in enumerate(header) if name is not None]
+    first = next((i for i in range(len(header)) if any(row[i] is not None for row in rows)), 0)
+    if first not in kept and first < min(kept, default=0):  # the names of rows need no name of their own
+        header = [*header[:first], f"Unnamed: {first}", *header[first + 1 :]]
+        kept = [first, *kept]
+    stray = sum(any(value is not None for i, value in enumerate(row) if i not in kept) for row in rows)
+    if stray:
+        raise DataError(
+            f"The file {source.shown} has values in a column without a name, in {stray:,} rows. The first row must "
+            "name every column."
+        )
+    names = [str(header[i]).strip() for i in kept]
+    refuse_repeated(names, source.shown)
+    return _of_cells(names, [[row[i] for i in kept] for row in rows], options), (*several, *remarks)
+
+
+def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.DataFrame:
+    """Cells of a sheet as columns: names are kept as they are, texts that are numbers become numbers."""
+    import pandas as pd
+
+    columns = {}
+    for place, name in enumerate(names):
+        values = [row[place] for row in rows]
+        kinds = {isinstance(value, str) for value in values if value is not None}
+        if name in (*options.labels, *options.seeds):
+            if kinds == {True, False}:  # the name 1 beside the name 01
+                whole = [isinstance(value, float) and value.is_integer() for value in values]
+                values = [
+                    None if value is None else str(int(value) if is_whole else value)
+                    for value, is_whole in zip(values, whole, strict=True)
+                ]
+            column = pd.Series(values, dtype=object).infer_objects()
+            columns[name] = exact_numbers(column) if kinds == {True} else column
+            continue
+        values = [None if isinstance(v, str) and v.strip() in MISSING_NUMBERS else v for v in values]
+        column = pd.Series(values, dtype=object)
+        if any(isinstance(value, str) for value in values):
+            column = _texts_as_numbers(column, options)
+        columns[name] = column.infer_objects()
+    return pd.DataFrame(columns)
+
+
+def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any]:
+    """A column of a sheet in which numbers were typed as text."""
+    import pandas as pd
+
+    texts = column.map(lambda value: value if value is None else str(value))
+    if options.decimal != ",":
+        try:
+            return pd.to_numeric(texts)
+        except (ValueError, TypeError):
+            pass
+    found = None if options.decimal == "." else numbers_of_text(texts, ambiguous=options.decimal == ",")
+    return column if found is None else found
+
+
+def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+
+    try:
+        text = source.data.decode(options.encoding or "utf-8-sig")
+    except (UnicodeError, LookupError) as error:
+        start = getattr(error, "start", 0)
+        raise DataError(f"The file {source.shown} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
+    if text.lstrip().startswith("["):  # one list of records
+        value = _parsed(source, text)
+        if not all(isinstance(record, dict) for record in value):
+            raise DataError(f"The file {source.shown} must be a list of objects, one per run.")
+        return _of_records(value, source.shown), ()
+    whole = _one_object(source, text)
+    if whole is not None:
+        return whole, ()
+    records = []
+    # a text within a line may hold what Unicode counts as a line break, such as U+2028
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            record = _parsed(source, line, number)
+            if not isinstance(record, dict):
+                raise DataError(
+                    f"The file {source.shown} holds {type(record).__name__} {repr(record)[:60]} in line {number}; each "
+                    f'line must be an object such as {{"algorithm": "RS", "loss": 0.1}}.'
+                )
+            records.append(record)
+    return _of_records(records, source.shown), ()
+
+
+def _of_records(records: list[dict[str, Any]], shown: str) -> pd.DataFrame:
+    """Objects as rows; each may have names of its own, so the table may be much larger than its text."""
+    import pandas as pd
+
+    columns = len(set().union(*records))
+    refuse_width(columns, shown)
+    refuse_cells(len(records), columns, shown)
+    return pd.DataFrame(records)
+
+
+def _one_object(source: Source, text: str) -> pd.DataFrame | None:
+    """The table of one object over several lines: its columns, or its values as the only row."""
+    import json
+
+    import pandas as pd
+
+    if "\n" not in text.strip() or not text.lstrip().startswith("{"):
+        return None
+    try:
+        value = json_value(text, source.shown)
+    except (json.JSONDecodeError, RecursionError):  # an object in each line
+        return None
+    parts = list(value.values())
+    columns = all(isinstance(part, list) for part in parts) or all(isinstance(part, dict) for part in parts)
+    if not columns or len({len(part) for part in parts}) != 1:
+        return _of_records([value], source.shown)
+    refuse_width(len(parts), source.shown)
+    rows = len(set().union(*parts)) if isinstance(parts[0], dict) else len(parts[0])
+    refuse_cells(rows, len(parts), source.shown)
+    return pd.DataFrame(value).reset_index(drop=True)
+
+
+def _parsed(source: Source, text: str, line: int | None = None) -> Any:
+    import json
+
+    try:
+        return json_value(text, source.shown, line)
+    except (json.JSONDecodeError, RecursionError) as error:
+        where = f"line {line}" if line else f"line {getattr(error, 'lineno', 1)}"
+        shown = text if len(text) <= 60 else f"{text[:60]}..."
+        reason = getattr(error, "msg", "nested too deeply")
+        detail = f": {shown!r}" if line else ""
+        raise DataError(
+            f"The file {source.shown} is not valid JSON in {where} ({reason}){detail}. Every line must be one "
+            f"object; a last line that is cut off comes from a run that was stopped while writing."
+        ) from None
+
+
+_READERS: dict[str, Callable[[Source, Options], tuple[pd.DataFrame, tuple[Remark, ...]]]] = {
+    "parquet": _read_arrow,
+    "feather": _read_arrow,
+    "csv": _read_text,
+    "markdown": _read_text,
+    "excel": _read_excel,
+    "json": _read_json,
+}
+_KINDS = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".feather": "feather",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".txt": "csv",
+    ".xlsx": "excel",
+    ".md": "markdown",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+
+
+# --------------------------------------------------------------------------------------------------------- content
+
+
+def _source(path: str | os.PathLike[str], options: Options) -> Source:
+    if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError(f"{named('path')} must be a path, got {path!r}.")
+    if str(path) == STDIN:
+        data = within_limit(sys.stdin.buffer, "Standard input")
+        if not data.strip():
+            raise DataError("Standard input is empty.")
+        return Source(data, "on standard input", _kind_of_content(data), options)
+    path = expanded(path)
+    kind = _kind_of(path)
+    if not _is("file", path):
+        raise not_found(path)
+    shown = repr(str(path))
+    if not path.stat().st_size:
+        raise DataError(f"The file {shown} is empty.")
+    return Source(_content_of(path, shown, kind), shown, kind, options)
+
+
+def _is(what: str, path: Path) -> bool:
+    try:
+        return {"file": path.is_file, "folder": path.is_dir, "there": path.exists}[what]()
+    except (OSError, ValueError):  # a name that is too long, or holds a NUL
+        return False
+
+
+def _kind_of_content(data: bytes) -> str:
+    """The format of standard input, which has no suffix."""
+    for magic, kind in ((b"PAR1", "parquet"), (b"PK\x03\x04", "excel"), (b"ARROW1", "feather")):
+        if data.startswith(magic):
+            return kind
+    return "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
+
+
+def _content_of(path: Path, shown: str, kind: str) -> bytes:
+    """The content of a file, unpacked if its suffix says that it is packed."""
+    import lzma
+    import zlib
+
+    suffix = path.suffix.lower()
+    with path.open("rb") as file:
+        if suffix not in PACKED:
+            return within_limit(file, f"The file {shown}")
+        try:
+            return unpacked(file, suffix, shown)
+        except LmemtestError:
+            raise
+        except (OSError, EOFError, zlib.error, lzma.LZMAError, ValueError) as error:
+            raise _unreadable(shown, kind, error) from None
+
+
+def _kind_of(path: Path) -> str:
+    name = path.name.lower()
+    for packed in PACKED:
+        name = name.removesuffix(packed)
+    for suffix, kind in _KINDS.items():
+        if name.endswith(suffix):
+            return kind
+    argument = named("path")
+    if path.is_dir():
+        convert = in_words_of(python="lmemtest.importers", command_line="lmemtest convert --help")
+        raise ArgumentError(
+            f"{argument} must be a file, but {str(path)!r} is a folder. Folders of other tools have readers: {convert}."
+        )
+    advice = " Save it as .xlsx or .csv." if name.endswith((".xls", ".ods", ".xlsb", ".xlsm", ".numbers")) else ""
+    other = in_words_of(
+        python="Any other format: read it to a dataframe and give that to Runs.",
+        command_line="Any other format: convert it first.",
+    )
+    raise ArgumentError(
+        f"{argument} must end in one of {listed(_KINDS)} (perhaps with {', '.join(PACKED)} behind), got "
+        f"{path.name!r}.{advice} {other}"
+    )
+
+
+def not_found(path: Path) -> MissingFileError:
+    """The error of a file that is not there, with names of files that are."""
+    argument = named("path")
+    if _is("folder", path):
+        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a folder.")
+    if _is("there", path) and not _is("file", path):
+        advice = in_words_of(python="Copy what it gives to a file", command_line="Give it as standard input: -")
+        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a pipe or a device. {advice}.")
+    folder = path.parent
+    if not _is("folder", folder):
+        return MissingFileError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")
+    names = sorted(entry.name for entry in folder.iterdir() if entry.is_file() and not entry.name.startswith("."))
+    close = difflib.get_close_matches(path.name, names, n=3, cutoff=0.6)
+    readable = [name for name in names if name.lower().removesuffix(".gz").endswith(tuple(_KINDS))]
+    hint = f" Did you mean {' or '.join(map(repr, close))}?" if close else ""
+    if not hint and readable:
+        hint = f" Files there that can be read: {listed(readable, most=5)}."
+    return MissingFileError(f"There is no file {path.name!r} in the folder {str(folder)!r}.{hint}")

@@ -1,0 +1,613 @@
+"""What a table or a json file is, if it is no table of runs: an export of another tool, answers to items, battles.
+
+Every tool is known by columns (or keys) that it alone writes; the arguments of its importer come from the names of the
+other columns. What only the user can know stays open, and is never guessed.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
+from lmemtest.bench.data.roles import direction_of, role_of, words_of
+from lmemtest.core.caller import in_words_of, shell_line
+from lmemtest.core.words import listed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["EVALUATE", "Recognised", "answers_in", "pattern_of", "recognised", "recognised_file"]
+
+EVALUATE = "evaluate"  # the tool of answers to items
+_ENDS = {"direction": "minimize|maximize"}
+_OPTIONS = {"metafeatures": "--metafeature", "min_score": "--min", "max_score": "--max"}
+_SHOWN = 4  # columns in a reason
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recognised:
+    """What a table is, by which columns, and the call that reads it.
+
+    Attributes
+    ----------
+    code : str
+        "mlflow", "wandb", "wandb_chart", "optuna", "sklearn", "inspect_ai", "lm_eval", "amlb", "hpob", "carps",
+        "rliable", "tensorboard"; "items", "ratings" (answers of models to items), "battles", "trajectories".
+    what : str
+        The same in a sentence.
+    columns : tuple of str
+        The columns or keys that show it.
+    tool : str
+        The importer that reads it, "evaluate", or "" if nothing does.
+    files : tuple of str
+        What the call takes: the file, or files and folders that belong together.
+    options : mapping of str to object
+        The other arguments.
+    lacking : mapping of str to str
+        Arguments that only the user can give, with what they may be.
+    others : mapping of str to tuple of str
+        Other values that an argument may have here.
+    advice : str
+        What to do with what nothing reads.
+    """
+
+    code: str
+    what: str
+    columns: tuple[str, ...]
+    tool: str = ""
+    files: tuple[str, ...] = ()
+    options: Mapping[str, Any] = field(default_factory=dict)
+    lacking: Mapping[str, str] = field(default_factory=dict)
+    others: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    advice: str = ""
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words after ``lmemtest``, without the options that are lacking; none if nothing reads it."""
+        if not self.tool:
+            return ()
+        head = [EVALUATE] if self.tool == EVALUATE else ["convert", self.tool]
+        return (*head, *self.files, *self.given)
+
+    @property
+    def given(self) -> list[str]:
+        """The options of the command."""
+        pairs = [(name, one) for name, value in self.options.items() for one in _several(value)]
+        return [part for name, value in pairs for part in (_option(name), _text(value))]
+
+    @property
+    def call(self) -> str:
+        """The call in Python; none if nothing reads it."""
+        if not self.tool:
+            return ""
+        files = list(self.files)
+        first = "table" if not files or self.tool == EVALUATE else repr(files[0] if len(files) == 1 else files)
+        lacking = {name: choice.partition("|")[0] for name, choice in self.lacking.items()}
+        given = [f"{name}={value!r}" for name, value in {**self.options, **lacking}.items()]
+        function = "evaluate" if self.tool == EVALUATE else f"importers.{self.tool}"
+        return f"lmemtest.{function}({', '.join([first, *given])})"
+
+    def with_options(self, given: Mapping[str, Any]) -> Recognised:
+        """The same with what the user says of its arguments."""
+        said = {n: v for n, v in given.items() if v not in (None, ()) and (n in self.options or n in self.lacking)}
+        lacking = {name: choice for name, choice in self.lacking.items() if name not in said}
+        others = {name: values for name, values in self.others.items() if name not in said}
+        return replace(self, options={**self.options, **said}, lacking=lacking, others=others)
+
+    def runs(self) -> Runs:
+        """The runs that the importer makes of it."""
+        from lmemtest.bench import importers
+
+        files = list(self.files)
+        found: Runs = getattr(importers, self.tool)(files[0] if len(files) == 1 else files, **self.options)
+        return found
+
+    def in_words(self, shown: str) -> str:
+        """What it is and what reads it, for a message about what is `shown`."""
+        first = f"{shown} looks like {self.what} (columns {listed(self.columns[:_SHOWN])})"
+        if not self.tool:
+            return f"{first}. {self.advice}"
+        open_ = [part for n, c in self.lacking.items() for part in (_option(n), c.partition("|")[0])]
+        line = shell_line(["lmemtest", *self.command, *open_])
+        said = [f"{first}:\n  {in_words_of(python=self.call, command_line=line)}"]
+        choices = {n: tuple(c.split("|")[1:]) for n, c in self.lacking.items() if "|" in c}
+        if "direction" in choices:
+            said.append("Only you can say whether low or high scores are good: change the direction if high ones are.")
+        for name, values in {**self.others, **{n: c for n, c in choices.items() if n != "direction"}}.items():
+            option = in_words_of(python=name, command_line=_option(name))
+            said.append(f"Other values of {option}: {listed(values, most=6)}.")
+        return "\n".join([*said, *([self.advice] if self.advice else [])])
+
+
+def _option(name: str) -> str:
+    return _OPTIONS.get(name, f"--{name}")
+
+
+def _several(value: Any) -> Sequence[Any]:
+    return value if isinstance(value, (list, tuple)) else [value]
+
+
+def _text(value: Any) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+# ------------------------------------------------------------------------------------------------- what is recognised
+
+
+def recognised(table: pd.DataFrame, file: str = "") -> Recognised | None:
+    """What a frame is, if it is known not to be a table of runs; `file` is where it is from, for the call.
+
+    >>> import pandas as pd
+    >>> table = pd.DataFrame({"run_id": ["1", "2"], "status": ["FINISHED", "FAILED"], "params.model": ["A", "B"],
+    ...                       "metrics.val_acc": [0.8, 0.7]})
+    >>> " ".join(recognised(table, "runs.csv").command)
+    'convert mlflow runs.csv --score val_acc --direction maximize --algorithm model'
+    """
+    table = table.rename(columns=str)
+    if not len(table) or not table.shape[1]:
+        return None
+    for known in _FRAMES:
+        found = known(table, file)
+        if found is not None:
+            return found
+    nested = [name for name in table if _is_nested(table[name].iloc[0])]
+    return _of_content(table.head(3).to_dict("records"), file) if nested else None
+
+
+def recognised_file(path: str | Path) -> Recognised | None:
+    """What a json file or a log of inspect_ai is; None for other files, and for what cannot be read."""
+    name = Path(path).name.lower()
+    if name.endswith(".eval"):
+        return _inspect_log(str(path), [], ("the suffix .eval",))
+    if not re.search(r"\.(json|jsonl|ndjson)(\.\w+)?$", name) or not Path(path).is_file():
+        return None
+    from lmemtest.bench.data.readers import open_table
+    from lmemtest.errors import LmemtestError
+
+    try:
+        text = open_table(path).data.decode("utf-8-sig")
+    except (LmemtestError, UnicodeError):  # the reader says so
+        return None
+    for part in (text, text.lstrip().partition("\n")[0]):  # one value, or one per line
+        try:
+            return _of_content(json.loads(part), str(path))
+        except (ValueError, RecursionError):
+            continue
+    return None
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, (list, dict, tuple))
+
+
+def _files(file: str) -> tuple[str, ...]:
+    return (file,) if file else ()
+
+
+# ---------------------------------------------------------------------------------------------------- by their columns
+
+
+def _mlflow(table: Any, file: str) -> Recognised | None:
+    metrics = [name for name in table if name.startswith("metrics.")]
+    if {"run_id", "status"} <= set(table) and (metrics or any(name.startswith("params.") for name in table)):
+        plain = {name.partition(".")[2]: name for name in table if name.startswith("params.")}
+        reason, scores = ("run_id", "status", *metrics), [name.partition(".")[2] for name in metrics]
+    elif {"Run ID", "Status", "Start Time"} <= set(table):
+        plain = {name: name for name in table if name not in _OF_PAGE}
+        reason, scores = ("Run ID", "Status", "Start Time"), _metrics_among(table, list(plain))
+    else:
+        return None
+    runs = "Name" if "Name" in table else "tags.mlflow.runName"
+    return Recognised(
+        code="mlflow", what="an export of MLflow", columns=reason, tool="mlflow", files=_files(file),
+        **_tracked(table, plain, scores, runs),
+    )  # fmt: skip
+
+
+_OF_PAGE = ("Start Time", "Duration", "Run ID", "Name", "Source Type", "Source Name", "User", "Status")
+_OF_WANDB = ("State", "Notes", "User", "Tags", "Created", "Runtime", "Sweep")
+
+
+def _wandb(table: Any, file: str) -> Recognised | None:
+    own = [name for name in _OF_WANDB if name in table]
+    if "Name" not in table or len(own) < 3:
+        return None
+    plain = {n: n for n in table if n not in (*_OF_WANDB, "Name", "ID", "Group", "Job Type") and not n.startswith("_")}
+    return Recognised(
+        code="wandb", what="a table of runs exported from Weights & Biases", columns=("Name", *own), tool="wandb",
+        files=_files(file), **_tracked(table, plain, _metrics_among(table, list(plain)), "Name"),
+    )  # fmt: skip
+
+
+def _wandb_chart(table: Any, file: str) -> Recognised | None:
+    lines = [name for name in table if " - " in name and f"{name}__MIN" in table and f"{name}__MAX" in table]
+    if not lines:
+        return None
+    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
+    arguments = _scored(metrics)
+    score = arguments["options"].get("score", metrics[0])
+    if len(metrics) == 1:  # the importer knows which one
+        arguments["options"].pop("score", None)
+    _name(arguments, [name.rpartition(" - ")[0] for name in lines if name.endswith(f" - {score}")])
+    return Recognised(
+        code="wandb_chart", what="a line chart exported from Weights & Biases",
+        columns=(lines[0], f"{lines[0]}__MIN", f"{lines[0]}__MAX"), tool="wandb", files=_files(file), **arguments,
+    )  # fmt: skip
+
+
+def _optuna(table: Any, file: str) -> Recognised | None:
+    values = [name for name in table if name == "value" or name.startswith("values_")]
+    marks = [name for name in ("state", "datetime_start", "datetime_complete") if name in table]
+    if "number" not in table or not values or not (len(marks) > 1 or any(n.startswith("params_") for n in table)):
+        return None
+    arguments: dict[str, Any] = {"options": {}, "lacking": dict(_ENDS)}
+    if len(values) > 1:
+        arguments["lacking"]["objective"] = "|".join(name.removeprefix("values_") for name in values)
+    column = next((name for name in ("study", "study_name") if name in table), None)
+    if column is not None and not {"algorithm"} & set(table):
+        _name(arguments, table[column].astype(str).unique())
+    return Recognised(
+        code="optuna", what="trials of Optuna", columns=("number", values[0], *marks), tool="optuna",
+        files=_files(file), **arguments,
+    )  # fmt: skip
+
+
+def _sklearn(table: Any, file: str) -> Recognised | None:
+    splits = [name for name in table if re.fullmatch(r"split\d+_test_.+", name)]
+    validated = [name for name in table if name.startswith("test_")] if {"fit_time", "score_time"} <= set(table) else []
+    if splits and any(name.startswith("param") for name in table):
+        metrics = list(dict.fromkeys(name.partition("_test_")[2] for name in splits))
+        what, reason = "the cv_results_ of a search of scikit-learn", [splits[0], f"mean_test_{metrics[0]}"]
+    elif validated:
+        metrics = [name.removeprefix("test_") for name in validated]
+        what, reason = "a cross_validate of scikit-learn", ["fit_time", "score_time", validated[0]]
+    else:
+        return None
+    return Recognised(
+        code="sklearn", what=what, columns=tuple(reason), tool="sklearn", files=_files(file), **_one_of(metrics),
+        advice=_NAME_ALGORITHM if validated and not splits else "",
+    )  # fmt: skip
+
+
+_NAME_ALGORITHM = "A cross-validation is of one algorithm: give several with their names, SVC,iris=FILE tree,iris=FILE."
+
+
+def _inspect_samples(table: Any, file: str) -> Recognised | None:
+    scores = [name for name in table if name.startswith("score_")]
+    if not scores or not {"sample_id", "eval_id"} <= set(table):
+        return None
+    own = [n.removeprefix("score_") for n in scores if not n.endswith(("_answer", "_explanation", "_metadata"))]
+    own = [name for name in own if "headline" not in name]
+    return Recognised(
+        code="inspect_ai", what="samples of inspect_ai", columns=("sample_id", "eval_id", scores[0]),
+        tool="inspect_ai", files=_files(file), **_one_of(own),
+    )  # fmt: skip
+
+
+def _amlb(table: Any, file: str) -> Recognised | None:
+    if not {"task", "framework", "fold", "result", "metric"} <= set(table):
+        return None
+    metrics = [str(name) for name in table["metric"].dropna().unique()]
+    several = len(metrics) > 1
+    return Recognised(
+        code="amlb", what="results of the AutoML benchmark (AMLB)", columns=("framework", "task", "fold", "result"),
+        tool="amlb", files=_files(file), options={"metric": "all"} if several else {},
+        others={"metric": tuple(metrics)} if several else {},
+    )  # fmt: skip
+
+
+def _carps(table: Any, file: str) -> Recognised | None:
+    columns = ("benchmark_id", "task_id", "optimizer_id", "seed", "n_trials")
+    if not set(columns) <= set(table):
+        return None
+    return Recognised(code="carps", what="logs of CARP-S", columns=columns, tool="carps", files=_files(file))
+
+
+def _tensorboard(table: Any, _: str) -> Recognised | None:
+    if set(table) != {"Wall time", "Step", "Value"}:
+        return None
+    return Recognised(
+        code="tensorboard",
+        what="a scalar of one run, downloaded from TensorBoard",
+        columns=("Wall time", "Step", "Value"),
+        advice="It does not say of which run. Put the files of all runs under each other with columns of the "
+        "algorithm and the seed, in pandas: pd.concat({('ours', 0): pd.read_csv('ours-0.csv'), ...}, "
+        "names=['algorithm', 'seed']).reset_index().",
+    )
+
+
+# --------------------------------------------------------------------------------------------------------- other data
+
+
+def _battles(table: Any, _: str) -> Recognised | None:
+    """Rows with two of the same names and which of them won."""
+    text = [name for name in table if not _is_nested(table[name].iloc[0]) and _is_text(table[name])]
+    for place, first in enumerate(text):
+        own = set(table[first].dropna().unique())
+        for second in text[place + 1 :]:
+            other = set(table[second].dropna().unique())
+            if len(own & other) < 2 or 2 * len(own & other) < len(own | other) or (table[first] == table[second]).any():
+                continue
+            winner = next((n for n in table if n not in (first, second) and _says_who_won(table, n, own | other)), None)
+            if winner is not None:
+                return Recognised(
+                    code="battles",
+                    what="battles, where one of two wins",
+                    columns=(first, second, winner),
+                    advice="These are comparisons and no scores of runs, and no command reads them. A share of wins "
+                    f"by pair, in pandas: table.groupby([{first!r}, {second!r}])[{winner!r}]"
+                    ".value_counts(normalize=True).",
+                )
+    return None
+
+
+_WON = {"winner", "won", "win", "preference", "preferred", "outcome", "vote", "choice", "verdict", "result"}
+_SIDES = {"tie", "draw", "left", "right", "both", "neither", "first", "second", "a", "b", "both bad", "tie (bothbad)"}
+
+
+def _says_who_won(table: Any, name: str, names: set[Any]) -> bool:
+    if _is_nested(table[name].iloc[0]):
+        return False
+    values = {str(value).lower() for value in table[name].dropna().unique()[:50]}
+    sides = _SIDES | {str(value).lower() for value in (*names, *table.columns)}
+    return len(values) <= len(names) + 6 and (values <= sides or bool(set(words_of(name)) & _WON and len(values) <= 6))
+
+
+def _is_text(column: pd.Series[Any]) -> bool:
+    import pandas as pd
+
+    return not pd.api.types.is_numeric_dtype(column.dtype)
+
+
+_MADE_FOR = "This is the command made for such answers: models on these tasks, and on tasks like these."
+
+
+def answers_in(table: Any, file: str = "", score: str | None = None) -> Recognised | None:
+    """Rows with an answer of a model to an item, or a column of them for each model; None if it is not this score."""
+    roles = answer_roles(table)
+    if roles is None or score not in (None, roles.get("score")):
+        return None
+    others = [n for n in map(str, table.columns) if n != roles.get("score") and direction_of(n) is not None]
+    if (
+        score is None and "score" in roles and direction_of(roles["score"]) is None and others
+    ):  # solved, and in what time
+        return None
+    rated = "max_score" in roles
+    if not rated and "score" in roles and not is_solved_or_not(table[roles["score"]]):
+        return None
+    columns = [part for name in ("model", "item", "score") for part in _several(roles.get(name, ()))]
+    return Recognised(
+        code="ratings" if rated else "items",
+        what="ratings of models by judges" if rated else "answers of models to items, right (1) or wrong (0)",
+        columns=tuple(columns), tool=EVALUATE, files=_files(file), options=roles, advice=_MADE_FOR,
+    )  # fmt: skip
+
+
+_FRAMES: tuple[Callable[[Any, str], Recognised | None], ...] = (
+    *(_mlflow, _wandb_chart, _wandb, _optuna, _sklearn, _inspect_samples, _amlb, _carps, _tensorboard),
+    *(_battles, answers_in),
+)
+
+
+# ------------------------------------------------------------------------------------------------------- by their keys
+
+
+def _of_content(content: Any, file: str) -> Recognised | None:
+    """What a value of a json file is."""
+    if isinstance(content, list) and content and all(isinstance(record, dict) for record in content[:3]):
+        return _of_record(content[0], file)
+    if not isinstance(content, dict) or not content:
+        return None
+    return _of_record(content, file) or _of_names(content, file)
+
+
+def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
+    inner = record.get("eval")
+    if isinstance(inner, Mapping) and "model" in inner and "task" in inner:
+        first = next(iter(record.get("samples") or [{}]))
+        scorers = list(first.get("scores") or {}) if isinstance(first, Mapping) else []
+        return _inspect_log(
+            file, scorers, ("eval", *(name for name in ("status", "samples", "results") if name in record))
+        )
+    keys = [name for name in ("doc_id", "doc", "resps", "filtered_resps", "arguments") if name in record]
+    if len(keys) > 2 and "doc_id" in record:
+        said = record.get("metrics") or [n for n, v in record.items() if n not in _OF_SAMPLE and type(v) is float]
+        return _lm_eval(file, keys, list(map(str, said)))
+    if {"results", "configs"} <= set(record) and ("n-shot" in record or "versions" in record):
+        return _lm_eval(file, ["results", "configs"], [])
+    if any(re.fullmatch(r"split\d+_test_.+|test_\w+", str(name)) for name in record):
+        return _sklearn_json(record, file)
+    return _trajectories(record)
+
+
+def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
+    """Logs of one evaluation each; several in a folder belong together."""
+    from lmemtest.bench.importers.inspect_logs import is_log
+
+    path = Path(file)
+    beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
+    return Recognised(
+        code="inspect_ai", what="a log of inspect_ai", columns=tuple(reason), tool="inspect_ai",
+        files=tuple(beside) if len(beside) > 1 else _files(file), **_one_of(scorers),
+    )  # fmt: skip
+
+
+_OF_SAMPLE = ("doc_id", "target")
+
+
+def _lm_eval(file: str, reason: Sequence[str], metrics: Sequence[str]) -> Recognised:
+    """Samples of one model on one task each; the folder of all models is what is compared."""
+    folder = Path(file).parent
+    above = folder.parent if file else folder
+    several = file and len({path.parent for path in above.glob("*/samples_*.jsonl*")}) > 1
+    return Recognised(
+        code="lm_eval", what="samples of the lm-evaluation-harness", columns=tuple(reason), tool="lm_eval",
+        files=(str(above),) if several else _files(file), **_one_of(metrics),
+    )  # fmt: skip
+
+
+def _sklearn_json(record: Mapping[str, Any], file: str) -> Recognised:
+    """One result of scikit-learn among those of a file."""
+    found = {str(name): re.fullmatch(r"(?:split\d+_)?test_(.+)", str(name)) for name in record}
+    metrics = list(dict.fromkeys(match[1] for match in found.values() if match is not None))
+    return Recognised(
+        code="sklearn", what="results of scikit-learn", columns=tuple(n for n, match in found.items() if match),
+        tool="sklearn", files=_files(file), **_one_of(metrics),
+    )  # fmt: skip
+
+
+def _trajectories(record: Mapping[str, Any]) -> Recognised | None:
+    """Runs of an agent with its messages."""
+    course = next((name for name, value in record.items() if _is_course(value)), None)
+    outcome = next((n for n in ("reward", "score", "success", "resolved", "correct", "passed") if n in record), None)
+    if course is None or outcome is None:
+        return None
+    item = next((n for n in ("task_id", "instance_id", "id", "task", "item") if n in record), "task_id")
+    epoch = next((name for name in ("trial", "attempt", "epoch", "run") if name in record), None)
+    columns = [name for name in (item, epoch, outcome) if name is not None]
+    options = f"--model model --item {item} --score {outcome}" + (f" --epoch {epoch}" if epoch else "")
+    return Recognised(
+        code="trajectories",
+        what="trajectories of one agent, with its messages",
+        columns=(course, *columns),
+        advice="Its agent has no column. Make one table of all agents, in pandas: pd.concat({'agent': "
+        f"pd.read_json('FILE')[{columns}], ...}}, names=['model']).reset_index('model').to_csv('answers.csv', "
+        f"index=False), and then:\n  lmemtest evaluate answers.csv {options}",
+    )
+
+
+def _is_course(value: Any) -> bool:
+    """Whether this is a list of messages or steps."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and isinstance(value[0], Mapping)
+        and bool({"role", "content", "action", "observation", "tool_calls"} & set(value[0]))
+    )
+
+
+def _of_names(content: Mapping[str, Any], file: str) -> Recognised | None:
+    """Lists of numbers by names, one within another."""
+    value: Any = content
+    depth, names = 0, list[str]()
+    while isinstance(value, Mapping) and value:
+        if any(str(name).startswith("test_") for name in value):
+            return _sklearn_json(value, file)
+        name = next(iter(value))
+        names.append(str(name))
+        value, depth = value[name], depth + 1
+    lists = 0
+    while isinstance(value, list) and value:
+        value, lists = value[0], lists + 1
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    if depth in (3, 4) and lists == 1:
+        return Recognised(
+            code="hpob", what="curves in the form of HPO-B", columns=tuple(names), tool="hpob", files=_files(file),
+            lacking=_ENDS, advice=_ONE_FILE_EACH if depth == 3 else "",
+        )  # fmt: skip
+    if depth == 1 and lists in (2, 3):
+        return Recognised(
+            code="rliable", what="scores as rliable takes them", columns=tuple(map(str, content)), tool="rliable",
+            files=_files(file), options={"direction": "maximize"},
+        )  # fmt: skip
+    return None
+
+
+_ONE_FILE_EACH = "A file is of one algorithm, which is called as the file: give the files of several."
+
+
+# -------------------------------------------------------------------------------------- names of scores and runs
+
+
+def _metrics_among(table: Any, names: Iterable[str]) -> list[str]:
+    """The numeric columns that are called like a score."""
+    numeric = [name for name in names if not _is_text(table[name])]
+    return [name for name in numeric if direction_of(name) is not None and role_of(name) is None]
+
+
+def _one_of(metrics: Sequence[str]) -> dict[str, Any]:
+    """The first of several metrics, and the others; no argument where there is one."""
+    if len(metrics) < 2:
+        return {}
+    return {"options": {"metric": metrics[0]}, "others": {"metric": tuple(metrics[1:])}}
+
+
+_SETS = ({"test"}, {"val", "valid", "validation", "eval", "dev"}, {"train", "training"})
+
+
+def _scored(metrics: Sequence[str]) -> dict[str, Any]:
+    """The arguments that say the score: of a test set before validation, of training last, losses last in each."""
+
+    def place(name: str) -> tuple[float, bool]:
+        words = set(words_of(name))
+        return next((i for i, some in enumerate(_SETS) if words & some), 1.5), direction_of(name) == "minimize"
+
+    known = [name for name in metrics if direction_of(name) is not None]
+    if not known:
+        one = {"score": metrics[0]} if len(metrics) == 1 else {}
+        return {"options": one, "lacking": {**({} if one else {"score": "|".join(metrics) or "COLUMN"}), **_ENDS}}
+    score = min(known, key=place)
+    others = {"score": tuple(name for name in metrics if name != score)}
+    options = {"score": score, "direction": direction_of(score)}
+    return {"options": options, "lacking": {}, "others": others if len(metrics) > 1 else {}}
+
+
+def _tracked(table: Any, plain: Mapping[str, str], metrics: Sequence[str], runs: str) -> dict[str, Any]:
+    """The arguments for a table of tracked runs, by the names of its settings."""
+    arguments = _scored(metrics)
+    varied = [name for name, column in plain.items() if name not in metrics and table[column].nunique() > 1]
+    by_role = {role: [name for name in varied if role_of(name) == role] for role in ("algorithm", "benchmark", "seed")}
+    if by_role["algorithm"]:
+        arguments["options"] |= {role: names[0] for role, names in by_role.items() if names}
+    elif runs in table:
+        _name(arguments, table[runs].astype(str).unique())
+    else:
+        arguments["lacking"]["algorithm"] = "COLUMN"
+    return arguments
+
+
+def _name(arguments: dict[str, Any], names: Iterable[str]) -> None:
+    """Add what the names of runs are made of, or that it must be said."""
+    names = list(names)
+    pattern = pattern_of(names)
+    if pattern is not None:
+        arguments["options"]["names"] = pattern
+        return
+    sign = next((sign for sign in "-_/ ." if names[0].count(sign) == 2), "_")
+    arguments["lacking"]["names"] = f"{{algorithm}}{sign}{{benchmark}}{sign}{{seed}}"
+    arguments["advice"] = f"What is the algorithm, the benchmark and the seed in names such as {names[0]!r}?"
+
+
+def pattern_of(names: Iterable[str]) -> str | None:
+    """What names of runs are made of, if that is plain: an algorithm and a number, or algorithms alone.
+
+    None if the names may also hold a benchmark, since nothing says which part is which.
+
+    >>> pattern_of(["baseline-seed0", "baseline-seed1", "ours-seed0"]), pattern_of(["RF-iris-0", "SVM-iris-0"])
+    ('{algorithm}-seed{seed}', None)
+    """
+    names = list(names)
+    parts = [re.fullmatch(r"(.+?)([-_ ./]?(?:seed|run|rep|fold|trial|s|r)?[-_= ]?)(\d+)", name) for name in names]
+    matched = [match for match in parts if match is not None]
+    if len(matched) == len(names) and len({match[2] for match in matched}) == 1 and matched:
+        stems = {match[1] for match in matched}
+        if 1 < len(stems) < len(names) and matched[0][2] and not _has_parts(stems):
+            return f"{{algorithm}}{matched[0][2]}{{seed}}"
+        return None
+    return "{algorithm}" if len(names) > 1 and not matched and not _has_parts(set(names)) else None
+
+
+def _has_parts(stems: set[str]) -> bool:
+    """Whether names share parts between separators, as an algorithm and a benchmark in one name do."""
+    split = [re.split(r"[-_ ./]", stem) for stem in stems]
+    return len({len(parts) for parts in split}) == 1 and any(
+        len({parts[i] for parts in split}) < len(split) for i in range(len(split[0]))
+    )

@@ -1,0 +1,200 @@
+"""What a table must fulfil for its columns to have roles: checked once, when `Runs` are made."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+
+from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.frames import collected
+from lmemtest.core.validate import check_columns
+from lmemtest.core.words import format_level, listed, plural
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.lmm.cells import check_numeric, example_value, missing_values_error, refuse_half_characters
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["NO_ROWS", "SINGLE_ROLES", "check_algorithms", "check_roles", "check_rows", "check_types"]
+
+NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
+SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
+
+
+def check_algorithms(runs: Runs) -> None:
+    """Two algorithms or more."""
+    if len(runs.algorithms) < 2:
+        raise DataError(
+            f"The column {runs.algorithm!r} holds one algorithm only, {runs.algorithms[0]!r}; comparing needs two or "
+            f"more. Were the others filtered out, or is another column the algorithm? Columns: {listed(runs.columns)}."
+        )
+
+
+def check_families(runs: Runs) -> None:
+    """From coarse to fine: no finer family is in several coarser ones, where its name would stand for several."""
+    study = runs.study
+    for coarse, fine in pairwise(runs.family):
+        if study.count(coarse, fine) == study.count(fine):
+            continue
+        if study.count(coarse, fine) == study.count(coarse):
+            how = in_words_of(
+                python=f"family=[{fine!r}, {coarse!r}]", command_line=f"--family {fine} --family {coarse}"
+            )
+            raise DataError(
+                f"family must go from coarse to fine, and {plural(coarse)} are parts of {plural(fine)}: name them the "
+                f"other way round, {how}."
+            )
+        seen = study.distinct([coarse, fine]).groupby(fine, observed=True).size()
+        joined = in_words_of(
+            python=f"df[{fine!r}] = df[{coarse!r}].astype(str) + '-' + df[{fine!r}].astype(str)",
+            command_line=f"a column that joins {coarse} and {fine}",
+        )
+        raise DataError(
+            f"family must go from coarse to fine, and {int((seen > 1).sum())} of {len(seen)} {plural(fine)} are in "
+            f"several {plural(coarse)}, such as {format_level(seen.idxmax())!r}. If only their names are the same, "
+            f"give them names of their own: {joined}. If they do lie across the {plural(coarse)}, name one of the two "
+            "columns as the family."
+        )
+
+
+def check_roles(runs: Runs) -> None:
+    """Every role names an existing column of its own."""
+    columns = runs.frame.collect_schema().names()
+    seen: dict[str, str] = {}
+    given = [(role, getattr(runs, role)) for role in SINGLE_ROLES]
+    several = [(role, name) for role in ("family", "metafeatures") for name in getattr(runs, role)]
+    given += [("failed", runs.failed if isinstance(runs.failed, str) and runs.failed in columns else None)]
+    for role, column in [*given, *several]:
+        if column is None and role in ("benchmark", "seed", "budget", "failed"):
+            continue
+        _refuse_index(runs.frame, column, columns, role)
+        check_columns((column,), columns, argument=role)
+        if column in seen:
+            raise ArgumentError(
+                f"{named(role)} and {named(seen[column])} both name the column {column!r}; every role needs its own "
+                "column."
+            )
+        seen[column] = role
+    if runs.family and runs.benchmark is None:
+        wanted = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
+        raise ArgumentError(
+            f"{named('family')} names {runs.family[0]!r}, which groups benchmarks, but no column of benchmarks "
+            f"is named. Name it: {wanted}. If {runs.family[0]!r} is the benchmark itself, give it that role."
+        )
+    check_columns(runs.ignore, columns, argument="ignore")
+    both = [name for name in runs.ignore if name in seen]
+    if both:
+        raise ArgumentError(
+            f"{named('ignore')} names {both[0]!r}, which {named(seen[both[0]])} names too. Leave it out of one of them."
+        )
+
+
+def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) -> None:
+    """A name that pandas holds in its index is there for the eye, but is not a column."""
+    index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
+    if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
+        raise UnknownColumnError(
+            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. "
+            + in_words_of(python="Pass df.reset_index().", command_line="Write the file without an index.")
+        )
+
+
+def check_rows(runs: Runs) -> int:
+    """The number of rows, more than 0; and no missing values outside the score."""
+    keys = list(runs.study.columns)
+    schema = runs.frame.collect_schema()
+    try:
+        by_run = runs.study.by_run() if runs.is_lazy else None
+        if by_run is not None:  # with it all keys were seen but one
+            keys = [] if runs.budget is None else [runs.budget]
+            if not keys:
+                return int(by_run.n.sum())
+        # one sum alone: of two, Dask would keep the rows between them, and may send them to another worker
+        size = [nw.len().alias("rows")] if by_run is None else []
+        gaps = [_is_missing(key, schema[key]).cast(nw.Int64).sum().alias(f"gap{i}") for i, key in enumerate(keys)]
+        row = collected(runs.frame.select(*size, *gaps)).rows()[0]
+    except nw.exceptions.ColumnNotFoundError:
+        raise _unquotable([runs.algorithm, *keys]) from None
+    n_rows = int(row[0] if by_run is None else by_run.n.sum())
+    counts = [int(count or 0) for count in row[-len(keys) :]]
+    if not n_rows:
+        raise DataError(NO_ROWS)
+    for key, count in zip(keys, counts, strict=True):
+        if count:
+            raise missing_values_error(key, count)
+    return n_rows
+
+
+def _unquotable(keys: Sequence[str]) -> DataError:
+    """All names were found in the table, yet the backend cannot look one up: DuckDB before 2 misreads quotes."""
+    odd = [key for key in keys if '"' in key] or list(keys)
+    verb = "is a column" if len(odd) == 1 else "are columns"
+    return DataError(
+        f"{listed(map(repr, odd))} {verb} of the table, but this version of its backend cannot look up a name "
+        f"with quotation marks. Rename the column without them, or update the backend (duckdb 2 can)."
+    )
+
+
+def _is_missing(column: str, dtype: Any) -> nw.Expr:
+    missing = nw.col(column).is_null()
+    return missing | nw.col(column).is_nan().fill_null(False) if dtype.is_float() else missing
+
+
+def check_types(runs: Runs) -> None:
+    """Scores are numbers, levels of one column are of one type, budgets have an order."""
+    check_numeric(runs.frame, runs.score, argument="score")
+    for key in runs.study.columns:
+        _check_one_type(runs.frame, key)
+    if runs.budget is not None:
+        _check_ordered(runs.frame, runs.budget)
+
+
+def _check_one_type(frame: Any, column: str) -> None:
+    """Only a pandas column of dtype object can mix types; elsewhere the type is in the schema."""
+    native = nw.to_native(frame)
+    if not frame.implementation.is_pandas() or native[column].dtype != object:
+        return
+    values = native[column]
+    try:
+        values = values.drop_duplicates()
+    except TypeError:  # lists and dicts have no hash
+        values = values.head(1)
+    kinds: dict[str, Any] = {}
+    for value in values:
+        kinds.setdefault(_kind(value), value)
+        if isinstance(value, str):
+            refuse_half_characters(column, value)
+    if len(kinds) > 1:
+        examples = " and ".join(f"{value!r} ({kind})" for kind, value in list(kinds.items())[:3])
+        raise DataError(
+            f"The column {column!r} mixes types: {examples}. Equal levels may count as different. Give all "
+            f"values one type, for example with df[{column!r}].astype(str)."
+        )
+    if kinds and next(iter(kinds)) in ("list", "dict", "set", "ndarray"):
+        raise DataError(
+            f"The column {column!r} holds a {next(iter(kinds))} in each row; a role needs single values. "
+            f"Turn them into text, for example with df[{column!r}].astype(str)."
+        )
+
+
+def _kind(value: Any) -> str:
+    """The type by name, where values of one kind can be compared with each other."""
+    for kind, name in ((bool, "bool"), (str, "str"), (numbers.Real, "number")):
+        if isinstance(value, kind):
+            return name
+    return type(value).__name__
+
+
+def _check_ordered(frame: Any, budget: str) -> None:
+    dtype = frame.collect_schema()[budget]
+    if dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, (nw.Enum, nw.Categorical)):
+        return
+    found = example_value(frame, budget)
+    raise DataError(
+        f"budget must be a column of numbers, dates or ordered categories, but {budget!r} has type {dtype} "
+        f"(for example {found!r}), so that 10 may come before 2. Convert it, or make it a metafeature."
+    )

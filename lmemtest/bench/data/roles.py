@@ -1,0 +1,385 @@
+"""Roles of columns by their names; and columns without a role that structure the rows.
+
+A column without a role *structures the rows* if rows that agree in all named columns differ in it, and its values are
+spread over the algorithms more evenly than chance would, or its name says what it is. Rows that share such a value
+share something that the model does not know of, so taking them as independent makes it too sure.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.frames import collected
+from lmemtest.errors import DataError
+from lmemtest.lmm.cells import column_codes, combine_codes
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = [
+    "SCORE_NAMES",
+    "Unnamed",
+    "command_of",
+    "direction_of",
+    "keywords_of",
+    "options_of",
+    "role_of",
+    "unnamed_columns",
+    "with_roles",
+]
+
+Role = Literal["algorithm", "benchmark", "seed", "budget", "metafeatures"]
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# What people call their columns, in the singular; the last word of a name decides, as in "benchmark_seed".
+_NAMES: dict[str, frozenset[str]] = {
+    "algorithm": _words(
+        "algorithm algo alg method model optimizer optimiser tool classifier regressor estimator learner agent solver "
+        "approach system sampler policy llm technique searcher heuristic clf framework "
+        "verfahren methode modell algorithmus"
+    ),
+    "benchmark": _words(
+        "benchmark bench dataset task problem env environment game instance question item prompt function objective "
+        "scenario corpus data datensatz aufgabe instanz"
+    ),
+    "seed": _words(
+        "seed fold rep repeat repetition replicate replication run trial resample rerun attempt cv random_state "
+        "wiederholung lauf durchlauf"
+    ),
+    "budget": _words(
+        "budget epoch step iteration iter time fidelity evaluation eval nfev nfe timestep frame walltime elapsed "
+        "wallclock duration generation round epoche"
+    ),
+    "choice": _words("metric measure criterion split subset phase partition"),
+}
+_TAILS = _words("id ids name names nr no num number idx index key label code")
+_HIGH = _words(
+    "accuracy acc f1 auc auroc auprc precision recall return reward r2 bleu rouge iou miou map mcc kappa correct "
+    "success win likelihood throughput dice ndcg hypervolume genauigkeit trefferquote"
+)
+_LOW = _words(
+    "loss error err regret rmse mse mae mape nll perplexity ppl wer cer runtime time latency cost brier logloss crps "
+    "par2 par10 duration memory energy fid fehler verlust laufzeit"
+)
+SCORE_NAMES = _words("score value result performance fitness y")  # names that do not say which end is good
+_TURNED = _words("neg negative minus negated")
+_RANKS = _words("rank place")
+
+MANY = 10  # different numbers, from which on they are rather a course than a setting
+SHARED = 0.1  # of all pairs of a run and a budget that occur at least, where runs share their budgets
+EVEN = -2.33  # normal quantile: counts as even as these occur by chance in 1 of 100 columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unnamed:
+    """A column without a role that structures the rows: how many values it has, which role it may have, whether its
+    name says so, and whether it joins other columns of seeds.
+    """
+
+    name: str
+    n_values: int
+    role: Role
+    by_name: bool
+    joins: bool = False
+
+    def in_words(self) -> str:
+        """The column with its number of values and what it may be."""
+        what = {"metafeatures": "a metafeature"}.get(str(self.role), f"the {self.role}")
+        what = "a part of the seed" if self.joins else what
+        if role_of(self.name) == "choice":
+            what = "several scores in one column"
+        return f"{self.name!r} ({self.n_values:,} values, {'by its name' if self.by_name else 'perhaps'} {what})"
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a column name, in the singular and lower case.
+
+    >>> words_of("openmlTaskID"), words_of("n_epochs"), words_of("F1 (macro)")
+    (['openml', 'task', 'id'], ['n', 'epoch'], ['f1', 'macro'])
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    words = [word for word in re.split(r"[^a-z0-9]+", spaced.lower()) if word]
+    return [word[:-1] if word.endswith("s") and word[:-1] in _KNOWN else word for word in words]
+
+
+_KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
+
+
+def role_of(name: str) -> str | None:
+    """The role that a name says, or None.
+
+    >>> [role_of(name) for name in ("dataset_id", "random_state", "used_fidelity", "benchmarkSeed", "model_size")]
+    ['benchmark', 'seed', 'budget', 'seed', None]
+    """
+    words = words_of(name)
+    while len(words) > 1 and words[-1] in _TAILS:
+        words.pop()
+    if not words:
+        return None
+    ends = {words[-1], "_".join(words[-2:])} | {words[-1].removesuffix(tail) for tail in ("id", "name", "idx")}
+    for role, names in _NAMES.items():
+        if ends & names:
+            return role
+    return None
+
+
+def direction_of(name: str) -> Literal["minimize", "maximize"] | None:
+    """Which scores are good, if the name of the score says so.
+
+    >>> [direction_of(name) for name in ("val_accuracy", "test error", "neg_log_loss", "value", "accuracy_rank")]
+    ['maximize', 'minimize', None, None, 'minimize']
+    """
+    words = set(words_of(name))
+    if words & _RANKS:
+        return "minimize"
+    high, low = bool(words & _HIGH), bool(words & _LOW)
+    if high == low or words & _TURNED:
+        return None
+    return "maximize" if high else "minimize"
+
+
+# ------------------------------------------------------------------------------------------ structure without a role
+
+
+def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] = ()) -> tuple[Unnamed, ...]:
+    """The columns without a role that structure the rows, with a guess of the role of each.
+
+    Each would still structure the rows once the ones before it have their roles. With `ignored` those that `Runs` was
+    told to ignore are looked at instead; `known` are further columns that a model uses.
+
+    >>> from lmemtest.bench.data.runs import Runs
+    >>> table = {"tool": ["A", "B"] * 6, "fold": [0, 0, 1, 1, 2, 2] * 2, "x": ["u"] * 6 + ["v"] * 6, "loss": range(12)}
+    >>> runs = Runs(table, score="loss", direction="minimize", algorithm="tool")
+    >>> [(column.name, column.role) for column in unnamed_columns(runs)]
+    [('fold', 'seed'), ('x', 'metafeatures')]
+    """
+    known = [name for name in known if name in runs.columns and name not in (runs.score, runs.algorithm)]
+    given = {runs.score, runs.failed, *runs.study.columns, *runs.seeds, *known}
+    names = [name for name in runs.columns if name not in given and (name in runs.ignore) == ignored]
+    table = _counted(runs, names, known)
+    seeds = [runs.seed] if runs.seed is not None else []
+    roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": seeds, "budget": runs.budget}
+    metafeatures = list(dict.fromkeys([*runs.family, *runs.metafeatures, *known]))
+    found: list[Unnamed] = []
+    while candidates := [c for name in table.columns if (c := table.judged(name, runs, roles, metafeatures))]:
+        column = min(candidates, key=lambda column: (table.names_runs(column.name, runs.algorithm), *_rank(column)))
+        found.append(column)
+        table.columns.remove(column.name)
+        if column.role == "seed":
+            roles["seed"].append(column.name)
+        elif column.role in ("benchmark", "budget"):
+            roles[column.role] = column.name
+        else:
+            metafeatures.append(column.name)
+    return tuple(found)
+
+
+def _rank(column: Unnamed) -> tuple[int, int]:
+    """Which column takes its role first: names before structure, benchmarks before the rest, the finest of several."""
+    order = ("benchmark", "seed", "budget", "metafeatures")
+    return order.index(column.role) + 10 * (not column.by_name), -column.n_values
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Counted:
+    """The codes of the columns in question, by combination, with the number of rows of each."""
+
+    columns: list[str]
+    codes: dict[str, np.ndarray]
+    sizes: dict[str, int]
+    text: frozenset[str]
+    counting: frozenset[str]  # whose values are 0, 1, 2 or 1, 2, 3, and so on
+    n: np.ndarray
+
+    def joint(self, names: Iterable[str | None]) -> tuple[np.ndarray, int]:
+        """One code for several columns, and the number of their combinations."""
+        given = [name for name in names if name is not None]
+        code = combine_codes([(self.codes[name], self.sizes[name]) for name in given], len(self.n))
+        return code, int(code.max()) + 1
+
+    def fixed_by(self, names: list[Any], column: str) -> bool:
+        """Whether the values of these columns leave no choice for another one."""
+        return self.joint(names)[1] == self.joint([*names, column])[1]
+
+    def judged(self, name: str, runs: Runs, roles: dict[str, Any], metafeatures: list[str]) -> Unnamed | None:
+        """The column with a guess of its role, if it structures the rows."""
+        levels, total, seeds = self.sizes[name], int(self.n.sum()), roles["seed"]
+        others = [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
+        if levels < 2 or levels == total or self.fixed_by(others, name):
+            return None
+        said = role_of(name)
+        open_ = not self.fixed_by([*others, *seeds], name)  # rows that agree in all named columns differ in it
+        nested = bool(seeds) and said != "seed" and levels < self.joint(seeds)[1] and self.fixed_by(seeds, name)
+        if not (open_ or nested):
+            return None
+        keys = [part for part in (*others, *seeds) if part is not None]
+        course = said == "budget" and name not in self.text and self.is_course(name, keys)
+        if said == "budget" and name not in self.text and not course:
+            return None  # a time that was measured
+        by_name = said in ("benchmark", "seed") and 2 * levels <= total
+        by_name |= course and open_ and bool(seeds)
+        if not (by_name or self.is_even(name, keys)):
+            return None
+        role = self.role(name, said, roles)
+        return Unnamed(
+            name=name,
+            n_values=levels,
+            role=role,
+            by_name=said is not None,
+            joins=role == "seed" and bool(seeds),
+        )
+
+    def role(self, name: str, said: str | None, roles: dict[str, Any]) -> Role:
+        """The role that the name says and that is not taken, or that the kind of its values suggests."""
+        if said == "seed":
+            return "seed"
+        if said in ("benchmark", "budget") and roles[said] is None:
+            return said if said == "benchmark" or name not in self.text else "metafeatures"  # type: ignore[return-value]
+        if said is None and name in self.text and roles["benchmark"] is None and self.sizes[name] > 2:
+            return "benchmark"
+        if said is None and name not in self.text and self.sizes[name] >= MANY:  # such as the number of a trial
+            return "budget" if roles["seed"] and roles["budget"] is None else "metafeatures"
+        repeats = said is None and name in self.counting and self.sizes[name] > 2 and not roles["seed"]
+        return "seed" if repeats else "metafeatures"
+
+    def names_runs(self, name: str, algorithm: str) -> bool:
+        """Whether a column names whole runs, such as ``sgd_cifar10_s0``: it leaves no choice for the algorithm."""
+        return self.fixed_by([name], algorithm)
+
+    def is_course(self, name: str, keys: list[str]) -> bool:
+        """Whether numbers are where runs were scored, not what was measured: many runs share them, or they rise in
+        each run."""
+        run, n_runs = self.joint(keys)
+        n_pairs, n_values = self.joint([*keys, name])[1], self.sizes[name]
+        if n_pairs >= max(2 * n_values, SHARED * n_values * n_runs):
+            return True
+        if len(run) < 3 * n_runs:
+            return False
+        order = np.argsort(run, kind="stable")
+        steps = np.diff(self.codes[name][order])[np.diff(run[order]) == 0]
+        return bool((steps >= 0).all())
+
+    def is_even(self, name: str, keys: list[str]) -> bool:
+        """Whether the rows of the other columns are spread over its levels more evenly than by chance.
+
+        Pearson's statistic of independence is far *below* its degrees of freedom where somebody laid out the table
+        (Wilson and Hilferty's normal approximation of chi-squared).
+        """
+        for kept in range(len(keys), 0, -1):  # all named columns, then without the seeds, down to the algorithms
+            key, n_keys = self.joint(keys[:kept])
+            if n_keys * self.sizes[name] <= 4 * len(self.n) + 1024:
+                break
+        else:
+            return False  # nearly every row has a value of its own
+        counts = np.bincount(
+            key * self.sizes[name] + self.codes[name], weights=self.n, minlength=n_keys * self.sizes[name]
+        ).reshape(n_keys, -1)
+        expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+        df = (n_keys - 1) * (counts.shape[1] - 1)
+        ratio = float(np.sum((counts - expected) ** 2 / expected)) / df
+        spread = 2.0 / (9.0 * df)
+        return bool((np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread) < EVEN)
+
+
+def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
+    """The columns that have more than one value and fewer than there are rows, coded."""
+    named = list(dict.fromkeys([*runs.study.columns, *known]))
+    frame = runs.frame
+    if isinstance(frame, nw.LazyFrame):
+        if names:
+            distinct = frame.select(*(nw.col(name).n_unique().alias(f"d{i}") for i, name in enumerate(names)))
+            counts = collected(distinct).rows()[0]
+            names = [name for name, count in zip(names, counts, strict=True) if 1 < count <= runs.n_rows / 2]
+        groups = runs.study.detailed.groups((*named, *names))
+        table, n = groups.keys.frame(), groups.n
+    else:
+        table = frame.select(*dict.fromkeys((*named, *names))).to_pandas()
+        n = np.ones(len(table))
+    codes, sizes, text, counting = {}, {}, [], []
+    for name in (*named, *names):
+        try:
+            code, levels = column_codes(table[name])
+        except DataError:  # missing values, lists: no column that lays out a table
+            continue
+        codes[name], sizes[name] = code.astype(np.int64), len(levels)
+        if not pd.api.types.is_numeric_dtype(table[name].dtype):
+            text.append(name)
+        elif float(levels[0]) in (0.0, 1.0) and (np.diff(np.asarray(levels, dtype=float)) == 1).all():
+            counting.append(name)
+    kept = [name for name in names if name in codes and 1 < sizes[name] < runs.n_rows]
+    return _Counted(columns=kept, codes=codes, sizes=sizes, text=frozenset(text), counting=frozenset(counting), n=n)
+
+
+# ----------------------------------------------------------------------------------------------------- what is said
+
+
+def with_roles(runs: Runs, columns: Iterable[Unnamed]) -> dict[str, Any]:
+    """The roles of the runs with those that were guessed."""
+    roles, seeds = runs.roles(), list(runs.seeds)
+    for column in columns:
+        if column.role == "metafeatures":
+            roles["metafeatures"] = (*roles["metafeatures"], column.name)
+        elif column.role == "seed":
+            seeds.append(column.name)
+        else:
+            roles[column.role] = column.name
+    seeds.sort(key=list(runs.columns).index)
+    return {**roles, "seed": tuple(seeds) if len(seeds) > 1 else next(iter(seeds), None)}
+
+
+def options_of(columns: Iterable[Unnamed]) -> list[str]:
+    """The guessed roles as options of the command line."""
+    options: list[str] = []
+    for column in columns:
+        option = "--metafeature" if column.role == "metafeatures" else f"--{column.role}"
+        options += [option, column.name]
+    return options
+
+
+def call_of(roles: dict[str, Any]) -> str:
+    """The roles as a call of `Runs`."""
+    return f"Runs(table, {keywords_of(roles)})"
+
+
+def keywords_of(roles: dict[str, Any]) -> str:
+    """The roles as arguments of a call."""
+    given = {name: list(value) if isinstance(value, tuple) else value for name, value in stated(roles).items()}
+    return ", ".join(f"{name}={value!r}" for name, value in given.items())
+
+
+def command_of(roles: dict[str, Any]) -> list[str]:
+    """The roles as options of the command line.
+
+    >>> command_of({"score": "loss", "family": ("suite", "space"), "seed_shared": False})
+    ['--score', 'loss', '--family', 'suite', '--family', 'space', '--seed-own']
+    """
+    options: list[str] = []
+    for name, value in stated(roles).items():
+        if name == "seed_shared":
+            options.append("--seed-own")
+        else:
+            option = {"metafeatures": "--metafeature"}.get(name, f"--{name}")
+            options += [
+                part for column in (value if isinstance(value, tuple) else [value]) for part in (option, column)
+            ]
+    return options
+
+
+def stated(roles: dict[str, Any]) -> dict[str, Any]:
+    """The roles that are not what `Runs` takes without a word."""
+    return {
+        name: value
+        for name, value in roles.items()
+        if (value is False if name == "seed_shared" else value not in (None, ()))
+    }

@@ -1,0 +1,232 @@
+"""What kind of score a table holds: 0 or 1, ranks, times with a limit, proportions, percentages, counts.
+
+What is a defect of one kind is the nature of another: equal scores of two algorithms are a sign of rounding in a loss
+and the rule in answers that are right or wrong. So the kind is found once, here, and every check asks it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from lmemtest.core.rounding import written
+from lmemtest.core.words import format_number
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.points import Points
+
+    Array = NDArray[np.float64]
+
+__all__ = ["EQUAL_BY_NATURE", "Kind", "ScoreKind", "looks_like", "score_kind", "two_valued"]
+
+Kind = Literal["two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"]
+EQUAL_BY_NATURE: tuple[Kind, ...] = ("two-valued", "ranks", "count")  # two algorithms often have the same score
+
+_FEWEST = (
+    20  # scores from which on two different values are a kind and no accident; half as many for 0 and 1, and for ranks
+)
+_RARER = 0.02  # the rarer of two values has this share, unless they are 0 and 1
+_CAPPED = 3  # three continuous scores never agree in the largest value
+_STANDS_OUT = 2.0  # times as often as any other value of the upper half
+_PENALTY = 2.0  # a limit this far above the next score is a penalty: PAR2 is the smallest that is in use
+_WIDE = 100.0  # positive scores over more than two powers of ten are compared by ratios
+_ROUNDING = 1e-9
+_TIME = {
+    *("time", "times", "runtime", "walltime", "wallclock", "cputime", "cpu", "seconds", "second", "secs", "sec"),
+    *("ms", "hours", "hour", "minutes", "duration", "latency", "evals", "evaluations", "par"),
+}
+_SHARE = {"accuracy", "acc", "auc", "auroc", "f1", "precision", "recall", "correct", "top1"}
+_PERCENT = {*_SHARE, "percent", "percentage", "pct", "rate", "error", "err"}
+_FOLD = {"fold", "folds", "cv", "kfold", "split", "splits", "crossvalidation"}
+_WORDS = {"time": _TIME, "share": _SHARE, "percent": _PERCENT, "fold": _FOLD}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreKind:
+    """The kind of the scores of a table, and how it is seen.
+
+    Attributes
+    ----------
+    kind : {"two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"}
+        Two different values; ranks within groups; a limit that several scores of several benchmarks equal; from 0 to 1
+        on every benchmark; within 0 and 1; within 0 and 100 by name; whole numbers that repeat each other; positive
+        over more than two powers of ten; none of these.
+    evidence : str
+        What was seen, in a sentence.
+    low, high : float
+        The smallest and the largest finite score; NaN without any.
+    capped : tuple of (algorithm, rows, share)
+        Scores at the limit of every algorithm, the largest share first; empty if there is no limit.
+    below : float
+        The largest score below the limit; NaN if there is no limit.
+    """
+
+    kind: Kind
+    evidence: str
+    low: float
+    high: float
+    capped: tuple[tuple[Any, int, float], ...] = ()
+    below: float = float("nan")
+
+    @property
+    def penalised(self) -> bool:
+        """Whether runs at the limit got a penalty, as in PAR2 and PAR10: no other score comes near theirs."""
+        return self.kind == "capped" and self.high >= _PENALTY * self.below
+
+    @property
+    def equal_by_nature(self) -> bool:
+        """Whether equal scores of two algorithms are what this kind of score brings."""
+        return self.kind in EQUAL_BY_NATURE
+
+
+def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold"]) -> bool:
+    """Whether the name of a column contains a word for times, for shares of right answers, percentages or folds.
+
+    >>> looks_like("cpu_time", "time"), looks_like("timestep_loss", "time"), looks_like("cvFold", "fold")
+    (True, False, True)
+    """
+    words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])\d*", str(name or ""))]
+    return bool(_WORDS[what] & {*words, *(word.rstrip("0123456789") for word in words)})
+
+
+def two_valued(n: Array, mean: Array, ss: Array, low: float, high: float) -> bool:
+    """Whether every score behind counts, means and sums of squares is one of two values.
+
+    A group of n scores has a sum of squares of at most n (mean - low)(high - mean), and this one only if all are ends.
+    """
+    if not high > low:
+        return False
+    m = (np.asarray(mean, dtype=float) - low) / (high - low)
+    largest = n * m * (1.0 - m)
+    return bool((np.abs(ss / (high - low) ** 2 - largest) <= _ROUNDING * n).all())
+
+
+def score_kind(points: Points) -> ScoreKind:
+    """The kind of the scores of a table; points without a finite score are passed over."""
+    good = points.valid > 0
+    if not good.any():
+        return ScoreKind(kind="general", evidence="No score is a finite number.", low=float("nan"), high=float("nan"))
+    low, high = float(points.low[good].min()), float(points.high[good].max())
+    limit = _limit(points, good, high)
+    kind, evidence = _kind(points, good, low, high, limit)
+    if kind != "capped" or limit is None:
+        return ScoreKind(kind=kind, evidence=evidence, low=low, high=high)
+    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, capped=limit.capped, below=limit.below)
+
+
+class _Limit(NamedTuple):
+    """Scores at the limit by algorithm, and the largest score below it."""
+
+    capped: tuple[tuple[Any, int, float], ...]
+    below: float
+
+
+def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limit: _Limit | None) -> tuple[Kind, str]:
+    span = f"{format_number(low)} to {format_number(high)}"
+    if low == high:
+        return "general", f"All scores are {format_number(low)}."
+    if _are_ranks(points):
+        return "ranks", "Scores are ranks within groups of runs."
+    if _are_two(points, good, low, high):
+        share = _share_of_high(points, good, low, high)
+        ends = f"{format_number(low)} or {format_number(high)}" if (low, high) != (0.0, 1.0) else "0 or 1"
+        return (
+            "two-valued",
+            f"Scores are {ends}; {written(100 * share, '.3g')} % are {format_number(high) if high != 1 else '1'}.",
+        )
+    if limit is not None:
+        count = sum(rows for _, rows, _ in limit.capped)
+        total = int(points.valid.sum())
+        return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
+    lowest, highest = points.range_of(points.benchmark_of[points.instance], len(points.benchmarks))
+    if len(lowest) > 2 and (lowest == 0.0).all() and (highest == 1.0).all():  # as after a min-max normalisation
+        return "min-max", "Scores go from 0 to 1 on every benchmark."
+    if low >= 0 and high <= 1:
+        return "proportion", f"Scores lie within 0 and 1 ({span})."
+    if low >= 0 and high <= 100 and looks_like(points.runs.score, "percent"):
+        return "percent", f"Scores lie within 0 and 100 ({span}), and the score is called {points.runs.score!r}."
+    if low >= 0 and _counts(points, good):
+        return "count", f"Scores are whole numbers ({span}), most of which occur several times."
+    if low > 0 and high >= _WIDE * low:
+        return "positive", f"Scores are positive, and the largest is {format_number(high / low, 3)} times the smallest."
+    return "general", f"Scores lie within {span}."
+
+
+def _counts(points: Points, good: NDArray[np.bool_]) -> bool:
+    """Whether scores are whole numbers that repeat each other."""
+    low, high, n = points.low[good], points.high[good], points.valid[good].sum()
+    whole = bool((low % 1 == 0).all() and (high % 1 == 0).all())
+    return whole and n >= _FEWEST and 2 * len(np.unique([low, high])) <= n
+
+
+def _are_two(points: Points, good: NDArray[np.bool_], low: float, high: float) -> bool:
+    n, mean = points.valid[good], points.mean[good]
+    if not two_valued(n, mean, points.ss[good], low, high):
+        return False
+    share = _share_of_high(points, good, low, high)
+    total = n.sum()
+    if (low, high) != (0.0, 1.0) and (total < _FEWEST or min(share, 1 - share) < _RARER):
+        return False
+    # an algorithm with one value only is a constant; two of them are no answers that are right or wrong
+    lowest, highest = points.range_of(points.algorithm, len(points.algorithms))
+    return bool(total >= _FEWEST / 2 and (lowest < highest).any())
+
+
+def _share_of_high(points: Points, good: NDArray[np.bool_], low: float, high: float) -> float:
+    n = points.valid[good]
+    return float((n * (points.mean[good] - low)).sum() / ((high - low) * n.sum()))
+
+
+def _are_ranks(points: Points) -> bool:
+    """Whether the scores of every benchmark and budget, or of every single comparison, are the ranks 1 to n."""
+    if points.n.sum() < _FEWEST / 2 or (points.valid != points.n).any() or (points.low < 1).any():
+        return False
+    if (points.low * 2 % 1 != 0).any() or (points.high * 2 % 1 != 0).any():
+        return False
+    n_budgets, n_seeds = len(points.budgets), len(points.seeds)
+    benchmark = points.benchmark_of[points.instance]
+    groups = [benchmark, points.instance, points.instance * np.int64(n_seeds) + points.seed]
+    for group in (*groups, *(group * np.int64(n_budgets) + points.budget for group in groups)):
+        codes = np.unique(group, return_inverse=True)[1]
+        n = np.bincount(codes, weights=points.n)
+        total = np.bincount(codes, weights=points.n * points.mean)
+        largest = np.zeros(len(n))
+        np.maximum.at(largest, codes, points.high)
+        if (n >= 2).all() and (largest <= n).all() and (np.abs(total - n * (n + 1) / 2) < _ROUNDING * n * n).all():
+            return True
+    return False
+
+
+def _limit(points: Points, good: NDArray[np.bool_], high: float) -> _Limit | None:
+    """The largest score, if it stands out as a limit of times or costs.
+
+    A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper
+    half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and curves
+    over a budget start at the score of a guess, so there the name of the score has to speak of a time.
+    """
+    runs = points.runs
+    timed = looks_like(runs.score, "time")
+    if runs.direction != "minimize" or not (timed or (high > 1 and runs.budget is None)):
+        return None
+    at = good & (points.high == high)
+    rows = np.where(points.low == high, points.valid, 1.0) * at  # a point with other scores has at least one there
+    where = points.benchmark_of[points.instance[at]] if len(points.benchmarks) > 1 else points.run[at]
+    single = good & ~at & (points.low == points.high)
+    if rows.sum() < _CAPPED or len(np.unique(where)) < 2 or not single.any():
+        return None
+    distinct, codes = np.unique(points.mean[single], return_inverse=True)
+    often = np.bincount(codes, weights=points.valid[single])
+    if rows.sum() <= _STANDS_OUT * often[len(distinct) // 2 :].max():
+        return None
+    size = len(points.algorithms)
+    count = np.bincount(points.algorithm, weights=rows, minlength=size)
+    total = np.bincount(points.algorithm, weights=points.valid, minlength=size)
+    share = count / np.maximum(total, 1)
+    order = np.argsort(-share, kind="stable")
+    capped = tuple((points.algorithms[i], int(count[i]), float(share[i])) for i in order)
+    return _Limit(capped, float(distinct[-1]))

@@ -1,0 +1,268 @@
+"""The table within a sheet of cells: below its title, above its notes, in Markdown between other text."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lmemtest.bench.data.content import refuse_cells
+from lmemtest.bench.data.forms import Remark, is_statistic
+from lmemtest.core.caller import setting
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError, DataError
+
+__all__ = ["body_of", "cells_of", "chosen", "holds_table", "markdown_tables", "without_frame"]
+
+Rows = list[list[Any]]
+_NOTE = re.compile(r"[*†‡§±]|[^\W\d][\w ]*:")  # "* not tuned", "Note: ..."
+_RULE = re.compile(r":?-+:?")
+_EDGE = 1 << 14  # characters at each end of a text in which a title or notes are looked for
+_MOST_LINES = 40
+MOST_EMPTY = 500_000  # cells without a value, one after the other, behind which nothing is looked for
+_EMPTY_ROW = 10  # cells that take as long to read as a row of them takes besides
+
+
+def _filled(row: Sequence[Any]) -> int:
+    return sum(not _is_empty(cell) for cell in row)
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or (isinstance(cell, str) and not cell.strip())
+
+
+def _text_of(row: Sequence[Any]) -> str:
+    text = " ".join(str(cell).strip() for cell in row if not _is_empty(cell))
+    return text if len(text) <= 40 else f"{text[:37]}..."
+
+
+def cells_of(sheet: Any, shown: str) -> tuple[Rows, int]:
+    """The rows of a sheet of openpyxl up to its last cell with a value, and how many empty ones it was given up after.
+
+    Colours and borders make cells of their own, up to XFD1048576, so the size that a sheet declares says nothing.
+    """
+    sheet.reset_dimensions()
+    rows: Rows = []
+    empty = effort = width = full = 0
+    for given in sheet.iter_rows(values_only=True):
+        row = list(given)
+        while row and row[-1] is None:
+            row.pop()
+        if not row:
+            empty, effort = empty + 1, effort + (len(given) + _EMPTY_ROW if given else 0)
+            if effort > MOST_EMPTY:
+                break
+            continue
+        rows += [[]] * empty
+        rows.append(row)
+        empty = effort = 0
+        width, full = max(width, len(row)), full + 1
+        refuse_cells(full, width, shown)
+    return [row + [None] * (width - len(row)) if row else row for row in rows], empty if effort > MOST_EMPTY else 0
+
+
+def header_of(rows: Rows) -> int:
+    """The first row that fills at least half of the columns that the rows usually fill."""
+    filled = np.array([_filled(row) for row in rows])
+    if not (filled > 1).any():
+        return 0
+    usual = float(np.median(filled[filled > 1]))
+    return int(np.flatnonzero(filled >= max(2.0, np.ceil(usual / 2.0)))[0])
+
+
+def footer_of(rows: Rows) -> int:
+    """Where notes below a table begin: at single cells behind an empty row, or that read like a note."""
+    end = len(rows)
+    while end and _filled(rows[end - 1]) < 2:
+        end -= 1
+    gap = False
+    for place in range(end, len(rows)):
+        if not _filled(rows[place]):
+            gap = True
+            continue
+        text = next(str(cell).strip() for cell in rows[place] if not _is_empty(cell))
+        if gap or _NOTE.match(text) or len(text.split()) > 3:
+            return place
+    return len(rows)
+
+
+def body_of(rows: Rows) -> tuple[Rows, tuple[Remark, ...]]:
+    """The header and the rows of a table, without its title, notes and empty rows; and what was left out."""
+    start = header_of(rows)
+    titles = [row for row in rows[:start] if _filled(row)]
+    rows = rows[start:]
+    end = footer_of(rows)
+    notes = [row for row in rows[end:] if _filled(row)]
+    rows, empty = _without_empty(rows[:end])
+    rows, joined = _one_header(rows)
+    remarks = [
+        *([Remark("title", count=len(titles), shown=_text_of(titles[0]))] if titles else []),
+        *([Remark("footer", count=len(notes), shown=_text_of(notes[0]))] if notes else []),
+        *([Remark("empty", count=empty)] if empty else []),
+        *([Remark("header")] if joined else []),
+    ]
+    return rows, tuple(remarks)
+
+
+def _without_empty(rows: Rows) -> tuple[Rows, int]:
+    """The rows that hold something, and how many between them hold nothing."""
+    full = [place for place, row in enumerate(rows) if _filled(row)]
+    return [rows[place] for place in full], (full[-1] + 1 - len(full)) if full else 0
+
+
+def _one_header(rows: Rows) -> tuple[Rows, bool]:
+    """A header of two rows, methods above their means and standard deviations, as one."""
+    if len(rows) < 3:
+        return rows, False
+    above, below = rows[0], rows[1]
+    cells = [cell for cell in below if not _is_empty(cell)]
+    statistics = [cell for cell in cells if isinstance(cell, str) and is_statistic(cell)]
+    if len(statistics) < 2 or len(cells) - len(statistics) > 1:
+        return rows, False
+    names, last = [], None
+    for place, cell in enumerate(below):
+        name = above[place] if place < len(above) else None
+        last = name if not _is_empty(name) else last
+        own = isinstance(cell, str) and is_statistic(cell)
+        names.append(
+            f"{str(last).strip()}_{cell.strip()}" if own and last is not None else name if not _is_empty(name) else cell
+        )
+    return [names, *rows[2:]], True
+
+
+def holds_table(rows: Rows) -> bool:
+    """Whether a sheet has a header and rows with a number below it."""
+    from lmemtest.bench.data.number_cells import number_in
+
+    body, _ = body_of(rows)
+    found = ((cell, number_in(cell)) for row in body[1:] for cell in row if not _is_empty(cell))
+    return (
+        len(body) > 1
+        and _filled(body[0]) > 1
+        and any(number is not None and number[0] != "missing" for _, number in found)
+    )
+
+
+def chosen(sheets: dict[str, Rows], wanted: str | int | None, shown: str, what: str = "sheet") -> tuple[str, Rows]:
+    """The sheet that is asked for by its name or number from 1, or the only one that holds a table."""
+    names = list(sheets)
+    numbered = listed(f"{place} {name!r}" for place, name in enumerate(names, start=1))
+    if wanted is not None:
+        text = str(wanted).strip()
+        name = text if text in sheets else None
+        if name is None and text.isdecimal() and 0 < int(text) <= len(names):
+            name = names[int(text) - 1]
+        if name is None:
+            raise ArgumentError(
+                f"The file {shown} has no {what} {wanted!r}. Its {what}s: {numbered}.{suggest(text, names)}"
+            )
+        return name, sheets[name]
+    full = [name for name, rows in sheets.items() if any(map(_filled, rows))]
+    found = [name for name in full if holds_table(sheets[name])] if len(full) > 1 else full
+    if len(found) == 1:
+        return found[0], sheets[found[0]]
+    which = (
+        f"several hold a table ({listed(map(repr, found))})" if found else "none holds a header with numbers below it"
+    )
+    raise DataError(
+        f"The file {shown} has {len(names)} {what}s ({numbered}), and {which}. Say which: "
+        f"{setting('sheet', (found or names)[0])}."
+    )
+
+
+# -------------------------------------------------------------------------------------------------------------- text
+
+
+def without_frame(text: str, seps: Sequence[str]) -> tuple[str, tuple[Remark, ...]]:
+    """Delimited text without the title above its header and the notes below its rows, where these split otherwise."""
+    head = _complete_lines(text[:_EDGE], len(text) > _EDGE)
+    found: tuple[int, str, Rows, list[int]] | None = None
+    for sep in seps:
+        reader = csv.reader(io.StringIO(head.replace("\0", "")), delimiter=sep)
+        rows: Rows = []
+        lines: list[int] = []
+        try:
+            for row in reader:
+                rows.append(row)
+                lines.append(reader.line_num)
+        except csv.Error:
+            continue
+        start = header_of(rows)
+        filled = [_filled(row) for row in rows[start:]]
+        width = len(rows[start]) if rows else 0
+        if width < 2 or len(rows) - start < 2:
+            continue
+        if start == 0 and len({len(row) for row in rows if row}) == 1:
+            return _without_notes(text, sep, ()) if rows and filled[0] > 1 else (text, ())
+        if found is None or width > len(found[2][found[0]]):
+            found = (start, sep, rows, lines)
+    if found is None:
+        return text, ()
+    start, sep, rows, lines = found
+    titles = [row for row in rows[:start] if _filled(row)]
+    if not titles:
+        return _without_notes(text, sep, ())
+    cut = "\n".join(text.split("\n", lines[start - 1])[lines[start - 1] :])
+    return _without_notes(cut, sep, (Remark("title", count=len(titles), shown=_text_of(titles[0])),))
+
+
+def _complete_lines(text: str, cut: bool) -> str:
+    text = text[: text.rfind("\n") + 1] if cut and "\n" in text else text
+    return "\n".join(text.split("\n")[:_MOST_LINES])
+
+
+def _without_notes(text: str, sep: str, remarks: tuple[Remark, ...]) -> tuple[str, tuple[Remark, ...]]:
+    """The text without notes in its last lines, and with one header where it has two rows of it."""
+    top = text[:_EDGE].split("\n", 2)
+    if len(top) == 3 and '"' not in top[0] + top[1]:
+        header, one = _one_header([line.rstrip("\r").split(sep) for line in top[:2]] + [[top[2][:1]]])
+        if one:
+            text = f"{sep.join(map(str, header[0]))}\n{text[len(top[0]) + len(top[1]) + 2 :]}"
+            remarks = (*remarks, Remark("header"))
+    start = max(len(text) - _EDGE, 0)
+    start = text.find("\n", start) + 1 if start else 0
+    tail = text[start:].rstrip("\n").split("\n")
+    if any('"' in line for line in tail[-_MOST_LINES:]) or len(tail) < 2:
+        return text, remarks
+    last = tail[-_MOST_LINES:] if len(tail) > _MOST_LINES else tail[1:]
+    rows: Rows = [line.rstrip("\r").split(sep) for line in last]
+    end = footer_of(rows)
+    notes = [row for row in rows[end:] if _filled(row)]
+    if not notes or end == 0:
+        return text, remarks
+    kept = tail[: len(tail) - len(last) + end]
+    return text[:start] + "\n".join(kept) + "\n", (
+        *remarks,
+        Remark("footer", count=len(notes), shown=_text_of(notes[0])),
+    )
+
+
+def markdown_tables(text: str) -> list[Rows]:
+    """The tables of a Markdown text, with or without outer bars; none where no line is a rule below a header."""
+    lines, tables, place = text.splitlines(), [], 1
+    while place < len(lines):
+        if not ("|" in lines[place - 1] and _is_rule(lines[place])):
+            place += 1
+            continue
+        rows = [_cells_of(lines[place - 1])]
+        place += 1
+        while place < len(lines) and "|" in lines[place] and lines[place].strip():
+            rows.append(_cells_of(lines[place]))
+            place += 1
+        tables.append(rows)
+    return tables
+
+
+def _is_rule(line: str) -> bool:
+    cells = line.strip().removeprefix("|").removesuffix("|").split("|")
+    return len(cells) > 1 and all(_RULE.fullmatch(cell.strip()) for cell in cells)
+
+
+def _cells_of(line: str) -> list[str]:
+    line = line.strip().removeprefix("|")
+    line = line[:-1] if line.endswith("|") and not line.endswith("\\|") else line
+    return [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]

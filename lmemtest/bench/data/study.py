@@ -1,0 +1,507 @@
+"""A table of runs seen once: what every question asks of it is answered from one group-by of the source.
+
+The finest table that roles can tell apart has one entry per instance, seed, algorithm and budget, with count, mean and
+sum of squares of its scores. Every coarser table follows from it exactly, so a lazy table is queried once and a table
+in memory is coded once, however many questions are asked. Where that table would be too large to hold, each table that
+is asked for is a query of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.failures import failure_indicator, refuse_failures
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
+from lmemtest.core.words import format_level, listed
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.lmm.cells import (
+    Cells,
+    Groups,
+    Keys,
+    aggregate,
+    cells_of,
+    column_codes,
+    combine_codes,
+    distinct_values,
+    first_rows,
+    group_codes,
+    group_means,
+    refuse_scores,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.crossing import Crossing
+    from lmemtest.bench.data.points import Points
+    from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.data.sampled import Sampled
+
+__all__ = ["Study"]
+
+BETWEEN = " / "  # in the label of an instance
+MOST_POINTS = 1_000_000  # scores of runs at budgets that are looked at where all are more than MOST_CELLS
+ONLY_INSTANCE = "all runs"  # its label where no column tells instances apart
+
+
+class Study:
+    """What a table of runs holds, by its roles: ``runs.study``. It is not read before something is asked.
+
+    Columns without a role are queried when they are asked for.
+    """
+
+    def __init__(self, runs: Runs, seen: Iterable[Groups] = ()) -> None:
+        self.runs = runs
+        self.note = ""  # what it does not hold
+        self._seen: dict[frozenset[str], Groups] = {frozenset(groups.keys.names): groups for groups in seen}
+
+    # ------------------------------------------------------------------ cells
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns with a role, from coarse to fine; not the score."""
+        runs = self.runs
+        named = (runs.benchmark, *runs.family, *runs.metafeatures, runs.seed, runs.algorithm, runs.budget)
+        return tuple(name for name in named if name is not None)
+
+    def groups(self, by: Iterable[str]) -> Groups:
+        """Scores by the combinations of some columns that occur, in the order of their levels; bad scores counted."""
+        by = tuple(dict.fromkeys(by))
+        wanted = frozenset(by)
+        source = self._holding(wanted)
+        if source is None:
+            source = self._asked(self._to_ask(by))
+        if source.keys.names == by:
+            return source
+        found = regrouped(source, by)
+        self._seen.setdefault(wanted, found)
+        return found
+
+    def by_run(self) -> Groups | None:
+        """The scores by run, over its budgets; None where there are none or too many to hold."""
+        try:
+            return self._asked(self._of_runs)
+        except (NoRows, TooManyCells):
+            return None
+
+    def seen(self, columns: Iterable[str] = ()) -> list[Groups]:
+        """The tables that were seen and tell all runs and these columns apart."""
+        wanted = frozenset((*self._of_runs, *columns))
+        return [groups for names, groups in self._seen.items() if wanted <= names]
+
+    @property
+    def _of_runs(self) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if name != self.runs.budget)
+
+    def _asked(self, by: tuple[str, ...]) -> Groups:
+        """The answer of the table itself."""
+        found = aggregate(self.runs.frame, by, self.runs.score)
+        self.require_unchanged(found)
+        self._seen[frozenset(by)] = found
+        return found
+
+    def require_unchanged(self, groups: Groups) -> None:
+        """Refuse an answer of a lazy table with other rows or levels than the answers before it had."""
+        if not self.runs.is_lazy or not self._seen:
+            return
+        self._require(int(groups.n.sum()), {name: _occurring(groups, name) for name in groups.keys.names})
+
+    def require_table(self, table: pd.DataFrame) -> None:
+        """The same of all rows of a lazy table, with some of its columns."""
+        if self.runs.is_lazy and self._seen:
+            known = set().union(*self._seen)
+            self._require(len(table), {name: set(table[name].unique().tolist()) for name in table if name in known})
+
+    def _require(self, n_rows: int, levels: Mapping[str, set[Any]]) -> None:
+        before = int(next(iter(self._seen.values())).n.sum())
+        if n_rows != before:
+            raise self._changed(f"it had {before:,} rows and has {n_rows:,} now")
+        for column, new in levels.items():
+            seen = next((groups for names, groups in self._seen.items() if column in names), None)
+            old = new if seen is None else _occurring(seen, column)
+            for had, which in ((f"{column!r} had no", new - old), (f"{column!r} had", old - new)):
+                if which:
+                    raise self._changed(f"{had} {listed(map(format_level, sorted(which, key=str)), most=3)}")
+
+    def _changed(self, how: str) -> DataError:
+        backend = self.runs.frame.implementation.name.lower()
+        return DataError(
+            f"The {backend} table has changed since these runs were made: {how}. Answers from before and after would "
+            "mix two tables. Make new runs of it, or of a copy in memory."
+        )
+
+    def _holding(self, wanted: frozenset[str]) -> Groups | None:
+        """The smallest table that was seen and tells all of these columns apart."""
+        able = [groups for names, groups in self._seen.items() if wanted <= names]
+        return min(able, key=lambda groups: len(groups.n), default=None)
+
+    def _to_ask(self, by: tuple[str, ...]) -> tuple[str, ...]:
+        """By which columns to group, where nothing that was seen tells these apart: as many as can be held."""
+        wanted, own = set(by), set(self._of_runs)
+        if not wanted <= set(self.columns):
+            return by
+        if self.runs.n_rows > MOST_CELLS and wanted <= own and not self.runs.is_lazy:
+            return self._of_runs  # a lazy table was asked for them first
+        return self.columns if self._holds_the_finest else by
+
+    @cached_property
+    def _holds_the_finest(self) -> bool:
+        runs = self.runs
+        if runs.n_rows <= MOST_CELLS:
+            return True
+        by_run = self._holding(frozenset(self._of_runs))
+        if by_run is None and not runs.is_lazy:
+            by_run = self._asked(self._of_runs)
+        if by_run is None or runs.budget is None:
+            return by_run is not None
+        budgets = self._holding(frozenset({runs.budget})) or self._asked((runs.budget,))
+        return bool(by_run.keys.size * budgets.keys.size <= MOST_CELLS)
+
+    @cached_property
+    def detailed(self) -> Study:
+        """The study that can tell runs and budgets apart: this one, or that of the runs at a few budgets.
+
+        Where the finest table is too large to hold, what needs single scores of the runs looks at budgets at equal
+        steps from the first to the last, as many as make a million scores; its `note` says so.
+        """
+        runs, budget = self.runs, self.runs.budget
+        if budget is None or self._holds_the_finest:
+            return self
+        by_run, levels = self._holding(frozenset(self._of_runs)), pd.Series(self.levels(budget))
+        n_kept = MOST_POINTS // by_run.keys.size if by_run is not None else 0
+        if n_kept < 2:
+            return self
+        kept = levels[np.unique(np.linspace(0, len(levels) - 1, n_kept).round().astype(int))].tolist()
+        frame = runs.frame.filter(nw.col(budget).is_in(kept))
+        few = runs.restricted(frame, [aggregate(frame, self.columns, runs.score)]).study
+        few.note = (
+            f"All scores of these {runs.n_rows:,} rows are too many to hold, so what looks at single scores saw those "
+            f"at {len(kept):,} of {len(levels):,} values of {budget!r}: {listed(map(format_level, kept), most=3)}."
+        )
+        return few
+
+    def cells(self, by: Iterable[str]) -> Cells:
+        """Scores by the combinations of some columns; failed runs, missing and infinite scores are refused."""
+        groups = self.groups(by)
+        self.refuse(groups)
+        return cells_of(groups, self.runs.frame, self.runs.score)
+
+    def require_scores(self) -> None:
+        """Refuse failed runs, missing and infinite scores, as `cells` does."""
+        self.refuse(self.groups(()))
+
+    def refuse(self, groups: Groups) -> None:
+        """Refuse groups of the scores with failed runs, missing and infinite scores."""
+        if groups.n_bad.any():
+            refuse_failures(self.runs)
+            refuse_scores(groups, self.runs.frame, self.runs.score)
+
+    @cached_property
+    def failures(self) -> Runs:
+        """The runs with 1 as the score of those that failed, and 0 as that of the others."""
+        return failure_indicator(self.runs)
+
+    def rows(self, columns: Sequence[str]) -> pd.DataFrame:
+        """The single scores with some columns with roles, in the order of their levels, then of the score."""
+        names = tuple(dict.fromkeys(columns))
+        finest = self.cells(self.columns)
+        if (finest.ss == 0).all():  # equal scores in each cell: the table is known
+            repeats = np.repeat(np.arange(len(finest.n)), finest.n.astype(np.intp))
+            table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
+        else:
+            table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
+            self.require_table(table)
+            table = table.assign(**{self.runs.score: table[self.runs.score].astype(float)})
+        order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
+        return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
+
+    def average(self, role: str) -> Runs:
+        """The runs with the mean over a role: each of its levels counts once, however many rows it has.
+
+        `role` is "seed", "budget", "benchmark" or a metafeature. The result has one row per combination of the other
+        columns with a role, in the order of their levels, and not that role.
+        """
+        (column,) = self._axis(role) or (None,)
+        cells = self.cells(self.columns)
+        kept = [name for name in self.columns if name != column]
+        means = group_means(cells.frame.assign(**{self.runs.score: cells.mean}), kept, self.runs.score)[0]
+        roles: dict[str, Any] = {name: None if given == column else given for name, given in self.runs.roles().items()}
+        roles |= {"metafeatures": tuple(name for name in self.runs.metafeatures if name != column), "ignore": ()}
+        roles["failed"] = None
+        roles["family"] = () if roles["benchmark"] is None else self.runs.family
+        return type(self.runs)(means, **roles)
+
+    def array(self, *axes: str) -> tuple[NDArray[np.float64], dict[str, tuple[Any, ...]]]:
+        """Mean scores as a dense array, one axis for each name, and what stands along each axis; NaN where nothing ran.
+
+        An axis is a role ("family": all of its columns), a column with a role, "instance", or "run" (instance,
+        algorithm and seed); of length 1 for a role that no column has. The mean is over all rows of what has no axis;
+        `average` gives levels equal weight.
+        """
+        columns = {axis: self._axis(axis) for axis in axes}
+        cells = self.cells([name for names in columns.values() for name in names])
+        codes, levels = [], {}
+        for axis, names in columns.items():
+            code, keys = group_codes([cells.frame[name] for name in names], len(cells.n))
+            codes.append(code)
+            found = (None,) if not names else keys.levels[0] if len(names) == 1 else labels(keys.frame(), names)
+            levels[axis] = tuple(pd.Series(found).tolist())
+        scores = np.full([len(found) for found in levels.values()], np.nan)
+        scores[tuple(codes)] = cells.mean
+        return scores, levels
+
+    def _axis(self, name: str) -> tuple[str, ...]:
+        """The columns behind a role; none for a role that is not given."""
+        if name in ("family", "instance", "run"):
+            return tuple(getattr(self.runs if name == "family" else self, name))
+        column = getattr(self.runs, name) if name in ("benchmark", "algorithm", "seed", "budget") else name
+        return () if column is None else (column,)
+
+    def one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        """The observations that may count as independent: each run with its mean over budgets; and what was averaged.
+
+        The scores of one run at several budgets are one curve, and counted one by one they would make every seed and
+        every benchmark look important. The mean is over the budgets that all runs of an instance have; without any, the
+        runs are refused. Without a budget column repeated rows of a run are kept apart. One row per run: ``instance``
+        (its label), ``benchmark``, ``family`` (where families are the sample) and ``seed`` (None without such a
+        column), ``algorithm``, ``score``.
+        """
+        table, notes = self._one_score_per_run
+        return table.copy(), notes
+
+    @cached_property
+    def _one_score_per_run(self) -> tuple[pd.DataFrame, tuple[str, ...]]:
+        runs = self.runs
+        family = self.sampled.column if self.sampled.noun == "family" else None
+        named = (*runs.instance, family, runs.algorithm, runs.seed)
+        keys = list(dict.fromkeys(name for name in named if name is not None))
+        notes: tuple[str, ...] = ()
+        if runs.budget is None:
+            table = self.rows(keys)
+        else:
+            reduced = runs.per_run("mean")
+            means = group_means(reduced.to_frame(), keys, reduced.score)[0]
+            table, notes = means.rename(columns={reduced.score: runs.score}), reduced.notes
+        columns = self.instance
+        frame = {
+            "instance": labels(table, columns) if columns else np.full(len(table), ONLY_INSTANCE, dtype=object),
+            "benchmark": table[runs.benchmark].to_numpy() if runs.benchmark else None,
+            "family": table[family].to_numpy() if family else None,
+            "algorithm": table[runs.algorithm].to_numpy(),
+            "seed": table[runs.seed].to_numpy() if runs.seed else None,
+            "score": table[runs.score].to_numpy(dtype=float),
+        }
+        return pd.DataFrame(frame), notes
+
+    # ------------------------------------------------------------------ what occurs
+
+    def levels(self, column: str) -> tuple[Any, ...]:
+        """The distinct values of a column, in the order in which results show them."""
+        if column not in self.columns or not (self.runs.is_lazy or self._holding(frozenset({column}))):
+            return distinct_values(self.runs.frame, column)
+        return tuple(pd.Series(self.groups([column]).keys.levels[0]).tolist())
+
+    def distinct(self, columns: Iterable[str]) -> pd.DataFrame:
+        """The combinations of some columns that occur, one row each, in the order of their levels."""
+        return self.groups(columns).keys.frame()
+
+    def count(self, *columns: str | None) -> int:
+        """How many combinations of some columns occur; one of none, and None stands for a role that is not given."""
+        named = tuple(dict.fromkeys(name for name in columns if name is not None))
+        return self.groups(named).keys.size if named else 1
+
+    @cached_property
+    def points(self) -> Points:
+        """The table as coded points, for the checks."""
+        from lmemtest.bench.data.points import Points
+
+        return Points.of(self.detailed.runs)
+
+    @cached_property
+    def scored_alike(self) -> bool:
+        """Whether every run has a score at every budget."""
+        study, runs = self.detailed, self.count(*self.run)
+        every = study.count(*self.run, self.runs.budget) == study.count(self.runs.budget) * runs
+        return every and (study is self or self.runs.n_rows >= self.count(self.runs.budget) * runs)
+
+    @cached_property
+    def crossing(self) -> Crossing | None:
+        """How many benchmarks each two algorithms have in common; None without benchmarks."""
+        from lmemtest.bench.data.crossing import crossing
+
+        return crossing(self.runs)
+
+    # ------------------------------------------------------------------ what metafeatures describe
+
+    @cached_property
+    def properties(self) -> tuple[str, ...]:
+        """Metafeatures of the algorithms: one value on each, but not one on all.
+
+        No two algorithms can be compared at one of their values and no algorithm between two, so they make no
+        instances of a benchmark and no conditions of a comparison.
+        """
+        algorithm, own = self.runs.algorithm, self.runs.metafeatures
+        return tuple(m for m in own if self.count(m) > 1 and self.count(algorithm, m) == self.count(algorithm))
+
+    @cached_property
+    def conditions(self) -> tuple[str, ...]:
+        """Metafeatures with several levels on some benchmark; without benchmarks, all that vary."""
+        benchmark = self.runs.benchmark
+        whole = self.count(benchmark)
+        others = (m for m in self.runs.metafeatures if m not in self.properties)
+        return tuple(m for m in others if self.count(benchmark, m) > whole)
+
+    @cached_property
+    def kinds(self) -> tuple[str, ...]:
+        """Metafeatures of the benchmarks: they vary, but not within a benchmark."""
+        own = (*self.conditions, *self.properties)
+        return tuple(m for m in self.runs.metafeatures if m not in own and self.count(m) > 1)
+
+    @cached_property
+    def instance(self) -> tuple[str, ...]:
+        """What tells the instances apart: the benchmark, and the families and metafeatures that vary within one."""
+        return (*((self.runs.benchmark,) if self.runs.benchmark else ()), *self.crossed, *self.conditions)
+
+    @cached_property
+    def families(self) -> tuple[tuple[str, ...], ...]:
+        """The groups of benchmarks from coarse to fine, each by its columns: those that are several, hold several
+        benchmarks somewhere, and are more than the groups before them.
+        """
+        own, found, last = self.runs.family, list[tuple[str, ...]](), 1
+        instances = self.count(self.runs.benchmark, *self.crossed)
+        for depth in range(1, len(own) + 1):
+            size = self.count(*own[:depth])
+            if last < size < instances:
+                found.append(own[:depth])
+                last = size
+        return tuple(found)
+
+    @cached_property
+    def crossed(self) -> tuple[str, ...]:
+        """Families of which some benchmark is in several."""
+        benchmark = self.runs.benchmark
+        return tuple(name for name in self.runs.family if self.count(benchmark, name) > self.count(benchmark))
+
+    @cached_property
+    def sampled(self) -> Sampled:
+        """What the runs are a sample of: families where there are enough of them, else benchmarks."""
+        from lmemtest.bench.data.sampled import sampled
+
+        return sampled(self.runs)
+
+    @property
+    def run(self) -> tuple[str, ...]:
+        """What tells the runs apart: instance, algorithm and seed."""
+        return (*self.instance, self.runs.algorithm, *((self.runs.seed,) if self.runs.seed else ()))
+
+    @property
+    def several_benchmarks(self) -> bool:
+        """Whether a mean over benchmarks is one over several."""
+        return self.count(self.runs.benchmark) > 1
+
+    # ------------------------------------------------------------------ words
+
+    def require(self, role: str, so: str) -> str:
+        """The column of a role ("benchmark", "seed", "budget"); an ArgumentError says what follows without it."""
+        column = getattr(self.runs, role)
+        if column is None:
+            name = in_words_of(python=f"Runs(table, ..., {role}=...)", command_line=f"--{role} COLUMN")
+            raise ArgumentError(
+                f"runs has no {role} column, so {so}. Name it: {name}. Columns: {listed(self.runs.columns)}."
+            )
+        return str(column)
+
+
+def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
+    """The label of each row by some columns, as in "task1 / high"; every label of an instance is made here.
+
+    >>> labels(pd.DataFrame({"task": ["a", "b"], "prior": [1.0, 2.5]}), ["task", "prior"]).tolist()
+    ['a / 1', 'b / 2.5']
+    """
+    coded = [pd.factorize(frame[name]) for name in columns]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(frame))
+    first = first_rows(index, int(index.max(initial=-1)) + 1)
+    parts = [np.array([format_level(level) for level in levels], dtype=object)[codes[first]] for codes, levels in coded]
+    return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)[index]
+
+
+def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
+    """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
+
+    Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores share
+    costs no digits.
+    """
+    at = {name: i for i, name in enumerate(groups.keys.names)}
+    coded = [(groups.keys.codes[at[name]], groups.keys.levels[at[name]]) for name in by]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(groups.n))
+    size = int(index.max()) + 1
+    first = first_rows(index, size)
+
+    def total(values: NDArray[np.float64]) -> NDArray[Any]:
+        return np.bincount(index, weights=values, minlength=size)
+
+    n, bad = total(groups.n), total(groups.n_bad)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    valid = groups.n - groups.n_bad
+    good = valid > 0
+    np.minimum.at(low, index[good], groups.low[good])
+    np.maximum.at(high, index[good], groups.high[good])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = np.where(good, (groups.low - low[index]) + groups.above, 0.0)
+        centre = total(valid * off) / (n - bad)
+    ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
+    constant = low == high
+    above = np.where(constant, 0.0, centre)
+    return Groups(
+        keys=Keys(
+            names=tuple(by),
+            codes=tuple(codes[first] for codes, _ in coded),
+            levels=tuple(levels for _, levels in coded),
+            size=size,
+        ),
+        n=n,
+        n_bad=bad,
+        mean=low + above,
+        above=above,
+        ss=np.where(constant, 0.0, ss),
+        low=low,
+        high=high,
+    )
+
+
+def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:
+    """The groups whose columns have one of the values wanted, with the levels that are left."""
+    keys, kept = groups.keys, np.ones(groups.keys.size, dtype=bool)
+    for name, values in wanted.items():
+        i = keys.names.index(name)
+        known = pd.Series(keys.levels[i]).isin(list(values)).to_numpy()
+        kept &= known[keys.codes[i]]
+    codes, levels = [], []
+    for code, level in zip(keys.codes, keys.levels, strict=True):
+        used = np.bincount(code[kept], minlength=len(level)) > 0
+        codes.append((np.cumsum(used) - 1)[code[kept]])
+        left = level[used]
+        levels.append(left.remove_unused_categories() if isinstance(left, pd.Categorical) else left)
+    names = ("n", "n_bad", "mean", "above", "ss", "low", "high")
+    return Groups(
+        keys=Keys(names=keys.names, codes=tuple(codes), levels=tuple(levels), size=int(kept.sum())),
+        **{name: getattr(groups, name)[kept] for name in names},
+    )
+
+
+def _occurring(groups: Groups, column: str) -> set[Any]:
+    """The levels of a column that some group has."""
+    i = groups.keys.names.index(column)
+    return set(pd.Series(groups.keys.levels[i])[np.unique(groups.keys.codes[i])].tolist())
+
+
+def _codes(column: pd.Series[Any]) -> tuple[np.ndarray, int]:
+    codes, levels = column_codes(column)
+    return codes, len(levels)

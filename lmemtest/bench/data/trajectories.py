@@ -1,0 +1,333 @@
+"""Logs of evaluations to runs: the best score so far of every run, at budgets that all runs share.
+
+Between two budgets of the grid only the best score counts, so one group-by of the log, by run and interval of the grid,
+loses nothing: it runs where the log lives, and at most (budgets + 1) rows per run come back.
+"""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from lmemtest.bench.data.logs import Seen, free_name, reaches, read_log, text_of
+from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.bench.data.trace import check_budgets
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_names, check_positive_int
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    from numpy.typing import NDArray
+
+    AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+    Array = NDArray[np.float64]
+    Mask = NDArray[np.bool_]
+
+__all__ = ["trajectories"]
+
+_WHOLE = 2.0**53  # beyond it not every whole number is a double
+GRIDS = ("log", "linear")
+BEFORE = ("drop", "missing", "worst", "refuse")
+AFTER = ("carry", "drop", "missing", "refuse")
+MOST_POINTS = 10_000
+
+
+def trajectories(
+    logs: Any,
+    *,
+    time: str,
+    score: str,
+    direction: Literal["minimize", "maximize"] = REQUIRED,
+    run: str | Sequence[str] = (),
+    algorithm: str | None = None,
+    benchmark: str | None = None,
+    seed: str | None = None,
+    family: str | Sequence[str] = (),
+    grid: Literal["log", "linear"] | Iterable[float] = "log",
+    n_points: int = 20,
+    before: Literal["drop", "missing", "worst", "refuse"] | float = "drop",
+    after: Literal["carry", "drop", "missing", "refuse"] = "carry",
+    end: str | float | None = None,
+    cost: str | None = None,
+    full_budget: str | None = None,
+    seed_shared: bool = True,
+) -> Runs:
+    """The best score so far of every run, at the same budgets for all: from a log of evaluations to `Runs`.
+
+    Parameters
+    ----------
+    logs : dataframe or mapping
+        One row per evaluation, in any order. Any kind of table that `Runs` takes; the work is done where it lives, and
+        at most one row per run and budget comes back.
+    time : str
+        The column of what a run had spent when the score was known: seconds since its start, evaluations, epochs. At
+        least 0. With `cost`: what orders the evaluations of a run.
+    score : str
+        The column of the scores. An evaluation whose score is missing or infinite has failed: it takes its time and
+        improves nothing.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good. Required.
+    run : str or sequence of str
+        The columns that together tell runs apart. Those called "algorithm", "benchmark" and "seed" have these roles,
+        unless the next arguments name others; what is left are metafeatures.
+    algorithm, benchmark, seed : str, optional
+        The columns with these roles. They tell runs apart, and need not be repeated in `run`.
+    family : str or sequence of str
+        The columns of groups of benchmarks, from coarse to fine, as in `Runs`.
+    grid : {"log", "linear"} or iterable of float
+        The budgets at which to read the runs off. "log" and "linear": `n_points` of them, evenly spaced on this scale,
+        from where the last run has its first score to where the first run ends, so that every number was observed.
+        Whole numbers where `time` holds whole numbers.
+    n_points : int, 2 to 10,000
+        For "log" and "linear".
+    before : {"drop", "missing", "worst", "refuse"} or float
+        What stands at budgets before the first score of a run: no row; a missing score; the worst score that anything
+        had on the benchmark; an error; or this score, such as that of the default configuration.
+    after : {"carry", "drop", "missing", "refuse"}
+        What stands at budgets after the end of a run: its last value; no row; a missing score; an error.
+    end : str or float, optional
+        Where runs end: a column with one value per run, or one number for all, such as the time limit. By default
+        a run ends with its last evaluation. Up to its end the last value of a run stands; `after` says what then.
+    cost : str, optional
+        The column of what each evaluation costs, such as the epochs of a multi-fidelity search, at least 0. Budgets,
+        `grid` and `end` are then totals of it: all costs of the run up to this `time`.
+    full_budget : {"longest", "shortest"} or str, optional
+        Budgets as fractions of the full budget of a benchmark: a column of the log, or the end of the longest or of
+        the shortest run on the benchmark. `grid` is then in fractions, 1 is the full budget.
+    seed_shared : bool, default True
+        As in `Runs`.
+
+    Returns
+    -------
+    Runs
+        One row per run and budget. The score is called ``<score>_best_so_far`` and the budget as `time`,
+        ``<cost>_total``, or one of these with ``_fraction``. ``carried``, without a role, is true where the budget lies
+        after the end of the run. ``notes`` say what was filled in, carried and left out.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or names a column that does not exist.
+    DataError
+        If times or costs are missing or negative, a run continues after its `end`, with ``before="drop"`` a run has no
+        score at any budget (without it its algorithm would look better than it is), the runs have no common range for
+        "log" or "linear", or `Runs` refuses the table.
+
+    Notes
+    -----
+    At a budget b a run has the best score of all its evaluations at times up to b. Evaluations at one time count
+    together, and so do repeated rows; with `cost` each of them costs. Times within 1e-9, relative, of a budget have
+    reached it.
+
+    The result continues with what `Runs` has: ``runs.normalize("normalized_regret", by="benchmark")`` for the regret,
+    ``relative_ranks(runs)``, ``anytime(runs)`` and ``horizons(runs)``.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> logs = {"algorithm": ["A", "A", "A", "B", "B"], "time": [1, 4, 9, 2, 8], "loss": [5, 3, 4, 6, 1]}
+    >>> runs = lt.trajectories(logs, time="time", score="loss", direction="minimize", run="algorithm", grid=[2, 4, 8])
+    >>> runs.to_frame()
+      algorithm  time  loss_best_so_far  carried
+    0         A        2               5.0    False
+    1         A        4               3.0    False
+    2         A        8               3.0    False
+    3         B        2               6.0    False
+    4         B        4               6.0    False
+    5         B        8               1.0    False
+    """
+    direction = check_direction(direction)
+    frame = as_frame(logs, argument="logs")
+    roles, keys = _roles(frame, run, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}, family)
+    _check_rules(before, after)
+    wanted = check_choice(grid, "grid", GRIDS) if isinstance(grid, str) else check_budgets(grid, "grid")
+    n_points = check_positive_int(n_points, "n_points", minimum=2, maximum=MOST_POINTS)
+    columns = {"time": time, "score": score, "cost": cost, "end": end, "full_budget": full_budget}
+    log = read_log(frame, keys, roles["benchmark"], direction, **columns)
+    notes = []
+    if isinstance(wanted, str):
+        budgets, note = _common_grid(log.at(()), wanted, n_points, log.whole)
+        notes.append(note)
+    else:
+        budgets = wanted
+        if budgets[0] < 0:
+            raise ArgumentError(f"grid must not be negative: budgets count from 0, got {text_of(budgets[0])}.")
+    seen = log.at(budgets)
+    values, carried, kept, more = _filled(seen, budgets, before, after, has_end=end is not None)
+    notes += more
+    table = seen.runs.frame().loc[np.repeat(np.arange(seen.runs.size), len(budgets))].reset_index(drop=True)
+    whole = log.whole and all(float(value).is_integer() and abs(value) < _WHOLE for value in budgets)
+    new = {
+        log.budget: np.tile(budgets.astype(np.int64) if whole else budgets, seen.runs.size),
+        free_name(f"{score}_best_so_far", keys): values.ravel(),
+        free_name("carried", keys): carried.ravel(),
+    }
+    budget, best, flag = new
+    table = table.assign(**new)[kept.ravel()].reset_index(drop=True)
+    taken = {*roles.values(), *roles["family"]}
+    metafeatures = tuple(name for name in keys if name not in taken)
+    runs = Runs(
+        table,
+        score=best,
+        direction=direction,
+        budget=budget,
+        metafeatures=metafeatures,
+        ignore=(flag,),
+        seed_shared=seed_shared,
+        **roles,
+    )
+    return with_notes(runs, notes)
+
+
+# ------------------------------------------------------------------ arguments
+
+
+def _roles(frame: AnyFrame, run: Any, given: dict[str, str | None], family: Any) -> tuple[dict[str, Any], list[str]]:
+    """The columns with roles, and all columns that tell runs apart."""
+    columns = frame.collect_schema().names()
+    names = check_columns(check_names(run, "run"), columns, argument="run")
+    for role, name in given.items():
+        if name is not None:
+            check_column(name, columns, argument=role)
+    families = check_columns(check_names(family, "family"), columns, argument="family")
+    free = [name for name in names if name not in (*given.values(), *families)]
+    roles: dict[str, Any] = {
+        role: name if name is not None else role if role in free else None for role, name in given.items()
+    }
+    if roles["algorithm"] is None:
+        raise ArgumentError(
+            "algorithm must name the column of what is compared: trajectories(..., algorithm=...), or call it "
+            f"'algorithm' and name it in run. Columns: {listed(columns)}."
+        )
+    keys = dict.fromkeys([*names, *(name for name in roles.values() if name is not None), *families])
+    return {**roles, "family": families}, list(keys)
+
+
+def _check_rules(before: Any, after: Any) -> None:
+    check_choice(after, "after", AFTER)
+    is_score = isinstance(before, numbers.Real) and not isinstance(before, (bool, np.bool_))
+    if not (is_score and np.isfinite(float(before))) and not (isinstance(before, str) and before in BEFORE):
+        quoted = ", ".join(map(repr, BEFORE))
+        hint = suggest(before, BEFORE) if isinstance(before, str) else ""
+        raise ArgumentError(f"before must be {quoted} or a finite score, got {before!r}.{hint}")
+
+
+# ------------------------------------------------------------------ runs
+
+
+def _common_grid(seen: Seen, scale: str, n_points: int, whole: bool) -> tuple[Array, str]:
+    """Budgets at which every run was observed, and a note on where they begin and end."""
+    begun = np.isfinite(seen.first)
+    if not begun.any():
+        raise DataError("no evaluation in the logs has a score.")
+    late, early = int(np.where(begun, seen.first, -np.inf).argmax()), int(seen.stop.argmin())
+    low, high = float(seen.first[late]), float(seen.stop[early])
+    where = f"{seen.name(late)} has its first score at {text_of(low)}"
+    if low >= high:
+        raise DataError(
+            f"there is no range of budgets in which all runs have a score: {where}, and {seen.name(early)} ends "
+            f"at {text_of(high)}. Name the budgets, grid=[...], or leave such runs out."
+        )
+    if scale == "log" and low <= 0:
+        raise ArgumentError(
+            f"grid='log' cannot begin at 0, where {seen.name(late)} has its first score. Use grid='linear', "
+            "name the budgets, or count evaluations from 1."
+        )
+    budgets = np.geomspace(low, high, n_points) if scale == "log" else np.linspace(low, high, n_points)
+    # six digits: the last ones of a power differ between machines
+    inner = [float(written(x, ".6g")) for x in budgets[1:-1]]
+    budgets = np.unique(budgets.round() if whole else np.clip([low, *inner, high], low, high))
+    note = (
+        f"The {len(budgets):,} budgets are where every run has a score and goes on: {where}, and "
+        f"{seen.name(early)} ends first, at {text_of(high)}."
+    )
+    return budgets, note
+
+
+def _filled(
+    seen: Seen, budgets: Array, before: Any, after: str, *, has_end: bool
+) -> tuple[Array, Mask, Mask, list[str]]:
+    """Scores ``(runs, budgets)``, whether they are carried beyond the end of the run, which to keep, and notes."""
+    values, none_yet = seen.best.copy(), np.isnan(seen.best)
+    beyond = budgets > reaches(seen.stop)[:, None]
+    kept, notes = np.ones(values.shape, dtype=bool), []
+    if seen.n_failed:
+        notes.append(f"{seen.n_failed:,} of {seen.n:,} evaluations have no score: they improve nothing.")
+    if seen.n_tied:
+        many = (
+            "s share their time with others of their" if seen.n_tied > 1 else " shares its time with another one of its"
+        )
+        notes.append(
+            f"{seen.n_tied:,} evaluation{many} run, and the costs of all count. If rows are repeated by mistake, drop "
+            "the copies."
+        )
+    if seen.n_late:
+        notes.append(f"{seen.n_late:,} of {seen.n:,} evaluations lie after the last budget and do not count.")
+    if none_yet.any():
+        notes.append(_begin(seen, budgets, before, none_yet))
+        if before == "drop":
+            kept &= ~none_yet
+        elif before != "missing":
+            values = np.where(none_yet, seen.worst[:, None] if before == "worst" else float(before), values)
+    if beyond.any():
+        notes.append(_continue(seen, budgets, after, beyond, has_end=has_end))
+        if after == "drop":
+            kept &= ~beyond
+        elif after == "missing":
+            values[beyond] = np.nan
+    if not kept.any():
+        raise DataError(
+            f"nothing is left: all runs end before the first budget, {text_of(budgets[0])} (before="
+            f"{before!r}, after={after!r}). Are the budgets in the unit of the times?"
+        )
+    return values, beyond & (after == "carry"), kept, notes
+
+
+def _begin(seen: Seen, budgets: Array, before: Any, none_yet: Mask) -> str:
+    """What stands before the first scores, as a note; an error where that is refused."""
+    late: Mask = np.asarray(none_yet.any(axis=1))
+    n_late, i = int(late.sum()), int(np.where(late, seen.first, -np.inf).argmax())
+    whose = f"{n_late:,} of {len(late):,} runs"
+    begins = f"begins at {text_of(seen.first[i])}" if np.isfinite(seen.first[i]) else "has none"
+    if before == "refuse":
+        raise DataError(
+            f"{whose} have no score yet at a budget of {text_of(budgets[0])}: {seen.name(i)} {begins}. Begin the "
+            "budgets later, or say what stands there: before='worst', a score, 'missing' or 'drop'."
+        )
+    never = none_yet.all(axis=1)
+    if before == "drop" and never.any():
+        i = int(never.argmax())
+        first = f"is at {text_of(seen.first[i])}" if np.isfinite(seen.first[i]) else "never came"
+        raise DataError(
+            f"{int(never.sum()):,} of {len(late):,} runs have no score at any budget up to "
+            f"{text_of(budgets[-1])}: the first of {seen.name(i)} {first}. Without these runs their algorithms "
+            "would look better than they are. Say what stands there, before='worst' or a score, or extend the budgets."
+        )
+    rule = {
+        "drop": "the rows before it are left out",
+        "missing": "it is missing before",
+        "worst": "they have the worst score of all evaluations on their benchmark before it",
+    }.get(before, f"they have {before if isinstance(before, str) else text_of(before)} before it")
+    return f"{whose} have their first score after a budget of {text_of(budgets[0])}: {rule}."
+
+
+def _continue(seen: Seen, budgets: Array, after: str, beyond: Mask, *, has_end: bool) -> str:
+    """What stands after the end of runs, as a note; an error where that is refused."""
+    short: Mask = np.asarray(beyond.any(axis=1))
+    i = int(np.where(short, seen.stop, np.inf).argmin())
+    ends = f"{seen.name(i)} at {text_of(seen.stop[i])}"
+    who = f"{int(short.sum()):,} of {len(short):,} runs end before a budget of {text_of(budgets[-1])}"
+    say = "" if has_end else " A run ends with its last evaluation; if it went on without one, name its end, end=..."
+    if after == "refuse":
+        raise DataError(f"{who}, first {ends}.{say or ' Choose budgets that all runs reach.'}")
+    rule = {
+        "carry": "there they keep their last score (the column carried says where)",
+        "drop": "the rows after it are left out",
+        "missing": "their score is missing there",
+    }[after]
+    return f"{who}, first {ends}: {rule}.{say}"

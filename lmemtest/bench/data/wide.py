@@ -1,0 +1,233 @@
+"""Wide tables, with a column per algorithm and a row per benchmark, as long ones with a row per score."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import narwhals as nw
+
+from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
+from lmemtest.bench.data.roles import role_of
+from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.validate import as_frame, check_choice, check_columns
+from lmemtest.core.words import format_level, listed
+from lmemtest.errors import ArgumentError, DataError
+
+__all__ = ["lengthened"]
+
+ROW = "row"  # the benchmark of a table whose rows have no names
+
+
+def lengthened(
+    frame: Any,
+    *,
+    score: str,
+    algorithm: str,
+    benchmark: str | None,
+    others: dict[str, Any],
+    described: dict[str, Sequence[str]],
+    algorithms: Sequence[str] | None,
+    methods: Methods | None = None,
+    failed: str | Sequence[str] | None = None,
+) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], dict[str, Any], tuple[str, ...]]:
+    """The long table, its roles of algorithms, benchmarks and failures, and what the table was read as.
+
+    The arguments are those of `Runs.from_wide`; the frame may be one that was read already (`Tidy`).
+    """
+    failing, words = failure_words(failed, ())
+    if methods is not None:
+        check_choice(methods, "methods", METHODS)
+    given = frame.frame if isinstance(frame, Tidy) else frame
+    table = as_frame(_with_text_labels(given), argument="frame")
+    names = list(table.collect_schema().names())
+    said = {role: name for role, name in others.items() if name is not None}
+    for role, name in said.items():
+        check_columns((name,), names, argument=role)
+    for role, several in described.items():
+        check_columns(several, names, argument=role)
+    if algorithms is not None:
+        check_columns(algorithms, names, argument="algorithms")
+    label, methods = _label_of(algorithm, benchmark, methods, names)
+    kept = [*said.values(), *(name for several in described.values() for name in several)]
+    if isinstance(frame, Tidy):
+        tidy = frame if methods is None or frame.methods == methods else frame.laid_out(methods)
+    elif isinstance(table, nw.LazyFrame):
+        rows_by_name = label is not None and methods is None and label == algorithm
+        tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
+    else:
+        tidy = tidied(
+            _in_pandas(given, table),
+            wide=True,
+            methods=methods,
+            failed=words,
+            kept=kept,
+            algorithms=algorithms,
+            label=label,
+        )
+    if tidy.remarks or hasattr(given, "set_axis"):  # a table of another kind stays what it is if nothing was read
+        given = tidy.frame
+        table = as_frame(given, argument="frame")
+        names = list(table.collect_schema().names())
+    label = label if label in names else tidy.label
+    schema = table.collect_schema()
+    if algorithms is not None:
+        wanted = list(algorithms)
+        clash = [name for name in wanted if name in kept or name == label]
+        if clash:
+            raise ArgumentError(f"algorithms names {clash[0]!r}, which has another role. Leave it out of one of them.")
+    else:
+        wanted = [name for name in names if name not in kept and name != label]
+        text = [name for name in wanted if not schema[name].is_numeric()]
+        if label is None and len(text) == 1:
+            label = text[0]
+            wanted = [name for name in wanted if name != label]
+        elif text:
+            raise DataError(_of_text(text, label))
+        _refuse_roles(table, wanted)
+    in_rows = tidy.methods == "rows"
+    if len(wanted) < 2 and not (in_rows and wanted):
+        raise DataError(
+            f"A wide table has a column of scores for each of two or more algorithms, but there "
+            f"{'is one' if wanted else 'is none'}: {listed(wanted) or 'no column of numbers'}. "
+            f"Columns: {listed(names)}."
+        )
+    table = table.select(*([label] if label is not None else ()), *kept, *wanted)
+    if label is None:
+        table, label = _with_rows_numbered(table, kept, in_rows)
+    columns: dict[str, Any] = {"algorithm": label if in_rows else algorithm, "benchmark": label}
+    if in_rows:
+        columns["benchmark"] = benchmark or next(
+            name for name in ("benchmark", "data set", "benchmark_") if name not in (label, *kept, score)
+        )
+        _refuse_doubled_methods(table, label, kept)
+    index = [label, *kept]
+    new = {"score": score, **{role: name for role, name in columns.items() if name != label}}
+    clash = [name for name in new.values() if name in index]
+    if clash:
+        raise ArgumentError(
+            f"The new column {clash[0]!r} would have the name of a column of the table. Give score= or algorithm= "
+            "another name."
+        )
+    odd = [name for name in wanted if not schema[name].is_numeric()]
+    if odd:
+        raise DataError(
+            f"The column {odd[0]!r} must hold numbers, the scores of an algorithm; it has {schema[odd[0]]}."
+        )
+    table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
+    over = columns["benchmark" if in_rows else "algorithm"]
+    long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
+    notes = read_as(tidy.remarks)
+    return long, {**columns, "failed": failing}, () if notes is None else (notes,)
+
+
+def _label_of(
+    algorithm: str, benchmark: str | None, methods: Methods | None, names: Sequence[str]
+) -> tuple[str | None, Methods | None]:
+    """The column that names the rows, and where the methods are, as far as the caller says so."""
+    if methods == "rows":
+        if benchmark in names:
+            raise ArgumentError(
+                f"{named('benchmark')} names the column {benchmark!r}, but with methods in rows the data sets are the "
+                f"names of columns. Name the column of methods: {setting('algorithm', benchmark)}."
+            )
+        return (algorithm if algorithm in names else None), methods
+    if benchmark is not None:
+        check_columns((benchmark,), names, argument="benchmark")
+        return benchmark, "columns"
+    if algorithm in names and algorithm != "algorithm" and methods is None:  # the default names no column
+        return algorithm, "rows"
+    return None, methods
+
+
+def _in_pandas(given: Any, table: nw.DataFrame[Any]) -> Any:
+    """The table as a pandas frame, with the index of one."""
+    return given if hasattr(given, "set_axis") else table.to_pandas()
+
+
+def _refuse_doubled_methods(table: Any, label: str, kept: list[str]) -> None:
+    """With methods in rows each stands in one, or a column tells its runs apart."""
+    if isinstance(table, nw.LazyFrame):
+        return
+    keys = table.select(label, *kept).to_pandas()
+    twice = keys[label][keys.duplicated()].unique().tolist()
+    if twice:
+        raise DataError(
+            f"The column {label!r} must name each method once, but {listed(map(repr, twice), most=3)} "
+            f"{'stands' if len(twice) == 1 else 'stand'} in several rows. If these are runs, name the column that "
+            f"tells them apart ({named('seed')}); else rename or drop one."
+        )
+
+
+def _with_text_labels(frame: Any) -> Any:
+    """A pandas frame whose columns are numbers or other objects, with their texts as names."""
+    if isinstance(frame, Mapping):
+        labels = list(frame)
+        if all(isinstance(label, str) for label in labels):
+            return frame
+        _refuse_doubled(labels)
+        return {format_level(label): values for label, values in frame.items()}
+    if not hasattr(frame, "set_axis"):  # names are texts everywhere but in pandas
+        return frame
+    labels = list(frame.columns)
+    if all(isinstance(label, str) for label in labels):
+        return frame
+    _refuse_doubled(labels)
+    return frame.set_axis([format_level(label) for label in labels], axis=1)
+
+
+def _refuse_doubled(labels: list[Any]) -> None:
+    texts = [format_level(label) for label in labels]
+    doubled = [text for text in texts if texts.count(text) > 1]
+    if doubled:
+        raise DataError(f"frame has more than one column named {doubled[0]!r}; every name must occur once. Rename one.")
+
+
+def _of_text(text: list[str], benchmark: str | None) -> str:
+    if benchmark is None:
+        return in_words_of(
+            python=f"The columns {listed(map(repr, text))} hold no numbers. Say which names the rows: benchmark=...; "
+            "name the others in metafeatures=[...], or the columns of scores in algorithms=[...].",
+            command_line=f"The columns {listed(map(repr, text))} hold no numbers. Say which names the rows: "
+            "--benchmark COLUMN; name the others with --metafeature COLUMN, or leave them out of the file.",
+        )
+    return in_words_of(
+        python=f"The column {text[0]!r} holds no numbers, so it is no algorithm. Name it in metafeatures=[...], or "
+        "name the columns of scores in algorithms=[...].",
+        command_line=f"The column {text[0]!r} holds no numbers, so it is no algorithm. Name it with --metafeature, or "
+        "leave it out of the file.",
+    )
+
+
+def _refuse_roles(table: Any, wanted: list[str]) -> None:
+    """A number that says which run this is would pass for the scores of an algorithm; 0s and 1s are answers."""
+    suspects = [n for n in wanted if n.startswith("Unnamed:") or role_of(n) in ("seed", "budget", "benchmark")]
+    if not suspects:
+        return
+    answers = not isinstance(table, nw.LazyFrame) and all(
+        set(table.get_column(name).drop_nulls().unique().to_list()) <= {0, 1} for name in wanted
+    )
+    for name in suspects:
+        said = role_of(name)
+        if name.startswith("Unnamed:") or not answers or len(table) <= 2:
+            what = "looks like row numbers" if name.startswith("Unnamed:") else f"looks like the {said}"
+            role = said or "benchmark"
+            raise ArgumentError(
+                f"The column {name!r} {what}, not like the scores of an algorithm. "
+                + in_words_of(
+                    python=f"Say what it is ({role}={name!r}), or name the columns of scores: algorithms=[...].",
+                    command_line=f"Say what it is: --{role} {name!r}, or leave it out of the file.",
+                )
+            )
+
+
+def _with_rows_numbered(table: Any, kept: list[str], in_rows: bool) -> tuple[Any, str]:
+    """Rows without names are benchmarks, numbered."""
+    if in_rows:
+        raise ArgumentError(f"The rows need names of their methods: {setting('algorithm', 'COLUMN')}.")
+    if isinstance(table, nw.LazyFrame):
+        raise ArgumentError("The rows of a lazy wide table need names: give benchmark=.")
+    if kept:
+        raise ArgumentError("The rows need names of their benchmarks: " + in_words_of(
+            python="give benchmark=.", command_line="give --benchmark COLUMN."))  # fmt: skip
+    return table.with_row_index(ROW), ROW

@@ -1,0 +1,193 @@
+"""Evaluation of models by items of tasks: what holds on these tasks, and what holds for tasks like these."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pandas as pd
+
+from lmemtest.bench.evaluation.answers import read_answers
+from lmemtest.bench.evaluation.evaluated import Evaluation
+from lmemtest.bench.evaluation.noise import detectable_of, noise_floor
+from lmemtest.bench.evaluation.questions import (
+    LIKE,
+    THESE,
+    design_effect,
+    fit_of,
+    on_tasks_like_these,
+    on_these_tasks,
+)
+from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing
+from lmemtest.bench.evaluation.reservations import notes_on
+from lmemtest.bench.evaluation.tables import judges_table, models_table, pairs_table, sources_table
+from lmemtest.bench.power.power import USUAL_POWER
+from lmemtest.core.hints import guided
+from lmemtest.core.options import ERRORS, REPORT_ADJUSTMENTS
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_direction, check_fraction
+
+
+@guided
+@one_blas_thread()
+def evaluate(
+    table: Any,
+    *,
+    model: str | Sequence[str] | None = None,
+    item: str | None = None,
+    task: str | None = None,
+    score: str | None = None,
+    epoch: str | None = None,
+    judge: str | None = None,
+    family: str | None = None,
+    cluster: str | None = None,
+    min_score: float = 0.0,
+    max_score: float = 1.0,
+    drop_duplicates: str | None = None,
+    direction: str = "maximize",
+    adjust: str | None = None,
+    se: str | None = None,
+    alpha: float = 0.05,
+    power: float = USUAL_POWER,
+) -> Evaluation:
+    """Compare models by their scores on the items of tasks: on these tasks, and for tasks like these.
+
+    Parameters
+    ----------
+    table : dataframe or mapping
+        One row per answer (and judge), with scores of 0 and 1 or between them; or one row per item with a column of
+        scores for each model.
+    model : str or sequence of str
+        Column of the models; or the columns of their scores, and then `score` is left out. Required: without it the
+        error has the call that columns suggest.
+    item, score : str
+        Columns of the items (questions, prompts, instances) and of the scores. Where each model has a column, rows are
+        the items if `item` is left out.
+    task : str, optional
+        Column of the tasks (benchmarks, subjects); items belong to their task, also where names repeat. Without it all
+        items are of one task.
+    epoch : str, optional
+        Column that numbers repeated attempts at an item.
+    judge : str, optional
+        Column of who scored. Every judge must have scored what any judge did. Fewer than five are taken as they are;
+        five or more are a sample, and results hold for judges like them.
+    family : str, optional
+        Column of the families (suites) that tasks belong to, each task to one. From five on, with several tasks in
+        some, they are a sample: the second question is about tasks of suites like these.
+    cluster : str, optional
+        Column of what items of a task have in common, such as the passage or conversation that they are about; each is
+        of one task. Items of one are no independent draws: they are the sample of the first question then.
+    min_score, max_score : float
+        The ends of the scale of the scores, such as 1 and 10 of ratings, which count as 0 and 1.
+    drop_duplicates : {"first", "last", "mean"}, optional
+        Which of several rows of one answer is kept, in the order of the table, or the first with the mean score; a note
+        says how many were dropped. Without it several rows of an answer are refused.
+    direction : {"maximize", "minimize"}
+    adjust : {"stepdown", "singlestep", "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of pairs, as in `pairs`; "stepdown" by default.
+    se : {"moderated", "model"}, optional
+        Standard errors for tasks like these, as in `pairs`; those on these tasks come from the items.
+    alpha : float in (0, 1)
+        Of decisions; intervals are at 1 - alpha.
+    power : float in (0, 1)
+        For the smallest difference that is found.
+
+    Returns
+    -------
+    Evaluation
+        ``to_frame()`` has one row per pair with both answers; ``to_frame("models")`` the accuracies.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or names a column that does not exist.
+    DataError
+        If scores lie outside of [min_score, max_score] or are missing, answers have several rows, there is one model
+        only, or a cluster is in several tasks.
+    DesignError
+        If all scores are equal, no model has two items in a task, judges scored different answers, or each task has one
+        cluster.
+
+    Notes
+    -----
+    On these tasks: means over tasks of means over items; their covariance from the items of each task, pairwise, so
+    that models with the same items are compared by differences; with `cluster`, from the clusters of each task (CR2 and
+    its degrees of freedom). For tasks like these: the mixed model ``score ~ model +
+    (1 | task) + (1 | task:model) + (1 | task:item)`` of means over epochs, standard errors moderated towards each
+    pair's own scatter over tasks, as `analyze` does. Where families are the sample it has ``(1 | family) + (1 |
+    family:model)`` as well, and the scatter is that over families. Intervals of accuracies are Wilson's with as many
+    answers as the variance of the mean amounts to; of a model that solved all or nothing, with the number of items (of
+    tasks, or families, for the second question). When the linear model is enough is measured on the page "Evaluations".
+
+    References
+    ----------
+    Miller (2024), Adding error bars to evals, arXiv:2411.00640; Wilson (1927), J. Am. Stat. Assoc. 22, 209-212
+
+    Examples
+    --------
+    >>> import itertools
+    >>> import lmemtest as lt
+    >>> rows = list(itertools.product(["A", "B"], ["algebra", "logic", "poetry"], range(20)))
+    >>> table = {"model": [m for m, _, _ in rows], "task": [t for _, t, _ in rows], "item": [i for _, _, i in rows],
+    ...          "correct": [int(i % 4 > 0 or (m == "B" and t != "logic")) for m, t, i in rows]}
+    >>> found = lt.evaluate(table, model="model", task="task", item="item", score="correct")
+    >>> found.to_frame("models")[["model", "accuracy_these", "letters_these"]].round(3)
+      model  accuracy_these letters_these
+    0     B           0.917             a
+    1     A           0.750             b
+    """
+    direction = check_direction(direction)
+    if se is not None:
+        check_choice(se, "se", ERRORS)
+    adjust = "stepdown" if adjust is None else check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
+    alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
+    scale = check_scale(min_score, max_score)
+    roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
+    answers, score = read_answers(
+        table, **roles, family=family, cluster=cluster, scale=scale, drop_duplicates=drop_duplicates
+    )
+    refuse_nothing(answers)
+    facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
+    here = on_these_tasks(answers, **facts)
+    fit = fit_of(answers, direction) if len(answers.tasks) > 1 else None
+    there = None if fit is None else on_tasks_like_these(fit, answers, level=1.0 - alpha)
+    asked = {THESE: here, LIKE: there}
+    pairs = {
+        question: means.pairs(adjust=adjust, se=se if means.errors else None, level=1.0 - alpha)
+        for question, means in asked.items()
+        if means is not None
+    }
+    counts = answers.n_items
+    families = len(answers.families) if answers.families_are_sample else 0
+    design = {
+        **({"family": families} if families else {}),
+        "task": round(len(answers.tasks) / max(families, 1)),
+        "item": round(counts[counts > 0].size / float((1.0 / counts[counts > 0]).sum())),
+    }
+    if answers.has_epochs:
+        n = answers.epochs[answers.epochs > 0]
+        design["epoch"] = round(len(n) / float((1.0 / n).sum()))
+    compared = pairs_table(answers, pairs, alpha)
+    return Evaluation(
+        table=compared,
+        models=models_table(answers, asked, pairs, alpha, direction),
+        noise=noise_floor(answers) if answers.has_epochs else pd.DataFrame(),
+        detectable=pd.DataFrame(
+            [{"question": question, **detectable_of(found, alpha, power)} for question, found in pairs.items()]
+        ),
+        sources=pd.DataFrame() if fit is None else sources_table(fit, answers),
+        judges=judges_table(answers),
+        clusters=design_effect(answers, here, **facts),
+        disagreement=answers.disagreement,
+        these=pairs[THESE],
+        like=pairs.get(LIKE),
+        fit=fit,
+        design=design,
+        alpha=alpha,
+        power=power,
+        adjust=adjust,
+        score=score,
+        direction=direction,
+        answers=answers,
+        notes=notes_on(answers, fit, compared),
+    )

@@ -1,0 +1,69 @@
+"""How many families, tasks, items and epochs: `lt.plan` with the variances of an evaluation, in its words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from lmemtest.bench.power.closed_form import smallest_effect
+from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.plan import plan
+from lmemtest.bench.power.planned import Plan
+from lmemtest.core.result import result
+
+_MANY = 10_000  # tasks whose critical value is that of the normal distribution
+
+
+@result
+class EvaluationPlan(Plan):
+    """The best numbers of tasks, items of each and epochs of each answer; attributes are those of `Plan`."""
+
+    @property
+    def title(self) -> str:
+        """What is planned."""
+        return _in_words_of_models(Plan.title.fget(self))  # type: ignore[attr-defined]
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What the columns are."""
+        return tuple(map(_in_words_of_models, Plan.facts.fget(self)))  # type: ignore[attr-defined]
+
+
+def _in_words_of_models(text: str) -> str:
+    return text.replace("algorithm", "model")
+
+
+def planned(
+    variances: Mapping[str, float],
+    design: Mapping[str, int],
+    *,
+    n_models: int,
+    fixed_tasks: bool,
+    effect: float | None,
+    power: float,
+    alpha: float,
+    **limits: Any,
+) -> EvaluationPlan:
+    """The plan from variances by source; with fixed tasks the advantages on them are no part of the error."""
+    names = tuple(design)
+    of_stage = {"task": 0.0 if fixed_tasks else variances["task:model"], "item": variances["item:model"]}
+    of_stage["family"] = variances.get("family:model", 0.0)
+    sds = {name: {**of_stage, "epoch": variances["epoch"]}[name] ** 0.5 for name in names}
+    if fixed_tasks:
+        limits["fixed"] = {"task": design["task"], **(limits["fixed"] or {})}
+        if effect is not None:
+            test = StudyDesign(n_algorithms=n_models, n_benchmarks=_MANY, n_seeds=1)
+            limits["target"] = effect / smallest_effect(power, 1.0, test.df, test.critical(alpha, "tukey"))
+            effect = None
+    current = {**dict(design), **{name: n for name, n in (limits["fixed"] or {}).items() if name in design}}
+    found = plan(sds, stages=names, n_algorithms=n_models, effect=effect, power=power, alpha=alpha, current=current,
+                 **limits)  # fmt: skip
+    facts: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
+    anew = "Families and their tasks are" if "family" in names else "Tasks are"
+    where = "Tasks are these and stay" if fixed_tasks else f"{anew} drawn anew"
+    facts["notes"] = (
+        "The standard deviations are those of this evaluation, taken as known.",
+        f"{where}; all models answer the same items, so what they share of tasks and items cancels.",
+    )
+    return EvaluationPlan(**facts)

@@ -1,0 +1,205 @@
+"""Tables that no evaluation is made from: what is wrong with them, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+
+from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.frames import collected
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import is_size
+from lmemtest.core.words import counted, format_level, joined, listed
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.lmm.cells import Groups
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.evaluation.answers import Answers
+
+_RIGHT = ("correct", "right", "true", "yes", "passed", "pass", "c")  # marks of a right answer
+_MARKS = 6  # different marks at most: more are something else
+
+
+def refuse_marks(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> None:
+    """Scores that are words, such as "correct", with the numbers to write for them."""
+    if frame.collect_schema()[score].is_numeric():
+        return
+    few = collected(frame.lazy().select(nw.col(score)).unique().head(_MARKS + 2))
+    marks = [mark for mark in few.get_column(score).to_list() if isinstance(mark, str)]
+    right = [mark for name in _RIGHT for mark in marks if mark.strip().lower() == name]
+    if not right or len(marks) > _MARKS:
+        return
+    others = [repr(mark) for mark in sorted(marks) if mark != right[0]]
+    rest = f"0 for {others[0]}" if len(others) == 1 else "what they are worth for the others"
+    held = listed(map(repr, sorted(marks)))
+    change = f"table[{score!r}] = (table[{score!r}] == {right[0]!r}) * 1.0"
+    raise DataError(
+        f"{named('score')} must hold numbers from 0 to 1, and {score!r} holds words: {held}. "
+        f"Write 1 for {right[0]!r} and {rest}"
+        + (in_words_of(python=f", for pandas with {change}.", command_line=".") if len(others) < 2 else ".")
+    )
+
+
+def check_scale(low: Any, high: Any) -> tuple[float, float]:
+    """The ends of a scale of scores."""
+    for name, end in (("min_score", low), ("max_score", high)):
+        if not is_size(end):
+            raise ArgumentError(f"{named(name)} must be a finite number, got {end!r}.")
+    if not low < high:
+        raise ArgumentError(
+            f"{named('max_score')} must be above {named('min_score')}, got {written(high, '.6g')} and "
+            f"{written(low, '.6g')}."
+        )
+    return float(low), float(high)
+
+
+def refuse_off_scale(frame: Any, score: str, scale: tuple[float, float]) -> None:
+    """Scores beyond the ends that were given."""
+    ends = collected(frame.lazy().select(nw.col(score).min().alias("low"), nw.col(score).max().alias("high"))).row(0)
+    beyond = [value for value, out in zip(ends, (ends[0] < scale[0], ends[1] > scale[1]), strict=True) if out]
+    if beyond:
+        raise DataError(
+            f"Column {score!r} must hold scores from {scale[0]:g} to {scale[1]:g} ({named('min_score')} and "
+            f"{named('max_score')}), got {written(beyond[0], '.6g')}."
+        )
+
+
+def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: Sequence[str]) -> None:
+    """Scores that are missing, or no shares of 1."""
+    if groups.n_bad.any():
+        missing, rows = int(groups.n_bad.sum()), int(groups.n.sum())
+        of = joined([models[i] for i in np.unique(model[groups.n_bad > 0])])
+        raise DataError(
+            f"Column {score!r} has no finite score in {missing:,} of {rows:,} rows (of {of}). An answer that failed is "
+            "not one that was never asked for: score it 0 if the model is to blame, and drop such rows only if it is "
+            "not."
+        )
+    y = groups.mean
+    low, high = float(groups.low.min()), float(groups.high.max())
+    if low >= 0.0 and high <= 1.0:
+        return
+    if low < 0.0:
+        raise DataError(
+            f"Column {score!r} must hold scores from 0 to 1, got {written(low, '.6g')} "
+            f"({int((y < 0.0).sum()):,} below 0). {_ends()} For scores without ends use Runs and analyze."
+        )
+    beyond = int((y > 1.0).sum())
+    if high <= 100.0 and ((y == 0.0) | (y > 1.0)).all():
+        raise DataError(
+            f"Column {score!r} must hold scores from 0 to 1, and looks like percentages: {beyond:,} of {len(y):,} are "
+            f"above 1, up to {written(high, '.6g')}. Divide the column by 100."
+        )
+    above = np.unique(model[y > 1.0])
+    whose = f", all of {joined([models[i] for i in above])}" if len(above) < len(models) else ""
+    raise DataError(
+        f"Column {score!r} must hold scores from 0 to 1; {beyond:,} of {len(y):,} are above 1, up to "
+        f"{written(high, '.6g')}{whose}. If shares and percentages are mixed, as where models come from different "
+        f"tools, divide the percentages by 100 and leave the shares as they are. {_ends()} Else divide by the most "
+        "points of the item."
+    )
+
+
+def _ends() -> str:
+    return "If all items have one scale, give its ends: " + in_words_of(
+        python="min_score=1, max_score=10.", command_line="--min 1 --max 10."
+    )
+
+
+def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
+    """Several rows of one answer."""
+    several = groups.n > 1
+    if not several.any():
+        return
+    at = int(np.flatnonzero(several)[0])
+    frame = groups.keys.frame()
+    example = ", ".join(f"{name}={format_level(frame[name].iloc[at])}" for name in used.values())
+    what = f"{counted(int(several.sum()), 'answer')} of {len(several):,} have several rows, for instance {example}"
+    if "epoch" in used:
+        raise DataError(
+            f"{what}. Rows must be unique: drop the copies, or name what else tells them apart (judge=...)."
+        )
+    tasks = (
+        "if items of several tasks have the same names, "
+        + in_words_of(python="task=...", command_line="--task COLUMN")
+        + "; "
+        if "task" not in used
+        else ""
+    )
+    raise DataError(
+        f"{what}. If they are repeated attempts, "
+        + in_words_of(python="name their column: epoch=...", command_line="name their column: --epoch COLUMN")
+        + f" (add one that numbers them if there is none); {tasks}if they are scores of several judges, "
+        + in_words_of(python="judge=...", command_line="--judge COLUMN")
+        + "; else keep one of them, "
+        + in_words_of(python="drop_duplicates='last'", command_line="--drop-duplicates last")
+        + "."
+    )
+
+
+def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str], models: Sequence[str]) -> None:
+    """Every judge must have scored what any judge has scored."""
+    seen = ~np.isnan(by_judge)
+    lacking = (seen.any(axis=0) & ~seen).sum(axis=(1, 2))
+    if not lacking.any():
+        return
+    rated: NDArray[np.bool_] = np.any(seen, axis=2)  # (judges, models)
+    of_some = np.flatnonzero(~rated.all(axis=1))
+    if len(of_some):
+        at = int(of_some[rated[of_some].sum(axis=1).argmin()])
+        whom = joined([name for name, there in zip(models, rated[at], strict=True) if there])
+        raise DesignError(
+            f"Judge {judges[at]} has scored answers of {whom} alone, so differences between models cannot be told from "
+            "differences between judges. Let every judge score all models"
+            + (", or keep the judges that did." if rated.all(axis=1).any() else ".")
+        )
+    worst = int(lacking.argmax())
+    raise DesignError(
+        f"Judge {judges[worst]} has not scored {int(lacking[worst]):,} of {int(seen.any(axis=0).sum()):,} pairs of "
+        "model and item that others have, so judges and items cannot be told apart. Keep what all judges scored, "
+        "or one judge."
+    )
+
+
+def refuse_nothing(answers: Answers) -> None:
+    """Answers that do not vary in what would be compared."""
+    y = answers.scores[~np.isnan(answers.scores)]
+    if np.ptp(y) == 0.0:
+        raise DesignError(
+            f"All scores are {y[0]:g}, so nothing tells models apart. Add items that some model gets wrong."
+            if y[0] > 0.0
+            else "All scores are 0, so nothing tells models apart. Add items that some model gets right."
+        )
+    if len(answers.tasks) == 1 and not (answers.n_items > 1).any():
+        raise DesignError("There is one item, which says nothing about others. Add items.")
+    complete = not np.isnan(answers.scores).any()
+    if complete and np.ptp(answers.scores, axis=0).max() <= 1e-12:
+        raise DesignError(
+            "All models have the same score on every item, so there is nothing to compare. Were the answers of one "
+            "model copied? Otherwise add items on which they differ."
+        )
+    if len(answers.tasks) > 1 and (answers.n_items > 1).any() and _constant_on_tasks(answers):
+        raise DesignError(
+            "Each model has one and the same score on all items of a task: these are scores of tasks, not answers to "
+            "items. Keep one row per model and task, with the task as its item."
+        )
+    if max(np.ptp(own[~np.isnan(own)]) for own in answers.scores) <= 1e-12:
+        means = ", ".join(
+            f"{name} {np.nanmean(own):.3g}" for name, own in zip(answers.models, answers.scores, strict=True)
+        )
+        raise DesignError(
+            f"Each model has one and the same score on all its items ({means}), so nothing says how sure their "
+            "difference is. Add items that a model gets right and wrong by turns."
+        )
+
+
+def _constant_on_tasks(answers: Answers) -> bool:
+    """Whether no model has two different scores on a task, and some model has on two tasks."""
+    own = np.where(np.isnan(answers.scores), answers.task_means()[:, answers.task], answers.scores)
+    within = np.maximum.reduceat(own, answers.starts, axis=1) - np.minimum.reduceat(own, answers.starts, axis=1)
+    means = answers.task_means()
+    return bool(np.nanmax(within) <= 1e-12 and np.nanmax(np.nanmax(means, axis=1) - np.nanmin(means, axis=1)) > 1e-12)

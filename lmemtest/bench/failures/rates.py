@@ -1,0 +1,321 @@
+"""How often each algorithm fails: on these benchmarks, and on benchmarks like these."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import pandas as pd
+from scipy.special import betaincinv
+
+from lmemtest.bench.data.runs import require_runs
+from lmemtest.bench.failures.counts import (
+    FailureCounts,
+    alike_p_value,
+    failed_everywhere,
+    failure_counts,
+    flipped_p_value,
+    recovered_runs,
+    stratified_p_value,
+)
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.core.table import Format
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_fraction, resolve_rng
+from lmemtest.core.words import format_level, format_p, joined, p_text, percent
+from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
+from lmemtest.lmm.means.adjust import adjust_raw
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["FailureRates", "failure_rates"]
+
+POPULATIONS = {
+    "run": "further runs on these benchmarks",
+    "benchmark": "further benchmarks",
+    "family": "further families",
+}
+_ON = {"run": "on these benchmarks", "benchmark": "on further benchmarks", "family": "in further families"}
+
+
+@result
+class FailureRates(Result):
+    """How often each algorithm fails.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per algorithm and population, the least often failing algorithm first: ``algorithm``, ``population``
+        ("run": further runs on these benchmarks; "benchmark": further benchmarks; "family": further families),
+        ``n_failed``, ``n_runs``, ``n_units`` (of what is the sample), ``rate`` (mean over benchmarks, or families, of
+        the share that failed), ``ci_low``, ``ci_high``.
+    pairs : pandas.DataFrame
+        One row per pair of algorithms and population: ``left``, ``right``, ``population``, ``estimate`` (left - right,
+        on common benchmarks), ``p_raw``, ``p_value`` (adjusted by Holm within the population).
+    where : pandas.DataFrame
+        One row per benchmark and algorithm with failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``.
+    p_values : dict
+        By population, that failing has nothing to do with the algorithm: "run" where runs fail independently,
+        "benchmark" and "family" also where those of an algorithm on a benchmark (in a family) fail together.
+    level, alpha : float
+        Of the intervals, and of decisions.
+    notes : tuple of str
+        What else a reader must know.
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"table": "table", "pairs": "pairs", "where": "where"}
+    formats: ClassVar[Mapping[str, Format]] = dict.fromkeys(("rate", "ci_low", "ci_high"), percent) | {
+        "p_raw": format_p,
+        "p_value": format_p,
+    }
+    figure: ClassVar[str | None] = "failure_rates_plot"
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    where: pd.DataFrame
+    p_values: Mapping[str, float]
+    level: float
+    alpha: float
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return "How often each algorithm fails"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return (
+            f"Intervals ({100 * self.level:.4g} %) for further benchmarks or families take nothing for granted about "
+            "how failures are spread; on these benchmarks they are Clopper and Pearson's, if runs fail independently.",
+            "Tests on these benchmarks: exact, given how many runs failed on each, if runs fail independently. On "
+            "further benchmarks: the names of the algorithms (of two, the signs of differences) are exchanged on whole "
+            "benchmarks, so that runs of one may fail together, but all algorithms alike: one whose runs fail together "
+            "beside others that fail one by one is different also at the same rate. With fewer than six on which two "
+            "algorithms differ no p-value of a pair is below 0.06.",
+        )
+
+    def sentences(self) -> tuple[str, ...]:
+        """How often which algorithm fails, whether that depends on the algorithm, and which pairs differ."""
+        own = self.table[self.table["population"] == "run"]
+        failed, n_runs = int(own["n_failed"].sum()), int(own["n_runs"].sum())
+        if not failed:
+            first = f"None of {n_runs:,} runs failed."
+        else:
+            named = [f"{row['algorithm']} {row['n_failed']:,} of {row['n_runs']:,}" for row in _records(own)]
+            first = f"{failed:,} of {n_runs:,} runs failed: {joined(named, most=8)}."
+        found = [first]
+        if failed:
+            found.append(self.dependence())
+        found += [self._limits(name) for name in own["algorithm"]]
+        return (*found, *self._differences())
+
+    def dependence(self) -> str:
+        """Whether failing depends on the algorithm: for the widest population for which that is shown."""
+        return dependence(self.p_values, self.alpha)
+
+    def _limits(self, algorithm: Any) -> str:
+        rows = {row["population"]: row for row in _records(self.table[self.table["algorithm"] == algorithm])}
+        level = f"{100 * self.level:.4g} %"
+        run, wide = rows["run"], [rows[name] for name in ("benchmark", "family") if name in rows]
+        if run["n_failed"] == 0:
+            limits = [f"at most {percent(row['ci_high'])} {_ON[row['population']]}" for row in (run, *wide)]
+            said = f"its failure rate is {joined(limits)} ({level} limits)"
+            return f"{algorithm} never failed in {run['n_runs']:,} runs: {said}."
+        limits = [
+            f"{percent(row['ci_low'])} to {percent(row['ci_high'])} {_ON[row['population']]}" for row in (run, *wide)
+        ]
+        return f"{algorithm} fails in {percent(run['rate'])} of its runs ({level} limits: {', '.join(limits)})."
+
+    def _differences(self) -> list[str]:
+        """The pairs that differ, each for the widest population for which it does."""
+        found = []
+        for _, rows in self.pairs.groupby(["left", "right"], sort=False):
+            shown = [row for row in _records(rows) if below(row["p_value"], self.alpha)]
+            if shown:
+                row = shown[-1]
+                more, less = (row["left"], row["right"]) if row["estimate"] > 0 else (row["right"], row["left"])
+                gap, where = percent(abs(row["estimate"])), _ON[row["population"]]
+                where += " if runs fail independently" * (row["population"] == "run")
+                found.append(f"{more} fails more often than {less}, by {gap} {where} ({p_text(row['p_value'])}).")
+        return found
+
+
+def dependence(p_values: Mapping[str, float], alpha: float) -> str:
+    """Whether failing depends on the algorithm, for the widest population for which that is shown; others with their p.
+
+    >>> dependence({"run": 0.001, "benchmark": 0.2}, 0.05).split(";")[0]
+    'If runs fail independently, how often they fail depends on the algorithm on these benchmarks (p = 0.001)'
+    """
+    said = {name: f"{_ON[name]} ({p_text(p)})" for name, p in p_values.items()}
+    shown = [name for name, p in p_values.items() if below(p, alpha)]
+    if not shown:
+        return f"It is not shown that failing depends on the algorithm, {' or '.join(said.values())}."
+    widest = shown[-1]
+    wider = [said[name] for name in list(p_values)[list(p_values).index(widest) + 1 :]]
+    if widest != "run":
+        not_shown = f"; {joined(wider)} it is not shown" if wider else ""
+        found = f"Failing depends on the algorithm, also {said[widest]}, by its rate or by runs that fail together"
+        return f"{found}, so failed runs are not missing by chance{not_shown}."
+    together = f"; {joined(wider)} it is not shown, as runs of one algorithm may fail together" if wider else ""
+    return f"If runs fail independently, how often they fail depends on the algorithm {said['run']}{together}."
+
+
+@one_blas_thread()
+def failure_rates(
+    runs: Runs, *, level: float = 0.95, alpha: float = 0.05, rng: int | np.random.Generator | None = None
+) -> FailureRates:
+    """Estimate how often each algorithm fails, with intervals, and compare the algorithms.
+
+    Parameters
+    ----------
+    runs : Runs
+        With the role ``failed``, or as `Runs.score_failures` returns them.
+    level : float in (0, 1)
+        Confidence level of the intervals, one by one.
+    alpha : float in (0, 1)
+        Level of the decisions, for all pairs together.
+    rng : int, numpy.random.Generator or None
+        For patterns of signs, where two algorithms differ on more than 14 benchmarks.
+
+    Returns
+    -------
+    FailureRates
+
+    Raises
+    ------
+    ArgumentError
+        If the runs do not say which of them failed.
+
+    Notes
+    -----
+    A run that was scored at several budgets failed if it failed at any. Two claims have two intervals. For further runs
+    on these benchmarks runs are independent; the interval is Clopper and Pearson's, also where benchmarks differ in
+    how often runs fail, which makes it wider than needed. For further benchmarks the rates of the benchmarks are the
+    sample, and nothing is known of them but that they are between 0 and 1 (Gaffke's interval): seeds that fail together
+    do no harm. After no failure on B benchmarks the upper limit is 1 - (a/2)^(1/B), as the rule of three has it.
+
+    Nor do they to the tests for further benchmarks, which exchange the names of the algorithms on whole benchmarks.
+    They do count benchmarks as independent: a seed of one algorithm that fails on all of them by one cause, such as a
+    job that was killed, is not as many failures as there are benchmarks. A note names such seeds.
+
+    References
+    ----------
+    Clopper & Pearson (1934), doi:10.1093/biomet/26.4.404; Gaffke (2005), Mathematical Methods of Statistics 14,
+    451-467; Hanley & Lippman-Hand (1983), doi:10.1001/jama.1983.03330370053031
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"tool": ["A", "B"] * 20, "task": [f"t{i // 8}" for i in range(40)]}
+    >>> table["loss"] = [0.1 * i if i % 8 else None for i in range(40)]
+    >>> roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
+    >>> runs = lt.Runs(table, failed="missing", **roles)
+    >>> rates = lt.failure_rates(runs)
+    >>> rates.sentences()[0]
+    '5 of 40 runs failed: B 0 of 20 and A 5 of 20.'
+    >>> round(rates.p_values["benchmark"], 4)  # that failing has nothing to do with the tool
+    0.0625
+    """
+    require_runs(runs)
+    level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")
+    generator = resolve_rng(rng)
+    counts = failure_counts(runs)
+    populations = counts.populations
+    notes = (
+        *runs.notes,
+        *(["There is one benchmark, so nothing is said about further ones."] if len(populations) == 1 else []),
+        *_on_recovered(runs),
+        *[
+            f"{format_level(name)} failed with {format_level(seed)} as {runs.seed} on all {n:,} benchmarks. If that "
+            "has one cause, tests for further benchmarks count it as many."
+            for name, seed, n in failed_everywhere(runs)
+        ],
+    )
+    rates = counts.rates().copy()
+    mean = np.nanmean(np.where(counts.runs > 0, rates, np.nan), axis=0)
+    order = in_tie_order(range(len(counts.algorithms)), lambda i: float(mean[i]))
+    rows = [_row(counts, i, population, level) for i in order for population in populations]
+    where = [
+        (counts.benchmarks[b], counts.algorithms[i], int(counts.failed[b, i]), int(counts.runs[b, i]))
+        for b in range(len(counts.benchmarks))
+        for i in order
+        if counts.failed[b, i]
+    ]
+    return FailureRates(
+        table=pd.DataFrame(rows),
+        pairs=pd.concat([_pairs(counts, order, name, generator) for name in populations], ignore_index=True),
+        where=pd.DataFrame(where, columns=["benchmark", "algorithm", "n_failed", "n_runs"]),
+        p_values={name: alike_p_value(counts, name) for name in populations},
+        level=level,
+        alpha=alpha,
+        notes=notes,
+    )
+
+
+def _on_recovered(runs: Runs) -> list[str]:
+    """A note where failed runs have scores later on."""
+    failed, again = recovered_runs(runs)
+    if not again:
+        return []
+    best = in_words_of(python="runs.best_so_far()", command_line="--best-so-far")
+    return [
+        f"{again:,} of {failed:,} failed runs have a score again at a later {runs.budget}; they count as failed. If "
+        f"each {runs.budget} is a trial of a search, a run fails only while it has no score at all: {best}."
+    ]
+
+
+def _row(counts: FailureCounts, i: int, population: str, level: float) -> dict[str, Any]:
+    ran = counts.runs[:, i] > 0
+    failed, runs = counts.failed[ran, i], counts.runs[ran, i]
+    if population == "run":
+        rate = float(np.mean(failed / runs))
+        size = len(runs) ** 2 / float((1.0 / runs).sum())  # runs on benchmarks of equal numbers that tell as much
+        low, high = _clopper_pearson(rate * size, size, 0.5 * (1.0 - level))
+        units = int(runs.sum())
+    else:
+        own = counts.rates(family=population == "family")[:, i]
+        own = own[np.isfinite(own)]
+        rate, units = float(own.mean()), len(own)
+        low, high = bounded_mean_interval(own, level) if units > 1 else (np.nan, np.nan)
+    return {
+        "algorithm": counts.algorithms[i],
+        "population": population,
+        "n_failed": int(failed.sum()),
+        "n_runs": int(runs.sum()),
+        "n_units": units,
+        "rate": rate,
+        "ci_low": low,
+        "ci_high": high,
+    }
+
+
+def _clopper_pearson(x: float, n: float, tail: float) -> tuple[float, float]:
+    x = min(max(x, 0.0), n)
+    low = 0.0 if x < 1e-9 else float(betaincinv(x, n - x + 1.0, tail))
+    return low, 1.0 if x > n - 1e-9 else float(betaincinv(x + 1.0, n - x, 1.0 - tail))
+
+
+def _pairs(counts: FailureCounts, order: list[int], population: str, rng: np.random.Generator) -> pd.DataFrame:
+    rates = counts.rates(family=population == "family")
+    rows = []
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            gap = rates[:, i] - rates[:, j]
+            if population == "run":
+                two = [i, j]
+                p = stratified_p_value(counts.failed[:, two], counts.runs[:, two], np.array([True, False]))
+            else:
+                p = flipped_p_value(gap, rng)
+            both = bool(np.isfinite(gap).any())
+            gap_mean = float(np.nanmean(gap)) if both else np.nan
+            rows.append((counts.algorithms[i], counts.algorithms[j], population, gap_mean, p if both else np.nan))
+    table = pd.DataFrame(rows, columns=["left", "right", "population", "estimate", "p_raw"])
+    return table.assign(p_value=adjust_raw(table["p_raw"].to_numpy(dtype=float), "holm", len(table)))
+
+
+def _records(frame: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in frame.to_dict("records")]

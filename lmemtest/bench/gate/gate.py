@@ -1,0 +1,205 @@
+"""The gate: every metric judged, and one decision over all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pandas as pd
+
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.gate.decision import ALLOWED, CANNOT_SAY, NOT_WORSE, WORSE, Gate, decided
+from lmemtest.bench.gate.difference import LIKE_THESE, POPULATIONS
+from lmemtest.bench.gate.metric import judged, margin_of, observed
+from lmemtest.bench.gate.versions import EVERY, common_rows, direction_for, of_runs, of_tables, refuse_repeated
+from lmemtest.core.caller import named
+from lmemtest.core.rounding import below
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_names
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError
+
+
+@one_blas_thread()
+def gate(
+    new: Any,
+    old: Any,
+    *,
+    margin: float | str | Mapping[str, float | str],
+    score: str | Iterable[str] | None = None,
+    direction: str | Mapping[str, str] | None = None,
+    benchmark: str | None = None,
+    seed: str | None = None,
+    metric: str | None = None,
+    family: str | Iterable[str] | None = None,
+    ignore: str | Iterable[str] = (),
+    seed_shared: bool = True,
+    tasks: str = LIKE_THESE,
+    alpha: float = 0.05,
+    power: float = 0.8,
+    max_broken: float | None = None,
+    allow: str | Iterable[str] = (),
+) -> Gate:
+    """Decide whether a new version is worse than the old one: not worse, worse, or cannot say.
+
+    Parameters
+    ----------
+    new : dataframe, mapping or Runs
+        Scores of the new version, one row per task and run; or the `Runs` of both versions.
+    old : dataframe or mapping; or str
+        Scores of the old version in columns of the same names; or, where `new` is a `Runs`, the name of the algorithm
+        that is the old version. The other roles are those of the runs then.
+    margin : float > 0, str such as "1%", or mapping of str to these
+        How much worse is still acceptable, in the unit of the score or in percent of the old version's mean; for all
+        metrics, or by their names ("*": all others). Choose it before the scores are seen.
+    score : str or sequence of str, optional
+        Columns of the metrics; by default those that `margin` names. With `metric` the one column of all scores.
+    direction : {"minimize", "maximize"} or mapping, optional
+        Which scores are good, of all metrics or by their names ("*": all others). By default what the name of a metric
+        says, such as accuracy; an error where it says nothing.
+    benchmark : str
+        Column of the tasks; required for tables.
+    seed : str, optional
+        Column that tells runs apart; runs of both versions with the same seed on a task are pairs.
+    metric : str, optional
+        Column with the name of the metric, where each has rows of its own.
+    family : str or sequence of str, optional
+        Column of what groups the tasks; see `Runs`.
+    ignore : str or sequence of str, optional
+        Columns without a role on purpose.
+    seed_shared : bool, default True
+        See `Runs`: False where seeds only number the runs, or the items, of a task.
+    tasks : {"like these", "these"}
+        The question: about tasks like these, of which these are a sample; or about these tasks and no others.
+    alpha : float in (0, 0.5), default 0.05
+        Largest probability to let a version pass that is worse by the margin or more, and to call one worse that is
+        not, where differences are about normal over tasks.
+    power : float in (0, 1)
+        With which equal versions are to pass, for the number of tasks or runs that would settle the question.
+    max_broken : float in (0, 1), optional
+        The version also has to show, at 1 - `alpha`, that at most this share of tasks like these is broken: loses more
+        than the margin divided by the share. 0.1 takes 29 tasks of which none is broken. Whatever their distribution,
+        a version that breaks this share or more passes with probability `alpha` at most.
+    allow : {"missing", "identical"} or several, optional
+        Decide although tasks or runs of the old version are missing from the new one; let a version pass whose scores
+        are those of the old one.
+
+    Returns
+    -------
+    Gate
+        ``decision``, ``exit_code`` (0, 1, 2), ``to_frame()`` with one row per metric, ``sentences()``.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If an argument breaks its rule, or a column is missing.
+    DataError
+        If a table has no rows, or repeats a run.
+
+    Notes
+    -----
+    Missing or infinite scores are failed runs; what they are worth is for the user to say, so there is no number. A
+    relative margin is an estimate, too: the test is of ``new - (1 - r) old`` (or ``1 + r`` where less is better), so
+    that `se` and the bounds hold its error. Why "worse" is worse than the margin rather than worse than the old
+    version, and what is adjusted for several metrics, is in docs/gate.md.
+
+    References
+    ----------
+    Piaggio et al. (2012), doi:10.1001/jama.2012.87802; Berger (1982), doi:10.1080/00401706.1982.10487790;
+    Holm (1979), Scand. J. Stat. 6, 65-70
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> old = {"task": list("abcdef"), "accuracy": [0.71, 0.82, 0.64, 0.90, 0.77, 0.58]}
+    >>> new = {"task": list("abcdef"), "accuracy": [0.72, 0.81, 0.65, 0.90, 0.78, 0.58]}
+    >>> found = lt.gate(new, old, margin=0.02, score="accuracy", benchmark="task")
+    >>> found.decision, found.exit_code
+    ('not worse', 0)
+    >>> found.to_frame()[["metric", "difference", "ci_low", "p_not_worse"]].round(4)
+         metric  difference  ci_low  p_not_worse
+    0  accuracy      0.0033 -0.0034       0.0005
+    """
+    check_choice(tasks, "tasks", POPULATIONS)
+    if check_fraction(alpha, "alpha") >= 0.5:
+        raise ArgumentError(f"{named('alpha')} must be below 0.5 for one-sided tests, got {alpha!r}.")
+    if not below(alpha, check_fraction(power, "power")):
+        raise ArgumentError(f"{named('power')} must be above {named('alpha')} = {alpha:g}, got {power!r}.")
+    if max_broken is not None:
+        max_broken = check_fraction(max_broken, "max_broken")
+        if tasks != LIKE_THESE:
+            raise ArgumentError(
+                f"{named('max_broken')} is about tasks that were not run, so it needs {named('tasks')} = "
+                f"{LIKE_THESE!r}, got {tasks!r}. Of these tasks the answer has every loss."
+            )
+    allowed = check_names(allow, named("allow"))
+    for name in allowed:
+        check_choice(name, "allow", ALLOWED)
+    roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
+    roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
+    if isinstance(new, Runs):
+        versions = of_runs(new, old, {**roles, "direction": direction})
+        direction = new.direction
+    else:
+        hinted = tuple(margin) if isinstance(margin, Mapping) else ()
+        versions = of_tables(new, old, **roles, hinted=hinted)
+    refuse_repeated(versions)
+    for argument, given in (("margin", margin), ("direction", direction)):
+        _check_named(given, versions.metrics, argument)
+    ways = {name: direction_for(name, direction) for name in versions.metrics}
+    margins = {name: margin_of(name, margin) for name in versions.metrics}
+    rows, places, missing, notes = [], [], list[str](), list(versions.notes)
+    for name in versions.metrics:
+        common, lacking, said = common_rows(versions, name)
+        places.append(observed(name, common, versions, ways[name]))
+        row, remarks = judged(
+            name,
+            common,
+            places[-1],
+            versions,
+            direction=ways[name],
+            margin=margins[name],
+            tasks=tasks,
+            alpha=alpha,
+            power=1.0 - (1.0 - power) / len(versions.metrics),  # so that all of them pass together
+            max_broken=max_broken,
+            identical="identical" in allowed,
+        )
+        rows.append(row)
+        missing += lacking
+        notes += [*said, *remarks]
+    missing = list(dict.fromkeys(missing))
+    table = decided(pd.DataFrame(rows), alpha, max_broken)
+    if WORSE in set(table["decision"]):
+        decision = WORSE
+    elif set(table["decision"]) == {NOT_WORSE} and ("missing" in allowed or not missing):
+        decision = NOT_WORSE
+    else:
+        decision = CANNOT_SAY
+    return Gate(
+        table=table,
+        tasks=pd.concat(places, ignore_index=True),
+        decision=decision,
+        new=versions.label(versions.new),
+        old=versions.label(versions.old),
+        population=tasks,
+        missing=tuple(missing),
+        n_tasks=max(len(place) for place in places),
+        alpha=float(alpha),
+        power=float(power),
+        max_broken=max_broken,
+        n_failed=versions.n_failed,
+        n_runs=versions.n_runs or max(int(place["n_new"].sum()) for place in places),
+        notes=tuple(dict.fromkeys(notes)),
+    )
+
+
+def _check_named(given: Any, metrics: Iterable[str], argument: str) -> None:
+    """Refuse names that are no metric: what was meant for one of them would be lost."""
+    known = [*metrics]
+    for name in given if isinstance(given, Mapping) else ():
+        if name != EVERY and name not in known:
+            hint = suggest(str(name), known)
+            raise ArgumentError(
+                f"{named(argument)} names {name!r}, which is no metric. Metrics: {listed(known)}.{hint}"
+            )

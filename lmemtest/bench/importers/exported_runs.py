@@ -1,0 +1,387 @@
+"""Tables of runs that experiment trackers export: Weights & Biases and MLflow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from typing import Any, Literal
+
+import pandas as pd
+
+from lmemtest.bench.data.delimited import exact_numbers
+from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
+from lmemtest.bench.importers.imported import imported, numbers_in, one_of
+from lmemtest.bench.importers.sources import (
+    KEYS,
+    by_pattern,
+    checked_pattern,
+    frame_of,
+    has_column,
+    names_of,
+    needs_columns,
+    one_type,
+    parts_of,
+)
+from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.validate import check_column, check_columns, check_names
+from lmemtest.core.words import counted, listed
+from lmemtest.errors import ArgumentError, DataError
+
+__all__ = ["mlflow", "wandb"]
+
+OPEN = ("running", "pending", "scheduled", "preempting")
+DONE = ("finished", "")
+ALL_ROLES = "{algorithm}_{benchmark}_{seed}"
+
+
+def wandb(
+    table: Any,
+    *,
+    score: str | None = None,
+    direction: Literal["minimize", "maximize"] = REQUIRED,
+    algorithm: str | None = None,
+    benchmark: str | None = None,
+    seed: str | None = None,
+    budget: str | None = None,
+    metafeatures: Sequence[str] = (),
+    names: str | None = None,
+) -> Runs:
+    """Runs of Weights & Biases: of its Api, of the exported table of runs, or of the lines of a chart.
+
+    Parameters
+    ----------
+    table : runs, dataframe, path or list
+        ``wandb.Api().runs("team/project")``, or dataframes of its ``name``, ``config`` and ``summary``; the export of
+        the table of runs (columns ``Name``, ``State``, configuration, summary), or of a line chart (``Step``, then
+        ``<run> - <metric>`` with ``__MIN`` and ``__MAX``). Nested settings are columns as ``optimizer.lr``.
+    score : str, optional
+        The column of the score; of a chart the metric, if it shows several.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good; an export does not say it. Required.
+    algorithm, benchmark, seed, budget : str, optional
+        Columns of the table with these roles. What no column holds, `names` must say.
+    metafeatures : sequence of str
+        Further columns that describe the circumstances of a run.
+    names : str, optional
+        What the names of the runs are made of: ``"{algorithm}_{benchmark}_{seed}"``.
+
+    Returns
+    -------
+    Runs
+        One row per run, or per run and step of a chart. A run that crashed, failed or was killed has no score; runs
+        that have not ended are left out.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If the direction, the score or the algorithm is not given, or a column does not exist.
+    DataError
+        If the table is no such export, or runs are repeated.
+
+    Examples
+    --------
+    >>> table = {"Name": ["run-1", "run-2", "run-3", "run-4"], "State": ["finished"] * 3 + ["crashed"],
+    ...          "model": ["A", "B", "A", "B"], "seed": [1, 1, 2, 2], "val_acc": [0.8, 0.7, 0.9, 0.6]}
+    >>> runs = wandb(table, score="val_acc", direction="maximize", algorithm="model", seed="seed")
+    >>> runs.to_frame()["val_acc"].tolist()
+    [0.8, 0.7, 0.9, nan]
+    """
+    columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
+    asked = _Asked(score, direction, columns, metafeatures, names)
+    frame = _read(table, "Name", asked)
+    lines = [name for name in names_of(frame) if " - " in name and not name.endswith(("__MIN", "__MAX"))]
+    if "Name" not in frame and "State" not in frame and lines:
+        return _of_chart(frame, lines, asked)
+    needs_columns(frame, ["Name"], shown="table", what="an export of Weights & Biases", advice=_EXPORT)
+    return _of_table(frame, asked, source=_WANDB, name="Name", state="State")
+
+
+_EXPORT = "Give wandb.Api().runs('team/project'), or export the table of runs or a line chart as csv."
+_WANDB = "Runs of Weights & Biases"
+_SHOWN = ("name", "config", "summary")  # of a run of the Api, or the columns of a dataframe of them
+
+
+def mlflow(
+    table: Any,
+    *,
+    score: str | None = None,
+    direction: Literal["minimize", "maximize"] = REQUIRED,
+    algorithm: str | None = None,
+    benchmark: str | None = None,
+    seed: str | None = None,
+    budget: str | None = None,
+    metafeatures: Sequence[str] = (),
+    names: str | None = None,
+) -> Runs:
+    """Runs of MLflow: what ``mlflow.search_runs()`` returns, or a csv of it.
+
+    Parameters
+    ----------
+    table : dataframe, path or list
+        ``mlflow.search_runs(...)``, ``mlflow experiments csv``, or the csv that its page of runs exports.
+    score : str
+        The metric: "val_acc" for the column ``metrics.val_acc``.
+    direction : {"minimize", "maximize"}
+        Whether a low or a high score is good; MLflow does not say it. Required.
+    algorithm, benchmark, seed, budget : str, optional
+        Parameters, tags or columns with these roles: "model" for ``params.model`` or ``tags.model``. What none holds,
+        `names` must say.
+    metafeatures : sequence of str
+        Further parameters that describe the circumstances of a run.
+    names : str, optional
+        What the names of the runs are made of: ``"{algorithm}_{benchmark}_{seed}"``.
+
+    Returns
+    -------
+    Runs
+        One row per run. A run that failed or was killed has no score; runs that have not ended are left out.
+
+    Raises
+    ------
+    ArgumentError, UnknownColumnError
+        If the direction, the score or the algorithm is not given, or a column does not exist.
+    DataError
+        If the table is no such export, or runs are repeated.
+
+    Examples
+    --------
+    >>> table = {"run_id": ["1", "2", "3", "4"], "status": ["FINISHED"] * 3 + ["FAILED"],
+    ...          "params.model": ["A", "B"] * 2, "params.seed": ["1", "1", "2", "2"],
+    ...          "metrics.acc": [0.8, 0.7, 0.9, None]}
+    >>> runs = mlflow(table, score="acc", direction="maximize", algorithm="model", seed="seed")
+    >>> runs.score, runs.seed, runs.to_frame()["metrics.acc"].tolist()
+    ('metrics.acc', 'params.seed', [0.8, 0.7, 0.9, nan])
+    """
+    columns = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
+    asked = _Asked(score, direction, columns, metafeatures, names)
+    frame = _read(table, "run_id", asked)
+    page = "run_id" not in frame and "Run ID" in frame
+    if not page:
+        advice = "Give mlflow.search_runs(...), or its csv."
+        needs_columns(frame, ["run_id", "status"], shown="table", what="a table of MLflow's runs", advice=advice)
+    name, state = ("Name", "Status") if page else ("tags.mlflow.runName", "status")
+    return _of_table(frame, _prefixed(asked, frame), source="Runs of MLflow", name=name, state=state)
+
+
+# ------------------------------------------------------------------------------------------------------ what they share
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What the caller says of the columns, by role, and of the names of runs."""
+
+    score: str | None
+    direction: Any
+    columns: dict[str, str | None]
+    metafeatures: Sequence[str]
+    names: str | None
+
+    def __post_init__(self) -> None:
+        check_direction(self.direction)
+        for argument, column in {"score": self.score, **self.columns}.items():
+            if column is not None and not isinstance(column, str):
+                raise ArgumentError(f"{named(argument)} must be the name of one column, got {column!r}.")
+        checked_pattern(self.names)
+        check_names(self.metafeatures, "metafeatures")
+
+
+def _prefixed(asked: _Asked, frame: pd.DataFrame) -> _Asked:
+    """The columns that MLflow gives names to: ``params.model`` for the parameter "model"."""
+
+    def column(name: str | None, *prefixes: str) -> Any:
+        if name is None or name in frame:
+            return name
+        return next((f"{prefix}.{name}" for prefix in prefixes if f"{prefix}.{name}" in frame), name)
+
+    return replace(
+        asked,
+        score=column(asked.score, "metrics"),
+        columns={role: column(name, "params", "tags", "metrics") for role, name in asked.columns.items()},
+        metafeatures=[column(name, "params", "tags") for name in check_names(asked.metafeatures, "metafeatures")],
+    )
+
+
+def _read(table: Any, mark: str, asked: _Asked) -> pd.DataFrame:
+    """One or several tables under each other; labels remain texts, and seeds that are no numbers."""
+    known = {role: [name] if isinstance(name, str) else [] for role, name in asked.columns.items()}
+    plain = [*known["algorithm"], *known["benchmark"]]
+    labels = [*plain, *(f"{kind}.{name}" for name in plain for kind in ("params", "tags"))]
+    given = list(table) if _is_lazy_list(table) else table
+    parts = parts_of(given, argument="table", keys=(), files="*.csv", is_content=has_column(mark))
+    rows = [_row(_shown(part.content)) for part in parts if _is_run(part.content)]
+    tables = [
+        _unfolded(frame_of(part, argument="table", labels=labels, seeds=known["seed"]))
+        for part in parts
+        if not _is_run(part.content)
+    ]
+    return pd.concat([*([pd.DataFrame(rows)] if rows else []), *tables], ignore_index=True)
+
+
+def _is_lazy_list(thing: Any) -> bool:
+    """Whether this is a list that is fetched as it is read, such as the runs of an Api."""
+    is_table = any(hasattr(thing, name) for name in ("columns", "__arrow_c_stream__", "__array__"))
+    return isinstance(thing, Iterable) and not is_table and not isinstance(thing, (str, bytes, PathLike, Mapping))
+
+
+def _is_run(thing: Any) -> bool:
+    """Whether this shows the name, the settings and the metrics of a run of Weights & Biases."""
+    return not hasattr(thing, "columns") and all(hasattr(thing, name) for name in _SHOWN)
+
+
+def _shown(run: Any) -> dict[str, Any]:
+    return {name: getattr(run, name) for name in (*_SHOWN, "state") if hasattr(run, name)}
+
+
+def _unfolded(frame: pd.DataFrame) -> pd.DataFrame:
+    """A table whose cells are the dictionaries of runs, as a table of their values."""
+    if "Name" in frame or not set(_SHOWN) <= set(frame.columns):
+        return frame
+    return pd.DataFrame([_row(row) for row in frame.to_dict("records")])
+
+
+def _row(shown: Mapping[Any, Any]) -> dict[str, Any]:
+    """The settings and metrics of a run; a metric that is called as a setting is ``summary.<name>``."""
+    if not all(hasattr(type(shown[name]), "items") for name in _SHOWN[1:]):
+        raise DataError(
+            f"The {listed(_SHOWN[1:])} of each run must be dictionaries, which a csv file of them does not hold. "
+            f"{_EXPORT}"
+        )
+    settings, metrics = _flat(shown["config"]), _flat(shown["summary"])
+    found = {"Name": shown["name"], **({"State": shown["state"]} if "state" in shown else {}), **settings}
+    return found | {f"summary.{name}" if name in found else name: value for name, value in metrics.items()}
+
+
+def _flat(nested: Any, above: str = "") -> dict[str, Any]:
+    """Nested settings with the names of all levels: ``optimizer.lr``."""
+    found: dict[str, Any] = {}
+    for name, value in nested.items():
+        inner = hasattr(type(value), "items")
+        found |= _flat(value, f"{above}{name}.") if inner else {f"{above}{name}": value}
+    return found
+
+
+def _of_chart(frame: pd.DataFrame, lines: list[str], asked: _Asked) -> Runs:
+    """The lines of a chart, with what the names of the runs say."""
+    given = next((role for role, column in asked.columns.items() if column is not None), None)
+    if given is not None:
+        raise ArgumentError(
+            f"{named(given)} must be left out, because a line chart has no column for it: the names of its lines say "
+            f"it, {setting('names', ALL_ROLES)}, and the budget is the step."
+        )
+    metrics = list(dict.fromkeys(name.rpartition(" - ")[2] for name in lines))
+    metric = one_of(metrics, asked.score, argument="score", what="metrics", shown="table")
+    pattern = checked_pattern(asked.names)
+    if pattern is None:
+        raise ArgumentError(
+            f"{named('names')} must say what the names of the lines are made of, such as "
+            f"{lines[0].rpartition(' - ')[0]!r}: {setting('names', '{algorithm}')}, or {setting('names', ALL_ROLES)}."
+        )
+    step = str(frame.columns[0])
+    rows, averaged = [], 0
+    for line in lines:
+        run, _, shown = line.rpartition(" - ")
+        if shown != metric:
+            continue
+        values = frame[[step, line]].dropna().set_axis(["step", metric], axis=1)
+        rows.append(values.assign(**by_pattern(pattern, run)))
+        low, high = (frame.get(f"{line}__{end}") for end in ("MIN", "MAX"))
+        averaged += int(low is not None and high is not None and bool((high > low).any()))
+    notes = [f"The lines of a chart are runs, at the steps where they have a value ({step})."]
+    if averaged:
+        notes.append(
+            f"{counted(averaged, 'line')} of {len(rows):,} are means of several runs, or of several steps: their "
+            "lowest and highest values differ. What varies between these runs is lost; ungroup the chart to keep them."
+        )
+    columns = {role: role if f"{{{role}}}" in pattern else None for role in KEYS}
+    asked = replace(asked, score=metric, columns={**columns, "budget": "step"}, names=None)
+    table = pd.concat(rows, ignore_index=True)
+    if "seed" in table:
+        table["seed"] = one_type(table["seed"].tolist())
+    return _of_table(table, asked, source=_WANDB, name="Name", state="State", notes=tuple(notes))
+
+
+def _of_table(
+    frame: pd.DataFrame, asked: _Asked, *, source: str, name: str, state: str, notes: tuple[str, ...] = ()
+) -> Runs:
+    """Runs of a table with a row per run, its state and its name."""
+    available = list(frame.columns)
+    frame, columns, said = _by_names(frame, asked, name)
+    for role, given in {"score": asked.score, **columns}.items():
+        if given is None and role in ("score", "algorithm"):
+            pattern = setting("names", "{algorithm}_{seed}")
+            other = f", or {pattern} if it is in the names of the runs" if role == "algorithm" else ""
+            raise ArgumentError(f"{named(role)} must name a column{other}. Columns: {listed(available)}.")
+        if given is not None:
+            check_column(given, frame.columns, argument=role)
+    features = check_columns(check_names(asked.metafeatures, "metafeatures"), available, argument="metafeatures")
+    score, advice = str(asked.score), f"Name the column of the score: {setting('score', 'COLUMN')}."
+    frame = frame.assign(**{score: numbers_in(frame[score], name=score, advice=advice)})
+    frame, ended = _ended(frame, score, state)
+    for column in (columns["seed"], columns["budget"]):
+        if column is not None and frame[column].map(lambda value: isinstance(value, str)).all():
+            frame = frame.assign(**{column: exact_numbers(frame[column].astype(object))})
+    _refuse_unlogged(frame, [*(column for column in columns.values() if column), *features])
+    repeated = f"{setting('seed', 'COLUMN')}, or {setting('metafeatures', 'COLUMN')}"
+    return imported(
+        frame,
+        source=source,
+        score=score,
+        direction=asked.direction,
+        algorithm=str(columns["algorithm"]),
+        benchmark=columns["benchmark"],
+        seed=columns["seed"],
+        budget=columns["budget"],
+        metafeatures=features,
+        said=said,
+        notes=[*notes, *ended],
+        repeated=f"Name the column that tells these runs apart: {repeated}.",
+        alone="Is another column the algorithm?",
+    )
+
+
+def _by_names(
+    frame: pd.DataFrame, asked: _Asked, name: str
+) -> tuple[pd.DataFrame, dict[str, str | None], dict[str, str]]:
+    """The columns by role with those that the names of runs fill, and where these are from."""
+    columns, said, pattern = dict(asked.columns), dict[str, str](), checked_pattern(asked.names)
+    if pattern is None:
+        return frame, columns, said
+    advice = f"Leave out {named('names')}."
+    needs_columns(frame, [name], shown="table", what="a table with names of runs", advice=advice)
+    parsed = pd.DataFrame([by_pattern(pattern, text) for text in frame[name]], index=frame.index)
+    if "seed" in parsed:
+        parsed["seed"] = one_type(parsed["seed"].tolist())
+    for role in parsed:
+        if columns.get(role) is None:
+            column = role if role not in frame else f"{role} in {name}"
+            columns[role], said[role] = column, f"in {name}"
+            frame = frame.assign(**{column: parsed[role]})
+    return frame, columns, said
+
+
+def _ended(frame: pd.DataFrame, score: str, state: str) -> tuple[pd.DataFrame, list[str]]:
+    """The runs that have ended; those that did not finish have no score."""
+    if state not in frame:
+        return frame, []
+    states = frame[state].astype(object).where(frame[state].notna(), "").astype(str).str.strip().str.lower()
+    open_, notes = states.isin(OPEN), []
+    bad = ~states.isin(DONE) & ~open_
+    if open_.any():
+        notes.append(f"Left out: {counted(int(open_.sum()), 'run')} that had not ended.")
+    if bad.any():
+        why = states[bad].value_counts(sort=False)
+        notes.append(f"Runs that did not finish ({listed(f'{k} {n:,}' for k, n in why.items())}) have no score.")
+    return frame.assign(**{score: frame[score].mask(bad)})[~open_], notes
+
+
+def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:
+    """Refuse runs of which nobody knows the algorithm, or another role."""
+    empty = [column for column in keys if frame[column].isna().any()]
+    if empty:
+        count = int(frame[empty[0]].isna().sum())
+        without = in_words_of(python="table = table.dropna(subset=[...])", command_line="delete their rows")
+        raise DataError(
+            f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
+            f"or leave out the others before: {without}."
+        )

@@ -1,0 +1,337 @@
+"""Intervals of the probability P that a run of A is better than one of B, ties counted half.
+
+n pairs hold w wins, t ties and l losses of A, and P is estimated by (w + t / 2) / n. The distribution of the estimate
+depends on P and on the share of ties, so coverage and power are sums over all (w, t, l): nothing here is simulated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from lmemtest.core.rounding import below
+from lmemtest.lmm.distributions.student import t_quantile
+from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+PAIRED = ("score", "exact", "percentile", "bca")
+UNPAIRED = ("score", "logit", "percentile")
+FEW = 5  # pairs, below which four wins of four would be significant by the score interval, and the exact one is taken
+_HALVINGS = 60  # an interval of length 1 to the last digit
+
+
+class Counts(NamedTuple):
+    """Wins, ties and losses of A, of any shape."""
+
+    win: Array
+    tie: Array
+    loss: Array
+
+    @classmethod
+    def of(cls, win: ArrayLike, tie: ArrayLike, loss: ArrayLike) -> Counts:
+        """From whole numbers of one shape."""
+        return cls(*(np.asarray(count, dtype=float) for count in (win, tie, loss)))
+
+    @classmethod
+    def of_signs(cls, sign: ArrayLike) -> Counts:
+        """From the signs of the differences, 1 where A is better, in the last axis."""
+        s = np.asarray(sign)
+        return cls.of(*((s == value).sum(axis=-1) for value in (1, 0, -1)))
+
+    @property
+    def n(self) -> Array:
+        """Pairs."""
+        return self.win + self.tie + self.loss
+
+    @property
+    def estimate(self) -> Array:
+        """Probability that A is better, ties one half."""
+        return np.asarray((self.win + 0.5 * self.tie) / self.n)
+
+
+def score_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+    """Both ends of the score interval: all P that the score test with the ties as nuisance does not reject.
+
+    It is Tango's interval of the difference 2 P - 1 of paired proportions, and Wilson's without ties.
+    """
+    z, estimate = float(special.ndtri(0.5 * (1.0 + level))), counts.estimate
+    if not counts.tie.any():
+        return wilson(estimate, counts.n, z)
+    ends = []
+    for end in (0.0, 1.0):
+        inside, outside = estimate.copy(), np.full_like(estimate, end)
+        for _ in range(_HALVINGS):
+            middle = 0.5 * (inside + outside)
+            kept = counts.n * (estimate - middle) ** 2 <= z * z * _variance_at(counts, middle)
+            inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
+        ends.append(np.where(estimate == end, end, inside))
+    return ends[0], ends[1]
+
+
+def _variance_at(counts: Counts, probability: Array) -> Array:
+    """Variance of one win, tie or loss where P is given and the share of ties is the likeliest (Tango 1998)."""
+    n, shift = counts.n, 2.0 * probability - 1.0
+    b = -counts.win - counts.loss + (2.0 * n - counts.win + counts.loss) * shift
+    c = -counts.loss * shift * (1.0 - shift)
+    lost = (np.sqrt(np.maximum(b * b - 8.0 * n * c, 0.0)) - b) / (4.0 * n)
+    return np.asarray(0.25 * (2.0 * lost + shift * (1.0 - shift)))
+
+
+def exact_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+    """Both ends of Clopper and Pearson's interval at w + t / 2: exact without ties, conservative with them.
+
+    Of all scores in [0, 1] with mean P, zeros and ones vary most.
+    """
+    tail, won, n = 0.5 * (1.0 - level), counts.win + 0.5 * counts.tie, counts.n
+    inner = (won > 0.0, won < n)
+    low = special.betaincinv(np.where(inner[0], won, 1.0), n - won + 1.0, tail)
+    high = special.betaincinv(won + 1.0, np.where(inner[1], n - won, 1.0), 1.0 - tail)
+    return np.where(inner[0], low, 0.0), np.where(inner[1], high, 1.0)
+
+
+def usual_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+    """Both ends of the score interval, of the exact one for fewer than five pairs."""
+    few = counts.n < FEW
+    score, exact = score_interval(counts, level), exact_interval(counts, level)
+    return np.where(few, exact[0], score[0]), np.where(few, exact[1], score[1])
+
+
+def bootstrap_interval(
+    counts: Counts, method: str, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Both ends of a bootstrap interval of one table of counts: pairs drawn again are multinomial counts."""
+    numbers = np.array([counts.win, counts.tie, counts.loss])
+    estimate = counts.estimate.reshape(1)
+    n = int(counts.n)
+    drawn = rng.multinomial(n, numbers / n, size=n_draws)
+    draws = (drawn @ [1.0, 0.5, 0.0] / n)[:, None]
+    shares = plain_shares(level, 1)
+    if method == "bca" and n > 1:
+        points = np.repeat([1.0, 0.5, 0.0], numbers.astype(int))
+        without = (points.sum() - points) / (n - 1)
+        shares = bca_shares(draws, estimate, acceleration(without[:, None]), level)
+    low, high = interval_ends(draws, estimate, shares, method)[:, 0]
+    return float(low), float(high)
+
+
+def paired_interval(
+    counts: Counts, method: str, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Both ends by any method of `PAIRED`, of one table of counts."""
+    if method in ("percentile", "bca"):
+        return bootstrap_interval(counts, method, level, n_draws, rng)
+    low, high = (score_interval if method == "score" else exact_interval)(counts, level)
+    return float(low), float(high)
+
+
+# ---------------------------------------------------------------------------------------------------- not paired
+
+
+def wilson(estimate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[Array, Array]:
+    """Both ends of Wilson's interval of estimates that tell as much as `size` independent wins and losses.
+
+    It holds all P with ``(estimate - P)^2 <= quantile^2 P (1 - P) / size``.
+    """
+    p, z2 = np.asarray(estimate, dtype=float), np.square(quantile) / np.asarray(size, dtype=float)
+    half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
+    low, high = ((p + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
+    return np.maximum(low, 0.0), np.minimum(high, 1.0)
+
+
+def most_pairs(signs: NDArray[Any]) -> Array:
+    """Independent pairs that the runs would be worth if both had one distribution, with the ties that were seen.
+
+    The variance is that of the Mann-Whitney statistic, ``(N + 1) / (12 n m)`` of N = n + m runs, less its share
+    ``sum (t^3 - t) / (N^3 - N)`` for groups of t tied runs; where all are tied there is none, and ties are
+    ignored. Ties within one algorithm that no run of the other shares are not seen in the signs.
+    """
+    n, m = signs.shape[-2:]
+    total = float(n + m)
+    tied = signs == 0
+    of_left, of_right = tied.sum(axis=-1), tied.sum(axis=-2)  # with how many of the other algorithm a run is tied
+    free = np.ones(tied.shape[:-2])
+    some = tied.any(axis=(-2, -1))
+    tied, of_left, of_right = tied[some], of_left[some], of_right[some]
+    group_left = of_left + (tied * of_right[..., None, :]).max(axis=-1)
+    group_right = of_right + (tied * of_left[..., None]).max(axis=-2)
+    groups = np.maximum(np.concatenate([group_left, group_right], axis=-1), 1)
+    free[some] = 1.0 - (groups**2 - 1).sum(axis=-1) / (total**3 - total)
+    return np.asarray(3.0 * n * m / ((total + 1.0) * np.where(below(0.0, free), free, 1.0)))
+
+
+class UStatistic(NamedTuple):
+    """Shares of all pairs of runs that A wins, with the sums of squares of their analysis of variance, of any shape."""
+
+    n: Array
+    m: Array
+    estimate: Array
+    left: Array  # of the shares that each run of A wins, about the estimate
+    right: Array  # of the shares that are won of each run of B
+    rest: Array  # of single pairs, which neither run explains
+    most: Array  # of `most_pairs`
+
+    @classmethod
+    def of(cls, signs: NDArray[Any]) -> UStatistic:
+        """From the signs of all differences, ``(..., n, m)``; sums are those of whole numbers."""
+        n, m = signs.shape[-2:]
+        by_left, by_right = (signs.sum(axis=axis, dtype=np.int64) for axis in (-1, -2))
+        total, different = by_left.sum(axis=-1), np.count_nonzero(signs, axis=(-2, -1))
+        left, right = n * (by_left**2).sum(axis=-1), m * (by_right**2).sum(axis=-1)
+        rest = n * m * different - left - right + total**2
+        return cls(
+            n=np.full(total.shape, float(n)),
+            m=np.full(total.shape, float(m)),
+            estimate=0.5 + 0.5 * total / (n * m),
+            left=(left - total**2) / (4.0 * n * m**2),
+            right=(right - total**2) / (4.0 * m * n**2),
+            rest=rest / (4.0 * n * m),
+            most=most_pairs(signs),
+        )
+
+    def turned(self) -> UStatistic:
+        """That of B."""
+        return UStatistic(self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
+
+    @property
+    def _parts(self) -> tuple[Array, Array]:
+        """What either sample adds to the variance; NaN of a sample of one run, which has none."""
+        with np.errstate(invalid="ignore"):
+            return self.left / (self.n * (self.n - 1.0)), self.right / (self.m * (self.m - 1.0))
+
+    @property
+    def variance(self) -> Array:
+        """DeLong's variance."""
+        first, second = self._parts
+        return first + second
+
+    @property
+    def df(self) -> Array:
+        """Welch's degrees of freedom."""
+        with np.errstate(invalid="ignore", divide="ignore"):
+            of_parts = (part**2 / (size - 1.0) for part, size in zip(self._parts, (self.n, self.m), strict=True))
+            return np.where(self.variance > 0.0, self.variance**2 / sum(of_parts), self.n + self.m - 2.0)
+
+    def score_interval(self, level: float) -> tuple[Array, Array]:
+        """Wilson's interval of the number of pairs that DeLong's variance amounts to, but of `most` at most.
+
+        Where one sample is nearly or wholly above the other that variance is too small or zero, and the bound is what
+        gives the interval a length.
+        """
+        with np.errstate(invalid="ignore", divide="ignore"):
+            worth = np.where(self.variance == 0.0, np.inf, self.estimate * (1.0 - self.estimate) / self.variance)
+        df, which = np.unique(self.df, return_inverse=True)  # quantiles take longer than all the rest
+        quantile = t_quantile(0.5 * (1.0 - level), df)[which.reshape(np.shape(self.estimate))]
+        return wilson(self.estimate, np.minimum(worth, self.most), quantile)
+
+    def logit_interval(self, level: float) -> tuple[Array, Array]:
+        """Both ends on the logit scale; the score interval where the variance is zero, of which a logit has none."""
+        if self.variance == 0.0:
+            return self.score_interval(level)
+        own = self.estimate * (1.0 - self.estimate)
+        half = t_quantile(0.5 * (1.0 - level), self.df) * np.sqrt(self.variance) / own
+        centre = special.logit(self.estimate)
+        return special.expit(centre - half), special.expit(centre + half)
+
+
+def unpaired_interval(
+    signs: Array, method: str, level: float, n_draws: int, rng: np.random.Generator
+) -> tuple[float, float]:
+    """Both ends by any method of `UNPAIRED`, of the signs of all differences."""
+    if method == "percentile":
+        return bootstrap_unpaired(signs, level, n_draws, rng)
+    shares = UStatistic.of(signs)
+    low, high = (shares.score_interval if method == "score" else shares.logit_interval)(level)
+    return float(low), float(high)
+
+
+def bootstrap_unpaired(signs: Array, level: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:
+    """Both ends of the percentile interval: runs of either algorithm drawn again by themselves."""
+    draws = draw_unpaired(signs, n_draws, rng)[:, None]
+    low, high = interval_ends(draws, np.array([0.5 + 0.5 * signs.mean()]), plain_shares(level, 1), "percentile")[:, 0]
+    return float(low), float(high)
+
+
+def draw_unpaired(signs: Array, n_draws: int, rng: np.random.Generator) -> Array:
+    """P in samples drawn again, ``(n_draws,)``: how often each run was drawn is multinomial."""
+    n, m = signs.shape
+    left = rng.multinomial(n, np.full(n, 1.0 / n), size=n_draws) / n
+    right = rng.multinomial(m, np.full(m, 1.0 / m), size=n_draws) / m
+    return np.asarray(0.5 + 0.5 * np.einsum("dj,dj->d", left @ signs, right))
+
+
+# ---------------------------------------------------------------------------------------------------- exact sums
+
+
+def tables(n: int, *, with_ties: bool = True) -> Counts:
+    """All wins, ties and losses of n pairs."""
+    if not with_ties:
+        won = np.arange(n + 1)
+        return Counts.of(won, np.zeros(n + 1), n - won)
+    win, tie = (grid.ravel() for grid in np.mgrid[: n + 1, : n + 1])
+    possible = win + tie <= n
+    win, tie = win[possible], tie[possible]
+    return Counts.of(win, tie, n - win - tie)
+
+
+def chances(counts: Counts, probability: float, ties: float) -> Array:
+    """Multinomial probability of each table where P and the share of ties are given."""
+    of_win = probability - 0.5 * ties
+    of_each = (of_win, ties, 1.0 - ties - of_win)
+    logs = special.gammaln(counts.n + 1.0)
+    for count, share in zip(counts, of_each, strict=True):
+        logs = logs + special.xlogy(count, max(share, 0.0)) - special.gammaln(count + 1.0)
+    return np.asarray(np.exp(logs))
+
+
+def ends_of(counts: Counts, method: str, level: float = 0.95) -> tuple[Array, Array]:
+    """Both ends of the intervals of many tables; bootstrap intervals with all draws instead of some."""
+    if method in ("score", "exact"):
+        return (score_interval if method == "score" else exact_interval)(counts, level)
+    n = int(counts.n.flat[0])
+    # The sum of n draws of 0, 1, 2 is the n-th power of their generating function.
+    shares = np.stack([counts.loss, counts.tie, counts.win], axis=1) / n
+    mass = np.fft.irfft(np.fft.rfft(shares, 2 * n + 1, axis=1) ** n, 2 * n + 1, axis=1)
+    below_or_at = np.cumsum(np.clip(mass, 0.0, None), axis=1)
+    if method == "percentile":
+        at = np.tile([0.5 * (1.0 - level), 0.5 * (1.0 + level)], (len(shares), 1))
+    else:
+        at = _bca_shares_of(counts, below_or_at, mass, level)
+    ends = [(~(below_or_at >= at[:, [i]] * (1.0 - 1e-9))).sum(axis=1) / (2.0 * n) for i in range(2)]
+    return ends[0], ends[1]
+
+
+def _bca_shares_of(counts: Counts, below_or_at: Array, mass: Array, level: float) -> Array:
+    """Shares of all draws at which the corrected intervals end, ``(tables, 2)``."""
+    own = (2.0 * counts.win + counts.tie).astype(int)
+    rows = np.arange(len(own))
+    z0 = special.ndtri(below_or_at[rows, own] - 0.5 * mass[rows, own])
+    centred = np.array([1.0, 0.5, 0.0])[:, None] - counts.estimate
+    weight = np.stack(counts)
+    square, cube = (weight * centred**2).sum(axis=0), (weight * centred**3).sum(axis=0)
+    skewness = np.divide(cube, 6.0 * square**1.5, out=np.zeros_like(cube), where=square > 0.0)
+    out = []
+    for share in (0.5 * (1.0 - level), 0.5 * (1.0 + level)):
+        z = z0 + special.ndtri(share)
+        out.append(special.ndtr(z0 + z / (1.0 - skewness * z)))
+    known = square > 0.0
+    return np.where(known[:, None], np.stack(out, axis=1), 0.5)  # all draws are alike
+
+
+def coverage(n: int, probability: float, ties: float, method: str, level: float = 0.95) -> float:
+    """How often the interval of n pairs holds P, exactly.
+
+    Examples
+    --------
+    >>> round(coverage(10, 0.75, 0.0, "exact"), 4), round(coverage(10, 0.75, 0.0, "percentile"), 4)
+    (0.9803, 0.924)
+    """
+    counts = tables(n)
+    low, high = ends_of(counts, method, level)
+    holds = ~(below(probability, low) | below(high, probability))
+    return float(chances(counts, probability, ties) @ holds)

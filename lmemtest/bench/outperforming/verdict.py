@@ -1,0 +1,77 @@
+"""What is asked of two algorithms, and the four conclusions."""
+
+from __future__ import annotations
+
+import numbers
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.caller import named
+from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+NOT_SIGNIFICANT = "not significant"
+NOT_MEANINGFUL = "significant but not meaningful"
+POSSIBLY_MEANINGFUL = "significant and may be meaningful"
+MEANINGFUL = "significant and meaningful"
+CONCLUSIONS = (MEANINGFUL, POSSIBLY_MEANINGFUL, NOT_MEANINGFUL, NOT_SIGNIFICANT)
+
+
+def conclusions(ci_low: ArrayLike, ci_high: ArrayLike, gamma: float) -> NDArray[np.object_]:
+    """What intervals say; without an interval nothing is significant.
+
+    Bouthillier et al. (2021) have three zones: their "significant and meaningful" is an interval that reaches beyond
+    gamma. Here it is one that is beyond gamma, and "may be meaningful" if it only reaches there.
+    """
+    zones = ~below(0.5, ci_low), ~below(gamma, ci_high), ~below(gamma, ci_low)
+    return np.select(zones, (NOT_SIGNIFICANT, NOT_MEANINGFUL, POSSIBLY_MEANINGFUL), MEANINGFUL).astype(object)
+
+
+def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
+    """What an interval says."""
+    return str(conclusions([ci_low], [ci_high], gamma)[0])
+
+
+def in_words(gamma: float, note: str = "") -> str:
+    """What the conclusions ask of an interval, `note` on where gamma comes from."""
+    limit = f"gamma = {written(gamma, '.3g')}{note}"
+    return f"Significant: the interval is above 0.5; meaningful: above {limit}; may be meaningful: it holds gamma."
+
+
+def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: str = "B") -> tuple[str, ...]:
+    """What a conclusion does not say."""
+    limit = written(gamma, ".3g")
+    if found == MEANINGFUL:
+        return ()
+    if found == POSSIBLY_MEANINGFUL:
+        return (f"A probability above {limit} is neither shown nor excluded.",)
+    if found == NOT_MEANINGFUL:
+        return (f"{left} is more often better, but with a probability of at most {limit}.",)
+    if below(ci_high, 0.5):
+        return (f"{right} is significantly more often better; exchange the two to judge it by gamma.",)
+    return (f"That {left} is not shown to be better does not show that they are equal.",)
+
+
+def check_gamma(gamma: Any) -> float:
+    """Check a probability from which an advantage matters."""
+    is_number = isinstance(gamma, numbers.Real) and not isinstance(gamma, (bool, np.bool_))
+    if is_number and below(0.5, float(gamma)) and below(float(gamma), 1.0):
+        return float(gamma)
+    hint = f"Write {float(gamma) / 100.0:g}?" if is_number and 50.0 < gamma < 100.0 else "The usual value is 0.75."
+    raise ArgumentError(
+        f"{named('gamma')} must be a number between 0.5 and 1 (both excluded), since at one half neither algorithm is "
+        f"better, got {gamma!r}. {hint}"
+    )
+
+
+def signs_of(gain_a: Array, gain_b: Array, paired: bool) -> Array:
+    """1 where A is better, 0 for ties to rounding, -1 where B is: by pair ``(n,)``, or of all ``(n, m)``."""
+    difference = gain_a - gain_b if paired else gain_a[:, None] - gain_b
+    same = tolerance(np.concatenate([gain_a, gain_b]))
+    return np.where(np.abs(difference) <= same, 0.0, np.sign(difference))

@@ -1,0 +1,1 @@
+"""Tests that exchange the names of algorithms, or turn the signs of their differences."""

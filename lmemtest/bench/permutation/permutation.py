@@ -1,0 +1,591 @@
+"""Permutation test of a comparison of algorithms: what the statistic would be if labels were chance.
+
+An *item* is what carries one label: all runs of an algorithm on a benchmark or on an instance, or one run. Items of
+one *stratum* may exchange their labels. Where the items of every stratum have the same cells, exchanging labels is
+exchanging scores, and the design of a model stays what it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+from scipy.special import gammaln
+
+from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import check_replicates
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.words import plural
+from lmemtest.errors import ArgumentError, DataError, EstimationError
+from lmemtest.lmm.cell_map import CellMap, regroup
+from lmemtest.lmm.cells import Cells, combine_codes, group_codes
+from lmemtest.lmm.compress import compress
+from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.hypotheses.simulated_null import NullDraws
+from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.model import LmmFit, fit_lmm
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.bench.data.runs import Runs
+
+    FloatArray = NDArray[np.float64]
+    Index = NDArray[np.intp]
+
+__all__ = ["UNITS", "PermutationResult", "permutation_test"]
+
+UNITS = ("family", "benchmark", "instance", "run")
+
+# What a unit exchanges, and what a table that lacks its role says.
+_NEEDS = {
+    "family": "labels per family of benchmarks, and the table has no families that hold several benchmarks. Name them "
+    "in Runs(family=), or use unit='benchmark'",
+    "benchmark": "labels per benchmark, and the table has no benchmark column. Name it in Runs(benchmark=), or use "
+    "unit='run'",
+    "instance": "labels per benchmark and metafeatures, and the table has no metafeatures. Name them in "
+    "Runs(metafeatures=), or use unit='benchmark'",
+    "run": "the labels of single runs, and the table has no column that distinguishes them. Name it in Runs(seed=), or "
+    "use unit='benchmark'",
+}
+_FEW_ARRANGEMENTS = 1000.0  # below it draws repeat so often that their number hides how little there is to draw
+MAX_T = "max_t"
+
+_SAME = 1e-9  # relative: relabellings that only rename give the same statistic up to rounding
+
+
+@result
+class PermutationResult(Result):
+    """Permutation test of a comparison of algorithms.
+
+    Attributes
+    ----------
+    statistic, statistic_name : float, str
+        Of the table as it is, and what it is; large values speak against the null.
+    p_value, p_value_error : float
+        ``(1 + #{T* >= T}) / (n_draws + 1)``, with its Monte-Carlo error; a draw that failed counts as larger.
+    draws : (n_draws,) float
+        The statistic of every relabelled table; NaN where the model could not be fitted.
+    failed, unconverged : int
+        Draws without a statistic, and draws in which the search did not complete its certificate (kept).
+    unit, exchangeable : str
+        What was exchanged, also in words, in `n_strata` groups.
+    hypothesis, formula : str
+        The null hypothesis that this tests, and the model with the residual variances where the fit has several.
+    notes : tuple of str
+        What else a reader must know.
+    """
+
+    statistic: float
+    statistic_name: str
+    p_value: float
+    p_value_error: float
+    draws: FloatArray
+    failed: int
+    unconverged: int
+    unit: str
+    exchangeable: str
+    hypothesis: str
+    n_strata: int
+    formula: str
+    notes: tuple[str, ...] = ()
+
+    def table(self) -> pd.DataFrame:
+        """One row: statistic, p_value, p_value_error, unit, n_strata, n_draws, failed, unconverged, formula."""
+        names = ("statistic", "p_value", "p_value_error", "unit", "n_strata", "n_draws", "failed", "unconverged")
+        return pd.DataFrame([{name: getattr(self, name) for name in (*names, "formula")}])
+
+    @property
+    def n_draws(self) -> int:
+        """Relabelled tables."""
+        return len(self.draws)
+
+    @property
+    def title(self) -> str:
+        return "Permutation test"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return (
+            f"Model: {self.formula}; statistic: {self.statistic_name}.",
+            f"Exchanged: {self.exchangeable}.",
+            f"Null hypothesis: {self.hypothesis}.",
+        )
+
+    def shown(self) -> pd.DataFrame:
+        return self.to_frame().drop(columns="formula")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MaxT:
+    """Largest ``|t|`` over all pairs of algorithms."""
+
+    algorithm: str
+    L: FloatArray | None  # of a design that does not change; None: read off each fit
+
+    def __call__(self, fit: Any) -> float:
+        L = differences(fit, self.algorithm) if self.L is None else self.L
+        estimate, variance = fit.estimate(L), fit.cov(L).diagonal()
+        known = np.isfinite(estimate) & (variance > 0)
+        if not known.any():
+            raise EstimationError("no difference between two algorithms is estimable")
+        return float(np.abs(estimate[known] / np.sqrt(variance[known])).max())
+
+
+def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.Generator) -> tuple[float, bool]:
+    fit = table.refit(table.exchange.draw(rng))
+    return _number(statistic(fit)), bool(fit.converged)
+
+
+@one_blas_thread()
+def permutation_test(
+    runs: Runs,
+    model: str | LmmFit,
+    statistic: str | Callable[[Any], float] = MAX_T,
+    *,
+    unit: str | None = None,
+    n_draws: int = 999,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> PermutationResult:
+    """Test whether algorithms are exchangeable, by exchanging their labels.
+
+    Parameters
+    ----------
+    runs : Runs
+        The table.
+    model : str or LmmFit
+        Formula with the algorithm in its fixed part, or a fit of one.
+    statistic : "max_t" or callable
+        The largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak against
+        the null.
+    unit : {"family", "benchmark", "instance", "run"}, optional
+        What is exchanged; by default "family" where the runs have five families or more, else "benchmark". "family":
+        the names of the algorithms on a whole family of benchmarks. "benchmark": on a whole benchmark. "instance": on a
+        benchmark at one combination of metafeatures. "run": the names of single runs, among those with the same seed on
+        the same instance; where algorithms have seeds of their own, among all runs on the instance.
+    n_draws : int
+        Relabelled tables, drawn at random.
+    rng : int, numpy.random.Generator or None
+        Source of the relabellings; the same whatever `n_jobs` or `executor` is.
+    n_jobs, executor, progress : int, object with a ``map``, bool
+        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
+        default on a terminal after two seconds.
+
+    Returns
+    -------
+    PermutationResult
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is a plain table, an option is unknown, the table lacks a role, or the model does not compare the
+        algorithms.
+    DataError
+        If no labels can be exchanged.
+
+    Notes
+    -----
+    The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is sensitive
+    to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these the algorithms are exchangeable
+    (advantages on single benchmarks are allowed, as often and as large for one as for the other). By "family": the same
+    of families, which may favour an algorithm on all of their benchmarks; K families of two algorithms have 2^(K - 1)
+    different relabellings, so with four no p-value is below 1/8, and six are the fewest for 5 %. By "instance": the
+    same of instances, which takes those of one benchmark as independent of each other. By "run": on these
+    benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing about
+    others.
+
+    For two algorithms, exchangeable means that neither is better. For three or more it also means that none varies
+    more from benchmark to benchmark than another: with six equally good algorithms on 12 benchmarks, one of which
+    varies five times as much, this test rejects in 12 to 15 % of the tables at 5 %. `sign_flip_test` asks whether one
+    is better on average, whatever their variation, and rejects in 5 %.
+
+    References
+    ----------
+    Phipson & Smyth (2010). Permutation p-values should never be zero. doi:10.2202/1544-6115.1585; Winkler et al.
+    (2015). Multi-level block permutation. doi:10.1016/j.neuroimage.2015.05.092
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.bench.permutation.permutation import permutation_test
+    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
+    ...          "task": list("aabbccddeeffgghh")}
+    >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    >>> test = permutation_test(runs, "loss ~ tool + (1 | task)", n_draws=199, rng=1)
+    >>> test.n_strata, test.p_value < 0.1
+    (8, True)
+    """
+    n_draws = check_positive_int(n_draws, "n_draws")
+    check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
+    if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
+        raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
+    fit = fit_for_comparison(runs, model)
+    unit = runs.study.sampled.noun if unit is None else unit
+    exchange = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)
+    if callable(statistic):
+        function, name = statistic, getattr(statistic, "__name__", "statistic")
+    else:
+        L = None if exchange.start is None else differences(fit, runs.algorithm)
+        function, name = MaxT(runs.algorithm, L), "largest |t| over all pairs of algorithms"
+    observed = _number(function(fit))
+    if not np.isfinite(observed):
+        raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
+
+    task = partial(_draw, RelabelledFit.of(fit, exchange), function)
+    options = {"rng": rng, "n_jobs": n_jobs, "executor": executor, "progress": progress, "label": "Permutations"}
+    draws = NullDraws.of(task, n_draws, drawn="relabelled table", **options)
+    p_value, error = draws.p_value(observed, _SAME * abs(observed))
+    return PermutationResult(
+        statistic=observed,
+        statistic_name=name,
+        p_value=p_value,
+        p_value_error=error,
+        draws=draws.statistics,
+        failed=draws.failed,
+        unconverged=draws.unconverged,
+        unit=unit,
+        exchangeable=exchanged_in_words(runs, exchange),
+        hypothesis=hypothesis_in_words(unit, len(runs.algorithms)),
+        n_strata=exchange.n_strata,
+        formula=fit.label,
+        notes=(
+            *(runs.study.sampled.notes if unit == runs.study.sampled.noun else ()),
+            *_notes(exchange, draws, len(runs.algorithms), 1 if callable(statistic) else exchange.renamings),
+        ),
+    )
+
+
+# ---------------------------------------------------------------------- what may be exchanged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Relabelling:
+    """What may be exchanged in a table.
+
+    ``unit`` is what keeps its scores together, ``paired`` whether runs exchange labels with runs of the same seed only,
+    ``columns`` those of the cells on which labels are exchanged, ``algorithm`` the column of the labels. ``item`` is
+    the item of each cell (sorted by stratum), ``stratum`` and ``label`` those of each item. Where the items of every
+    stratum have the same cells, ``start`` is the position of each item's first cell in ``order``, the cells sorted by
+    item and within items in the same order; else it is None, and tables must be grouped anew.
+    """
+
+    unit: str
+    paired: bool
+    columns: tuple[str, ...]
+    algorithm: str
+    item: Index
+    stratum: Index
+    label: Index
+    n_labels: int
+    start: Index | None
+    order: Index
+
+    @property
+    def n_strata(self) -> int:
+        """Groups of items that exchange their labels; groups with one label only do not count."""
+        return int(np.count_nonzero(self._labels_per_stratum() > 1))
+
+    @property
+    def fixed_items(self) -> int:
+        """Items that share their stratum with no other label, so that they never change."""
+        return int(np.count_nonzero(self._labels_per_stratum()[self.stratum] < 2))
+
+    def _labels_per_stratum(self) -> Index:
+        pairs = np.unique(self.stratum.astype(np.int64) * self.n_labels + self.label)
+        return np.bincount(pairs // self.n_labels, minlength=int(self.stratum.max()) + 1)
+
+    @property
+    def few_arrangements(self) -> int | None:
+        """The number of distinct relabellings where it is small, else None."""
+        n_strata = int(self.stratum.max()) + 1
+        sizes = np.bincount(self.stratum, minlength=n_strata)
+        same = np.bincount(self.stratum * self.n_labels + self.label, minlength=n_strata * self.n_labels)
+        log = gammaln(sizes + 1).sum() - gammaln(same + 1).sum()
+        return round(np.exp(log)) if log < np.log(_FEW_ARRANGEMENTS) else None
+
+    @property
+    def renamings(self) -> int:
+        """Relabellings that only rename the algorithms, so that no two of them look different; 1 in patchy tables."""
+        sizes = np.bincount(self.stratum)
+        whole = (sizes == self.n_labels).all() and len(np.unique(self.stratum * self.n_labels + self.label)) == len(
+            self.stratum
+        )
+        return math.factorial(self.n_labels) if whole else 1
+
+    def draw(self, rng: np.random.Generator) -> Index:
+        """For each item the item of its stratum whose label it gets, all arrangements equally likely."""
+        return np.lexsort((rng.random(len(self.stratum)), self.stratum))
+
+    def relabel(self, cells: Cells, taken: Index) -> Cells:
+        """The cells after an exchange."""
+        if self.start is None:
+            labels = cells.frame[self.algorithm]
+            first = np.empty(len(self.label), dtype=np.intp)
+            first[self.item] = np.arange(len(self.item))
+            new = labels.iloc[first[taken][self.item]].reset_index(drop=True)
+            return replace(cells, columns=cells.frame.assign(**{self.algorithm: new}))
+        position = np.empty_like(self.order)
+        position[self.order] = np.arange(len(self.order))
+        place = position - self.start[self.item]
+        to = self.order[self.start[taken][self.item] + place]
+        mean, ss = np.empty_like(cells.mean), np.empty_like(cells.ss)
+        mean[to], ss[to] = cells.mean, cells.ss
+        return replace(cells, mean=mean, ss=ss)
+
+
+def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: str) -> Relabelling:
+    """Find what may be exchanged.
+
+    By "benchmark" all runs of two algorithms on a benchmark change their names together, by "family" those on all
+    benchmarks of a family (the coarsest of which there are enough, else the coarsest), by "instance" those at one
+    combination of metafeatures, by "run" single runs: with runs of the same seed where algorithms share seeds, else
+    with any run on the instance. ``columns`` are those that the models use, ``score`` the column that they explain.
+
+    Raises
+    ------
+    ArgumentError
+        If the table lacks the role that the unit needs, or the unit is unknown.
+    DataError
+        If nothing can be exchanged, or a column belongs to the algorithms themselves.
+    """
+    check_unit(unit, runs)
+    columns_of = {
+        "family": family_columns(runs),
+        "benchmark": (runs.benchmark,),
+        "instance": runs.instance,
+        "run": (*runs.instance, runs.seed),
+    }
+    missing = {
+        "family": not runs.study.families,
+        "benchmark": runs.benchmark is None,
+        "instance": not runs.metafeatures,
+        "run": runs.seed is None,
+    }
+    if missing[unit]:
+        raise ArgumentError(f"unit='{unit}' exchanges {_NEEDS[unit]}.")
+    stratum_names = [name for name in columns_of[unit] if name is not None]
+    item_names = [*stratum_names, runs.algorithm]
+    by = tuple(dict.fromkeys([*item_names, *columns]))
+    cells = compress(runs, by=by, score=score)
+    frame = cells.frame
+
+    label, n_labels = _codes(frame, [runs.algorithm])
+    stratum, n_strata = _codes(frame, stratum_names)
+    paired = unit != "run" or len(np.unique(stratum * n_labels + label)) > n_strata
+    if not paired:  # every algorithm has seeds of its own
+        stratum, n_strata = _codes(frame, list(runs.instance))
+    own, n_own = _codes(frame, item_names)
+    item = combine_codes([(stratum, n_strata), (own, n_own)], len(frame))
+    rest_names = [name for name in by if name not in item_names]
+    for name in (name for name in rest_names if name not in (runs.seed, runs.budget)):
+        codes, n_codes = _codes(frame, [name])
+        if n_codes > 1 and len(np.unique(label * n_codes + codes)) == n_labels:
+            raise DataError(
+                f"the model uses '{name}', which is a property of the algorithms: each value of '{runs.algorithm}' has "
+                f"one. With exchanged labels it would no longer fit. Leave '{name}' out of the model."
+            )
+
+    first = np.empty(int(item.max()) + 1, dtype=np.intp)
+    first[item] = np.arange(len(item))
+    rest = _codes(frame, rest_names)[0]
+    order = np.lexsort((rest, item))
+    found = Relabelling(
+        unit=unit,
+        paired=paired,
+        columns=by,
+        algorithm=runs.algorithm,
+        item=item,
+        stratum=stratum[first],
+        label=label[first],
+        n_labels=n_labels,
+        start=_starts_if_alike(item, stratum[first], rest, cells.n, order),
+        order=order,
+    )
+    if not found.n_strata:
+        noun = unit if unit in ("family", "benchmark") else "instance"
+        where = f"on any {noun}" if unit != "run" or not paired else f"for any seed on any {noun}"
+        raise DataError(
+            f"unit='{unit}': there are no two algorithms {where}, so no labels can be exchanged. Each algorithm needs "
+            f"runs on the {plural(noun)} of the others."
+        )
+    return found
+
+
+def family_columns(runs: Runs) -> tuple[str, ...]:
+    """The column of the families that are exchanged; none without families."""
+    sample, families = runs.study.sampled, runs.study.families
+    if sample.noun == "family":
+        return (str(sample.column),)
+    return families[0][-1:] if families else ()
+
+
+def _codes(frame: pd.DataFrame, names: Sequence[str]) -> tuple[Index, int]:
+    index, keys = group_codes([frame[name] for name in names], len(frame))
+    return index, keys.size
+
+
+def _starts_if_alike(item: Index, stratum: Index, rest: Index, n: NDArray[np.float64], order: Index) -> Index | None:
+    """First position of each item in `order` where the items of every stratum have the same cells, else None."""
+    size = np.bincount(item)
+    start = np.cumsum(size) - size
+    model = np.searchsorted(stratum, stratum)  # the first item of the stratum
+    if not np.array_equal(size, size[model]):
+        return None
+    place = np.arange(len(order)) - start[item[order]]
+    like = order[start[model[item[order]]] + place]
+    alike = np.array_equal(rest[order], rest[like]) and np.array_equal(n[order], n[like])
+    return start if alike else None
+
+
+def check_unit(unit: Any, runs: Runs) -> str:
+    """Refuse what is not a unit of exchange; a seed is a block and not a unit."""
+    if isinstance(unit, str) and unit not in UNITS and unit in ("seed", runs.seed):
+        raise ArgumentError(
+            f"unit must be {' or '.join(map(repr, UNITS))}, got {unit!r}. Runs with the same seed are the blocks "
+            "within which unit='run' exchanges names: use unit='run'."
+        )
+    return check_choice(unit, "unit", UNITS)
+
+
+# ---------------------------------------------------------------------- fits of relabelled tables
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RelabelledFit:
+    """A model that is fitted again and again to a table whose labels are exchanged."""
+
+    fit: LmmFit
+    exchange: Relabelling
+    cells: Cells
+    to_model: CellMap
+
+    @classmethod
+    def of(cls, fit: LmmFit, exchange: Relabelling) -> RelabelledFit:
+        """Prepare `fit` for exchanges of the labels of its table."""
+        parsed = fit.design.parsed
+        cells = compress(fit.data, by=exchange.columns, score=parsed.response, transform=parsed.response_transform)
+        # replicates need the cells only, in a frame that is made once, and other processes get a copy
+        light = replace(fit, data=None, cells=replace(fit.cells, columns=fit.cells.frame))
+        return cls(fit=light, exchange=exchange, cells=cells, to_model=CellMap.of(cells, light.cells))
+
+    def refit(self, taken: Index) -> LmmFit:
+        """The model on the table after one exchange (see `Relabelling.draw`)."""
+        cells = self.exchange.relabel(self.cells, taken)
+        if self.exchange.start is None:
+            return self.fit.refit(cells=regroup(cells, list(self.fit.cells.frame.columns)))
+        return self.fit.refit(cells=self.to_model.aggregate(cells))
+
+
+def fit_for_comparison(runs: Runs, model: str | LmmFit | None, *, argument: str = "model") -> LmmFit:
+    """The model (a formula, or a fit of one) fitted to the table; its fixed part must compare the algorithms."""
+    require_runs(runs)
+    formula = getattr(model, "formula", model)
+    if not isinstance(formula, str):
+        raise ArgumentError(f"{argument} must be a formula or a fit, got {type(model).__name__}.")
+    for there, what, instead in (
+        (getattr(model, "weights", None), "is a fit with weights, which belong", "Fit without weights"),
+        (parse_formula(formula).offsets, "has an offset, which belongs", "Leave the offset out"),
+    ):
+        if there:
+            raise ArgumentError(
+                f"{argument} {what} to rows and not to labels, so that exchanging labels does not answer the question. "
+                f"{instead}."
+            )
+    fit = fit_lmm(formula, runs, reml=getattr(model, "reml", True), dispersion=getattr(model, "dispersion", None))
+    if runs.algorithm not in fit.design.factors:
+        raise ArgumentError(
+            f"{argument} must compare the algorithms: '{runs.algorithm}' is not a factor in the fixed part of "
+            f"'{formula}'."
+        )
+    return fit
+
+
+def differences(fit: Any, algorithm: str) -> NDArray[np.float64]:
+    """Linear functions of the fixed effects: all pairwise differences of the algorithms' marginal means."""
+    means = emmeans(fit, algorithm, ddf="asymptotic").fixed
+    i, j = np.triu_indices(len(means), k=1)
+    return np.asarray(means[i] - means[j])
+
+
+# ---------------------------------------------------------------------- words
+
+
+def exchanged_in_words(runs: Runs, exchange: Relabelling) -> str:
+    """What changed places, for a reader of the result."""
+    instance = " x ".join(runs.instance)
+    n = f"{exchange.n_strata:,}"
+    if exchange.unit in ("benchmark", "family"):
+        of = f" ({family_columns(runs)[0]})" if exchange.unit == "family" else ""
+        return f"the names of the algorithms, all their runs together, within each of {n} {plural(exchange.unit)}{of}"
+    if exchange.unit == "instance":
+        return f"the names of the algorithms, all their runs together, within each of {n} instances ({instance})"
+    on = f" on the same instance ({instance})" if instance else ""
+    if exchange.paired:
+        return f"the names of the runs with the same {runs.seed}{on}, in {n} such groups"
+    return f"the names of whole runs{on}, in {n} such groups; algorithms have seeds of their own"
+
+
+def hypothesis_in_words(unit: str, n_algorithms: int) -> str:
+    """The null hypothesis that an exchange of labels tests."""
+    if unit == "run":
+        return "on these benchmarks the algorithms do not differ; benchmarks that were not run are not the subject"
+    where = "the other instances of the same benchmark"
+    several = plural(unit)
+    apart = f", whatever happens on {where}" if unit == "instance" else ""
+    if n_algorithms == 2:
+        return (
+            f"over {several} like these no algorithm is better; on a single {unit} one may be, as likely as the other"
+            f"{apart}"
+        )
+    return (
+        f"over {several} like these the algorithms are exchangeable: none is better, and none varies more than another "
+        f"or goes together with one; on a single {unit} each is as likely as any other to be better, by the same "
+        f"amounts{apart}"
+    )
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
+
+
+def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: int) -> list[str]:
+    """What to know; `alike` relabellings at least have the statistic of the table as it is."""
+    notes = []
+    if n_algorithms > 2 and exchange.unit != "run":
+        notes.append(
+            "Exchanged names make the algorithms alike in every way, so a rejection may also come from one that varies "
+            "more than the others. sign_flip_test(runs) tests their means alone, pair by pair."
+        )
+    few = exchange.few_arrangements
+    if few is not None:
+        notes.append(
+            f"There are only {few:,} distinct relabellings, so the p-value cannot be smaller than "
+            f"{written(alike / few, '.2g')} apart from the resolution of the draws."
+        )
+    if exchange.fixed_items:
+        notes.append(
+            f"{exchange.fixed_items:,} groups of runs have no partner to exchange labels with and keep theirs."
+        )
+    if draws.failed:
+        why = draws.reasons[0] if draws.reasons else "the statistic is not a number"
+        notes.append(
+            f"{draws.failed:,} of {len(draws.statistics):,} draws have no statistic ({why}); they count as larger."
+        )
+    if draws.unconverged:
+        notes.append(f"In {draws.unconverged:,} draws the search did not complete its certificate; they are kept.")
+    return notes

@@ -1,0 +1,381 @@
+"""`rank`: algorithms in order and which of them differ, by a mixed model, classical tests or posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.bench.data.guessing import refuse_without_roles
+from lmemtest.bench.data.requirements import check_algorithms
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
+from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
+from lmemtest.bench.ranking.blocks import Blocks, blocks_of
+from lmemtest.bench.ranking.compare import Rankings, compared
+from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
+from lmemtest.bench.ranking.methods import Verdict, ahead, mean_ranks, outcomes, verdict_of
+from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.caller import named
+from lmemtest.core.hints import guided
+from lmemtest.core.options import ERRORS
+from lmemtest.core.rounding import below
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_direction, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.distributions.student import t_quantile
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+__all__ = ["rank"]
+
+# What goes with the tests of each kind: a standardised mean with means, a share of signed ranks with ranks.
+EFFECTS = dict.fromkeys(("moderated", "t", "tukey", "lmem", "hierarchical"), "cohen_dz")
+
+
+@guided
+@one_blas_thread()
+def rank(
+    data: Any,
+    method: str | None = None,
+    *,
+    direction: str | None = None,
+    alpha: float = 0.05,
+    test: str = "auto",
+    adjust: str | None = None,
+    se: str | None = None,
+    control: Any = None,
+    effect_size: str | None = None,
+    curves: str | None = None,
+    rope: float = 0.0,
+    rope_unit: str = "score",
+    n_draws: int = 50_000,
+    rng: int | np.random.Generator | None = None,
+) -> Ranking | Rankings:
+    """Rank algorithms and decide which of them differ.
+
+    Parameters
+    ----------
+    data : Runs or dataframe
+        Runs, with several seeds and missing cells as they are; or a wide frame with a column per algorithm and a row
+        per benchmark, which needs `direction`.
+    method : {"lmem", "frequentist", "bayesian", "all"}, optional
+        "lmem": marginal means of the recommended mixed model. The other two give every algorithm one score per
+        benchmark, the mean of its runs there (with one benchmark: per seed). "all": several tests side by side.
+        Default: that of `test`, where one is named, else "lmem". The name of a test will do as well.
+    direction : {"minimize", "maximize"}
+        Which end of the score is better; of a wide frame only.
+    alpha : float in (0, 1)
+        Chance of any false difference (Bayesian: of each decision to be wrong, by its posterior).
+    test : str
+        "frequentist": "moderated", "t", "tukey" (repeated-measures ANOVA), "nemenyi", "conover", "wilcoxon", or "auto":
+        paired t-test or signed-rank test for two algorithms, moderated t-tests or Nemenyi for more, by Shapiro-Wilk
+        tests of the residuals; signed-rank tests where cells are missing. "bayesian": "signed_rank" ("auto") or
+        "hierarchical".
+    adjust : str, optional
+        Adjustment of the p-values of the pairs: "tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none"; with
+        a control "dunnett" in place of the first two. Default: what goes with the test.
+    se : {"moderated", "model"}, optional
+        Of "lmem": standard errors of the differences, see `pairs`.
+    control : str, optional
+        Compare all others with this algorithm only, chosen before the scores were seen.
+    effect_size : str, optional
+        Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
+        ranks. "standardised", of "lmem" only: the difference of the marginal means over the residual standard deviation
+        of the model.
+    curves : {"mean", "last", "best", "area", "model"}, optional
+        What the scores of a run over its budgets count, see `recommend`; "model" for "lmem" only.
+    rope, rope_unit : float >= 0, {"score", "effect", "mad"}
+        Bayesian: differences that do not matter, in units of the score; see `bayesian_pairs` on the other units. With 0
+        nothing is practically equivalent.
+    n_draws, rng : int, int or Generator
+        Of the posterior, and of resampled intervals.
+
+    Returns
+    -------
+    Ranking, or Rankings with "all"
+        ``to_frame()``, ``to_frame("pairs")``, ``sentences()``, ``plot()``, ``paragraph()``, ``leaderboard()``,
+        ``stability()``; ``separation`` has the decisions.
+
+    Raises
+    ------
+    ArgumentError
+        If an option is unknown or does not go with the others.
+    DesignError
+        If there are no blocks on which algorithms can be compared, or too few.
+    DataError
+        If scores are missing or infinite.
+
+    Notes
+    -----
+    Runs that share a benchmark are not independent, so no method counts them as blocks of their own. Ranks and means
+    ask different questions: who wins more often, and who is better on average. What a test assumes was broken on
+    purpose in simulations; their sizes are on the page of validation.
+
+    References
+    ----------
+    Demšar (2006), Journal of Machine Learning Research 7, 1-30; Benavoli, Corani, Demšar & Zaffalon (2017), Journal of
+    Machine Learning Research 18(77), 1-36
+
+    Examples
+    --------
+    >>> wide = {"A": [0.9, 0.8, 0.7, 0.9, 0.6], "B": [0.8, 0.7, 0.7, 0.8, 0.5], "C": [0.5, 0.6, 0.4, 0.6, 0.3]}
+    >>> found = rank(wide, "frequentist", direction="maximize")
+    >>> found.table[["algorithm", "mean_rank", "letters"]].to_dict("list")
+    {'algorithm': ['A', 'B', 'C'], 'mean_rank': [1.1, 1.9, 3.0], 'letters': ['a', 'b', 'c']}
+    """
+    method, test = _method_and_test(method, test)
+    runs = runs_of(data, direction)
+    if curves is not None:
+        check_choice(curves, "curves", CURVE_CHOICES)
+    if curves == "model" and method != "lmem":
+        raise ArgumentError(f"curves='model' keeps curves in the mixed model, and method={method!r} has none.")
+    one_each = reduced(runs, None if curves == "model" else curves)
+    blocks = blocks_of(one_each)
+    runs = runs if curves == "model" else one_each
+    checked = Asked(
+        alpha=check_fraction(alpha, "alpha"),
+        test=check_choice(test, "test", TESTS.get(method, ("auto",))),
+        adjust=_adjust(adjust, method, control),
+        se=_se(se, method),
+        control=_control(control, blocks),
+        rope=check_rope(rope),
+        rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
+        n_draws=check_positive_int(n_draws, "n_draws", 100),
+        rng=resolve_rng(rng),
+    )
+    if effect_size is not None:
+        check_choice(effect_size, "effect_size", (*KINDS, "standardised") if method == "lmem" else KINDS)
+    if method != "all":
+        return ranking_of(verdict_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
+    found, without = {}, []
+    for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
+        for name in tests:
+            asked = replace(checked, test=name)
+            try:
+                verdict = verdict_of(one, runs, blocks, asked)
+            except DesignError as error:
+                without.append((one if name == "auto" else name, error))
+                continue
+            found[verdict.test] = ranking_of(verdict, runs, blocks, one, asked, effect_size)
+    if not found:
+        raise without[0][1]
+    notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
+    return replace(compared(found, resolve_rng(checked.rng)), notes=notes)
+
+
+def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
+    """The method that a test belongs to: people name the one or the other."""
+    of_test = {name: kind for kind, tests in TESTS.items() for name in tests if name != "auto"}
+    before = {"friedman": "nemenyi", "anova": "tukey"}  # the tests of all algorithms that come before those of pairs
+    if isinstance(method, str) and isinstance(test, str) and test == "auto":
+        name = before.get(method, method)
+        method, test = (of_test[name], name) if name in of_test else (method, test)
+    test = before.get(test, test) if isinstance(test, str) else test
+    known = of_test.get(test, "lmem") if isinstance(test, str) else "lmem"
+    method = check_choice(known if method is None else method, "method", (*TESTS, "all"))
+    if method in TESTS and known != "lmem" and known != method:
+        raise ArgumentError(
+            f"test={test!r} goes with method={known!r}; the tests of {method!r} are {', '.join(TESTS[method])}. Name "
+            "one of them, or leave out method."
+        )
+    return method, test
+
+
+def side_by_side(blocks: Blocks) -> tuple[str, ...]:
+    """The classical tests that "all" shows: on means, on ranks, and on signed ranks."""
+    if len(blocks.algorithms) == 2:
+        return ("t", "wilcoxon")
+    return ("tukey", "nemenyi", "wilcoxon") if blocks.complete.sum() > 1 else ("wilcoxon",)
+
+
+def runs_of(data: Any, direction: str | None) -> Runs:
+    """Runs as they are, a wide frame as runs with its rows as benchmarks."""
+    if direction is not None:
+        direction = check_direction(direction)
+    if isinstance(data, Runs):
+        if direction is not None and direction != data.direction:
+            raise ArgumentError(
+                f"direction={direction!r} contradicts the runs, which say {data.direction!r}. Leave it out: it is for "
+                "a wide frame."
+            )
+        check_algorithms(data)
+        return data
+    if direction is None:
+        message = "direction must be 'minimize' or 'maximize' for a wide frame: is a low or a high score good?"
+        refuse_without_roles(data, {}, "lmemtest.rank(lmemtest.Runs(df, {}))", message)
+    return Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
+
+
+def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
+    if adjust is None:
+        return None
+    if method == "bayesian":
+        raise ArgumentError("adjust is for p-values, and method='bayesian' has posterior probabilities. Leave it out.")
+    allowed = PAIR_ADJUSTMENTS if control is None else CONTROL_ADJUSTMENTS
+    if method == "lmem" and control is None:
+        allowed = (*allowed, "stepdown", "singlestep")
+    return check_choice(adjust, "adjust", allowed)
+
+
+def _se(se: str | None, method: str) -> str | None:
+    if se is None:
+        return None
+    if method != "lmem":
+        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
+    return check_choice(se, "se", ERRORS)
+
+
+def _control(control: Any, blocks: Blocks) -> str | None:
+    if control is None:
+        return None
+    if str(control) not in blocks.algorithms:
+        raise ArgumentError(
+            f"{named('control')} must be one of the algorithms ({listed(blocks.algorithms)}), got {control!r}."
+            f"{suggest(str(control), blocks.algorithms)}"
+        )
+    return str(control)
+
+
+def ranking_of(
+    verdict: Verdict, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
+) -> Ranking:
+    """The record of a verdict: everything in the order of the ranking, pairs with their effect sizes and outcomes."""
+    order = verdict.separation.levels
+    ordered = blocks.of(order)
+    table = verdict.centre.set_index("algorithm").loc[list(order)].reset_index()
+    if "mean_rank" not in table:
+        table["mean_rank"] = mean_ranks(ordered)
+    if asked.control is None:
+        table["letters"] = [verdict.separation.letters[name] for name in order]
+    kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
+    notes = (*runs.notes, *verdict.notes)
+    if method == "lmem" and blocks.unit == "seed":
+        notes = (*notes, "One benchmark only: what follows says nothing about others.")
+    if runs.curve is not None:
+        notes = (*notes, *filter(None, (runs.curve.sentence, runs.curve.early)))
+    return Ranking(
+        table=table,
+        pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
+        separation=replace(
+            verdict.separation,
+            test=TEST_NAMES[verdict.test],
+            omnibus_p=None if verdict.omnibus is None else verdict.omnibus.p_value,
+        ),
+        blocks=ordered,
+        runs=runs,
+        method=method,
+        test=verdict.test,
+        omnibus=verdict.omnibus,
+        effect=kind,
+        control=asked.control,
+        alpha=asked.alpha,
+        score=runs.score,
+        direction=runs.direction,
+        assumptions=verdict.assumptions,
+        asked=asked,
+        notes=notes,
+    )
+
+
+def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
+    """The tests with the algorithm that ranks higher on the left, in the order of the ranking."""
+    import pandas as pd
+
+    place = {name: i for i, name in enumerate(order)}
+    left, right = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
+    turned = left > right
+    out = {name: tests[name].to_numpy() for name in tests}
+    for a, b in (("left", "right"), ("p_left", "p_right"), ("p_new_left", "p_new_right")):
+        if a in out:
+            out[a], out[b] = np.where(turned, out[b], out[a]), np.where(turned, out[a], out[b])
+    if "p_mean_left" in out:
+        out["p_mean_left"] = np.where(turned, 1.0 - out["p_mean_left"], out["p_mean_left"])
+    for a, b in (("ci_low", "ci_high"), ("advantage_low", "advantage_high")):
+        if a in out:
+            out[a], out[b] = np.where(turned, -out[b], out[a]), np.where(turned, -out[a], out[b])
+    for name in ("estimate", "statistic", "advantage"):
+        if name in out:
+            out[name] = np.where(turned, -out[name], out[name])
+    first = np.lexsort((np.maximum(left, right), np.minimum(left, right)))
+    return pd.DataFrame({name: values[first] for name, values in out.items()})
+
+
+def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, asked: Asked) -> pd.DataFrame:
+    import pandas as pd
+
+    place = {name: i for i, name in enumerate(blocks.algorithms)}
+    i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
+    if kind == "standardised":
+        size, low, high = _standardised(tests, verdict, asked)
+    else:
+        size, low, high = _effects(blocks.gains, i, j, kind, asked)
+    wins, ties = outcomes(blocks)
+    met = wins[i, j] + ties[i, j] + wins[j, i]
+    better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
+    # the p-values of posteriors were made for the matrix of decisions
+    dropped = ("decision", "p_value") if "p_equal" in tests else ("decision",)
+    table = tests.drop(columns=list(dropped), errors="ignore")
+    more = {
+        "effect_size": size,
+        "effect_low": low,
+        "effect_high": high,
+        "magnitude": magnitudes(size, kind),
+        "p_better": better,
+        "wins": wins[i, j].astype(int),
+        "ties": ties[i, j].astype(int),
+        "losses": wins[j, i].astype(int),
+        "decision": _decisions(tests, verdict, i, j),
+    }
+    return table.join(pd.DataFrame(more))
+
+
+def _standardised(tests: pd.DataFrame, verdict: Verdict, asked: Asked) -> tuple[Array, Array, Array]:
+    """Differences of marginal means in residual standard deviations, positive where the left is better."""
+    sign = -1.0 if verdict.lower_is_better else 1.0
+    estimate = sign * tests["estimate"].to_numpy(dtype=float)
+    half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
+    return standardised(estimate, estimate - half, estimate + half, *verdict.residual_sd, level=1.0 - asked.alpha)
+
+
+def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
+    """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
+    out = np.full((3, len(i)), np.nan)
+    both = np.isfinite(gains[:, i]) & np.isfinite(gains[:, j])  # blocks x pairs
+    _, first, which = np.unique(np.packbits(both, axis=0), axis=1, return_index=True, return_inverse=True)
+    for code, one in enumerate(first):
+        here, rows = np.flatnonzero(np.ravel(which) == code), both[:, one]
+        if rows.sum() > 1:
+            found = effect_sizes(
+                gains[rows][:, i[here]].T,
+                gains[rows][:, j[here]].T,
+                kind,
+                paired=True,
+                level=1.0 - asked.alpha,
+                rng=asked.rng,
+            )
+            out[:, here] = np.stack([found[0], found[1], found[2]])
+    return out[0], out[1], out[2]
+
+
+def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes) -> list[str]:
+    """Who is better, in words, from the one matrix of decisions; i and j are the places of left and right in it."""
+    separation = verdict.separation
+    untested, differ = separation.undecided.to_numpy()[i, j], separation.significant.to_numpy()[i, j]
+    left, right = ([f"{name} better" for name in tests[side]] for side in ("left", "right"))
+    if "p_equal" in tests:
+        chances = tests[["p_left", "p_right", "p_equal"]].to_numpy()
+        said = np.choose(chances.argmax(axis=1), [left, right, "practically equivalent"])
+        differ, otherwise = below(1.0 - chances.max(axis=1), separation.alpha), "undecided"
+    else:
+        said = np.where(ahead(replace(verdict, tests=tests)), left, right)
+        otherwise = "not significant"
+    return np.where(untested, "no test", np.where(differ, said, otherwise)).tolist()

@@ -1,0 +1,167 @@
+"""The result of a ranking, whatever its method: one table of algorithms, one of pairs, one matrix of decisions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from lmemtest.bench.ranking.asked import TEST_NAMES
+from lmemtest.bench.ranking.decided import Decided
+from lmemtest.bench.ranking.methods import decisions_on
+from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
+from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.result import Result, result
+from lmemtest.core.table import Format
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.ranking.asked import Asked
+    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.ranking.leaderboard import Leaderboard
+    from lmemtest.bench.ranking.omnibus import Omnibus
+    from lmemtest.bench.ranking.stability import Stability
+    from lmemtest.lmm.means.separation import Separation
+
+
+@result
+class Ranking(Result):
+    """Algorithms in order, and which of them differ.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per algorithm, best first: ``algorithm``, the centre by which they are ordered (``mean``, ``median`` or
+        ``mean_rank``) with its spread and interval, ``mean_rank``, ``letters``.
+    pairs : pandas.DataFrame
+        One row per pair, ``left`` before ``right`` in the ranking: ``estimate`` (left minus right) with ``ci_low`` and
+        ``ci_high``, ``statistic`` (t, or the sum of the signed ranks),
+        ``df``, ``p_raw``, ``p_value`` (adjusted), ``effect_size`` with ``effect_low``,
+        ``effect_high`` and ``magnitude``, ``p_better`` (share of the blocks on which left is better, ties one half),
+        ``wins``, ``ties``, ``losses`` (of left over right, in blocks), ``decision``.
+    separation : Separation
+        The decisions, from which letters, groups and figures are made.
+    blocks : Blocks
+        The scores that were ranked.
+    runs : Runs
+        The runs that the blocks are of.
+    method : {"lmem", "frequentist", "bayesian"}
+    test : str
+        What decides about the pairs: "Nemenyi", "Wilcoxon signed-rank", "Tukey HSD", ...
+    omnibus : Omnibus or None
+    effect : str
+        Kind of the effect sizes, by the names in `effect_sizes`.
+    control : str or None
+        The algorithm with which all others were compared; None for all pairs.
+    alpha : float
+    score, direction : str
+    asked : Asked
+        The options.
+    assumptions : pandas.DataFrame or None
+        Tests that chose the method: ``test``, ``of``, ``statistic``, ``p_value``.
+    notes : tuple of str
+    """
+
+    parts: ClassVar[Mapping[str, str]] = {"ranking": "table", "pairs": "pairs"}
+    figure: ClassVar[str | None] = "ranking_plot"
+    formats: ClassVar[Mapping[str, Format]] = {"mean_rank": ".2f"}
+
+    table: pd.DataFrame
+    pairs: pd.DataFrame
+    separation: Separation
+    blocks: Blocks
+    runs: Runs
+    method: str
+    test: str
+    omnibus: Omnibus | None
+    effect: str
+    control: str | None
+    alpha: float
+    score: str
+    direction: str
+    asked: Asked
+    assumptions: pd.DataFrame | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """The algorithms, best first."""
+        return self.separation.levels
+
+    @property
+    def decided(self) -> pd.DataFrame:
+        """The pairs with a decision for one of the two."""
+        return self.pairs[self.pairs["decision"].str.endswith(" better")]
+
+    @property
+    def title(self) -> str:
+        """What was ranked by what."""
+        end = "lower" if self.direction == "minimize" else "higher"
+        return f"Ranking by {self.score} ({end} is better), {TEST_NAMES[self.test]}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The sample, the tests and their adjustment."""
+        sample = f"{len(self.levels)} algorithms on {self.blocks.said()}"
+        if self.method == "bayesian":
+            how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
+            return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
+        adjust = ADJUSTMENT_NAMES.get(self.separation.adjust, self.separation.adjust)
+        against = f" with {self.control}" if self.control is not None else ""
+        facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]
+        if self.omnibus is not None:
+            facts.append(f"{self.omnibus.name}: {self.omnibus.text}.")
+        return tuple(facts)
+
+    @property
+    def _pairs_compared(self) -> str:
+        return "all pairs" if self.control is None else "comparisons"
+
+    def sentences(self) -> tuple[str, ...]:
+        """Who is ahead, what is decided, and what is not; the first is the headline."""
+        return ranking_sentences(self)
+
+    def leaderboard(self, **options: Any) -> Leaderboard:
+        """Ratings, win rates and mean ranks on the same blocks: `leaderboard`, with its options."""
+        from lmemtest.bench.ranking.leaderboard import leaderboard_of
+
+        return leaderboard_of(self.blocks, **options)
+
+    def stability(self, *, progress: bool | None = None) -> Stability:
+        """Which decisions change when one block or one algorithm leaves the study: one refit for each.
+
+        Parameters
+        ----------
+        progress : bool, optional
+            Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
+
+        Returns
+        -------
+        Stability
+
+        Raises
+        ------
+        DesignError
+            If there are fewer than three blocks.
+        """
+        from lmemtest.bench.ranking.single_runs import closed_form, decided_by_table
+        from lmemtest.bench.ranking.stability import stability_of
+
+        test = "auto" if self.method == "lmem" else self.test
+        at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.asked)
+
+        def again(part: Blocks) -> Decided:
+            # the same draws for each part, so that none changes by chance alone
+            asked = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
+            at_hand = decided_by_table(part, asked.alpha) if at_once else None
+            return decisions_on(part, self.runs, self.method, asked) if at_hand is None else at_hand
+
+        whole = Decided.of_table(self.pairs, self.blocks.algorithms)
+        return stability_of(again, self.blocks, whole, progress=progress)
+
+    def paragraph(self) -> str:
+        """What was done and found, as a paragraph for a paper."""
+        return ranking_paragraph(self)

@@ -1,0 +1,261 @@
+"""Single runs drawn again, by benchmark: the stratified bootstrap of scores of algorithms on benchmarks.
+
+Every benchmark counts the same, whatever its number of runs: a run has the weight 1 / (benchmarks x its runs), and
+instances of one benchmark share the weight of it equally. A draw is what it leaves of these weights, so every measure
+is one function of scores and weights, whether of the runs, of a draw, or of what is left without one run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.bench.data.normalise import UNITLESS
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.ranking.blocks import Blocks, blocks_of
+from lmemtest.core.rounding import tolerance
+from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
+from lmemtest.core.words import listed, percent
+from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+    Codes = NDArray[np.intp]
+
+UNITS = ("runs", "benchmarks")
+DRAWN = ("n-1", "n")
+_NOTHING = 1e-9  # of the weight
+_AT_ONCE = 100_000  # runs in memory: more do not fit the cache
+
+
+@dataclass(frozen=True, eq=False)
+class Weighted:
+    """The runs of an algorithm with the weights of some draws.
+
+    `scores` are ``(runs,)`` and ascending, `weights` ``(draws, runs)`` with sums of 1, `means` ``(draws, blocks)``.
+    """
+
+    scores: Array
+    weights: Array
+    means: Array
+
+    @cached_property
+    def cumulative(self) -> Array:
+        """Weight of the scores before each, and of all, ``(draws, runs + 1)``."""
+        out = np.zeros((len(self.weights), len(self.scores) + 1))
+        np.cumsum(self.weights, axis=1, out=out[:, 1:])
+        return out
+
+    def beyond(self, taus: Array, direction: str) -> Array:
+        """Weight of the scores that are better than each of `taus`, ``(draws, taus)``."""
+        slack = tolerance(self.scores)
+        if direction == "maximize":
+            place = np.searchsorted(self.scores, taus + slack, side="right")
+            return np.clip(self.cumulative[:, -1:] - self.cumulative[:, place], 0.0, 1.0)
+        return np.clip(self.cumulative[:, np.searchsorted(self.scores, taus - slack, side="left")], 0.0, 1.0)
+
+    def blocks_beyond(self, taus: Array, direction: str) -> Array:
+        """Share of the blocks whose mean is better than each of `taus`, ``(draws, taus)``."""
+        slack = tolerance(self.scores)
+        if direction == "maximize":
+            return np.array([(row > taus[:, None] + slack).mean(axis=1) for row in self.means])
+        return np.array([(row < taus[:, None] - slack).mean(axis=1) for row in self.means])
+
+
+@dataclass(frozen=True, eq=False)
+class Resampling:
+    """Draws of the runs of some blocks.
+
+    `unit` "runs" keeps the benchmarks and draws runs within each instance; "benchmarks" draws blocks (benchmarks, or
+    families with their benchmarks), the same for all algorithms, and runs within each of them. Of the unit one fewer is
+    drawn than there is (`drawn` "n-1"), or as many ("n"); what is alone stands for itself.
+    """
+
+    blocks: Blocks
+    unit: str
+    drawn: str
+    n_draws: int
+    seed: int
+
+    @cached_property
+    def members(self) -> Codes:
+        """Instances of each block, ``(blocks, instances)``; -1 behind the last."""
+        size = np.bincount(self.blocks.block)
+        order = np.argsort(self.blocks.block, kind="stable")
+        place = np.arange(len(order)) - np.repeat(np.cumsum(size) - size, size)
+        out = np.full((len(size), int(size.max())), -1, dtype=np.intp)
+        out[self.blocks.block[order], place] = order
+        return out
+
+    @cached_property
+    def share(self) -> Array:
+        """Weight of each instance in the mean of its block, ``(m,)``."""
+        size = np.bincount(self.blocks.block)
+        return np.asarray(1.0 / size[self.blocks.block])
+
+    def observed(self, algorithm: int) -> Weighted:
+        """The runs as they are."""
+        scores, instance, _ = self._pool(algorithm)
+        n = self.blocks.n_runs[:, algorithm]
+        weights = (self.share / n)[instance] / len(self.members)
+        return Weighted(scores, weights[None], self.blocks.scores[None, :, algorithm])
+
+    def draws(self, algorithm: int) -> Iterator[Weighted]:
+        """The runs with the weights of the draws, some draws at a time."""
+        scores, _, place = self._pool(algorithm)
+        for chosen, run, weight in self.picks(algorithm):
+            count = len(chosen)
+            at = place[chosen[..., None], run]
+            flat = at + (np.arange(count) * len(scores))[:, None, None, None]
+            weights = np.zeros(count * len(scores))
+            weights += np.bincount(flat.ravel(), weights=weight.ravel(), minlength=len(weights))
+            means = np.einsum("dbsr,dbsr->db", scores[at], weight) * chosen.shape[1]
+            yield Weighted(scores, weights.reshape(count, -1), means)
+
+    def picks(self, algorithm: int) -> Iterator[tuple[Codes, Codes, Array]]:
+        """Some draws at a time: instances in blocks, the runs of an algorithm drawn there, and their weights.
+
+        ``(draws, blocks, instances)``, and twice ``(draws, blocks, instances, runs)``; the weight is 0 where a block
+        has no such instance, or where no such run is drawn.
+        """
+        n, most = self.blocks.n_runs[:, algorithm], self.blocks.runs.shape[2]
+        count = len(self.members)
+        of_blocks = np.random.default_rng([self.seed, 0])
+        of_runs = np.random.default_rng([self.seed, 1 + algorithm])
+        fewer = self.unit == "runs" and self.drawn == "n-1"
+        many = np.maximum(n - fewer, 1)
+        each = np.where(np.arange(most) < many[:, None], (self.share / many)[:, None], 0.0)  # (m, runs)
+        for size in self._chunks():
+            if self.unit == "runs":
+                chosen = np.broadcast_to(self.members, (size, *self.members.shape))
+            else:
+                kept = max(count - (self.drawn == "n-1"), 1)
+                chosen = self.members[of_blocks.integers(count, size=(size, kept))]
+            run = (of_runs.random((*chosen.shape, most)) * n[chosen][..., None]).astype(np.intp)
+            weight = each[chosen] / chosen.shape[1]
+            if self.members.shape[1] > 1:
+                weight[chosen < 0] = 0.0
+            yield chosen, run, weight
+
+    def kept(self, algorithm: int, cut: float) -> NDArray[np.bool_]:
+        """Which blocks have a run between the lowest and the highest share `cut` of an algorithm's weight."""
+        _, instance, _ = self._pool(algorithm)
+        cumulative = self.observed(algorithm).cumulative[0]
+        inside = (cumulative[1:] > cut + _NOTHING) & (cumulative[:-1] < 1.0 - cut - _NOTHING)
+        return np.bincount(self.blocks.block[instance[inside]], minlength=len(self.members)) > 0
+
+    def left_out(self, algorithm: int) -> Iterator[tuple[Codes, Weighted]]:
+        """The runs without each unit in turn, some at a time, and the stratum that each of these units is from."""
+        scores, instance, _ = self._pool(algorithm)
+        full = self.observed(algorithm)
+        block, count = self.blocks.block[instance], len(self.members)
+        if self.unit == "benchmarks":
+            for gone in range(count if count > 1 else 0):
+                weights = np.where(block == gone, 0.0, full.weights * count / (count - 1))
+                yield np.zeros(1, dtype=np.intp), Weighted(scores, weights, np.delete(full.means, gone, axis=1))
+            return
+        n, mean = self.blocks.n_runs[:, algorithm], self.blocks.means[:, algorithm]
+        units = np.flatnonzero(n[instance] > 1)
+        step = max(1, _AT_ONCE // len(scores))
+        for left in np.split(units, np.arange(step, len(units), step)):
+            own = instance[left]
+            others = n[own] - 1
+            weights = np.where(instance == own[:, None], ((others + 1) / others)[:, None], 1.0) * full.weights
+            weights[np.arange(len(left)), left] = 0.0
+            means = np.repeat(full.means, len(left), axis=0)
+            means[np.arange(len(left)), block[left]] += self.share[own] * (mean[own] - scores[left]) / others
+            yield own, Weighted(scores, weights, means)
+
+    def _pool(self, algorithm: int) -> tuple[Array, Codes, Codes]:
+        """All scores of an algorithm in ascending order, their instances, and where the run of an instance is there."""
+        runs = self.blocks.runs[:, algorithm]
+        instance, run = np.nonzero(np.isfinite(runs))
+        order = np.argsort(runs[instance, run], kind="stable")
+        instance, run = instance[order], run[order]
+        place = np.zeros(runs.shape, dtype=np.intp)
+        place[instance, run] = np.arange(len(order))
+        return runs[instance, run], instance, place
+
+    def _chunks(self) -> Iterator[int]:
+        """Numbers of draws that are in memory at a time."""
+        step = max(1, _AT_ONCE // (self.members.size * self.blocks.runs.shape[2]))
+        for start in range(0, self.n_draws, step):
+            yield min(step, self.n_draws - start)
+
+
+def complete_blocks(data: Any, direction: str | None, sample: str = "runs") -> tuple[Blocks, bool]:
+    """The runs of every algorithm on every instance, and whether their scores have no unit; gaps are refused.
+
+    `data` is Runs, or a wide table of scores whose `direction` is given. With benchmarks as the `sample` the blocks are
+    families, where there are enough of these.
+    """
+    runs = data
+    if not isinstance(data, Runs) and direction is None:
+        raise ArgumentError(
+            f"runs must be Runs, or a wide table with direction='minimize' or 'maximize', got {type(data).__name__}."
+        )
+    if not isinstance(data, Runs):
+        runs = Runs.from_wide(data, direction=direction)  # type: ignore[arg-type]
+    elif direction is not None and check_direction(direction) != runs.direction:
+        raise ArgumentError(f"direction must be that of the runs, {runs.direction!r}, or None, got {direction!r}.")
+    blocks = blocks_of(runs, unit="benchmark")
+    gaps = np.argwhere(blocks.n_runs == 0)
+    if len(gaps):
+        named = [f"{blocks.algorithms[a]} on {blocks.instances[i]}" for i, a in gaps]
+        raise DesignError(
+            f"every algorithm must have run on every benchmark, and there is no run of {listed(named, 5)}. Filter the "
+            "runs to algorithms or benchmarks without gaps; runs.check() lists them."
+        )
+    if sample == "benchmarks" and runs.study.families:
+        blocks = blocks_of(runs)
+    return blocks, runs.scale is not None and runs.scale.method in UNITLESS
+
+
+def check_units(blocks: Blocks, unit: str) -> None:
+    """Refuse to draw units of which there is one."""
+    if unit == "runs" and (blocks.n_runs == 1).all():
+        raise DesignError(
+            "every algorithm has one run on each benchmark, so there are no runs to draw from. Use "
+            "resample='benchmarks', for intervals about benchmarks like these, or repeat the runs with other seeds."
+        )
+    if unit == "benchmarks" and len(blocks.names) == 1:
+        raise DesignError("there is one benchmark, so there are no benchmarks to draw from. Use resample='runs'.")
+
+
+def check_draws(n_draws: Any, level: Any) -> tuple[int, float]:
+    """The number of draws, which is to reach beyond both ends of an interval, and the level."""
+    level = check_fraction(level, "level")
+    return check_positive_int(n_draws, "n_draws", minimum=math.ceil(2.0 / (1.0 - level) - 1e-6) - 1), level
+
+
+def intervals(
+    draws: Array, estimate: Array, jackknife: Iterable[tuple[Codes, Array]], method: str, level: float
+) -> Array:
+    """Both ends of the intervals of k statistics, ``(2, k)``; the `jackknife` with its strata is for "bca"."""
+    shares = plain_shares(level, len(estimate))
+    if method == "bca":
+        parts = list(jackknife)
+        stratum = np.concatenate([codes for codes, _ in parts])
+        values = np.concatenate([values for _, values in parts])
+        skewness = acceleration(values, np.unique(stratum, return_inverse=True)[1])
+        shares = bca_shares(draws, estimate, skewness, level)
+    return interval_ends(draws, estimate, shares, method)
+
+
+def band_of(resampling: Resampling, method: str, level: float) -> str:
+    """What an interval from these draws means, for the foot of a figure."""
+    blocks, kind = resampling.blocks, "BCa" if method == "bca" else method
+    size = f"{percent(level)} {kind} intervals from {resampling.n_draws:,} draws of"
+    if resampling.unit == "runs":
+        those = "this benchmark" if len(blocks.names) == 1 else f"these {blocks.said()}"
+        return f"{size} the runs: what other runs would give on {those}, and nothing about others."
+    within = "" if blocks.unit == "benchmark" else " with their benchmarks"
+    return f"{size} {blocks.said()}{within} and the runs on them: what to expect on other {blocks.units} of this kind."

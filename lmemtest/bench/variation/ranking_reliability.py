@@ -1,0 +1,409 @@
+"""How far the order of the algorithms would hold up on other benchmarks and seeds.
+
+The mean of an algorithm over b benchmarks with n runs on each is its true mean plus an error of the variance
+
+    e(b, n) = (interaction + run / n) / b,
+
+and over f families with b benchmarks each, where families of benchmarks are the sample,
+
+    e(f, b, n) = (family interaction + (interaction + run / n) / b) / f,
+
+the same that `lmemtest.power` plans with: what benchmarks and seeds do to all algorithms alike cancels from their
+order. With the variance ``a`` of the true means the reliability is ``a / (a + e)``, the part of the variance of the
+observed means that is not error.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.power.power import check_counts
+from lmemtest.bench.variation.mean_errors import each_holds, errors_of_a_mean
+from lmemtest.bench.variation.run_layout import ALGORITHM, BENCHMARK, RunLayout, layout_of
+from lmemtest.bench.variation.variance_sources import run_components
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_fraction
+from lmemtest.core.words import format_number, plural
+from lmemtest.errors import ArgumentError, DataError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from lmemtest.bench.data.runs import Runs
+
+TARGETS = (0.8, 0.9)
+_ROUNDING = 1e-9  # of a number of benchmarks
+
+
+@result
+class NeededBenchmarks(Result):
+    """Benchmarks (or families) that a reliability takes, one row per target and number of seeds.
+
+    ``n_benchmarks``, or ``n_families`` of ``n_benchmarks`` each, is infinite where the algorithms' means are not seen
+    to differ.
+    """
+
+    formats = {"reliability": "g"} | dict.fromkeys(["n_benchmarks", "n_families"], lambda n: _count(n))
+
+    table: pd.DataFrame
+    notes: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        return "Families needed" if "n_families" in self.table else "Benchmarks needed"
+
+
+def _count(n: float) -> str:
+    return "∞" if math.isinf(n) else f"{n:,.4g}" if n % 1 else f"{int(n):,}"
+
+
+@result
+class RankingReliability(Result):
+    """Reliability of the order of the algorithms.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``,
+        ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks`` of each.
+    reliability, ci_low, ci_high : float
+        Of the study as it is, with its interval.
+    algorithm_variance : float
+        Variance of the true means of the algorithms; 0 where it is estimated below.
+    benchmark_variance, run_variance : float
+        Of an algorithm's mean: what one benchmark adds to its error, and what one run on a benchmark adds.
+    shared_benchmark_variance, shared_seed_variance : float
+        The same for what all algorithms share, which only `dependability` counts.
+    family_variance, shared_family_variance : float
+        The same of one family, beyond its benchmarks; 0 where families are not the sample.
+    n_algorithms, n_benchmarks : int
+    n_families : int or None
+        Where families are the sample.
+    n_benchmarks_each : float
+        Benchmarks of a family (the harmonic mean); all of them where families are not the sample.
+    family : str or None
+        The column of the families.
+    n_seeds : float
+        Runs of an algorithm at one instance (the harmonic mean where their number differs).
+    level : float
+    score : str
+    notes : tuple of str
+    """
+
+    figure = "ranking_reliability_plot"
+    formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
+
+    table: pd.DataFrame
+    reliability: float
+    ci_low: float
+    ci_high: float
+    algorithm_variance: float
+    benchmark_variance: float
+    run_variance: float
+    shared_benchmark_variance: float
+    shared_seed_variance: float
+    n_algorithms: int
+    n_benchmarks: int
+    n_seeds: float
+    n_benchmarks_each: float
+    level: float
+    score: str
+    family_variance: float = 0.0
+    shared_family_variance: float = 0.0
+    n_families: int | None = None
+    family: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def single_run(self) -> float:
+        """Reliability of one run on one benchmark."""
+        return self.at(1, 1, 1)
+
+    @property
+    def dependability(self) -> float:
+        """The reliability if every algorithm had benchmarks and seeds of its own, whose differences are error then."""
+        return self.dependability_at(self.n_benchmarks_each, self.n_seeds)
+
+    def error_variance(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
+        """Variance of the error of an algorithm's mean, as far as it can change the order; sizes as in `at`."""
+        within = (self.benchmark_variance + self.run_variance / n_seeds) / n_benchmarks
+        return (self.family_variance + within) / (n_families or self.n_families or 1)
+
+    def at(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
+        """Reliability of a study of this size.
+
+        Parameters
+        ----------
+        n_benchmarks, n_seeds : float > 0
+            Where families are the sample, benchmarks of each. ``n_seeds=inf`` gives what no number of seeds can exceed.
+        n_families : float > 0, optional
+            As many as in the study by default.
+        """
+        if self.algorithm_variance == 0:
+            return 0.0
+        error = self.error_variance(n_benchmarks, n_seeds, n_families)
+        return self.algorithm_variance / (self.algorithm_variance + error)
+
+    def dependability_at(self, n_benchmarks: float, n_seeds: float, n_families: float | None = None) -> float:
+        """Dependability of a study of this size."""
+        if self.algorithm_variance == 0:
+            return 0.0
+        within = (self.shared_benchmark_variance + self.shared_seed_variance / n_seeds) / n_benchmarks
+        shared = (self.shared_family_variance + within) / (n_families or self.n_families or 1)
+        error = self.error_variance(n_benchmarks, n_seeds, n_families)
+        return self.algorithm_variance / (self.algorithm_variance + error + shared)
+
+    def needed(self, reliability: float | Iterable[float] = TARGETS) -> NeededBenchmarks:
+        """How many benchmarks, or families, a reliability takes, for each number of seeds of the table.
+
+        Parameters
+        ----------
+        reliability : float or iterable of float, each in (0, 1)
+
+        Returns
+        -------
+        NeededBenchmarks
+            ``to_frame()`` has reliability, n_seeds, n_benchmarks; where families are the sample, n_families, and
+            n_benchmarks of each as in the table.
+        """
+        import pandas as pd
+
+        targets = [reliability] if isinstance(reliability, (int, float)) else list(reliability)
+        targets = [check_fraction(target, "reliability") for target in targets]
+        each = [*(["n_benchmarks"] if self.family else []), "n_seeds"]
+        sizes = self.table[each].drop_duplicates().itertuples(index=False, name=None)
+        rows = [(t, *size, self._needed(t, *size)) for size in sizes for t in targets]
+        rows.sort(key=lambda row: targets.index(row[0]))
+        most, units = self.at(self.n_benchmarks_each, math.inf), "families" if self.family else "benchmarks"
+        notes = (
+            (
+                f"With {self._sample} no number of seeds gives more than {written(most, '.2f')}.",
+                "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
+            )
+            if self.algorithm_variance > 0
+            else (f"The means of the algorithms are not seen to differ, so no number of {units} can be named.",)
+        )
+        unit = "n_families" if self.family else "n_benchmarks"
+        return NeededBenchmarks(table=pd.DataFrame(rows, columns=["reliability", *each, unit]), notes=notes)
+
+    def _needed(self, target: float, *size: float) -> float:
+        """Units for this reliability: families with (benchmarks, seeds) each, or benchmarks with (seeds,)."""
+        if self.algorithm_variance == 0:
+            return math.inf
+        n_benchmarks, n_seeds = size if self.family else (1.0, *size)
+        error = self.error_variance(n_benchmarks, n_seeds, 1)
+        exact = target / (1.0 - target) * error / self.algorithm_variance
+        return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
+
+    @property
+    def _sample(self) -> str:
+        """What the study has of its sample."""
+        if self.family is None:
+            return f"{self.n_benchmarks} benchmarks"
+        return f"{self.n_families} {plural(self.family)}, and as many benchmarks in each,"
+
+    def sentences(self) -> tuple[str, ...]:
+        """The reliability of the study."""
+        interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
+        others = f"{self.n_benchmarks} other benchmarks"
+        if self.family is not None:
+            others = f"{self.n_families} other {plural(self.family)} like these"
+        return (
+            f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
+            f"({interval}): "
+            f"their means on {others}, with other seeds, would correlate with these by about that much.",
+        )
+
+    @property
+    def title(self) -> str:
+        return "Reliability of the ranking"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance, self.family_variance]
+        sd = [format_number(math.sqrt(part), 3) for part in parts]
+        error, between = "(i + r / seeds) / benchmarks", ""
+        if self.family is not None:
+            families = plural(self.family)
+            error = f"(f + {error}) / families"
+            between = f"{families} (f), {sd[1]} between benchmarks of one (i)"
+        return (
+            f"reliability = a / (a + {error}) with the standard deviations {sd[0]} of the algorithms (a), "
+            f"{sd[3] if between else sd[1]} of their advantages between {between or 'benchmarks (i)'}, {sd[2]} between "
+            f"runs (r), on the scale of {self.score}; dependability also counts what all algorithms share as error.",
+        )
+
+
+@one_blas_thread()
+def ranking_reliability(
+    runs: Runs,
+    *,
+    n_benchmarks: int | Iterable[int] | None = None,
+    n_seeds: int | Iterable[int] | None = None,
+    n_families: int | Iterable[int] | None = None,
+    level: float = 0.95,
+) -> RankingReliability:
+    """Reliability of the order of the algorithms, and how it grows with benchmarks and seeds.
+
+    Parameters
+    ----------
+    runs : Runs
+        With at least two benchmarks. With several budgets, runs are compared by their mean over the budgets. Families
+        of benchmarks are the sample from five on, and the reliability is that over new families.
+    n_benchmarks, n_seeds : int or iterable of int, optional
+        Planned studies; by default around the size of this one. Seeds are runs of an algorithm at one instance. Where
+        families are the sample, benchmarks of each family; by default as many as here (the harmonic mean).
+    n_families : int or iterable of int, optional
+        Of planned studies, where families are the sample.
+    level : float in (0, 1)
+        Confidence level.
+
+    Returns
+    -------
+    RankingReliability
+        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability, and n_families where they
+        are the sample; ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``sentences()`` what the
+        study is worth.
+
+    Raises
+    ------
+    ArgumentError
+        If `runs` is not Runs, has fewer than two benchmarks, other numbers of seeds are asked for where runs are not
+        repeated, or numbers of families where these are not the sample.
+    DataError
+        If budgets cannot be averaged, or scores do not vary beyond the means.
+
+    Notes
+    -----
+    ``reliability = a / (a + e)``, ``e = (interaction + run / n_seeds) / n_benchmarks``, and with benchmarks nested in
+    random families ``e = (family interaction + (interaction + run / n_seeds) / n_benchmarks) / n_families``: the
+    generalizability
+    coefficient for relative decisions with benchmarks and seeds as random facets. With one facet it is Cronbach's
+    alpha and the intraclass correlation ICC(3, k) of Shrout and Fleiss; for one run on one benchmark (``single_run``)
+    ICC(3, 1). ``dependability`` is the coefficient for absolute decisions: benchmarks, and seeds on a benchmark,
+    count as error as well. Levels of metafeatures and budgets are kept as they are.
+
+    The variance ``a`` belongs to the algorithms of the study, whose means are fixed: it is the variance of the
+    estimated means minus their error, not a random term, because its estimate is the same in a balanced study and its
+    interval then need not assume that the algorithms were drawn from a population of such. In a balanced study the F
+    ratio of the algorithms is noncentral F with ``(k - 1) a / e`` as noncentrality, so the interval at the study's own
+    size is exact; for other numbers of seeds it takes the ratio of the error variances as known.
+
+    References
+    ----------
+    Cronbach, Rajaratnam & Gleser (1963), doi:10.1111/j.2044-8317.1963.tb00206.x; Shavelson, Webb & Rowley (1989),
+    doi:10.1037/0003-066X.44.6.922; Shrout & Fleiss (1979), doi:10.1037/0033-2909.86.2.420; Riezler & Hagmann (2022),
+    Validity, Reliability, and Significance, doi:10.1007/978-3-031-02183-1
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.bench.variation.ranking_reliability import ranking_reliability
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> found = ranking_reliability(runs, n_benchmarks=[5, 20], n_seeds=[1, 25])
+    >>> found.to_frame().round(3)
+       n_benchmarks  n_seeds  reliability  ci_low  ci_high  dependability
+    0             5      1.0        0.422   0.288    0.537          0.001
+    1            20      1.0        0.745   0.618    0.823          0.004
+    2             5     25.0        0.816   0.711    0.876          0.001
+    3            20     25.0        0.947   0.908    0.966          0.004
+    """
+    import pandas as pd
+
+    layout = layout_of(runs, task="reliability is judged", families=True)
+    level = check_fraction(level, "level")
+    repeated = any({ALGORITHM, BENCHMARK, *layout.families} <= term for term in layout.terms[:-1])
+    n_each = each_holds(layout, [*layout.families, BENCHMARK]) if layout.families else layout.frame[BENCHMARK].nunique()
+    planned = _planned(n_benchmarks, n_families, n_each, layout)
+    seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
+    found = run_components(layout, level=None)
+    means = found.fixed[0]
+    if not means.noise > 0:
+        raise DataError(
+            f"{runs.score!r} does not vary beyond the means of algorithms and benchmarks, so there is no error and "
+            "nothing to judge. Look at the table with runs.check()."
+        )
+    low, high = means.ratio_limits(level)
+    signal = max(means.signal, 0.0)
+    result = RankingReliability(
+        table=pd.DataFrame(),
+        reliability=signal / (signal + means.noise),
+        ci_low=low / (1.0 + low),
+        ci_high=high / (1.0 + high),
+        algorithm_variance=signal,
+        **(errors_of_a_mean(found.variances, layout) | layout.sizes),
+        n_benchmarks_each=n_each,
+        n_families=layout.n_families,
+        family=layout.columns[layout.families[0]][-1] if layout.families else None,
+        level=level,
+        score=runs.score,
+        notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
+    )
+    rows = []
+    for f, b, n in [(*sizes, n) for n in seeds for sizes in planned]:
+        size = (b, n, f)
+        gain = means.noise / result.error_variance(*size)  # of signal over noise
+        limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
+        rows.append((f, b, n, result.at(*size), *limits, result.dependability_at(*size)))
+    names = ["n_families", "n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
+    table = pd.DataFrame(rows, columns=names)
+    return replace(result, table=table if layout.families else table.drop(columns="n_families"))
+
+
+def _planned(
+    n_benchmarks: int | Iterable[int] | None, n_families: int | Iterable[int] | None, each: float, layout: RunLayout
+) -> list[tuple[int | None, float]]:
+    """Numbers of families and of benchmarks of each; without families None, and benchmarks in all."""
+    asked = {"n_benchmarks": n_benchmarks, "n_families": n_families}
+    given = {name: check_counts(value, name) for name, value in asked.items() if value is not None}
+    n = layout.n_families or layout.frame[BENCHMARK].nunique()
+    usual = sorted({5, 10, 20, 50, n, 2 * n})
+    if layout.families:
+        return [(f, float(b)) for b in given.get("n_benchmarks", [each]) for f in given.get("n_families", usual)]
+    if n_families is not None:
+        raise ArgumentError(
+            f"n_families needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...), got "
+            f"n_families={n_families!r:.60}. Plan numbers of benchmarks: n_benchmarks=..."
+        )
+    return [(None, b) for b in given.get("n_benchmarks", usual)]
+
+
+def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
+    asked = [] if given is None else [float(value) for value in check_counts(given, "n_seeds")]
+    if not repeated and any(value != observed for value in asked):
+        raise ArgumentError(
+            f"n_seeds must be {observed:g} here, as in the study, got {asked[0]:g}: every algorithm was run once on "
+            "each benchmark, so the effects of seeds and of benchmarks cannot be separated. Repeat runs with "
+            "other seeds."
+        )
+    return asked or (sorted({1.0, observed}) if repeated else [observed])
+
+
+def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> list[str]:
+    notes = []
+    if signal < 0:
+        notes.append(
+            "The means of the algorithms differ no more than their standard errors would produce, so their variance is "
+            "estimated as zero and with it the reliability. The upper end of the interval says how large it may be."
+        )
+    if layout.frame[ALGORITHM].nunique() == 2:
+        notes.append("There are two algorithms: the variance of their means is half of one squared difference.")
+    if layout.n_budgets > 1:
+        notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")
+    if layout.strata is None:
+        why = "Benchmarks are in several families" if layout.crosses_families else "The table is not balanced"
+        notes.append(f"{why}: the interval is approximate, and plans are for balanced studies.")
+    if len(layout.families) > 1:
+        coarse, finer = (plural(layout.columns[role][-1]) for role in layout.families[:2])
+        notes.append(f"Planned {coarse} hold as many {finer} as those of this study.")
+    if layout.crosses_families:
+        notes.append("No benchmark is in two of the planned families, as some are here.")
+    if not repeated:
+        notes.append("Runs are not repeated, so the table says nothing about other numbers of seeds.")
+    return notes

@@ -1,0 +1,210 @@
+"""What a table that is not in memory is asked: group-bys that run where it lives, of which only the cells come back.
+
+Every query is an expression of Narwhals, the same for all backends, and every query is run by `collected`. What one of
+them does otherwise is said here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.validate import as_frame, check_magnitude
+from lmemtest.core.words import listed
+from lmemtest.errors import DataError, LmemtestError
+
+if TYPE_CHECKING:
+    AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
+
+__all__ = [
+    "NoRows",
+    "TooManyCells",
+    "answering",
+    "as_float",
+    "as_pandas",
+    "cell_sums",
+    "collected",
+    "distinct_rows",
+    "supported",
+]
+
+MOST_CELLS = 5_000_000  # of one query: two gigabytes with their keys
+# Mean over standard deviation of a cell from which its sum of squares is taken about one of its scores: an updated
+# variance loses the logarithm of this ratio of its 16 digits, one from a sum of squares loses twice as many.
+UPDATED, FROM_SQUARES = 1e4, 1e2
+_UPDATES = (nw.Implementation.POLARS, nw.Implementation.DUCKDB, nw.Implementation.PYSPARK)
+
+
+class NoRows(DataError):
+    """There is nothing to group."""
+
+
+class TooManyCells(DataError):
+    """A group-by has more groups than are held in memory."""
+
+
+def collected(frame: AnyFrame) -> nw.DataFrame[Any]:
+    """The result of a query; what stops it in its backend is an error that says what was going on."""
+    if isinstance(frame, nw.DataFrame):
+        return frame
+    try:
+        return frame.collect()
+    except (LmemtestError, MemoryError, nw.exceptions.ColumnNotFoundError):
+        raise
+    except Exception as error:
+        raise DataError(_failed(frame.implementation.name.lower(), error)) from error
+
+
+@contextmanager
+def answering(table: Any) -> Iterator[None]:
+    """What the backend of a table raises while a query is put together is an error that says what was going on."""
+    try:
+        yield
+    except (LmemtestError, MemoryError, nw.exceptions.NarwhalsError):
+        raise
+    except Exception as error:
+        if type(error).__module__ == "builtins" and not isinstance(error, OSError):
+            raise
+        known = isinstance(table, (nw.DataFrame, nw.LazyFrame))
+        backend = table.implementation.name.lower() if known else type(table).__module__.split(".")[0].strip("_")
+        raise DataError(_failed(backend, error)) from error
+
+
+def _failed(backend: str, error: Exception) -> str:
+    kind, text = type(error).__name__, str(error).strip()
+    words = f"{kind} {text}".lower()
+    if "interrupt" in words or "cancel" in words:
+        advice = "It was interrupted and nothing of it was kept; ask again."
+    elif "no space left" in words or "disk" in words or "max_temp_directory_size" in words:
+        advice = "The disk for intermediate results is full: free some space, or give the backend another folder."
+    elif "memory" in words or "killed" in words:
+        advice = "Give the backend more memory or fewer rows, for instance with runs.filter(...)."
+    elif "no such file" in words or "no files found" in words or "not exist" in words:
+        advice = "Are the files still where they were when the table was opened?"
+        if "table" in words and "file" not in words:
+            advice = "Was it dropped or renamed after it was opened?"
+    elif "closed" in words:
+        advice = "Open the connection again, and make the runs of its table."
+    else:
+        advice = "Does the table itself answer, for instance the number of its rows?"
+    first = text.splitlines()[0][:300] if text else "no message"
+    return f"The query of the {backend} table failed with {kind}: {first.rstrip('.')}. {advice}"
+
+
+@contextmanager
+def supported(what: str, frame: AnyFrame) -> Iterator[None]:
+    """What a backend has no expression for is an error that names another way."""
+    try:
+        yield
+    except (NotImplementedError, nw.exceptions.InvalidOperationError) as error:
+        raise DataError(
+            f"{what} needs an order within groups, which {frame.implementation.name.lower()} tables do not offer. "
+            f"Do it before, where the table is made, or with a table that has it: polars, duckdb, pyspark, or pandas "
+            "where the runs fit into memory (runs.to_frame())."
+        ) from error
+
+
+def as_pandas(frame: AnyFrame) -> pd.DataFrame:
+    """The result of a query as pandas, with the categories of an Enum column in their declared order."""
+    schema = frame.collect_schema()  # of the query: collecting may forget the categories of an Enum
+    if isinstance(frame, nw.LazyFrame):  # few rows: plain text, as Arrow before 16 cannot hand on small codes
+        coded = [name for name, dtype in schema.items() if isinstance(dtype, (nw.Enum, nw.Categorical))]
+        frame = frame.with_columns(nw.col(name).cast(nw.String) for name in coded) if coded else frame
+    out = collected(frame).to_pandas()
+    for name, dtype in schema.items():
+        column = out[name]
+        if isinstance(dtype, nw.Enum):
+            out[name] = pd.Categorical(column.astype(object), categories=list(dtype.categories))
+        elif isinstance(column.dtype, pd.CategoricalDtype) and not column.cat.ordered:
+            # a dictionary-encoded column lists values as they came: no order was declared
+            out[name] = column.astype(column.cat.categories.dtype)
+    return out
+
+
+def distinct_rows(table: AnyFrame, columns: Sequence[str]) -> pd.DataFrame:
+    """The combinations of some columns that occur, in any order; a group-by, as `unique` sorts on some backends."""
+    with answering(table):
+        found = table.select(*columns).group_by(*columns).agg(nw.len().alias("".join(columns) + "#"))
+    return as_pandas(found)[[*columns]]
+
+
+def cell_sums(table: nw.LazyFrame[Any], keys: Sequence[str], score: str) -> tuple[pd.DataFrame, dict[str, np.ndarray]]:
+    """The cells of a table: their keys, and n, valid, mean, above, ss, low and high as `Groups` has them.
+
+    Sums of squares are about the mean of the cell; where its scores agree in so many digits that the backend's variance
+    has lost some, it is asked once more, for the scores minus the lowest one of their cell.
+    """
+    # Internal names: those of the data may clash with ours, or with what a backend can quote.
+    names = [f"key{i}" for i in range(len(keys))] or ["key0"]
+    columns = [nw.col(key).alias(name) for key, name in zip(keys, names, strict=False)] or [nw.lit(0).alias("key0")]
+    y = nw.col(score).cast(nw.Float64)
+    with answering(table):  # DuckDB 1.3 looks the table up here already
+        scores = table.select(*columns, y.alias("y"))
+    scores = scores.with_columns(nw.when(nw.col("y").is_finite()).then(nw.col("y")).alias("y"))
+
+    out = as_pandas(_grouped(scores, names))
+    if len(out) > MOST_CELLS:
+        raise TooManyCells(
+            f"The columns {listed(map(repr, keys))} have more than {MOST_CELLS:,} combinations, and each would be a "
+            "cell in memory. Ask about fewer columns, or about fewer rows: runs.filter(budget=[...]) or "
+            "runs.at_budgets([...]) keep the scores at some budgets."
+        )
+    sums = {name: as_float(out[name]) for name in ("n", "valid", "mean", "low", "high")}
+    if not sums["n"].sum():  # grouped by no column, a table without rows has one cell
+        raise NoRows("The table has no rows.")
+    sums["above"] = sums["mean"] - sums["low"]
+    sums["ss"] = as_float(out["variance"]) * sums["valid"]
+    check_magnitude(np.concatenate([sums["low"], sums["high"]]))
+    limit = UPDATED if table.implementation in _UPDATES else FROM_SQUARES
+    with np.errstate(invalid="ignore"):
+        digits_lost = np.abs(sums["mean"]) * np.sqrt(sums["valid"]) > limit * np.sqrt(np.maximum(sums["ss"], 0.0))
+    if np.any(digits_lost & (sums["low"] < sums["high"])):
+        centred = scores.join(_lowest(scores, out, names), on=names, how="left").with_columns(
+            y=nw.col("y") - nw.col("lowest")
+        )
+        out = as_pandas(_grouped(centred, names, [nw.col("lowest").min().alias("lowest")]))
+        sums = {name: as_float(out[name]) for name in ("n", "valid", "high")}
+        sums |= {"above": as_float(out["mean"]), "low": as_float(out["lowest"])}
+        sums |= {"mean": sums["low"] + sums["above"], "high": sums["low"] + sums["high"]}
+        sums["ss"] = as_float(out["variance"]) * sums["valid"]
+    constant = sums["low"] == sums["high"]
+    sums["mean"] = np.where(constant, sums["low"], sums["mean"])
+    sums["above"] = np.where(constant, 0.0, sums["above"])
+    sums["ss"] = np.where(constant | (sums["valid"] == 0), 0.0, sums["ss"])
+    return out[names].set_axis(list(keys) or names, axis=1), sums
+
+
+def _lowest(scores: nw.LazyFrame[Any], cells: pd.DataFrame, names: list[str]) -> nw.LazyFrame[Any]:
+    """The lowest score of each cell, where the scores are."""
+    if scores.implementation.is_dask():  # it cannot plan to group a table again after joining it with its own groups
+        import dask.dataframe as dd
+
+        lowest = cells[[*names, "low"]].set_axis([*names, "lowest"], axis=1)
+        return as_frame(dd.from_pandas(lowest, npartitions=1)).lazy()
+    return scores.group_by(*names).agg(nw.col("y").min().alias("lowest"))
+
+
+def _grouped(frame: nw.LazyFrame[Any], names: Sequence[str], extra: Sequence[nw.Expr] = ()) -> nw.LazyFrame[Any]:
+    y = nw.col("y")
+    cells = frame.group_by(*names).agg(
+        nw.len().alias("n"),
+        y.count().alias("valid"),
+        y.mean().alias("mean"),
+        y.var(ddof=0).alias("variance"),
+        y.min().alias("low"),
+        y.max().alias("high"),
+        *extra,
+    )
+    return cells.head(MOST_CELLS + 1)
+
+
+def as_float(column: pd.Series[Any]) -> np.ndarray:
+    """A column of numbers as doubles, NaN where there is none."""
+    if column.dtype == object:  # a database's exact sums come as Decimal, missing values as None
+        column = pd.to_numeric(column)
+    return column.to_numpy(dtype=np.float64, na_value=np.nan)

@@ -1,0 +1,455 @@
+"""What people type first, and what it is called here: a synonym works, any other guess is answered with what to write.
+
+One table of synonyms and one of advice, by what the name is asked of: the package, `plots`, or a class and those above
+it. A name in neither gets the nearest one that exists. To add a guess is to add a line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import functools
+import importlib
+import inspect
+import re
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+__all__ = ["Guided", "guided", "guided_arguments", "sought"]
+
+_ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "letters"
+_TESTS = "lmemtest.rank(runs, test={test!r})"
+_MEANS = "fit.emmeans('algorithm')"
+_RANKING = "bench.ranking"
+_ESTIMATORS = "bench.estimators"
+
+
+def _by_term(column: str) -> Callable[[Any], pd.Series]:
+    """A column of the table of fixed effects, by term."""
+    return lambda fit: fit.to_frame().set_index("term")[column]
+
+
+def _levels(role: str) -> Callable[[Any], tuple[Any, ...]]:
+    """The levels of the column with a role."""
+
+    def levels(runs: Any) -> tuple[Any, ...]:
+        column = getattr(runs, role)
+        if column is None:
+            raise AttributeError(f"These runs have no {role}: no column was given that role.")
+        return tuple(runs.levels(column))
+
+    return levels
+
+
+def _of_frame(name: str) -> Callable[[Any], Any]:
+    """An attribute of the table as a pandas frame."""
+    return lambda runs: getattr(runs.to_frame(), name)
+
+
+# Of a package: a function elsewhere in it, "module:name"; of an object: an attribute of it, or a function of it.
+SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
+    "lmemtest": {
+        "OutOfBootstrap": f"{_ESTIMATORS}.splits:OutOfBootstrap",
+        "bands": "tuning.curves:curves",
+        "binomial_noise": "bench.variation.binomial_noise:binomial_noise",
+        "bootstrap": "lmm.intervals.bootstrap:bootstrap",
+        "cd_diagram": "plots:cd_diagram",
+        "cluster_robust": "lmm.intervals.cluster_robust:cluster_robust",
+        "contrast": "lmm.means.contrasts:contrast",
+        "decision_rules": "bench.outperforming.decision_rules:decision_rules",
+        "diagnose": "lmm.diagnostics.diagnose:diagnose",
+        "emmeans": "lmm.means.emmeans:emmeans",
+        "emtrends": "lmm.means.emmeans:emtrends",
+        "fetch_priorband": "bench.data.datasets:fetch_priorband",
+        "fit": "lmm.model:fit_lmm",
+        "fixed_tuning_estimator": f"{_ESTIMATORS}.estimators:fixed_tuning_estimator",
+        "ideal_estimator": f"{_ESTIMATORS}.estimators:ideal_estimator",
+        "influence": "lmm.diagnostics.influence:influence",
+        "joint_tests": "lmm.means.joint:joint_tests",
+        "leaderboard": f"{_RANKING}.leaderboard:leaderboard",
+        "lmer": "lmm.model:fit_lmm",
+        "load_hpo_runs": "bench.data.datasets:load_hpo_runs",
+        "mixedlm": "lmm.model:fit_lmm",
+        "outperform": "bench.outperforming.probability:probability_of_outperforming",
+        "outperforming": "bench.outperforming.probability:probability_of_outperforming",
+        "pairs": "lmm.means.contrasts:pairs",
+        "published_improvements": "bench.outperforming.published:published_improvements",
+        "random_effects": "lmm.intervals.random_effects:random_effects",
+        "rank_algorithms": f"{_RANKING}.rank:rank",
+        "ranking": f"{_RANKING}.rank:rank",
+        "ranova": "lmm.hypotheses.ranova:ranova",
+        "rule_curves": "bench.outperforming.rule_curves:rule_curves",
+        "sample_size": "bench.outperforming.sample_size:sample_size",
+        "similar_algorithms": "bench.checks.similar:similar_algorithms",
+        "similar_benchmarks": "bench.checks.similar:similar_benchmarks",
+        "source_normality": "bench.variation.source_normality:source_normality",
+    },
+    "plots": {
+        "box": "score_distributions_plot",
+        "boxplot": "score_distributions_plot",
+        "caterpillar": "random_effects_plot",
+        "cd": "cd_diagram",
+        "cd_plot": "cd_diagram",
+        "critical_difference": "cd_diagram",
+        "critical_difference_diagram": "cd_diagram",
+        "forest": "pairs_plot",
+        "forest_plot": "pairs_plot",
+        "heat_map": "benchmark_effects_plot",
+        "heatmap": "benchmark_effects_plot",
+        "qqplot": "qq_plot",
+        "violin": "score_distributions_plot",
+        "violinplot": "score_distributions_plot",
+    },
+    "Result": {
+        "as_frame": "to_frame",
+        "conclusions": "sentences",
+        "findings_text": "sentences",
+        "headline": lambda result: next(iter(result.sentences()), result.title),
+        "interpretation": "sentences",
+        "text": "to_text",
+        "to_dataframe": "to_frame",
+        "to_df": "to_frame",
+        "to_pandas": "to_frame",
+        "to_string": "to_text",
+        "write": "save",
+    },
+    "Comparisons": {"means": "estimates", "to_separation": "separation"},
+    "Estimates": {"difference": "differences", "lsmeans": "estimate", "trt_vs_ctrl": "against"},
+    "Separation": {"cd": "critical_difference", "cld": "letters", "order": "levels", "ranking": "levels"},
+    "Ranking": {
+        "cd_diagram": "plot",
+        "groups": lambda ranking: ranking.separation.groups,
+        "letters": lambda ranking: ranking.separation.letters,
+        "order": "levels",
+        "ranks": "table",
+        "text": "paragraph",
+    },
+    "Analysis": {
+        "cd_diagram": "plot",
+        "emmeans": "means",
+        "groups": lambda analysis: analysis.separation.groups,
+        "letters": lambda analysis: analysis.separation.letters,
+        "model": "fit",
+        "ranking": lambda analysis: analysis.to_frame(),
+        "recommended": "recommendation",
+        "table": lambda analysis: analysis.to_frame(),
+        "to_dataframe": "to_frame",
+        "to_df": "to_frame",
+        "to_pandas": "to_frame",
+        "write": "save",
+    },
+    "LmmFit": {
+        "AIC": "aic",
+        "BIC": "bic",
+        "VarCorr": "varcorr",
+        "beta": "params",
+        "coef": "params",
+        "coefficients": "params",
+        "coefs": "params",
+        "df_resid": lambda fit: fit.nobs - fit.rank,
+        "fe_params": "params",
+        "fitted": "fittedvalues",
+        "fitted_values": "fittedvalues",
+        "fixed_effects": "params",
+        "fixef": "params",
+        "isSingular": "is_singular",
+        "logLik": "llf",
+        "loglik": "llf",
+        "loglike": "llf",
+        "loglikelihood": "llf",
+        "lsmeans": "emmeans",
+        "marginal_means": "emmeans",
+        "optinfo": "optim",
+        "p_values": _by_term("p_value"),
+        "pvalues": _by_term("p_value"),
+        "se": "bse",
+        "sigma": lambda fit: fit.scale**0.5,
+        "sigma2": "scale",
+        "standard_errors": "bse",
+        "std_errors": "bse",
+        "t_values": _by_term("t_ratio"),
+        "to_dataframe": "to_frame",
+        "to_pandas": "to_frame",
+        "tvalues": _by_term("t_ratio"),
+        "update": "refit",
+        "variance_components": "varcorr",
+        "vcov": "cov_params",
+    },
+    "Runs": {
+        "benchmarks": _levels("benchmark"),
+        "budgets": _levels("budget"),
+        "datasets": _levels("benchmark"),
+        "df": lambda runs: runs.to_frame(),
+        "normalise": "normalize",
+        "seeds": _levels("seed"),
+        "subset": "filter",
+        "to_df": "to_frame",
+        "to_pandas": "to_frame",
+        **{name: _of_frame(name) for name in ("describe", "groupby", "head", "info", "query", "sample", "tail")},
+        **{name: _of_frame(name) for name in ("dtypes", "pivot_table", "shape")},
+    },
+}
+
+ADVICE: dict[str, dict[str, str]] = {
+    "lmemtest": {
+        "anova": "fit.anova() for the terms of a fit, lmemtest.glrt(smaller, larger) for two fits",
+        "aso": "lmemtest.stochastic_order(runs)",
+        "autorank": "from lmemtest.compat.autorank import autorank, or lmemtest.rank(data)",
+        "bayesian": "lmemtest.rank(runs, 'bayesian')",
+        "bayesian_signed_rank": "lmemtest.rank(runs, 'bayesian', test='signed_rank')",
+        "cld": f"{_MEANS}.separation().letters",
+        "cliffs_delta": "lmemtest.effect_size(a, b, kind='cliff_delta')",
+        "cohen_d": "lmemtest.effect_size(a, b)",
+        "compare": "lmemtest.rank(runs) or lmemtest.analyze(runs); of tuning curves lmemtest.tuning.compare(a, b)",
+        "confint": "fit.profile(), or ci_low and ci_high of the table of any result",
+        "conf_int": "fit.profile(), or ci_low and ci_high of the table of any result",
+        "conover": _TESTS.format(test="conover"),
+        "convert": "lmemtest.importers, or lmemtest convert on the command line",
+        "create_report": "lmemtest.analyze(runs).save('report.html')",
+        "demo": "lmemtest.analyze(lmemtest.datasets.load_hpo_runs()).save('report.html')",
+        "eff_size": "lmemtest.effect_size(a, b)",
+        "elo": "lmemtest.leaderboard(runs), which has a column of Elo ratings",
+        "friedman": _TESTS.format(test="nemenyi") + ", which starts with Friedman's test",
+        "friedmanchisquare": _TESTS.format(test="nemenyi") + ", which starts with Friedman's test",
+        "glmer": "lmemtest.evaluate for answers that are right or wrong, lmemtest.fit_lmm for scores",
+        "heatmap": "lmemtest.benchmark_effects(runs).plot()",
+        "interquartile_mean": "lmemtest.aggregate_scores(runs)",
+        "iqm": "lmemtest.aggregate_scores(runs)",
+        "lrt": "lmemtest.glrt(smaller, larger)",
+        "lrtest": "lmemtest.glrt(smaller, larger)",
+        "nemenyi": _TESTS.format(test="nemenyi"),
+        "pairwise": f"{_MEANS}.pairs(), or lmemtest.rank(runs).pairs",
+        "performance_profile": "lmemtest.aggregate_scores(runs).profiles(), and its plot()",
+        "plot": "result.plot() of any result, or a function of lmemtest.plots",
+        "plot_stats": "from lmemtest.compat.autorank import plot_stats, or lmemtest.rank(data).plot()",
+        "posthoc_nemenyi_friedman": _TESTS.format(test="nemenyi"),
+        "probability_of_improvement": "lmemtest.aggregate_scores(runs).improvement()",
+        "read_csv": "lmemtest.read_runs(path, score=..., direction=..., algorithm=...)",
+        "report": "lmemtest.analyze(runs).save('report.html')",
+        "sample_efficiency": "lmemtest.anytime(runs)",
+        "signed_rank": _TESTS.format(test="wilcoxon"),
+        "test": "lmemtest.rank(runs, 'frequentist')",
+        "ttest": _TESTS.format(test="t"),
+        "ttest_rel": _TESTS.format(test="t"),
+        "tukey": _TESTS.format(test="tukey"),
+        "tukey_hsd": _TESTS.format(test="tukey"),
+        "wilcoxon": _TESTS.format(test="wilcoxon"),
+    },
+    "plots": {
+        "bar": "plots.emmeans_plot(means), with an interval beside each mean",
+        "barplot": "plots.emmeans_plot(means), with an interval beside each mean",
+        "learning_curves": "plots.anytime_plot(lmemtest.anytime(runs))",
+        "line": "plots.anytime_plot(lmemtest.anytime(runs))",
+        "scatter": "plots.score_distributions_plot(lmemtest.score_distributions(runs))",
+    },
+    "Result": {
+        "best": "result.to_frame(), or result.sentences()",
+        "describe": "result.summary()",
+        "dataframe": "result.to_frame()",
+        "print": "print(result)",
+        "report": "result.save('report.html')",
+        "results": "result.to_frame()",
+        "savefig": "result.save('figure.png'), or result.plot().figure.savefig('figure.pdf')",
+        "show": "print(result), or result.plot()",
+        "winner": "result.sentences()",
+    },
+    "Comparisons": {
+        "cd_diagram": "pairs.separation().plot()",
+        "cld": "pairs.separation().letters",
+        "contrasts": "pairs.to_frame(), or pairs.estimates.contrast(...) for other contrasts",
+        "groups": "pairs.separation().groups",
+        "letters": "pairs.separation().letters",
+        "significant": "pairs.separation().significant",
+        "summary_frame": "pairs.to_frame()",
+    },
+    "Estimates": {
+        "cld": "means.separation().letters",
+        "dunnett": "means.against(control)",
+        "effect_size": "lmemtest.rank(runs, effect_size='standardised')",
+        "letters": "means.separation().letters",
+        "tukey": "means.pairs(adjust='tukey')",
+    },
+    "Ranking": {
+        "p_values": "ranking.pairs['p_value']",
+        "pvalues": "ranking.pairs['p_value']",
+        "best": "ranking.levels[0], and ranking.sentences() on whether it is significantly best",
+        "report": "ranking.paragraph(), or ranking.save('ranking.html')",
+        "winner": "ranking.levels[0], and ranking.sentences() on whether it is significantly best",
+    },
+    "Analysis": {
+        "best": "analysis.headline(), and analysis.separation.levels[0]",
+        "coefficients": "analysis.fit.params",
+        "p_values": "analysis.pairs.to_frame()['p_value']",
+        "pvalues": "analysis.pairs.to_frame()['p_value']",
+        "report": "analysis.save('report.html')",
+        "results": "analysis.to_frame(), analysis.pairs",
+        "savefig": "analysis.save('figure.png')",
+        "show": "print(analysis), or analysis.save('report.html')",
+        "winner": "analysis.headline(), and analysis.separation.levels[0]",
+        "contrasts": "analysis.pairs",
+        "warnings": "analysis.check",
+    },
+    "LmmFit": {
+        "blup": "fit.conditional_modes(group), for instance fit.conditional_modes('benchmark')",
+        "compare": "lmemtest.glrt(smaller, larger)",
+        "ci": "fit.profile(), and fit.emmeans(...) for means",
+        "conf_int": "fit.profile(), and fit.emmeans(...) for means",
+        "confint": "fit.profile(), and fit.emmeans(...) for means",
+        "contrast": f"{_MEANS}.contrast(...)",
+        "cov_re": "fit.covariances, fit.varcorr",
+        "deviance": "-2 * fit.llf",
+        "drop1": "fit.ranova(), fit.anova()",
+        "f_test": "fit.anova(), fit.joint_tests()",
+        "icc": "fit.diagnose().explained.icc_adjusted",
+        "lr_test": "lmemtest.glrt(smaller, larger)",
+        "lrt": "lmemtest.glrt(smaller, larger)",
+        "pairs": f"{_MEANS}.pairs()",
+        "posthoc": f"{_MEANS}.pairs()",
+        "r2": "fit.diagnose().explained.r2_marginal, r2_conditional",
+        "ranef": "fit.conditional_modes(group), for instance fit.conditional_modes('benchmark')",
+        "rsquared": "fit.diagnose().explained.r2_marginal, r2_conditional",
+        "step": "lmemtest.select_terms(runs)",
+        "t_test": f"{_MEANS}.contrast(...)",
+        "wald_test": "fit.anova(), fit.joint_tests()",
+    },
+    "Runs": {
+        "fit": "lmemtest.fit_lmm(formula, runs)",
+        "groupby_algorithm": "runs.to_frame().groupby(runs.algorithm)",
+        "iloc": "runs.to_frame().iloc",
+        "loc": "runs.to_frame().loc",
+        "plot": "lmemtest.score_distributions(runs).plot(), lmemtest.anytime(runs).plot()",
+        "report": "lmemtest.analyze(runs).save('report.html')",
+        "to_csv": "runs.to_frame().to_csv(path)",
+    },
+}
+
+# Arguments by other names, and the ones that they may mean, in this order.
+_DIRECTION = ("direction", "direction='maximize' or direction='minimize'")
+ARGUMENTS: dict[str, tuple[str, str] | str] = {
+    **dict.fromkeys(("metric", "y", "value", "loss", "measure", "response", "target", "outcome"), "score"),
+    **dict.fromkeys(
+        ("maximize", "maximise", "minimize", "minimise", "higher_is_better", "lower_is_better"), _DIRECTION
+    ),
+    **dict.fromkeys(("order", "ascending", "goal", "mode", "greater_is_better"), _DIRECTION),
+    **dict.fromkeys(("algo", "model", "system", "learner", "optimizer", "method_column", "clf"), "algorithm"),
+    **dict.fromkeys(("dataset", "task", "problem", "instance", "block", "environment"), "benchmark"),
+    **dict.fromkeys(("repeat", "repetition", "fold", "run", "trial", "replicate"), "seed"),
+    **dict.fromkeys(("epoch", "step", "fidelity", "iteration", "time"), "budget"),
+    **dict.fromkeys(("suite", "domain", "groups", "cluster"), "family"),
+    **dict.fromkeys(("significance", "significance_level", "level", "confidence"), "alpha"),
+    **dict.fromkeys(("correction", "p_adjust", "posthoc", "multiple_testing"), "adjust"),
+    **dict.fromkeys(("random_state", "random_seed"), "rng"),
+    **dict.fromkeys(("nsamples", "n_boot", "n_bootstrap", "reps"), "n_draws"),
+    **dict.fromkeys(("REML",), "reml"),
+    **dict.fromkeys(("effsize",), "effect_size"),
+    **dict.fromkeys(("baseline", "reference", "ref"), "control"),
+}
+
+
+class Guided:
+    """A class whose objects answer a guessed name with the right one."""
+
+    __slots__ = ()
+
+    if not TYPE_CHECKING:  # a type checker must see the names that there are
+
+        def __getattr__(self, name: str) -> Any:
+            return _attribute(self, name)
+
+
+def sought(package: str, name: str, known: Iterable[str]) -> Any:
+    """What a name that a package lacks stands for; an AttributeError that says what to write, if it is no synonym."""
+    short = package.rpartition(".")[2]
+    synonyms, advice, known = SYNONYMS[short], dict(ADVICE[short]), list(known)
+    place = synonyms.get(name)
+    if isinstance(place, str):
+        module, _, attribute = place.rpartition(":")
+        return getattr(importlib.import_module(f"lmemtest.{module}" if module else package), attribute)
+    if f"{name}_plot" in known:
+        advice[name] = f"{short}.{name}_plot"
+    raise AttributeError(f"{package} has no {name!r}.{_instead(advice, name, [*known, *synonyms])}")
+
+
+def _attribute(owner: Any, name: str) -> Any:
+    """What a name that an object lacks stands for, likewise."""
+    kind = type(owner)
+    if name.startswith("_") or hasattr(kind, name):  # a property that failed: its own error
+        return object.__getattribute__(owner, name)
+    advice: dict[str, str] = {}
+    guesses = [other for other in dir(kind) if not other.startswith("_")]
+    for cls in (cls.__name__ for cls in kind.__mro__):
+        synonyms, own = SYNONYMS.get(cls, {}), ADVICE.get(cls, {})
+        if name in synonyms and name not in advice:
+            target = synonyms[name]
+            return target(owner) if callable(target) else getattr(owner, target)
+        guesses += synonyms
+        advice = {**own, **advice}
+    advice = advice if name in advice else {**advice, **_further(owner, name)}
+    raise AttributeError(f"{kind.__name__} has no {name!r}.{_instead(advice, name, guesses)}")
+
+
+def _further(owner: Any, name: str) -> dict[str, str]:
+    """What else a name can be: a column of the table, or a function of the package."""
+    package = importlib.import_module("lmemtest")
+    if hasattr(type(owner), "roles") and name in package.__all__ and inspect.isfunction(getattr(package, name)):
+        return {name: f"lmemtest.{name}(runs)"}
+    wanted = re.sub("[^a-z0-9]", "", name.lower()).removesuffix("s")
+    wanted = {"pval": "pvalue", "p": "pvalue", "ci": "cilow", "confint": "cilow"}.get(wanted, wanted)
+    columns = [str(column) for column in owner.to_frame().columns] if hasattr(type(owner), "to_frame") else []
+    found = [column for column in columns if re.sub("[^a-z0-9]", "", column.lower()).removesuffix("s") == wanted]
+    return {name: f"to_frame()[{found[0]!r}], a column of its table"} if found else {}
+
+
+def _instead(advice: dict[str, str], name: str, known: list[str]) -> str:
+    """A sentence on what to write instead of a name."""
+    if name in advice:
+        return f" Write {advice[name]}."
+    plain = {other.lower(): other for other in [*known, *advice]}
+    alike = difflib.get_close_matches(name.lower(), plain, n=1, cutoff=_ALIKE)
+    if not alike:
+        return " dir() lists the names that there are."
+    found = plain[alike[0]]
+    return f" Write {advice[found]}." if found in advice else f" Did you mean {found!r}?"
+
+
+def guided(function: F) -> F:
+    """A function that answers an argument it does not know with the one that was meant."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError:
+            wrong = _unknown(function, options)
+            if wrong is None:
+                raise
+            raise TypeError(wrong) from None
+
+    return call  # type: ignore[return-value]
+
+
+def guided_arguments(cls: type) -> None:
+    """Let the constructor of a class answer likewise."""
+    cls.__init__ = guided(cls.__init__)  # type: ignore[misc]
+
+
+def _unknown(function: Callable[..., Any], options: dict[str, Any]) -> str | None:
+    """What to say of the first argument that a function does not have; None if it has them all."""
+    from lmemtest.core.words import suggest
+
+    known = inspect.signature(function).parameters
+    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        return None
+    wrong = next((name for name in options if name not in known), None)
+    if wrong is None:
+        return None
+    meant = ARGUMENTS.get(wrong, "")
+    name, text = meant if isinstance(meant, tuple) else (meant, meant)
+    hint = f" It is {text} here." if name in known else suggest(wrong, known)
+    owner = function.__qualname__.removesuffix(".__init__")
+    names = ", ".join(name for name in known if name != "self")
+    return f"{owner}() has no argument {wrong!r}.{hint or f' Its arguments: {names}.'}"

@@ -1,0 +1,275 @@
+"""What every question answers: one record, shown in one way as sentences, table, data frame and figure."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import re
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.hints import Guided
+from lmemtest.core.table import Format, ResultTable, Text
+from lmemtest.core.text import one_line
+from lmemtest.core.validate import check_choice, check_flag
+from lmemtest.core.words import counted
+from lmemtest.errors import ArgumentError, DataWarning
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Result", "result"]
+
+MOST_SENTENCES = 15  # in a summary; all are in `sentences()`
+if TYPE_CHECKING:
+    from typing_extensions import dataclass_transform
+
+    C = TypeVar("C", bound=type)
+
+    @dataclass_transform(kw_only_default=True, frozen_default=True, eq_default=False)
+    def result(cls: C) -> C:
+        """Make a result of a class."""
+        return cls
+else:
+    # The flags of every result: frozen, slotted, built by keyword, compared by identity, shown by `Result`.
+    result = dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+
+
+class Result(Guided):
+    """The base of every result: subclasses give the content, this class shows it.
+
+    A subclass is decorated with `result` and gives
+
+    - `title` (property): one line above the table;
+    - its data frames, named in `parts` as ``{part: attribute or method}``; the first is the one of ``to_frame()``;
+    - `facts` (property), if any: how the table was obtained, below it;
+    - `sentences()`, if any: what was found; the first is the headline;
+    - `notes` (field), if any: reservations, each with a next step;
+    - `formats`, if columns are not to be written by their content;
+    - `figure`, the name of its function in `lmemtest.plots`, if it has one;
+    - `shown()`, if the printed table is not the whole of ``to_frame()``.
+    """
+
+    __slots__ = ()
+
+    parts: ClassVar[Mapping[str, str]] = {"table": "table"}
+    formats: ClassVar[Mapping[str, Format]] = {}
+    figure: ClassVar[str | None] = None
+
+    @property
+    def title(self) -> str:
+        """One line above the table."""
+        raise NotImplementedError
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return ()
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in plain sentences; the first is the headline."""
+        return ()
+
+    def to_frame(self, part: str | None = None) -> pd.DataFrame:
+        """The values at full precision.
+
+        Parameters
+        ----------
+        part : str, optional
+            Which of the tables, by the names in `parts`; the first by default.
+
+        Returns
+        -------
+        pandas.DataFrame
+            A copy.
+
+        Raises
+        ------
+        ArgumentError
+            If there is no such part.
+        """
+        name = next(iter(self.parts)) if part is None else check_choice(part, "part", tuple(self.parts))
+        found = getattr(self, self.parts[name])
+        return found() if callable(found) else found.copy()
+
+    def shown(self) -> pd.DataFrame:
+        """The rows and columns that are printed."""
+        return self.to_frame()
+
+    def to_table(self) -> ResultTable:
+        """The result as a table for text, markdown, html and latex, with what to know below it."""
+        notes = (*self.facts, *getattr(self, "notes", ()))
+        return ResultTable(self.title, self.shown(), notes=notes, formats=self.formats)
+
+    def to_text(self) -> str:
+        """The printed table as text with aligned columns."""
+        return self.to_table().to_text()
+
+    def to_markdown(self) -> str:
+        """The printed table as markdown."""
+        return self.to_table().to_markdown()
+
+    def to_html(self) -> str:
+        """The printed table as html."""
+        return self.to_table().to_html()
+
+    def to_latex(self) -> str:
+        r"""The printed table as a LaTeX float, which needs ``\usepackage{booktabs}``."""
+        return self.to_table().to_latex()
+
+    def to_csv(
+        self, path: str | os.PathLike[str] | None = None, *, part: str | None = None, escape: bool = True
+    ) -> str:
+        """The table of `to_frame` as text with commas, all digits.
+
+        Parameters
+        ----------
+        path : path, optional
+            Write it there, too; the name must end in ``.csv``.
+        part : str, optional
+            Which of the tables; see `to_frame`.
+        escape : bool
+            Whether texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
+        """
+        return csv_text(self.to_frame(part), path, escape=escape)
+
+    def to_json(self) -> str:
+        """Tables and sentences as json, all digits."""
+        text: str = importlib.import_module("lmemtest.report.results").json_of(self)
+        return text
+
+    def summary(self) -> str:
+        """The result as text: the table, what to know about it, and the findings."""
+        found = self.sentences()
+        more = len(found) - MOST_SENTENCES
+        rest = (f"... and {more} more in sentences().",) if more > 0 else ()
+        tail = ("", *map(one_line, found[:MOST_SENTENCES]), *rest) if found else ()
+        return Text("\n".join([self.to_table().to_text(), *tail]), self._repr_html_())
+
+    def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
+        """Draw the result.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; a figure of its own by default.
+        **options
+            Of the function in `lmemtest.plots` that `figure` names.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+
+        Raises
+        ------
+        ArgumentError
+            If this result has no figure.
+        """
+        if self.figure is None:
+            raise ArgumentError(
+                f"{type(self).__name__} has no figure; its numbers are in to_frame() and its findings in sentences()."
+            )
+        draw: Callable[..., Axes] = getattr(importlib.import_module("lmemtest.plots"), self.figure)
+        return draw(self, ax=ax, **options)
+
+    def save(self, path: str | os.PathLike[str], *, escape: bool = True) -> Path:
+        """Write the result.
+
+        Parameters
+        ----------
+        path : path
+            Its folder must exist; a file that is there is replaced by a complete one only. The suffix says what is
+            written: the table with its sentences (.html, .md, .txt, .tex), all digits (.csv, .json), the figure (.png).
+        escape : bool
+            For .csv, as in `to_csv`.
+
+        Returns
+        -------
+        Path
+            Where it is now, absolute.
+
+        Raises
+        ------
+        ArgumentError
+            If the suffix is none of these, nothing can be written there, or there is no figure.
+        """
+        written: Path = importlib.import_module("lmemtest.report.results").save(self, path, escape=escape)
+        return written
+
+    def __repr__(self) -> str:
+        return str(self.summary())
+
+    def _repr_html_(self) -> str:
+        from lmemtest.core.table import html_text
+
+        found = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
+        return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")
+
+
+# What a spreadsheet program takes for a formula: OWASP's list, full-width signs included; a number is none.
+_FORMULA = re.compile(r"[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20](?!$)")
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?|[+-]?inf")
+
+
+def csv_text(frame: pd.DataFrame, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
+    """A frame as text with commas, which is written to a path, if there is one.
+
+    Texts that a spreadsheet program would evaluate get an apostrophe in front, names of columns included, and a warning
+    says how many. Texts that are numbers, and numbers, stay as they are.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> print(csv_text(pd.DataFrame({"a": ["-1.5", "-", "=1+1"]}), escape=False), end="")
+    a
+    -1.5
+    -
+    =1+1
+    """
+    text: str = (_without_formulas(frame) if check_flag(escape, "escape") else frame).to_csv(
+        index=False, lineterminator="\n"
+    )
+    if path is not None:
+        files = importlib.import_module("lmemtest.report.files")
+        files.write_atomically(files.check_report_path(path, (".csv",)), text)
+    return text
+
+
+def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame, or a copy in which no text is a formula."""
+    import pandas as pd
+
+    columns, count = [], 0
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        formulas = [] if pd.api.types.is_numeric_dtype(column.dtype) else [_is_formula(value) for value in column]
+        if any(formulas):
+            texts = [f"'{value}" if formula else value for value, formula in zip(column, formulas, strict=True)]
+            column = pd.Series(texts, index=frame.index, dtype=object)
+        columns.append(column)
+        count += sum(formulas)
+    names = [_is_formula(name) for name in frame.columns]
+    count += sum(names)
+    if not count:
+        return frame
+    escaped = pd.concat(columns, axis=1)
+    escaped.columns = pd.Index(
+        [f"'{name}" if formula else name for name, formula in zip(frame.columns, names, strict=True)]
+    )
+    how = in_words_of(python="escape=False", command_line="--raw-csv")
+    warnings.warn(
+        f"{counted(count, 'text')} of the csv begin{'s' * (count == 1)} with =, +, -, @ or a tab, which spreadsheet "
+        f"programs evaluate: an apostrophe is written in front. {how} leaves it out.",
+        DataWarning,
+        stacklevel=4,
+    )
+    return escaped
+
+
+def _is_formula(value: Any) -> bool:
+    return isinstance(value, str) and _FORMULA.match(value) is not None and _NUMBER.fullmatch(value) is None

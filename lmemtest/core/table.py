@@ -1,0 +1,271 @@
+"""One table, rendered for every audience: terminal, markdown, HTML, LaTeX, DataFrame."""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.rounding import same_rounding, written
+from lmemtest.core.text import logged, one_line
+from lmemtest.core.words import DIGITS, MISSING, exponent, format_p, is_missing
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ResultTable", "Text"]
+
+
+class Text(str):
+    """A text that prompts and notebooks show as it reads: without quotes, with its line breaks, or as html."""
+
+    __slots__ = ("html",)
+    html: str
+
+    def __new__(cls, text: str, html: str = "") -> Text:
+        self = super().__new__(cls, logged(text))
+        self.html = html
+        return self
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return self.html or f"<pre>{html_text(self)}</pre>"
+
+
+_NOTHING = 1e-14  # of the largest number of a column
+
+Format = str | Callable[[Any], str]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ResultTable:
+    """A titled table that renders itself.
+
+    Parameters
+    ----------
+    title : str
+        One line above the table.
+    frame : pandas.DataFrame
+        The values, at full precision; the index is not shown.
+    notes : tuple of str
+        Sentences below the table.
+    formats : mapping of str to str or callable, optional
+        How to write the values of a column: a format specification (``".3f"``), ``"p"`` for p-values, or a
+        function of one value.  Other columns are formatted by their content: p-values (by name) with
+        three decimals, floats with the same number of decimals in a whole column.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"algorithm": ["HB", "RS"], "mean": [0.25, 10.5], "p_value": [0.2, 1e-5]})
+    >>> print(ResultTable("Means", frame, notes=("Lower is better.",)).to_text())
+    Means
+    algorithm   mean  p_value
+    ---------  -----  -------
+    HB          0.25    0.200
+    RS         10.50   <0.001
+    Lower is better.
+    """
+
+    title: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    formats: Mapping[str, Format] | None = None
+
+    def to_frame(self) -> pd.DataFrame:
+        """The values at full precision, as a copy."""
+        return self.frame.copy()
+
+    def to_text(self) -> str:
+        """Aligned columns for a terminal."""
+        columns = [_aligned([one_line(name), *map(one_line, cells)], right) for name, cells, right in self._rendered()]
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
+        if columns:
+            lines.insert(1, "  ".join("-" * _width(column[0]) for column in columns))
+        if columns and not len(self.frame):
+            lines.append("(no rows)")
+        return logged("\n".join([*([one_line(self.title)] if self.title else []), *lines, *map(one_line, self.notes)]))
+
+    def to_markdown(self) -> str:
+        """A pipe table, with everything that markdown would interpret escaped."""
+        columns = self._rendered()
+        rows = [[markdown_text(name) for name, _, _ in columns]]
+        rows.append(["---:" if right else ":---" for _, _, right in columns])
+        rows += [[markdown_text(cell) for cell in row] for row in self._rows(columns)]
+        parts = [f"**{markdown_text(self.title)}**"] if self.title else []
+        parts.append("\n".join(f"| {' | '.join(row)} |" for row in rows))
+        return "\n\n".join([*parts, *(markdown_text(note) for note in self.notes)])
+
+    def to_html(self) -> str:
+        """A ``<table class="lt-table">`` with scoped headers; all text is escaped."""
+        columns = self._rendered()
+        head = "".join(
+            f'<th scope="col"{_NUMERIC if right else ""}>{html_text(name)}</th>' for name, _, right in columns
+        )
+        body = "".join(f"<tr>{self._html_row(row, columns)}</tr>\n" for row in self._rows(columns))
+        caption = f"<caption>{html_text(self.title)}</caption>\n" if self.title else ""
+        notes = "".join(
+            f'<tr><td colspan="{max(len(columns), 1)}">{html_text(note)}</td></tr>\n' for note in self.notes
+        )
+        foot = f"<tfoot>\n{notes}</tfoot>\n" if notes else ""
+        return (
+            f'<table class="lt-table">\n{caption}<thead>\n<tr>{head}</tr>\n</thead>\n'
+            f"<tbody>\n{body}</tbody>\n{foot}</table>"
+        )
+
+    def to_latex(self) -> str:
+        """A booktabs table (``\\usepackage{booktabs}``), with all text escaped."""
+        columns = self._rendered()
+        spec = "".join("r" if right else "l" for _, _, right in columns)
+        header = " & ".join(latex_text(name) for name, _, _ in columns)
+        body = [
+            " & ".join(latex_text(cell, numeric=columns[i][2]) for i, cell in enumerate(row)) + r" \\"
+            for row in self._rows(columns)
+        ]
+        caption = [rf"\caption{{{latex_text(self.title)}}}"] if self.title else []
+        notes = [rf"\par\smallskip\footnotesize {latex_text(note)}" for note in self.notes]
+        top = [r"\begin{table}", r"\centering", *caption, rf"\begin{{tabular}}{{{spec}}}", r"\toprule"]
+        bottom = [r"\bottomrule", r"\end{tabular}", *notes, r"\end{table}"]
+        return "\n".join([*top, header + r" \\", r"\midrule", *body, *bottom])
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def _rendered(self) -> list[tuple[str, list[str], bool]]:
+        """Each column as its name, its cells as text, and whether it is aligned to the right."""
+        formats = self.formats or {}
+        columns = []
+        for position, name in enumerate(self.frame.columns):
+            column = self.frame.iloc[:, position]
+            columns.append((str(name), *_format_column(column, str(name), formats.get(name))))
+        return columns
+
+    @staticmethod
+    def _rows(columns: list[tuple[str, list[str], bool]]) -> list[tuple[str, ...]]:
+        return list(zip(*(cells for _, cells, _ in columns), strict=True))
+
+    @staticmethod
+    def _html_row(row: tuple[str, ...], columns: list[tuple[str, list[str], bool]]) -> str:
+        cells = []
+        for position, (cell, (_, _, right)) in enumerate(zip(row, columns, strict=True)):
+            if position == 0 and not right:
+                cells.append(f'<th scope="row">{html_text(cell)}</th>')
+            else:
+                cells.append(f"<td{_NUMERIC if right else ''}>{html_text(cell)}</td>")
+        return "".join(cells)
+
+
+_NUMERIC = ' class="lt-num"'
+_P_NAME = re.compile(r"(?:^|_)(?:p|pvalue|p_value|p_raw|p_adj)$")
+
+
+def _format_column(column: pd.Series[Any], name: str, fmt: Format | None) -> tuple[list[str], bool]:
+    from pandas.api.types import is_bool_dtype, is_complex_dtype, is_numeric_dtype
+
+    values = list(column)
+    numeric = is_numeric_dtype(column.dtype) and not (is_bool_dtype(column.dtype) or is_complex_dtype(column.dtype))
+    if fmt is None and numeric and _P_NAME.search(name.lower()):
+        fmt = "p"
+    if fmt == "p":
+        write: Callable[[Any], str] = format_p
+    elif callable(fmt):
+        write = fmt
+    elif fmt is not None:
+        write = _by(fmt)
+    elif numeric:
+        write = _number_writer(column)
+    else:
+        write = str
+    return [MISSING if is_missing(value) else write(value) for value in values], numeric
+
+
+def _number_writer(column: pd.Series[Any]) -> Callable[[Any], str]:
+    """One way of writing for all numbers of a column, so that they can be compared by eye."""
+    from pandas.api.types import is_integer_dtype
+
+    if is_integer_dtype(column.dtype):
+        return lambda value: str(int(value))
+    values = np.abs(column.dropna().to_numpy(dtype=float))
+    values = values[np.isfinite(values)]
+    largest = values.max(initial=0.0)
+    values = values[values > _NOTHING * largest]  # rounding noise beside a number is a zero
+    if not len(values):
+        return lambda value: written(value, ".0f")
+    smallest = values.min()
+    if largest / smallest > 1e6 or largest >= 1e9 or largest < 1e-5:
+        scientific = _by(f".{DIGITS - 1}e")
+        return lambda value: "0" if abs(value) <= _NOTHING * largest else scientific(value)
+    return _by(".0f" if same_rounding(values, 0) else f".{_decimals(values)}f")
+
+
+def _by(spec: str) -> Callable[[Any], str]:
+    return lambda value: written(value, spec)
+
+
+def _decimals(values: np.ndarray) -> int:
+    """Decimals that show four digits of the largest value, two of the smallest, and none in vain."""
+    exponents = np.array([exponent(value) for value in values])
+    wanted = int(max(DIGITS - 1 - exponents.max(), 1 - exponents.min(), 0))
+    while wanted > 0 and same_rounding(values, wanted - 1):
+        wanted -= 1
+    return wanted
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes in a terminal: two for wide (CJK) characters, none for combining marks."""
+    if text.isascii():
+        return len(text)
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _aligned(cells: list[str], right: bool) -> list[str]:
+    widest = max(map(_width, cells))
+    padding = [" " * (widest - _width(cell)) for cell in cells]
+    return [pad + cell if right else cell + pad for pad, cell in zip(padding, cells, strict=True)]
+
+
+def markdown_text(text: str) -> str:
+    """Text on one line, with everything that markdown would interpret escaped."""
+    text = html.escape(one_line(text), quote=False)
+    text = re.sub(r"([\\`*|\[\]~$])", r"\\\1", text)
+    return re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", text)  # inside a word it is plain
+
+
+def html_text(text: str) -> str:
+    return html.escape("".join(c if c.isprintable() or c in "\n\t" else "�" for c in text))
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "&": r"\&",
+    "%": r"\%",
+    "$": r"\$",
+    "#": r"\#",
+    "_": r"\_",
+    "{": r"\{",
+    "}": r"\}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"$<$",
+    ">": r"$>$",
+    "|": r"\textbar{}",
+    MISSING: "--",
+}
+
+
+def latex_text(text: str, *, numeric: bool = False) -> str:
+    """Text on one line, with everything that LaTeX would interpret escaped."""
+    text = one_line(text)
+    escaped = "".join(_LATEX.get(c, c) for c in text)
+    # a hyphen is not a minus: only the sign goes into mathematics, so digits keep the font of the text
+    return f"$-${escaped[1:]}" if numeric and text.startswith("-") else escaped

@@ -1,0 +1,230 @@
+"""Residuals and random effects of a fit, and of tables drawn from it, with the variance parameters held.
+
+At given variance parameters the fixed effects and the conditional modes are linear in the scores, so one elimination
+of the random effects serves all simulated tables (`lmemtest.lmm.engine.held`): the modes of a table are those of its
+scores less those of its fixed effects. A table costs about a hundredth of a fit.
+
+Conditional residuals are smaller than errors and correlated, and modes are shrunk, so neither would be normal draws
+with one variance under the true model. The tables drawn from the fit show what they look like then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import scipy.linalg as sla
+
+from lmemtest.bench.data.runs import Runs
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.errors import EstimationError
+from lmemtest.lmm.diagnostics.scores import Rows, sum_by
+from lmemtest.lmm.engine.held import Held, Taken
+from lmemtest.lmm.model.fit import strata
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.model import LmmFit
+
+    Array = NDArray[np.float64]
+
+# Numbers of one batch of tables (cells x tables): 16 MB.
+_BATCH = 2_000_000
+_MOST_TABLES = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Parts:
+    """What the fit makes of one table.
+
+    ``z`` are residuals over their standard deviation by the model (of rows, or of cells: see `Rows`), ``squares`` the
+    sum of the squared standardised residuals of the rows of each cell, ``fitted`` the prediction of each cell with the
+    random effects, and ``modes`` the conditional modes of each term, ``(levels, k)``.
+    """
+
+    z: Array
+    squares: Array
+    fitted: Array
+    modes: tuple[Array, ...]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class HeldFit:
+    """A fit whose variance parameters are held, on the user's scale.
+
+    ``random`` are the random effects with their covariances over the residual variance, ``Q`` the fixed part,
+    orthonormal in the metric of the residuals, ``fixed`` its predictions, ``variance`` the residual variance of a row
+    of each cell and ``sigma2`` that of a row of weight one, ``n`` the rows per cell.
+    """
+
+    random: Held
+    Q: Array
+    fixed: Array
+    variance: Array
+    sigma2: float
+    n: Array
+    rows: Rows
+
+    @classmethod
+    def of(cls, fit: LmmFit, rows: Rows) -> HeldFit:
+        """Prepare a fit."""
+        variance = residual_variance_of_rows(fit)
+        root = np.sqrt(fit.cells.n * fit.scale / variance)[:, None]
+        Q, _ = np.linalg.qr(fit.design.X[:, fit.problem.kept] * root)
+        return cls(
+            random=fit.held,
+            Q=Q / root,
+            fixed=fit.cell_predictions(random=False),
+            variance=variance,
+            sigma2=fit.scale,
+            n=fit.cells.n,
+            rows=rows,
+        )
+
+    def observed(self, fit: LmmFit) -> Parts:
+        """Parts of the table of the fit, whose modes are known."""
+        return self._parts(
+            fit.cells.mean - self.fixed, fit.cell_residuals(), fit.modes, self.rows.deviation, fit.cells.ss
+        )
+
+    def batch(self) -> int:
+        """Tables that are computed together."""
+        return max(1, min(_MOST_TABLES, _BATCH // len(self.n)))
+
+    def draw(self, rng: np.random.Generator, k: int) -> Iterator[Parts]:
+        """Parts of ``k`` tables drawn from the fit."""
+        y = np.empty((k, len(self.n)))  # a table is a row here: its numbers lie side by side
+        within = []
+        for j in range(k):
+            y[j], deviation, ss = self._scores(rng)
+            within.append((deviation, ss))
+        residuals, modes = self.split(y.T)
+        for j, (deviation, ss) in enumerate(within):
+            yield self._parts(y[j], residuals[:, j], tuple(u[:, :, j] for u in modes), deviation, ss)
+
+    @cached_property
+    def _of_fixed(self) -> tuple[Taken, Array]:
+        """The random effects' part of the fixed part, and ``Q'V^-1``, ``(p, n_cells)``."""
+        taken = self.random.take(self.Q)
+        return taken, (self.random.omega[:, None] * taken.residual).T
+
+    def split(self, Y: Array) -> tuple[Array, list[Array]]:
+        """Residuals ``(n_cells, k)`` and modes ``(levels, columns, k)`` of tables of cell means, one per column."""
+        with one_blas_thread():
+            taken = self.random.take(Y)
+            if not self.Q.shape[1]:
+                return taken.residual, taken.modes
+            fixed, through = self._of_fixed
+            b = sla.solve(through @ self.Q, through @ Y, assume_a="pos")
+            modes = [u - v @ b for u, v in zip(taken.modes, fixed.modes, strict=True)]
+            return taken.residual - fixed.residual @ b, modes
+
+    def _scores(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Cell means without the fixed part, deviations of the rows, and sums of squares of one simulated table."""
+        y = np.zeros(len(self.n))
+        for term, L in zip(self.random.terms, self.random.factors, strict=True):
+            u = np.sqrt(self.sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
+            for column, own in zip(term.basis.T, u.T, strict=True):
+                y += column * own[term.codes]
+        rows, sd = self.rows, np.sqrt(self.variance)
+        if len(rows.cell) > len(self.n):
+            error = sd[rows.cell] * rng.standard_normal(len(rows.cell))
+            mean = sum_by(rows.cell, error, len(self.n)) / self.n
+            deviation = error - mean[rows.cell]
+            return y + mean, deviation, sum_by(rows.cell, deviation**2, len(self.n))
+        ss = np.zeros(len(self.n))
+        several = self.n > 1
+        ss[several] = self.variance[several] * rng.chisquare(self.n[several] - 1)
+        return y + sd / np.sqrt(self.n) * rng.standard_normal(len(y)), rows.deviation, ss
+
+    def _parts(self, y: Array, residual: Array, modes: tuple[Array, ...], deviation: Array, ss: Array) -> Parts:
+        cell = self.rows.cell
+        z = (deviation + residual[cell]) * np.sqrt(self.rows.count / self.variance[cell])
+        squares = (self.n * residual**2 + ss) / self.variance
+        return Parts(z=z, squares=squares, fitted=self.fixed + y - residual, modes=modes)
+
+
+def residual_variance_of_rows(fit: LmmFit) -> Array:
+    """Residual variance by the model of a row of each cell, ``(n_cells,)``."""
+    values = fit.residual_variances.to_numpy(dtype=float)
+    if fit.dispersion is None:
+        return values[0] / fit.cells.weight
+    codes, _ = strata(fit.cells, fit.dispersion)
+    return np.asarray(values[codes] / fit.cells.weight)
+
+
+def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
+    """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
+
+    The largest share over the coefficients that distinguish algorithms, where the fit knows the algorithms from its
+    `Runs`, and else over all but the intercept: in a balanced table a benchmark's own level moves the mean of all
+    algorithms and none of their differences. With ``A y`` the estimates, ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds
+    ``A Z_j S_j Z_j'A'`` to their covariance.
+    """
+    kept, names = fit.problem.kept, fit.design.x_names
+    X = fit.design.X[:, kept]
+    if not X.shape[1]:
+        return tuple(np.ones(term.k) for term in held.random.terms)
+    X = X / np.sqrt((X * X).mean(axis=0))
+    weighted = held.random.omega[:, None] * held.random.take(X).residual  # s2 V^-1 X
+    inverse = np.linalg.inv(X.T @ weighted)
+    A = weighted @ inverse
+    own: set[int] = set()
+    if isinstance(fit.data, Runs):
+        atoms = {fit.data.algorithm, f"C({fit.data.algorithm})"}
+        terms = [part for label, part in fit.design.terms if atoms & set(label.replace("`", "").split(":"))]
+        own = {j for part in terms for j in range(part.start, part.stop)}
+    seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]
+    seen = [c for c in seen if kept[c] in own] or seen or list(range(len(kept)))
+    shares = []
+    for term, L in zip(held.random.terms, held.random.factors, strict=True):
+        variances = (L * L).sum(axis=1)
+        values = np.zeros(term.k)
+        for k in range(term.k):
+            for c in seen:
+                moved = sum_by(term.codes, term.basis[:, k] * A[:, c], term.n_levels)
+                values[k] = max(values[k], variances[k] * float(moved @ moved) / inverse[c, c])
+        shares.append(values)
+    return tuple(shares)
+
+
+def _batch(held: HeldFit, measure: Callable[[Parts], Any], size: int, rng: np.random.Generator) -> list[Any]:
+    return [measure(parts) for parts in held.draw(rng, size)]
+
+
+def measure_draws(
+    held: HeldFit,
+    measure: Callable[[Parts], Any],
+    n_draws: int,
+    *,
+    rng: int | np.random.Generator | None,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> list[Any]:
+    """``measure`` of the parts of ``n_draws`` tables drawn from the fit.
+
+    Raises
+    ------
+    EstimationError
+        If the random effects cannot be eliminated to working precision.
+    """
+    batches = -(-n_draws // held.batch())
+    size = -(-n_draws // batches)
+    task = partial(_batch, held, measure, size)
+    results = replicate(
+        task, batches, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Simulated tables"
+    )
+    failures = [r.reason for r in results if isinstance(r, Failure)]
+    if failures:
+        raise EstimationError(
+            f"tables drawn from the fit could not be computed ({failures[0]}). Look for columns on wildly different "
+            "scales, or for random effects that copy each other."
+        )
+    return [measured for batch in results for measured in batch][:n_draws]

@@ -1,0 +1,273 @@
+"""A model refitted without each level of a group in turn, and what is read off every fit.
+
+The design of the whole table is sliced, not built anew: a polynomial keeps its basis, a centred column its centre, a
+factor its reference level, so a coefficient means the same with and without a level. The column space is that of a
+new design, so whatever the remaining rows identify comes out as in a fresh fit; what they do not identify is NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from lmemtest.core.executors import Executor
+from lmemtest.core.replicates import Failure, replicate
+from lmemtest.core.words import counted, format_level, listed
+from lmemtest.errors import DataError
+from lmemtest.lmm.cell_map import CellMap
+from lmemtest.lmm.cells import Cells, group_codes
+from lmemtest.lmm.compress import compress
+from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.formula.columns import distinct
+from lmemtest.lmm.means.emmeans import emmeans
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+    Index = NDArray[np.intp]
+    BoolArray = NDArray[np.bool_]
+
+FEWEST_LEVELS = 3  # of two levels, each is half of the evidence, and no variance between levels is left without it
+
+_NO_INFORMATION = 1e-6  # share of a variance: what a level adds to a difference is rounding error below
+_SAME = 1e-8  # relative size of an aliasing coefficient that is zero
+
+
+class Tests(NamedTuple):
+    """Linear functions of the fixed effects that are tested: differences of means (left, right), or coefficients."""
+
+    names: tuple[tuple[str, str], ...]
+    L: FloatArray
+    n_means: int
+
+    @classmethod
+    def of(cls, fit: Any, specs: tuple[str, ...], ddf: str, at: Mapping[str, Any]) -> Tests:
+        if not specs:
+            names, rows = fit.design.x_names, np.eye(len(fit.design.x_names))
+            known = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
+            return cls(tuple((names[j], "") for j in known), rows[known], 0)
+        em = emmeans(fit, specs, at=at, ddf=ddf)
+        labels = em.labels()
+        i, j = np.triu_indices(len(labels), k=1)
+        i, j = i[em.met(i, j)], j[em.met(i, j)]
+        names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
+        return cls(names, em.fixed[i] - em.fixed[j], len(labels))
+
+    def evaluate(self, fit: Any, ddf: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Estimates with standard errors and degrees of freedom, NaN where the table does not identify one."""
+        if not len(self.L):
+            return np.empty(0), np.empty(0), np.empty(0)
+        return fit.estimate(self.L), np.sqrt(fit.cov(self.L, ddf).diagonal()), fit.df(self.L, ddf)
+
+
+class Refits(NamedTuple):
+    """What is kept of the fit without a level; of all levels, each field has an axis more in front.
+
+    ``b`` and ``b_se`` run over the kept coefficients, ``variance`` over the components (as in ``fit.varcorr``), and
+    ``estimate``, ``se``, ``df`` and ``chance_p`` over the tests of the whole table.
+    """
+
+    b: Any
+    b_se: Any
+    variance: Any
+    estimate: Any
+    se: Any
+    df: Any
+    chance_p: Any
+    n_means: Any
+    cooks_distance: Any
+    covratio: Any
+    converged: Any
+    reason: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Deletion:
+    """A fit, the levels of a group on cells that are fine enough for them, and what is read off the fit without one.
+
+    ``code`` and ``model_cell`` are the level and the cell of the fit of each fine cell; ``factor_codes`` the place of
+    each cell of the fit among the levels of each factor.
+    """
+
+    fit: Any
+    labels: tuple[str, ...]
+    cells: Cells
+    code: Index
+    model_cell: Index
+    specs: tuple[str, ...]
+    ddf: str
+    tests: Tests
+    factor_codes: Mapping[str, Index]
+
+    @classmethod
+    def of(cls, fit: Any, group: str, columns: tuple[str, ...], specs: tuple[str, ...], ddf: str) -> Deletion:
+        import pandas as pd
+
+        cells, model_cell = fit.cells, np.arange(len(fit.cells.n))
+        missing = [name for name in columns if name not in cells.frame.columns]
+        if missing:
+            parsed = fit.design.parsed
+            by = [*cells.frame.columns, *missing]
+            cells = compress(
+                fit.data, by=by, score=parsed.response, transform=parsed.response_transform, weights=fit.weights
+            )
+            model_cell = CellMap.of(cells, fit.cells).codes
+        code, keys = group_codes([cells.frame[name] for name in columns], len(cells.n))
+        if keys.size < FEWEST_LEVELS:
+            raise DataError(
+                f"group='{group}' has {counted(keys.size, 'level')} in the data; leaving one out tells something from "
+                f"{FEWEST_LEVELS} levels on. Choose a finer group, such as the seed, or bring more levels of '{group}'."
+            )
+        rows = zip(*(keys.frame()[name] for name in columns), strict=True)
+        light = replace(fit, data=None)
+        return cls(
+            fit=light,
+            labels=distinct([":".join(map(format_level, row)) for row in rows]),
+            cells=cells,
+            code=code,
+            model_cell=model_cell,
+            specs=specs,
+            ddf=ddf,
+            tests=Tests.of(light, specs, ddf, {}),
+            factor_codes={
+                name: pd.Index(levels).get_indexer(pd.Index(fit.cells.frame[name]))
+                for name, levels in fit.design.factors.items()
+            },
+        )
+
+    def refits(self, *, n_jobs: int, executor: Executor | None, progress: bool | None, label: str) -> Refits:
+        """The model without each level. Where it cannot be fitted, all is NaN but the reason."""
+        # the refits draw nothing; replicate() brings processes, the progress bar and failures that are kept
+        found = replicate(
+            self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label, fewer=None
+        )
+        kept, components, tests = (
+            np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
+        )
+        nothing = Refits(kept, kept, components, tests, tests, tests, tests, 0, np.nan, np.nan, False, "")
+        rows = [
+            nothing._replace(reason=item.reason.partition(": ")[2]) if isinstance(item, Failure) else item
+            for item in found
+        ]
+        return Refits(*map(np.array, zip(*rows, strict=True)))
+
+    def __call__(self, rng: np.random.Generator) -> Refits:
+        """Task number i of `replicate`: the fit without level i."""
+        rest = self.code != rng.bit_generator.seed_seq.spawn_key[-1]  # type: ignore[attr-defined]
+        part, left = self._without(rest)
+        kept = self.fit.problem.kept
+        lost = _lost_terms(self.fit.design, part.design)
+        known = _identified(part, kept)
+        b, V = self.fit.params.to_numpy()[kept], self.fit.cov_params().to_numpy()
+        b_part = np.where(known, part.params.to_numpy()[kept], np.nan)
+        position = np.searchsorted(part.problem.kept, kept[known])
+        V_part = part.cov_params().to_numpy()[np.ix_(position, position)]
+        change, V = (b_part - b)[known], V[np.ix_(known, known)]
+        tests = self._tests_of(part, left)
+        estimate, se, df = tests.evaluate(part, self.ddf)
+        chance = np.full(len(tests.L), np.nan)
+        if not lost and self.fit.dispersion is None and len(tests.L):
+            chance = _chance(self.fit, part, tests.L, np.minimum(df, len(self.labels) - 2.0))
+        found = np.vstack([estimate, se, df, chance])
+        if tests is not self.tests:  # some comparisons have vanished
+            at = {name: i for i, name in enumerate(tests.names)}
+            place = [at.get(name, len(at)) for name in self.tests.names]
+            found = np.hstack([found, np.full((len(found), 1), np.nan)])[:, place]
+        unknown = [self.fit.design.x_names[j] for j in kept[~known]] + [self.fit.design.random[i].label for i in lost]
+        return Refits(
+            b=b_part,
+            b_se=np.where(known, part.bse.to_numpy()[kept], np.nan),
+            variance=self._variances(part, lost),
+            estimate=found[0],
+            se=found[1],
+            df=found[2],
+            chance_p=found[3],
+            n_means=tests.n_means,
+            cooks_distance=float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
+            covratio=float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
+            converged=bool(part.converged),
+            reason=f"the other levels do not identify {listed(unknown, most=5)}" if unknown else "",
+        )
+
+    def _without(self, rest: BoolArray) -> tuple[Any, BoolArray]:
+        """The model refitted to some of the fine cells, and the cells of the fit that have rows left."""
+        fit, fine = self.fit, self.cells
+        part = replace(fine, n=fine.n[rest], weight=fine.weight[rest], mean=fine.mean[rest], ss=fine.ss[rest])
+        n = np.bincount(self.model_cell[rest], weights=part.n, minlength=len(fit.cells.n))
+        left = n > 0
+        frame = fit.cells.frame[left].reset_index(drop=True)
+        coarse = replace(fit.cells, columns=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
+        cells = CellMap(codes=(np.cumsum(left) - 1)[self.model_cell[rest]], coarse=coarse).aggregate(part)
+        # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
+        return replace(fit, design=_sliced(fit.design, left), cells=cells).refit(cells=cells), left
+
+    def _tests_of(self, part: Any, left: BoolArray) -> Tests:
+        """What is tested without a level: where a factor loses levels, means are over those that remain."""
+        factors = self.fit.design.factors
+        at = {
+            name: [levels[i] for i in np.flatnonzero(np.bincount(self.factor_codes[name][left], minlength=len(levels)))]
+            for name, levels in factors.items()
+        }
+        if not self.specs or all(len(at[name]) == len(levels) for name, levels in factors.items()):
+            return self.tests
+        return Tests.of(part, self.specs, self.ddf, at)
+
+    def _variances(self, part: Any, lost: tuple[int, ...]) -> FloatArray:
+        """Components as in ``fit.varcorr`` of the whole; NaN for those that the remaining rows do not have."""
+        parts = [np.full(shape.n_theta, np.nan) for shape in self.fit.problem.shapes]
+        for i, S in enumerate(part.covariances):
+            if i not in lost:
+                between = [] if self.fit.design.random[i].diagonal else S[np.tril_indices(len(S), -1)]
+                parts[i] = np.append(S.diagonal(), between)
+        residual = part.residual_variances.reindex(self.fit.residual_variances.index)
+        return np.concatenate([*parts, residual.to_numpy(dtype=float)])
+
+
+def _sliced(design: Any, left: BoolArray) -> Any:
+    """The design on some of its cells, in the coding of all; levels of groups that vanish are renumbered."""
+    random = []
+    for term in design.random:
+        codes = term.codes[left]
+        occurs = np.bincount(codes, minlength=term.n_levels) > 0
+        grouping, own = term.grouping.only(occurs), (np.cumsum(occurs) - 1)[codes]
+        random.append(replace(term, basis=term.basis[left], codes=own, grouping=grouping))
+    return replace(design, row=design.row[left], offset=design.offset[left], random=tuple(random))
+
+
+def _lost_terms(whole: Any, part: Any) -> tuple[int, ...]:
+    """Random terms whose basis has lost a direction, for instance with the last row of an algorithm."""
+    rank = np.linalg.matrix_rank
+    return tuple(
+        i
+        for i, (before, now) in enumerate(zip(whole.random, part.random, strict=True))
+        if (not now.basis.any() if len(now.names) == 1 else rank(now.basis) < rank(before.basis))
+    )
+
+
+def _identified(part: Any, kept: Index) -> BoolArray:
+    """Which coefficients of the whole fit the remaining rows identify, with the meaning that they had."""
+    still = np.isin(kept, part.problem.kept)
+    if still.all():
+        return still
+    X = part.design.X * np.sqrt(part.cells.n * part.cells.weight)[:, None]
+    implied = np.linalg.lstsq(X[:, kept[still]], X[:, kept[~still]], rcond=None)[0]
+    known = still.copy()
+    known[still] = np.abs(implied).max(axis=1) < _SAME * max(1.0, float(np.abs(implied).max(initial=0.0)))
+    return known
+
+
+def _chance(whole: Any, part: Any, L: FloatArray, df: FloatArray) -> FloatArray:
+    """P-values of the changes of ``L b``, with all variances as they are estimated without the level."""
+    problem = whole.problem
+    b, U = problem.fixed_effects(problem.evaluate(problem.point(problem.to_white(part.theta))))
+    kept = L[:, problem.kept]
+    variance = part.cov(L).diagonal()
+    added = variance - part.scale * ((kept @ U) ** 2).sum(axis=1)
+    known = added > _NO_INFORMATION * variance
+    out = np.full(len(L), np.nan)
+    out[known] = two_sided_p((part.estimate(L)[known] - (kept @ b)[known]) / np.sqrt(added[known]), df[known])
+    return out

@@ -1,0 +1,391 @@
+"""Is the residual variance the same everywhere: between the levels of a column, and along the fitted values.
+
+The sum of squared conditional residuals of a level has an expectation that the tables drawn from the fit give
+(rows minus what fixed and random effects absorb), so variances are unbiased under the model. Whether they differ is
+Levene's question, whether the mean absolute residual does, which heavy tails hardly disturb. Where rows are only known
+through their cells it is Bartlett's statistic over ``1 + kurtosis / 2`` (Layard 1973). The p-value of either comes
+from the simulated tables.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.scales import Modelled
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.result import result
+from lmemtest.core.words import format_number
+from lmemtest.errors import LmemtestError
+from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
+from lmemtest.lmm.diagnostics.scores import columns_of, role_of, rows_of, sum_by
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.diagnostics.draws import Parts
+    from lmemtest.lmm.diagnostics.scores import Rows, Score
+    from lmemtest.lmm.model import LmmFit
+
+    Array = NDArray[np.float64]
+    Index = NDArray[np.intp]
+
+FITTED = "fitted value"
+_FIFTHS = ("lowest fifth", "second", "third", "fourth", "highest fifth")
+_MOST_NAMED = 2
+# A level with fewer degrees of freedom says nothing about its variance.
+_FEWEST_DF = 2.0
+# A variance this far below the others is that of constant scores.
+_CONSTANT = 1e-12
+SD_LOOK, SD_ACT = 1.5, 2.0
+# Combinations of levels whose sums fit into a processor's cache.
+_FEW_COMBINATIONS = 20_000
+
+
+class Column(NamedTuple):
+    """Levels of a column: code of each cell, and values (rows or cells that are looked at) per level.
+
+    Both are None for the fitted value, whose fifths depend on the table.
+    """
+
+    name: str
+    levels: tuple[str, ...]
+    codes: Index | None = None
+    sizes: Array | None = None
+
+
+class Sums(NamedTuple):
+    """Per level the sum of squares, of absolute values, their number; and the kurtosis within levels."""
+
+    squares: Array
+    absolute: Array
+    sizes: Array
+    kurtosis: float
+
+
+def scaled_columns(fit: LmmFit, rows: Rows) -> list[Column]:
+    """Columns whose levels may differ in scale, and the fitted value."""
+    found = [
+        Column(name, tuple(map(str, levels)), codes, np.bincount(codes[rows.cell], minlength=len(levels)).astype(float))
+        for name, codes, levels in columns_of(fit)
+    ]
+    few = len(np.unique(fit.cell_predictions())) < 4 * len(_FIFTHS)
+    return found if few else [*found, Column(FITTED, _FIFTHS)]
+
+
+def measure_parts(parts: Parts, columns: list[Column], rows: Rows) -> list[Sums]:
+    """Sums of squares of one table by the levels of each column."""
+    square = parts.z * parts.z
+    first, second, fourth = np.abs(parts.z), square, square * square
+    if len(rows.cell) > len(parts.squares):
+        n_cells = len(parts.squares)
+        first, second, fourth = (sum_by(rows.cell, values, n_cells) for values in (first, second, fourth))
+    codes = [_fifths(parts.fitted) if column.codes is None else column.codes for column in columns]
+    of_table = [first, second, fourth, *([] if rows.single else [parts.squares])]
+    out = []
+    for column, own, (absolute, z2, z4, *of_rows) in zip(
+        columns, codes, sums_by_column(codes, [len(column.levels) for column in columns], of_table), strict=True
+    ):
+        sizes = column.sizes
+        if sizes is None:
+            sizes = np.bincount(own[rows.cell], minlength=len(column.levels)).astype(float)
+        known = z2 > 0
+        # the mean over values of (z / sd of the level)^4
+        kurtosis = float((sizes[known] ** 2 * z4[known] / z2[known] ** 2).sum() / sizes[known].sum()) - 3.0
+        out.append(Sums(of_rows[0] if of_rows else z2, absolute, sizes, kurtosis))
+    return out
+
+
+def sums_by_column(codes: list[Index], sizes: list[int], values: list[Array]) -> list[list[Array]]:
+    """Sums of each array of values by the levels of each column; one pass where combinations of levels are few."""
+    if not codes or math.prod(sizes) > _FEW_COMBINATIONS:
+        return [[sum_by(own, v, k) for v in values] for own, k in zip(codes, sizes, strict=True)]
+    joint = codes[0]
+    for own, k in zip(codes[1:], sizes[1:], strict=True):
+        joint = joint * k + own
+    tables = [sum_by(joint, v, math.prod(sizes)).reshape(sizes) for v in values]
+    axes = range(len(sizes))
+    return [[table.sum(axis=tuple(other for other in axes if other != i)) for table in tables] for i in axes]
+
+
+def _fifths(fitted: Array) -> Index:
+    codes = np.zeros(len(fitted), dtype=np.intp)
+    for end in np.sort(fitted)[(np.arange(1, 5) * len(fitted)) // 5]:
+        codes += fitted >= end
+    return codes
+
+
+@result
+class ScaleByLevel(Judged):
+    """Residual standard deviations by the levels of one column.
+
+    Attributes
+    ----------
+    column : str
+        A column, or ``"fitted value"`` for its fifths.
+    levels : tuple of str
+    df : (k,) float
+        Degrees of freedom of each variance, from the simulated tables.
+    sd : (k,) float
+        Residual standard deviation of a row of the level, over the one that the model gives it. Of benchmarks on which
+        the model lets advantages differ it is the scatter between seeds, as ``Runs.check`` has it.
+    ci_low, ci_high : (k,) float
+        95 % interval of each, for the kurtosis found.
+    kurtosis : float
+        Excess kurtosis within levels.
+    ratio : float
+        Largest standard deviation over the smallest.
+    statistic : float
+        Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
+    check : Check
+        Its p-value is the share of the simulated tables in which the statistic is as large.
+    """
+
+    formats = {"df": ".1f"}
+
+    column: str
+    levels: tuple[str, ...]
+    df: Array
+    sd: Array
+    ci_low: Array
+    ci_high: Array
+    kurtosis: float
+    ratio: float
+    statistic: float
+    check: Check
+
+    def extremes(self, max_rows: int) -> Index:
+        """Positions of the levels to show where there are more: half of them quietest, half noisiest."""
+        known = np.flatnonzero(np.isfinite(self.sd))
+        order = known[np.argsort(self.sd[known], kind="stable")]
+        if len(order) > max_rows:
+            order = np.concatenate([order[: max_rows // 2], order[len(order) - (max_rows - max_rows // 2) :]])
+        return np.sort(order)
+
+    def table(self) -> pd.DataFrame:
+        """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
+        columns = {"level": self.levels, "df": self.df, "relative_sd": self.sd}
+        return pd.DataFrame({**columns, "ci_low": self.ci_low, "ci_high": self.ci_high})
+
+    @property
+    def title(self) -> str:
+        return f"Residual scale by {self.column}"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
+
+
+def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
+    """Bartlett's statistic without its small-sample factor, over ``1 + kurtosis / 2``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> round(bartlett(np.array([10.0, 40.0]), np.array([10.0, 10.0]), 0.0), 4)  # 20 ln 2.5 - 10 ln 1 - 10 ln 4
+    4.4629
+    """
+    used = df >= _FEWEST_DF
+    if used.sum() < 2:
+        return 0.0
+    df, squares = df[used], squares[used]
+    pooled = squares.sum() / df.sum()
+    if not pooled > 0:
+        return 0.0
+    variance = np.maximum(squares / df, _CONSTANT * pooled)
+    value = df.sum() * np.log(pooled) - df @ np.log(variance)
+    return float(value / max(1.0 + 0.5 * kurtosis, 0.25))
+
+
+def levene(sums: Sums, df: Array, expected: Array) -> float:
+    """Levene's statistic: variance between levels of the mean absolute residual, over that within levels.
+
+    ``expected`` is the sum of absolute residuals that the simulated tables have, so that levels whose residuals are
+    small because the model absorbs more of them do not count as quiet.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> sums = Sums(np.array([10.0, 40.0]), np.array([6.0, 12.0]), np.array([4.0, 4.0]), 0.0)
+    >>> round(levene(sums, np.array([4.0, 4.0]), np.array([8.0, 8.0])), 4)  # means 1.5 and 3; (10 - 9 + 40 - 36) / 6
+    5.4
+    """
+    used = (df >= _FEWEST_DF) & (expected > 0) & (sums.sizes > 0)
+    if used.sum() < 2:
+        return 0.0
+    n, total = sums.sizes[used], sums.absolute[used]
+    within = float((sums.squares[used] - total**2 / n).sum()) / max(n.sum() - len(n), 1.0)
+    relative = total / expected[used]
+    unit = float(expected[used].sum() / n.sum())
+    between = float(n @ (relative - np.average(relative, weights=n)) ** 2) * unit**2 / (len(n) - 1.0)
+    return float(between / within) if within > 0 else 0.0
+
+
+def seed_scatter(fit: LmmFit, column: Column, points: Points | None) -> tuple[Array, Array] | None:
+    """Scatter between seeds on each benchmark, over that of the model, with its degrees of freedom.
+
+    Residuals of a model with one variance carry what it smooths on the noisiest benchmarks over to the quiet ones,
+    which then look alike. Where the model has the advantages of the algorithms on each benchmark, the scatter about the
+    mean of an algorithm on a benchmark is free of that. It is the one that ``Runs.check`` reports; None elsewhere.
+    """
+    runs, parsed = fit.data, fit.design.parsed
+    if points is None or not isinstance(runs, Runs) or column.name != runs.benchmark or not runs.seed:
+        return None
+    place = {runs.algorithm, *runs.instance}
+    if fit.dispersion is not None or fit.weights is not None or place not in [set(bar.groups) for bar in parsed.bars]:
+        return None
+    if parsed.response_transform is not None:
+        points = Modelled(parsed.response, parsed.response_transform).of(points)
+    scales = points.residual_scales()
+    scales = scales.set_index(scales["benchmark"].map(str))
+    if not set(column.levels) <= set(scales.index):
+        return None
+    scales = scales.loc[list(column.levels)]
+    within = place | ({runs.budget} if runs.budget and points.regular else set())
+    shared = [
+        covariance[0, 0]  # of the intercept: what runs with one seed share
+        for bar, term, covariance in zip(parsed.bars, fit.design.random, fit.covariances, strict=True)
+        if not set(bar.groups) <= within and term.names[0] == "Intercept"
+    ]
+    model = np.sqrt(fit.scale + sum(shared))
+    return scales["residual_sd"].to_numpy(dtype=float) / model, scales["df"].to_numpy(dtype=float)
+
+
+def judge(
+    fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score: Score, *, single: bool
+) -> ScaleByLevel:
+    """Compare the variances of the levels of one column with those of the simulated tables."""
+    df = np.mean([d.squares for d in draws], axis=0)
+    expected = np.mean([d.absolute for d in draws], axis=0)
+
+    def statistic_of(sums: Sums) -> float:
+        return levene(sums, df, expected) if single else bartlett(sums.squares, df, sums.kurtosis)
+
+    statistic = statistic_of(observed)
+    p = simulated_p(statistic, map(statistic_of, draws))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
+    scatter, nothing = seed_scatter(fit, column, score.points), _CONSTANT
+    if scatter is not None:
+        df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
+        variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
+    sd = np.sqrt(variance)
+    # chi-squared with the degrees of freedom that match the kurtosis
+    nu = np.maximum(df, 1.0) / max(1.0 + 0.5 * observed.kurtosis, 0.25)
+    known = np.isfinite(variance)
+    constant = known & (variance <= nothing * np.nanmax(variance, initial=0.0))
+    if known.sum() < 2:
+        ratio, p, found = float("nan"), float("nan"), "too few rows per level"
+    elif constant.any():
+        ratio, found = float("inf"), "no residual variation in some"
+    else:
+        ratio = float(np.nanmax(sd) / np.nanmin(sd))
+        found = f"largest sd {format_number(ratio, 3)} times the smallest"
+    if score.two_valued and role_of(fit.data, column.name) != "algorithm":
+        decision, advice = "fine", "The variance of scores that take two values follows from their mean."
+    else:
+        decision, advice = _decide(fit, column, sd, constant, ratio, p, score)
+    return ScaleByLevel(
+        column=column.name,
+        levels=column.levels,
+        df=df,
+        sd=sd,
+        ci_low=np.sqrt(variance * nu / special.chdtri(nu, 0.025)),
+        ci_high=np.sqrt(variance * nu / special.chdtri(nu, 0.975)),
+        kurtosis=observed.kurtosis,
+        ratio=ratio,
+        statistic=statistic,
+        check=Check("scale", f"by {column.name}", found, ratio, p, decision, advice),
+    )
+
+
+def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
+    """Name one cause where several columns differ in scale: noisy benchmarks make noisy seeds and a trend."""
+    serious = [s for s in scales if s.decision == "act" and s.column != FITTED]
+    if not serious:
+        return scales
+    cause = max(serious, key=lambda s: s.ratio)
+    advice = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
+    return tuple(
+        s if s is cause or s.decision in ("not judged", "fine") else s.judged_as("look", advice) for s in scales
+    )
+
+
+def _decide(
+    fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, score: Score
+) -> tuple[str, str]:
+    if np.isnan(ratio):
+        return "not judged", "Too few rows per level to judge."
+    where = "the " if column.codes is None else ""
+    if constant.any():
+        named = [level for level, flag in zip(column.levels, constant, strict=True) if flag]
+        more = f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
+        ends = f"No residual variation in {', '.join(named[:_MOST_NAMED])}{more}."
+    else:
+        most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
+        ends = f"Scores scatter most in {where}{most}, least in {where}{least}."
+    if p > LOOK_P:
+        if constant.any():
+            return "not judged", f"{ends} That alone shows no difference in scale beyond chance."
+        return "fine", "No difference in scale beyond chance."
+    if ratio < SD_LOOK:
+        return "fine", "Scales differ detectably, but too little to matter."
+    severe = ratio >= SD_ACT and p <= ACT_P
+    advice = _on_a_trend if column.codes is None else _on_levels
+    return ("act" if severe else "look"), f"{ends} {advice(fit, column, ratio, score, severe=severe)}"
+
+
+def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: bool) -> str:
+    """What to do about scales that differ between levels, measured where it can be."""
+    apart = in_words_of(python=f"dispersion='{column.name}'", command_line=f"--dispersion {column.name}")
+    if not severe:
+        return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
+    if fit.dispersion == column.name:
+        return "The model has their residual variances already: look for outliers within levels."
+    together = score.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
+    if fit.dispersion is not None:
+        merged = in_words_of(python="dispersion=", command_line="--dispersion")
+        scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"
+        return f"{scaled} columns into one for {merged}."
+    scaled = f" or put scores on one scale with {together}" if together else ""
+    return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
+
+
+def _on_a_trend(fit: LmmFit, _: Column, ratio: float, score: Score, *, severe: bool) -> str:
+    """Logarithms where the model of them has no such trend."""
+    start = "" if severe else "A moderate trend: averages stand. "
+    after = _ratio_of_logarithms(fit) if score.by_log else float("inf")
+    if after < max(np.sqrt(ratio), SD_LOOK):
+        now = format_number(ratio, 2) if np.isfinite(ratio) else "infinite"
+        return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {now}."
+    together = score.one_scale()
+    if together:
+        return f"{start}Put scores on one scale with {together}."
+    confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
+    return f"{start}Averages are estimated well, their errors less so: confirm the tests with {confirm}."
+
+
+def _ratio_of_logarithms(fit: LmmFit) -> float:
+    """Largest over smallest residual standard deviation by fifths of the fitted value, of the model of log(score)."""
+    from lmemtest.lmm.model import fit_lmm
+
+    if fit.data is None or fit.weights is not None:
+        return float("inf")
+    formula = str(replace(fit.design.parsed, response_function="log"))
+    try:
+        again = fit_lmm(formula, fit.data, reml=fit.reml, dispersion=fit.dispersion)
+    except LmemtestError:
+        return float("inf")
+    rows = rows_of(again)
+    residual = again.cell_residuals()[rows.cell] + rows.deviation
+    fifths = _fifths(again.cell_predictions())[rows.cell]
+    n = np.bincount(fifths, rows.count, len(_FIFTHS))
+    sd = np.sqrt(np.bincount(fifths, rows.count * residual**2, len(_FIFTHS))[n > 0] / n[n > 0])
+    return float(sd.max() / sd.min()) if rows.single and sd.min() > 0 else float("inf")

@@ -1,0 +1,189 @@
+"""What a fit models: the scores behind its cells where they can still be read, their kind and their transformation.
+
+A cell of several rows keeps their mean and sum of squares, which is all that the likelihood needs; whether the rows
+themselves are normal it cannot tell. So a check of the residuals goes back to the table of the fit. Advice depends on
+the kind: scores that are 0 or 1 have no normal residuals and no logarithm, and a model of logarithms needs no second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.scales import remedies, scale_ratio, spreads
+from lmemtest.bench.data.score_kind import ScoreKind, score_kind, two_valued
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.frames import collected
+from lmemtest.core.validate import as_frame
+from lmemtest.core.words import format_number
+from lmemtest.errors import LmemtestError
+from lmemtest.lmm.cells import column_codes, group_codes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.model import LmmFit
+
+    Array = NDArray[np.float64]
+    Index = NDArray[np.intp]
+
+MOST_ROWS = 200_000  # 200 simulated tables of this size take about a second
+MOST_LEVELS = 200  # of a column whose levels are looked at one by one
+_LOGARITHMS = ("log", "log2", "log10", "log1p")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """What a check of single scores sees.
+
+    ``cell`` is the cell of each value, ``deviation`` the score minus the mean of its cell (zero where the cell itself
+    is the value), ``count`` the rows that a value stands for (1, or those of its cell), and ``hidden`` the number of
+    rows that are only seen through the mean of their cell.
+    """
+
+    cell: Index
+    deviation: Array
+    count: Array
+    hidden: int
+
+    @property
+    def single(self) -> bool:
+        """Whether every value is a row."""
+        return self.hidden == 0
+
+
+def sum_by(codes: Index, values: Array, k: int) -> Array:
+    """Sum of the values of each of ``k`` codes."""
+    return np.bincount(codes, values, k).astype(np.float64, copy=False)
+
+
+def rows_of(fit: LmmFit) -> Rows:
+    """The rows of a fit, or its cells where the rows are out of reach.
+
+    Rows are out of reach if the fit does not hold its table (draws of a bootstrap), if the table has changed since, or
+    if it has more than 200,000 rows.
+    """
+    n = fit.cells.n
+    if (n > 1).any() and fit.data is not None and fit.nobs <= MOST_ROWS:
+        found = _from_table(fit)
+        if found is not None:
+            return found
+    return Rows(cell=np.arange(len(n)), deviation=np.zeros(len(n)), count=n, hidden=int(n[n > 1].sum()))
+
+
+def _from_table(fit: LmmFit) -> Rows | None:
+    parsed, cells, data = fit.design.parsed, fit.cells, fit.data
+    keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
+    try:
+        if isinstance(data, Runs) and {*keys, parsed.response} <= {*data.study.columns, data.score}:
+            table = data.study.rows([name for name in (*keys, parsed.response) if name != data.score])
+        else:
+            table = collected(as_frame(data).select(*dict.fromkeys([*keys, parsed.response]))).to_pandas()
+        score = table[parsed.response].to_numpy(dtype=float)
+        if parsed.response_transform is not None:
+            score = parsed.response_transform(score)
+        cell, _ = group_codes([table[key] for key in keys], len(table))
+    except (LmemtestError, KeyError, ValueError, TypeError, OSError):  # the table is not what it was
+        return None
+    if len(score) != fit.nobs or not np.array_equal(np.bincount(cell, minlength=len(cells.n)), cells.n):
+        return None
+    deviation = score - cells.mean[cell]
+    spread = cells.ss.sum() + 1e-12 * float(cells.n @ cells.mean**2)
+    if not np.allclose(sum_by(cell, deviation**2, len(cells.n)), cells.ss, rtol=1e-6, atol=1e-9 * spread):
+        return None
+    return Rows(cell=cell, deviation=deviation, count=np.ones(len(cell)), hidden=0)
+
+
+def columns_of(fit: LmmFit) -> Iterator[tuple[str, Index, list[Any]]]:
+    """Factors, single grouping columns and that of the residual variances: name, code of each cell, 2 to 200 levels."""
+    frame = fit.cells.frame
+    names = [*(g for bar in fit.design.parsed.bars for g in bar.groups), *fit.design.factors, fit.dispersion]
+    for name in dict.fromkeys(names):
+        if name in frame:
+            codes, levels = column_codes(frame[name])
+            if 2 <= len(levels) <= MOST_LEVELS:
+                yield str(name), codes.astype(np.intp), list(levels)
+
+
+def role_of(data: Any, column: str) -> str | None:
+    """What a column is in the `Runs` of the fit; None where that is not known."""
+    if getattr(data, "roles", None) is None:
+        return None
+    return next((str(role) for role, value in data.roles().items() if value == column), "other")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Score:
+    """The score of a fit.
+
+    ``kind`` is that of its table (of frames without roles only two values and "general" are known), ``logged`` whether
+    the model is one of logarithms, ``positive`` whether all values that are modelled are, ``rarer`` the rows with the
+    rarer one of two values (else NaN), and ``points`` the runs of the fit, where it was given `Runs`.
+    """
+
+    kind: ScoreKind
+    logged: bool
+    positive: bool
+    rarer: float = float("nan")
+    points: Points | None = None
+
+    @property
+    def two_valued(self) -> bool:
+        """Whether scores are right or wrong."""
+        return self.kind.kind == "two-valued"
+
+    @property
+    def by_log(self) -> bool:
+        """Whether the logarithm of the score is another model that could be fitted."""
+        return self.positive and not self.logged and not self.kind.equal_by_nature
+
+    def one_scale(self) -> str:
+        """How scores are put on one scale over benchmarks, with the ratio that is left; empty where nothing does it."""
+        found = [] if self.points is None else remedies(self.points, self.kind)
+        if not found or self.points is None:
+            return ""
+        method, after = found[0]
+        call = in_words_of(python=f"runs.normalize({method!r})", command_line=f"--normalize {method}")
+        before = scale_ratio(spreads(self.points))
+        return (
+            f"{call}, after which scatter differs {format_number(after, 2)}-fold instead of {format_number(before, 3)}"
+        )
+
+
+def score_of(fit: LmmFit, rows: Rows) -> Score:
+    """The score of a fit, from its runs where it has them."""
+    cells, parsed, points = fit.cells, fit.design.parsed, None
+    # a cell of several rows has some below zero unless its mean is far above its spread
+    lowest = cells.mean[rows.cell] + rows.deviation if rows.single else cells.mean - np.sqrt(cells.ss)
+    if isinstance(fit.data, Runs) and fit.data.score == parsed.response:
+        with suppress(LmemtestError):  # the table is not what it was
+            points = fit.data.study.points
+    if points is None:
+        low, high = float(cells.mean.min()), float(cells.mean.max())
+        kind = ScoreKind(kind="general", evidence="The roles of the columns are not known.", low=low, high=high)
+        low, high = (0.0, 1.0) if (cells.n > 1).any() else (low, high)
+        if (
+            low < high
+            and two_valued(cells.n, cells.mean, cells.ss, low, high)
+            and 0 < cells.mean.mean() < cells.n.sum()
+        ):
+            kind = ScoreKind(kind="two-valued", evidence=f"Scores are {low:g} or {high:g}.", low=low, high=high)
+    else:
+        kind = score_kind(points)
+    rarer = float("nan")
+    if kind.kind == "two-valued":
+        of_high = float(cells.n @ (cells.mean - kind.low)) / (kind.high - kind.low)
+        rarer = min(of_high, cells.n.sum() - of_high)
+    return Score(
+        kind=kind,
+        logged=parsed.response_function in _LOGARITHMS,
+        positive=bool((lowest > 0).all()),
+        rarer=rarer,
+        points=points,
+    )

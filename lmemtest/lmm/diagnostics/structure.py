@@ -1,0 +1,341 @@
+"""How a fit is built: levels of its random terms, collinearity of its fixed ones, and how much either explains.
+
+With ``V_f`` the variance of the fixed part over rows, ``V_j`` the mean over rows of ``basis' Sigma basis`` of random
+term j (Johnson 2014, for slopes), and ``V_e`` the mean residual variance of a row,
+
+    marginal R2 = V_f / V,   conditional R2 = (V_f + sum V_j) / V,   V = V_f + sum V_j + V_e
+    adjusted ICC = sum V_j / (sum V_j + V_e),   unadjusted ICC = sum V_j / V
+
+(Nakagawa, Johnson & Schielzeth 2017). For a fixed term with columns S and correlation matrix R of the estimates
+(intercept left out) the variance is inflated by ``GVIF = det R_SS  det R_rest / det R``, the squared volume of the
+term's confidence ellipsoid over that of uncorrelated terms (Fox & Monette 1992).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.words import counted
+from lmemtest.lmm.diagnostics.check import Check, Judged
+from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
+
+if TYPE_CHECKING:
+    from lmemtest.lmm.model import LmmFit
+
+# The standard error of a variance from q levels is sqrt(2 / (q - 1)) of it at best: 47 % from 10, 71 % from 5.
+LEVELS_LOOK = 10
+# The standard error of a term is sqrt(VIF) times what it could be: more than 2.2 and 3.2 times.
+VIF_LOOK, VIF_ACT = 5.0, 10.0
+
+
+@result
+class Groups(Result):
+    """The random terms as carriers of variances, and the end of the search.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per term: ``term``, ``levels``, ``singular`` (its covariance is on the boundary), ``relative_se`` (of
+        its variance, at best).
+    checks : tuple of Check
+        The lines of the diagnosis: one per term, and the search.
+    message : str
+        What the search said.
+    """
+
+    table: pd.DataFrame
+    checks: tuple[Check, ...]
+    message: str
+
+    @property
+    def title(self) -> str:
+        return "Groups"
+
+    def sentences(self) -> tuple[str, ...]:
+        """How the search ended."""
+        return (f"The search {self.message}.",)
+
+
+def groups(fit: LmmFit) -> Groups:
+    """Levels and boundaries of the random terms, and the certificate of the search.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.lmm.diagnostics.structure import groups
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> groups(lt.fit_lmm("y ~ a + (1 | g)", table)).to_frame().to_dict("list")
+    {'term': ['(1 | g)'], 'levels': [3], 'singular': [False], 'relative_se': [1.0]}
+    """
+    rows, checks = [], []
+    for term in fit.design.random:
+        levels, singular = len(term.levels), term.label in fit.singular_terms
+        relative = float(np.sqrt(2.0 / (levels - 1)))
+        rows.append((term.label, levels, singular, relative))
+        advice = []
+        if singular:
+            advice.append(
+                "A variance is zero or a correlation one; the tests stand, a simpler term gives the same fit."
+            )
+        if levels < LEVELS_LOOK:
+            advice.append(
+                f"Its variance is known to ±{written(100.0 * relative, '.0f')} % at best: use ddf='kenward-roger', and "
+                "do not read the variance."
+            )
+        found = f"{levels:,} levels{', singular' if singular else ''}"
+        text = " ".join(advice) or "Enough levels to estimate the variance."
+        checks.append(Check("groups", term.label, found, float(levels), np.nan, "look" if advice else "fine", text))
+    found, decision, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
+    if not fit.converged:
+        found, decision = "not certified", "act"
+        text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
+    search = Check("convergence", "search", found, float(fit.converged), np.nan, decision, text)
+    table = pd.DataFrame(rows, columns=["term", "levels", "singular", "relative_se"])
+    return Groups(table=table, checks=(*checks, search), message=fit.optim.message)
+
+
+@result
+class Collinearity(Judged):
+    """Variance inflation of the fixed terms.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per term with identified columns, the intercept left out: ``term``, ``df`` (its columns), ``gvif`` (of
+        one column the usual VIF), ``se_inflation`` (``gvif^(1/(2 df))``: by how much the standard errors of the term
+        are inflated, on average).
+    marginal : tuple of bool
+        Whether another term contains this one (``a`` beside ``a:b``), or it contains another: its inflation depends
+        on the coding, not on the data alone.
+    aliased : tuple of str
+        Columns that depend on others and were dropped.
+    check : Check
+    """
+
+    table: pd.DataFrame
+    marginal: tuple[bool, ...]
+    aliased: tuple[str, ...]
+    check: Check
+
+    @property
+    def title(self) -> str:
+        return "Collinearity of the fixed terms"
+
+
+def collinearity(fit: LmmFit) -> Collinearity:
+    """Generalised variance inflation factors of the fixed terms.
+
+    Parameters
+    ----------
+    fit : LmmFit
+
+    Returns
+    -------
+    Collinearity
+        The same factors as ``car::vif`` in R. In a model without an intercept they compare with uncorrelated columns
+        that are not centred, and say little.
+
+    References
+    ----------
+    Fox & Monette (1992). Generalized collinearity diagnostics. J. Am. Stat. Assoc. 87(417).
+    doi:10.1080/01621459.1992.10475190
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.lmm.diagnostics import collinearity
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "x": [0.0, 1, 2, 3, 4, 5], "a": ["p", "q"] * 3}
+    >>> collinearity(lt.fit_lmm("y ~ a + x", table)).to_frame().round(3).to_dict("list")
+    {'term': ['a', 'x'], 'df': [1, 1], 'gvif': [1.094, 1.094], 'se_inflation': [1.046, 1.046]}
+    """
+    names = fit.design.x_names
+    place = {int(j): i for i, j in enumerate(fit.problem.kept)}
+    aliased = tuple(name for j, name in enumerate(names) if j not in place)
+    members: dict[str, list[int]] = {}
+    for label, columns in fit.design.terms:
+        own = [place[j] for j in range(columns.start, columns.stop) if j in place]
+        if label != "Intercept" and own:
+            members[label] = own
+    covariance = fit.cov_params().to_numpy()
+    sd = np.sqrt(covariance.diagonal())
+    R = covariance / np.outer(sd, sd)
+    every = [i for own in members.values() for i in own]
+
+    def log_determinant(part: list[int]) -> float:
+        return float(np.linalg.slogdet(R[np.ix_(part, part)])[1])
+
+    gvif = []
+    for own in members.values():
+        rest = [i for i in every if i not in own]
+        shared = log_determinant(own) + log_determinant(rest) - log_determinant(every) if rest else 0.0
+        gvif.append(float(np.exp(shared)))
+    table = pd.DataFrame({"term": list(members), "df": [len(own) for own in members.values()], "gvif": gvif})
+    table["se_inflation"] = table["gvif"] ** (0.5 / table["df"])
+    parts = [set(label.split(":")) for label in members]
+    marginal = tuple(any(a < b or b < a for b in parts) for a in parts)
+    largest = float(table["se_inflation"].max()) if len(table) else 1.0
+    found = f"standard errors up to {written(largest, '.3g')} times larger" if len(table) > 1 else "at most one term"
+    alone = table[~np.array(marginal, dtype=bool)]
+    vif = alone["gvif"] ** (1.0 / alone["df"])
+    decision = "fine"
+    if aliased:
+        decision, found = "act", counted(len(aliased), "dependent column")
+        shown = ", ".join(aliased[:3]) + (", ..." if len(aliased) > 3 else "")
+        advice = f"{shown}: fixed by other columns and dropped. Leave a term out; means that need them are missing."
+    elif len(vif) < 2:
+        advice = (
+            "All terms take part in interactions, whose inflation depends on the coding alone."
+            if any(marginal)
+            else "There are no two terms that could explain each other."
+        )
+    elif "Intercept" not in names:
+        advice = "Without an intercept the factors say little."
+    elif vif.max() < VIF_LOOK:
+        advice = "The fixed terms are distinguishable."
+    else:
+        decision = "act" if vif.max() >= VIF_ACT else "look"
+        advice = (
+            f"{alone['term'][vif.idxmax()]} is hardly distinguishable from the other terms, which makes its standard "
+            f"errors {written(np.sqrt(vif.max()), '.3g')} times larger: leave one of them out, or do not interpret "
+            "them one by one."
+        )
+    check = Check("collinearity", "fixed terms", found, largest, np.nan, decision, advice)
+    return Collinearity(table=table, marginal=marginal, aliased=aliased, check=check)
+
+
+@result
+class Explained(Judged):
+    """Shares of the variance of a row.
+
+    Attributes
+    ----------
+    fixed : float
+        Variance of the fixed part over the rows (divisor rows - 1), in squared units of the response.
+    terms, groups : tuple of str
+        Labels of the random terms, and their grouping factors.
+    random : tuple of float
+        Variance of a row from each random term.
+    residual : float
+        Mean residual variance of a row.
+    """
+
+    fixed: float
+    terms: tuple[str, ...]
+    groups: tuple[str, ...]
+    random: tuple[float, ...]
+    residual: float
+
+    @property
+    def total(self) -> float:
+        """All variance of a row."""
+        return self.fixed + sum(self.random) + self.residual
+
+    @property
+    def r2_marginal(self) -> float:
+        """Share of the fixed effects."""
+        return self.fixed / self.total
+
+    @property
+    def r2_conditional(self) -> float:
+        """Share of fixed and random effects together."""
+        return (self.fixed + sum(self.random)) / self.total
+
+    @property
+    def icc_adjusted(self) -> float:
+        """Share of the random effects in what the fixed effects leave."""
+        return sum(self.random) / (sum(self.random) + self.residual)
+
+    @property
+    def icc_unadjusted(self) -> float:
+        """Share of the random effects in everything."""
+        return sum(self.random) / self.total
+
+    @property
+    def icc_by_group(self) -> dict[str, float]:
+        """Adjusted ICC of each grouping factor."""
+        left = sum(self.random) + self.residual
+        shares = dict.fromkeys(self.groups, 0.0)
+        for group, variance in zip(self.groups, self.random, strict=True):
+            shares[group] += variance / left
+        return shares
+
+    def table(self) -> pd.DataFrame:
+        """One row per measure: ``measure``, ``group`` (empty for all), ``value``."""
+        measures = ("r2_marginal", "r2_conditional", "icc_adjusted", "icc_unadjusted")
+        rows = [
+            *((name, "", getattr(self, name)) for name in measures),
+            *(("icc_adjusted", group, share) for group, share in self.icc_by_group.items()),
+        ]
+        return pd.DataFrame(rows, columns=["measure", "group", "value"])
+
+    @property
+    def title(self) -> str:
+        return "Explained variance"
+
+    @property
+    def check(self) -> Check:  # type: ignore[override]
+        """The line of the diagnosis; there is no wrong value, so it is always fine."""
+        advice = f"Fixed effects explain {written(100 * self.r2_marginal, '.3g')} % of the variance of a row"
+        left = f"{written(100 * self.residual / self.total, '.3g')} %"
+        if not self.random:
+            advice = f"{advice}; {left} is chance."
+        else:
+            shares = {group: share * (1.0 - self.r2_marginal) for group, share in self.icc_by_group.items()}
+            most = max(shares, key=shares.__getitem__)
+            advice += (
+                f", groups {written(100 * self.icc_unadjusted, '.3g')} % (most: {most}), "
+                f"{left} is left. A small share is no fault of the model."
+            )
+        found = f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional"
+        return Check("explained", "variance", found, self.r2_conditional, np.nan, "fine", advice)
+
+
+def explained_variance(fit: LmmFit) -> Explained:
+    """Variance explained by fixed and random effects.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        Its own likelihood counts: variance components by maximum likelihood are smaller than by REML.
+
+    Returns
+    -------
+    Explained
+        ``.r2_marginal``, ``.r2_conditional``, ``.icc_adjusted``, ``.icc_unadjusted``, ``.icc_by_group``.
+
+    References
+    ----------
+    Nakagawa, Johnson & Schielzeth (2017). The coefficient of determination R2 and intra-class correlation coefficient
+    from generalized linear mixed-effects models revisited and expanded. J. R. Soc. Interface 14.
+    doi:10.1098/rsif.2017.0213
+
+    Johnson (2014). Extension of Nakagawa & Schielzeth's R2GLMM to random slopes models. Methods Ecol. Evol. 5.
+    doi:10.1111/2041-210X.12225
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.lmm.diagnostics import explained_variance
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> shares = explained_variance(lt.fit_lmm("y ~ a + (1 | g)", table))
+    >>> round(shares.r2_marginal, 4), round(shares.r2_conditional, 4), round(shares.icc_adjusted, 4)
+    (0.1122, 0.9956, 0.995)
+    """
+    n, random = fit.cells.n, fit.design.random
+    rows = float(n.sum())
+    fitted = fit.cell_predictions(random=False)
+    return Explained(
+        fixed=float(n @ (fitted - float(n @ fitted) / rows) ** 2) / (rows - 1.0),
+        terms=tuple(term.label for term in random),
+        groups=tuple(term.group for term in random),
+        random=tuple(
+            float(n @ np.einsum("nk,kl,nl->n", term.basis, S, term.basis)) / rows
+            for term, S in zip(random, fit.covariances, strict=True)
+        ),
+        residual=float(n @ residual_variance_of_rows(fit)) / rows,
+    )

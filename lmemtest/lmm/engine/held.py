@@ -1,0 +1,117 @@
+"""A model whose variance parameters are held: what its random effects make of any columns, from one elimination.
+
+With ``V = Omega^-1 + Z Sigma Z'`` the conditional modes that a column ``d`` has as data are ``Sigma Z'V^-1 d``, and
+what they leave of it is ``d - Z Sigma Z'V^-1 d = Omega^-1 V^-1 d``. The elimination does not depend on ``d``: it is
+made once, of the random effects alone, and every further column is a pass forward and one back.
+
+A term with a level of its own for every cell adds ``v = z'Sigma z`` to the variance of a cell and nothing to any
+covariance. At held parameters ``v`` is known, so the other terms are eliminated at the weights
+``1 / (1 / omega + v)``, whatever the weights of the cells are; a hundred thousand such levels cost nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from lmemtest.lmm.engine.blocks import RandomTerm, System
+from lmemtest.lmm.engine.cross import Array
+from lmemtest.lmm.engine.information import Products, modes
+from lmemtest.lmm.engine.products import build_system
+from lmemtest.lmm.engine.sweep import Sweep, sweep
+from lmemtest.lmm.engine.theta import block_factors
+
+
+@dataclass(frozen=True)
+class Taken:
+    """Columns, after their conditional modes are taken out."""
+
+    modes: list[Array]  # per term ``(levels, k, c)``
+    residual: Array  # ``(n_cells, c)``: ``Omega^-1 V^-1 D``
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Terms with the factors of their covariances over the residual variance, and the weights of the cells."""
+
+    terms: tuple[RandomTerm, ...]
+    factors: tuple[Array, ...]
+    omega: Array  # (n_cells,) rows times precision
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without what was eliminated: another process does that faster than it is sent."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}
+
+    @cached_property
+    def _of_cells(self) -> tuple[int, ...]:
+        """Terms with a level for every cell."""
+        n = len(self.omega)
+        return tuple(i for i, t in enumerate(self.terms) if t.n_levels == n == np.count_nonzero(np.bincount(t.codes)))
+
+    @cached_property
+    def _others(self) -> tuple[int, ...]:
+        return tuple(i for i in range(len(self.terms)) if i not in self._of_cells)
+
+    @cached_property
+    def _weight(self) -> Array:
+        """Weights of the cells at which the other terms are eliminated."""
+        own = sum(((self.terms[i].basis @ self.factors[i]) ** 2).sum(axis=1) for i in self._of_cells)
+        return self.omega / (1.0 + self.omega * own)
+
+    @cached_property
+    def _Z(self) -> tuple[sp.csr_matrix, ...]:
+        """Columns of the other terms, ``(n_cells, levels k)``."""
+        n = len(self.omega)
+        return tuple(
+            sp.csr_matrix(
+                (t.basis.ravel(), (t.codes[:, None] * t.k + np.arange(t.k)).ravel(), np.arange(n + 1) * t.k),
+                shape=(n, t.n_levels * t.k),
+            )
+            for t in (self.terms[i] for i in self._others)
+        )
+
+    @cached_property
+    def _eliminated(self) -> tuple[System, Sweep]:
+        n = len(self.omega)
+        system = build_system(
+            [self.terms[i] for i in self._others],
+            np.empty((n, 0)),
+            np.zeros(n),
+            self._weight,
+            n_rows=n,
+            ss_within=0.0,
+            sum_log_w=0.0,
+        )
+        return system, sweep(system, block_factors([self.factors[i] for i in self._others], system.blocks))
+
+    def take(self, D: Array) -> Taken:
+        """Modes and residual of columns, ``(n_cells, c)``."""
+        residual = np.array(D, dtype=float, order="C")
+        found: list[Array] = [np.empty(0)] * len(self.terms)
+        for i, Z, u in zip(self._others, self._Z, self._modes_of_others(residual) if self._others else (), strict=True):
+            found[i] = u
+            residual -= Z @ u.reshape(Z.shape[1], -1)
+        through = self._weight[:, None] * residual  # V^-1 D
+        for i in self._of_cells:
+            term, L = self.terms[i], self.factors[i]
+            found[i] = np.empty((term.n_levels, term.k, residual.shape[1]))
+            found[i][term.codes] = (term.basis @ L @ L.T)[:, :, None] * through[:, None, :]
+        return Taken(found, through / self.omega[:, None])
+
+    def _modes_of_others(self, D: Array) -> Sequence[Array]:
+        system, done = self._eliminated
+        weighted = self._weight[:, None] * D
+        terms = [self.terms[i] for i in self._others]
+        products = [np.asarray(Z.T @ weighted) for Z in self._Z]
+        by_block = system.by_block([P.reshape(t.n_levels, t.k, -1) for P, t in zip(products, terms, strict=True)])
+        n_chain, c = len(system.chain), D.shape[1]
+        remainder = np.zeros((len(system.B), c))
+        if system.tail:
+            remainder[: system.t] = np.concatenate([block.reshape(-1, c) for block in by_block[n_chain:]])
+        known = Products(chain=by_block[:n_chain], remainder=remainder, gram=np.empty((c, c)))
+        return system.by_level(modes(system, done, known), [t.n_levels for t in terms])

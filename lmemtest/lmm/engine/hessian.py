@@ -1,0 +1,397 @@
+"""Exact Hessian of the criterion: the derivative of its gradient along every parameter, without differences.
+
+A dot is the derivative along one direction, given by ``dSigma`` of one factor or by a change of the cross-products
+(a residual variance). Every step of the sweep is differentiated, then every step of its adjoint. With ``P = I - A Q``
+and ``R = A P' = A - A Q A`` of a step,
+
+    dQ = P' dSigma P - Q dA Q,    dP = -P dA Q - R dSigma P,    dR = P dA P' - R dSigma R,
+
+so nothing is divided by ``Sigma``, and the Hessian holds at the boundary too. A direction costs about as much as two
+evaluations of the gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg as sla
+
+from lmemtest.lmm.engine import theta as th
+from lmemtest.lmm.engine.blocks import System
+from lmemtest.lmm.engine.criterion import Criterion
+from lmemtest.lmm.engine.cross import Array, Cross
+from lmemtest.lmm.engine.information import directions
+from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.sweep import (
+    Adjoint,
+    Eliminated,
+    Returned,
+    congruence,
+    full_symmetric,
+    into_parents,
+    of_copies,
+    transposed,
+)
+from lmemtest.lmm.engine.triangular import solve_spd
+
+
+def hessian(problem: Problem, x: Array, at: Criterion) -> Array:
+    """Hessian of the criterion in the search's parameters, ``(n_free, n_free)``."""
+    if not problem.n_free:
+        return np.empty((0, 0))
+    if problem.leaf is not None:
+        inside = problem.leaf.evaluate(x)
+        inner, point = problem.leaf.inside(x)
+        own_g = inner.derivatives(point, inside)[1]
+        return problem.leaf.curvature(x, inside, own_g, hessian(inner, point, inside))
+    if problem.reduced is not problem and at.system is problem.system:
+        return hessian(problem.reduced, x, problem.reduced.evaluate(x))
+    gradients, g = problem.derivatives(x, at)
+    here = _Point.of(problem, at)
+    factors = problem.unpack(x)
+    columns = []
+    for term, dL, L in directions(problem, x):
+        slope = here.along(_moving(at.system, term, dL @ L.T + L @ dL.T), None)
+        column = _column(problem, x, at, factors, slope)
+        own = [2.0 * gradients[i] @ dL if i == term else np.zeros_like(f) for i, f in enumerate(factors)]
+        column[: problem.n_theta] += th.pack(own, problem.shapes)
+        columns.append(column)
+    if problem.strata is not None:
+        for i, log_tau in enumerate(problem.split(x)[1]):
+            part, tau = problem.strata.systems[i + 1], float(np.exp(log_tau))
+            slope = here.along({}, (part, tau))
+            column = _column(problem, x, at, factors, slope)
+            place = problem.n_theta + i
+            column[place] += g[place] + problem.strata.n_rows[i + 1]  # its own precision is a factor of its gradient
+            columns.append(column)
+    H = np.array(columns)
+    return 0.5 * (H + H.T)
+
+
+def _moving(system: System, term: int, dSigma: Array) -> dict[int, Array]:
+    """``dSigma`` of one term as that of the blocks that hold its levels."""
+    out = {}
+    for b, m in system.places(term):
+        own = np.zeros((system.blocks[b].K,) * 2)
+        own[m.columns, m.columns] = np.kron(np.eye(m.r), dSigma)
+        out[b] = own
+    return out
+
+
+def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array], slope: _Slope) -> Array:
+    """Derivative of the gradient in ``x`` with the factors and precisions that multiply it held."""
+    by_term = problem.by_term(slope.bar.sigma)
+    column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)], problem.shapes)
+    if problem.strata is not None:
+        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, at.d_weight * slope.d_r2)
+        column = np.append(column, of_strata + problem.strata.n_rows[1:])  # a number of rows does not change
+    return column
+
+
+@dataclass(frozen=True)
+class _Slope:
+    """Derivative of the adjoint along one direction, and of the residual sum of squares."""
+
+    bar: Adjoint
+    d_r2: float
+
+
+@dataclass(frozen=True)
+class _Moved:
+    """Derivatives of what one chain step has at its turn; None where the direction does not reach it."""
+
+    A: Array | None
+    E: dict[int, Array] | None
+    V: Cross | None
+    Q: Array | None
+    sigma: Array | None
+
+
+@dataclass(frozen=True)
+class _Turn:
+    """What all directions share of one chain step."""
+
+    P: Array
+    R: Array
+    PHP: Array  # P H P'
+
+    @classmethod
+    def of(cls, step: Eliminated, here: Returned) -> _Turn:
+        P = np.eye(step.A.shape[1]) - step.A @ step.Q
+        return cls(P=P, R=P @ step.A, PHP=P @ here.H @ transposed(P))
+
+
+@dataclass(frozen=True)
+class _Point:
+    """The adjoint at one point, and what all directions share."""
+
+    problem: Problem
+    at: Criterion
+    bar: Adjoint
+    turns: tuple[_Turn, ...]
+    F_bar: Array
+    # of the tail at its turn: Q = Sigma (I + A Sigma)^-1, P = I - A Q, R = A P', and their products with V
+    Q: Array
+    P: Array
+    R: Array
+    QV: Array
+    PV: Array
+
+    @classmethod
+    def of(cls, problem: Problem, at: Criterion) -> _Point:
+        done, system, t = at.sweep, at.system, at.system.t
+        Q = np.empty((0, 0))
+        if t:
+            tail_factors = done.factors[len(done.steps) :]
+            M_inverse = full_symmetric(sla.lapack.dpotri(done.tail_C, lower=1)[0])
+            Q = congruence(system.tail, tail_factors, M_inverse, transpose=False)
+        P = np.eye(t) - done.tail_A @ Q
+        R = P @ done.tail_A
+        bar = at.adjoint(inputs=True)
+        return cls(
+            problem=problem,
+            at=at,
+            bar=bar,
+            turns=tuple(_Turn.of(step, bar.steps[i]) for i, step in enumerate(done.steps)),
+            F_bar=at.F_bar,
+            Q=Q,
+            P=P,
+            R=0.5 * (R + R.T),
+            QV=Q @ done.tail_V,
+            PV=P @ done.tail_V,
+        )
+
+    def along(self, sigma: dict[int, Array], inputs: tuple[System, float] | None) -> _Slope:
+        """The derivative along ``dSigma`` of some blocks, or along a number times a system's cross-products."""
+        moved, dB = self._swept(sigma, inputs)
+        tail_rows = enumerate(self.at.system.tail_rows, start=len(self.at.sweep.steps))
+        tail = next(((rows, sigma[i]) for i, rows in tail_rows if i in sigma), None)  # what moves there, and its dSigma
+        d_ss = inputs[1] * inputs[0].ss_within if inputs is not None else 0.0
+        d_F_bar, d_r2 = self._d_F_bar(self._d_F(tail, dB), d_ss)
+        return _Slope(bar=self._back(moved, tail, dB, d_F_bar), d_r2=d_r2)
+
+    # -- the sweep ----------------------------------------------------------------------------------------------
+
+    def _swept(self, sigma: dict[int, Array], inputs: tuple[System, float] | None) -> tuple[list[_Moved], Array | None]:
+        """Derivatives along the elimination, and of the remainder that it leaves."""
+        steps = self.at.sweep.steps
+        dA: list[Array | None] = [None] * len(steps)
+        dE: list[dict[int, Array]] = [{} for _ in steps]
+        dV: list[Cross | None] = [None] * len(steps)
+        dB: Array | None = None
+        if inputs is not None:
+            part, tau = inputs
+            dA = [tau * s.A for s in part.chain]
+            dE = [{j: tau * e for j, e in s.E.items()} for s in part.chain]
+            dV = [s.V.scaled(tau) for s in part.chain]
+            dB = tau * part.B
+        moved = []
+        for i, step in enumerate(steps):
+            a, dSigma = dA[i], sigma.get(i)
+            dQ = _d_Q(step, self.turns[i].P, a, dSigma)
+            moved.append(_Moved(A=a, E=dE[i] if a is not None else None, V=dV[i], Q=dQ, sigma=dSigma))
+            if dQ is None:
+                continue
+            # d(V'QV) = V'X + X'V with X = dQ V / 2 + Q dV
+            V, half = step.V, 0.5 * dQ
+            V_moved = dV[i]
+            XV = V.times(half) if V_moved is None else V.times(half) + V_moved.times(step.Q)
+            XE = {j: half @ e + step.Q @ dE[i][j] if a is not None else half @ e for j, e in step.E.items()}
+            for j, e in step.E.items():
+                product = into_parents(step.stage, j, transposed(e) @ XE[j])
+                dA[j] = _sum(dA[j], -(product + transposed(product)))
+                for k in (k for k in step.E if k > j):
+                    cross = transposed(e) @ XE[k] + transposed(XE[j]) @ step.E[k]
+                    dE[j][k] = _sum(dE[j].get(k), -into_parents(step.stage, j, cross))
+                before = dV[j]
+                dV_j = steps[j].V.scaled(0.0) if before is None else before
+                children = XV.times(transposed(e)) + V.times(transposed(XE[j]))
+                dV[j] = dV_j.add_children(step.stage.indicator[j], step.stage.parent[j], -children)
+            product = V.product(XV)
+            dB = _sum(dB, -(product + product.T))
+            if step.stage.S is not None:
+                dB[-1, -1] -= np.vdot(dQ, step.stage.S)
+        return moved, dB
+
+    def _d_F(self, tail: tuple[slice, Array] | None, dB: Array | None) -> Array:
+        t, QV, PV = self.at.system.t, self.QV, self.PV
+        dF = np.zeros_like(self.F_bar)
+        if dB is not None:
+            cross = dB[:t, t:].T @ QV
+            dF += dB[t:, t:] - cross - cross.T + QV.T @ dB[:t, :t] @ QV
+        if tail is not None:
+            rows, dSigma = tail
+            dF -= PV[rows].T @ _by_level(dSigma, PV[rows])
+        return dF
+
+    def _d_F_bar(self, dF: Array, d_ss: float) -> tuple[Array, float]:
+        """Derivative of the gradient in ``F``, and of the residual sum of squares."""
+        at, p = self.at, self.at.system.p
+        v = at.v
+        d_r2 = float(v @ dF @ v) + d_ss
+        dv = np.append(-solve_spd(at.RX, dF[:p] @ v) if p else np.empty(0), 0.0)
+        out = at.weight * (np.outer(dv, v) + np.outer(v, dv)) + at.d_weight * d_r2 * np.outer(v, v)
+        if self.problem.reml and p:
+            out[:p, :p] -= solve_spd(at.RX, solve_spd(at.RX, dF[:p, :p]).T)
+        return out, d_r2
+
+    # -- the adjoint --------------------------------------------------------------------------------------------
+
+    def _back(self, moved: list[_Moved], tail: tuple[slice, Array] | None, dB: Array | None, d_F_bar: Array) -> Adjoint:
+        """Derivative of the adjoint, stage by stage as `lmemtest.lmm.engine.sweep.gradient` goes."""
+        wanted = self.problem.strata is not None
+        tail_sigma, dB_bar = self._back_through_tail(tail, dB, d_F_bar)
+        sigma: list[Array] = [np.empty(0)] * len(moved)
+        A_bar: dict[int, Array] = {}
+        E_bar: dict[tuple[int, int], Array] = {}
+        V_bar: dict[int, Cross] = {}
+        bar = self.bar
+        for i in reversed(range(len(moved))):
+            step, here, d = self.at.sweep.steps[i], bar.steps[i], moved[i]
+            parent = step.stage.parent
+            dYV = step.V.sample_product(dB_bar)
+            if d.V is not None:
+                dYV = dYV + d.V.sample_product(bar.B)
+            dYE: dict[int, Array] = {}
+            for k in step.E:
+                from_parent = bar.V[k].at_parents(parent[k], step.V)
+                d_from_parent = V_bar[k].at_parents(parent[k], step.V)
+                dY = step.V.contract(d_from_parent)
+                dYV = dYV + d_from_parent.times(step.E[k])
+                if d.V is not None:
+                    dY = dY + d.V.contract(from_parent)
+                if d.E is not None:
+                    dYV = dYV + from_parent.times(d.E[k])
+                for j, e in step.E.items():
+                    dY = dY + e @ _between(A_bar, E_bar, j, k)[parent[min(j, k)]]
+                    if d.E is not None:
+                        dY = dY + d.E[j] @ _between(bar.A, bar.E, j, k)[parent[min(j, k)]]
+                dYE[k] = dY
+            dH = dYV.contract(step.V)
+            if d.V is not None:
+                dH = dH + here.YV.contract(d.V)
+            for k, e in step.E.items():
+                dH = dH + dYE[k] @ transposed(e)
+                if d.E is not None:
+                    dH = dH + here.YE[k] @ transposed(d.E[k])
+            dH = of_copies(step.stage, dH, float(dB_bar[-1, -1]))
+            sigma[i] = _d_sigma_gradient(step, self.turns[i], here.H, d, dH)
+            if i or wanted:
+                Q, H = step.Q, here.H
+                A_bar[i] = Q @ dH @ Q
+                V_bar[i] = dYV.times(-Q)
+                E_bar.update({(i, k): -Q @ dY for k, dY in dYE.items()})
+                if d.Q is not None:
+                    one_side = d.Q @ H @ Q
+                    A_bar[i] = A_bar[i] + step.stage.copies * d.Q + one_side + transposed(one_side)
+                    V_bar[i] = V_bar[i] + here.YV.times(-d.Q)
+                    E_bar.update({(i, k): E_bar[i, k] - d.Q @ Y for k, Y in here.YE.items()})
+        return Adjoint(sigma=[*sigma, *tail_sigma], A=A_bar, E=E_bar, V=V_bar, B=dB_bar, steps={})
+
+    def _back_through_tail(
+        self, tail: tuple[slice, Array] | None, dB: Array | None, d_F_bar: Array
+    ) -> tuple[list[Array], Array]:
+        t = self.at.system.t
+        if not t:
+            return [], d_F_bar
+        P, Q, R, QV, PV, F_bar = self.P, self.Q, self.R, self.QV, self.PV, self.F_bar
+        A = self.at.sweep.tail_A
+        dQV, dPV, PdA = np.zeros_like(QV), np.zeros_like(PV), None
+        if dB is not None:
+            dA = dB[:t, :t]
+            seen = dB[:t, t:] - dA @ QV
+            dQV, dPV, PdA = Q @ seen, seen, P @ dA
+        if tail is not None:
+            rows, dSigma = tail
+            dQV = dQV + P[rows].T @ _by_level(dSigma, PV[rows])
+        dPV = dPV - A @ dQV
+        sigma = []
+        for block, own in zip(self.at.system.tail, self.at.system.tail_rows, strict=True):
+            one_side = _level_sum(dPV[own] @ F_bar, PV[own], block.K)
+            G = -one_side - one_side.T - _level_sum(PV[own] @ d_F_bar, PV[own], block.K)
+            if PdA is not None:
+                G = G + _level_sum(PdA[own], P[own], block.K)
+            if tail is not None:
+                G = G - _level_sum(R[own, rows], _by_level(dSigma, R[rows, own]).T, block.K)
+            sigma.append(0.5 * (G + G.T))
+        if not (self.at.sweep.steps or self.problem.strata is not None):
+            return sigma, d_F_bar
+        low_rank = QV @ F_bar
+        d_low = dQV @ F_bar + QV @ d_F_bar
+        dB_bar = np.empty_like(self.at.system.B)
+        dB_bar[:t, :t] = d_low @ QV.T + low_rank @ dQV.T
+        if dB is not None:
+            dB_bar[:t, :t] -= Q @ (dB[:t, :t] @ Q)
+        if tail is not None:
+            dB_bar[:t, :t] += P[rows].T @ _by_level(dSigma, P[rows])
+        dB_bar[:t, t:] = -d_low
+        dB_bar[t:, :t] = -d_low.T
+        dB_bar[t:, t:] = d_F_bar
+        return sigma, dB_bar
+
+
+def _sum(first: Array | None, second: Array) -> Array:
+    return second if first is None else first + second
+
+
+def _by_level(small: Array, M: Array) -> Array:
+    """``(I x small) M``: a ``(K, K)`` matrix times the rows of every level."""
+    K = len(small)
+    return small[0, 0] * M if K == 1 else (small @ M.reshape(-1, K, M.shape[1])).reshape(M.shape)
+
+
+def _level_sum(left: Array, right: Array, K: int) -> Array:
+    """``sum_l left_l right_l'`` over the levels of ``K`` rows."""
+    by_row = [(left[a::K], right[a::K]) for a in range(K)]
+    return np.array([[np.vdot(x, y) for _, y in by_row] for x, _ in by_row])
+
+
+def _between(A: dict[int, Array], E: dict[tuple[int, int], Array], j: int, k: int) -> Array:
+    """The part of an adjoint between chain blocks ``j`` and ``k``, one matrix per level of the finer one."""
+    return A[j] if j == k else E[j, k] if j < k else transposed(E[k, j])
+
+
+def _d_Q(step: Eliminated, P: Array, dA: Array | None, dSigma: Array | None) -> Array | None:
+    dQ = None
+    if dSigma is not None:
+        rows = np.flatnonzero(dSigma.any(axis=0))
+        moving = P[:, rows]
+        dQ = transposed(moving) @ (dSigma[np.ix_(rows, rows)] @ moving)
+    if dA is not None:
+        dQ = _sum(dQ, -(step.Q @ dA @ step.Q))
+    return dQ
+
+
+def _d_sigma_gradient(step: Eliminated, turn: _Turn, H: Array, d: _Moved, dH: Array) -> Array:
+    """Derivative of ``sum_l R - P H P'``; where only the diagonal of ``Sigma`` can move, of its diagonal."""
+    P, R = turn.P, turn.R
+    if all(m.k == 1 for m in step.stage.block.members):
+        out = -_row_products(P @ dH, P)
+        if d.A is not None:
+            PdA = P @ d.A
+            out += step.stage.copies * _row_products(PdA, P) + 2.0 * _row_products(PdA @ step.Q, P @ H)
+        if d.sigma is not None:
+            rows = np.flatnonzero(d.sigma.any(axis=0))
+            RS = R[:, :, rows] * d.sigma[rows, rows]
+            out -= step.stage.copies * _row_products(RS, R[:, :, rows])
+            out += 2.0 * _row_products(RS, transposed(turn.PHP)[:, :, rows])
+        return np.diag(out)
+    moves = []  # dR and dP by what moves them
+    if d.A is not None:
+        PdA = P @ d.A
+        moves.append((PdA @ transposed(P), -PdA @ step.Q))
+    if d.sigma is not None:
+        moves.append((-R @ d.sigma @ R, -R @ d.sigma @ P))
+    dG = -(P @ dH @ transposed(P))
+    for dR, dP in moves:
+        one_side = dP @ H @ transposed(P)
+        dG = dG + step.stage.copies * dR - one_side - transposed(one_side)
+    G = dG.sum(axis=0)
+    return np.asarray(0.5 * (G + G.T))
+
+
+def _row_products(left: Array, right: Array) -> Array:
+    """Products of the rows of two stacks of matrices, summed over the stacks, ``(rows,)``."""
+    return np.einsum("lab,lab->a", left, right)

@@ -1,0 +1,286 @@
+"""Kenward and Roger's covariance of the fixed effects and denominator degrees of freedom, from cross-products.
+
+With ``V = Z Sigma Z' + I`` (relative to the residual variance), ``Phi = (X'V^-1X)^-1`` and
+``P = V^-1 - V^-1 X Phi X'V^-1``, let ``V_r = Z E_r Z'`` be the derivatives of ``V`` in the distinct elements of every
+``Sigma_j``. The method does not depend on a linear change of the parameters, so the last direction, the residual's,
+may be replaced by ``V`` itself: it then adds nothing to the bias of ``Phi``, and no differences of nearly equal
+numbers remain. With ``M = Z'PZ``, ``N = Z'V^-1X`` and ``n`` rows the expected information is
+
+    I_rs = tr(E_r M E_s M),   I_rV = tr(E_r M),   I_VV = n - p,                       W = 2 I^-1
+
+(Kenward & Roger 1997, doi:10.2307/2533558), and
+
+    Phi_A = Phi + 2 Phi (sum_rs W_rs N'E_r M E_s N) Phi,    dPhi_r = Phi N'E_r N Phi,    dPhi_V = Phi.
+
+The elements of ``M`` among the leading blocks are never formed (see `lmemtest.lmm.engine.projected`): there
+``M = D - Y Y'`` with ``D`` block-diagonal and ``Y`` as wide as the other factors, so the cost is that of a dense matrix
+of the *other* factors' columns.
+
+Nothing is divided by ``Sigma``: a variance of zero keeps its derivative, as in R's pbkrtest, so that its uncertainty
+counts and the answer is continuous there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import accumulate, combinations_with_replacement, pairwise
+
+import numpy as np
+
+from lmemtest.lmm.engine.cross import Array
+from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.engine.optimize import Optimum
+from lmemtest.lmm.engine.problem import Problem
+from lmemtest.lmm.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
+from lmemtest.lmm.engine.theta import free_indices
+from lmemtest.lmm.engine.triangular import solve_lower, solve_square
+
+# Eigenvalue of the scaled information below which a direction is not identified (two terms that share a variance).
+_FLAT = 1e-10
+
+
+@dataclass(frozen=True)
+class ScaledWald:
+    """Scaled Wald test of ``L b = 0``."""
+
+    statistic: float  # ``scale * Wald / df_num`` with the adjusted covariance
+    # df_num, df_den: degrees of freedom; ``df_den`` is NaN where the two moments that it matches belong to no F
+    # distribution
+    df_num: int
+    df_den: float
+    scale: float  # Kenward and Roger's lambda
+
+
+@dataclass(frozen=True)
+class KenwardRoger:
+    """Second-order behaviour of the covariance of the kept fixed effects, on the user's scale."""
+
+    cov: Array  # ``(p, p)`` covariance without adjustment
+    adjusted: Array  # ``(p, p)`` covariance with the adjustment for the estimated variances
+    d_cov: Array  # ``(n_params, p, p)`` derivatives of ``cov``
+    W: Array  # ``(n_params, n_params)`` covariance of the parameters that ``d_cov`` refers to
+
+    def df(self, L: Array | Functions) -> Array:
+        """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
+        variance, *slopes = Functions.of(L).quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            h = np.stack(slopes, axis=1) / variance[:, None]
+            return 2.0 / np.einsum("ri,ri->r", h @ self.W, h) + 0.0 * variance
+
+    def f_test(self, L: Array, b: Array) -> ScaledWald:
+        """Test ``L b = 0`` for ``(q, p)`` linearly independent rows; `LinAlgError` if they are not."""
+        q = len(L)
+        root = np.linalg.cholesky(L @ self.cov @ L.T)
+        T = solve_lower(root, L)
+        t = T @ self.d_cov @ T.T
+        traces = np.trace(t, axis1=1, axis2=2)
+        A1 = float(traces @ self.W @ traces)
+        flat = t.reshape(len(t), -1)
+        A2 = float(np.sum(self.W * (flat @ flat.T)))
+        scale, df_den = matched_moments(q, A1, A2)
+        d = L @ b
+        wald = float(d @ np.linalg.solve(L @ self.adjusted @ L.T, d))
+        return ScaledWald(statistic=scale * wald / q, df_num=q, df_den=df_den, scale=scale)
+
+
+def matched_moments(q: int, A1: float, A2: float) -> tuple[float, float]:
+    """Scale and denominator degrees of freedom whose F distribution has the approximate moments of the Wald test.
+
+    Notes
+    -----
+    For one row ``A1 = A2`` and the answer is ``(1, 2 / A1)`` exactly. No F distribution has the moments where the
+    variance of the covariance is far too large (``A2 >= q``, or ``rho`` at or below ``1 / q``): NaN.
+
+    Examples
+    --------
+    >>> matched_moments(1, 0.1, 0.1)
+    (1.0, 20.0)
+    """
+    if q == 1:
+        return 1.0, 2.0 / A2
+    B = (A1 + 6.0 * A2) / (2.0 * q)
+    g = ((q + 1) * A1 - (q + 4) * A2) / ((q + 2) * A2)
+    below = 3.0 * q + 2.0 * (1.0 - g)
+    c1, c2, c3 = g / below, (q - g) / below, (q + 2 - g) / below
+    v0, v1, v2 = 1.0 + c1 * B, 1.0 - c2 * B, 1.0 - c3 * B
+    mean = 1.0 - A2 / q
+    if abs(v0) < 1e-10:
+        v0 = 0.0
+    # 0 / 0 is one, as in pbkrtest
+    ratio = 1.0 if max(abs(mean), abs(v1)) < 1e-14 else mean / v1 if v1 else np.inf
+    rho = ratio**2 * v0 / (q * v2) if v2 else np.inf
+    df = 4.0 + (q + 2.0) / (q * rho - 1.0) if q * rho != 1.0 else np.inf
+    if not df > 0 or mean <= 0:
+        return float("nan"), float("nan")
+    # as in pbkrtest: near 2 the mean of F does not exist, so it cannot be matched
+    scale = 1.0 if abs(df - 2.0) < 1e-2 else mean if np.isinf(df) else df * mean / (df - 2.0)
+    return (float(scale), float(df)) if scale > 0 else (float("nan"), float("nan"))
+
+
+def kenward_roger(problem: Problem, optimum: Optimum) -> KenwardRoger:
+    """Adjusted covariance and what the degrees of freedom need, at a REML optimum.
+
+    A `DesignError` says where the factors other than the largest are too large for dense algebra.
+    """
+    system, at = problem.system, optimum.criterion
+    p = system.p
+    n_random = problem.n_theta
+    information = np.zeros((n_random + 1, n_random + 1))
+    information[-1, -1] = system.n_rows - p
+    d_precision = np.zeros((n_random, p, p))  # N'E_r N
+    bias = np.zeros((p, p))
+    W = np.array([[2.0 / information[-1, -1]]])
+    if n_random:
+        seen = projected(system, at)
+        pick = _elements(problem)
+        rows = _slices(pick)
+        information[:-1, :-1] = _information(seen, pick)
+        for part in seen.parts:
+            own, D = rows[part.member.term], pick[part.member.term]
+            information[own, -1] += D @ seen.trace(part).ravel()
+            d_precision[own] += np.tensordot(D, _outer(part.N), 1)
+        information[-1, :-1] = information[:-1, -1]
+        W = 2.0 * _pseudo_inverse(information)
+        bias = _bias(seen, pick, W[:-1, :-1])
+    root = solve_square(problem.RX, solve_lower(at.RX, np.eye(p)).T)  # user's Phi = root root'
+    inner = solve_lower(at.RX, np.eye(p))
+    sigma2 = at.sigma2 * problem.y_scale**2
+    Phi = root @ root.T
+    d_cov = np.concatenate([root @ (inner @ d_precision @ inner.T) @ root.T, Phi[None]])
+    adjusted = Phi + 2.0 * root @ (inner @ bias @ inner.T) @ root.T
+    return KenwardRoger(
+        cov=sigma2 * Phi,
+        adjusted=sigma2 * 0.5 * (adjusted + adjusted.T),
+        d_cov=sigma2 * d_cov,
+        W=W,
+    )
+
+
+def _outer(N: Array) -> Array:
+    """``sum_l N_la N_lc'`` at ``(a, c)``, ``(k k, p, p)``."""
+    k, p = N.shape[1:]
+    flat = N.reshape(len(N), k * p)
+    return (flat.T @ flat).reshape(k, p, k, p).transpose(0, 2, 1, 3).reshape(-1, p, p)
+
+
+# ---------------------------------------------------------------------- elements of the covariance matrices
+
+
+def _elements(problem: Problem) -> list[Array]:
+    """Per term ``(n_elements, k^2)``: the symmetric 0-1 matrices of the distinct elements of its ``Sigma``."""
+    out = []
+    for shape in problem.shapes:
+        rows = []
+        for c, r in zip(*free_indices(shape), strict=True):
+            E = np.zeros((shape.k, shape.k))
+            E[[r, c], [c, r]] = 1.0
+            rows.append(E.ravel())
+        out.append(np.array(rows))
+    return out
+
+
+def _slices(pick: list[Array]) -> list[slice]:
+    ends = [0, *accumulate(len(D) for D in pick)]
+    return [slice(a, b) for a, b in pairwise(ends)]
+
+
+def _regrouped(G: Array, ki: int, kj: int) -> Array:
+    """``[(a, b), (c, d)] -> [(a, c), (b, d)]`` for ``a, c`` in term i and ``b, d`` in term j (and back)."""
+    return G.reshape(ki, kj, ki, kj).transpose(0, 2, 1, 3).reshape(ki * ki, kj * kj)
+
+
+def _pairs(seen: Projected) -> Iterator[tuple[Part, Part]]:
+    """All pairs of parts, every one once, the leading ones first."""
+    return combinations_with_replacement(seen.parts, 2)
+
+
+def _information(seen: Projected, pick: list[Array]) -> Array:
+    """``tr(E_r M E_s M)`` for all pairs of elements."""
+    slices = _slices(pick)
+    out = np.zeros((slices[-1].stop,) * 2)
+    grams = {id(part): _gram(part) for part in seen.parts if isinstance(part, LeadingPart)}
+    for one, two in _pairs(seen):
+        i, j = one.member.term, two.member.term
+        ki, kj = one.member.k, two.member.k
+        if isinstance(two, DensePart):
+            F = seen.pair(one, two)
+            G = _regrouped(F.T @ F, ki, kj)
+        else:
+            G = grams[id(one)] @ grams[id(two)].T
+            if isinstance(one, LeadingPart) and two.lead is one.lead:
+                D, near = within(one, two)
+                mixed = D.T @ near
+                G += _regrouped(one.lead.copies * (D.T @ D) - mixed - mixed.T, ki, kj)
+        products = pick[i] @ G @ pick[j].T
+        out[slices[i], slices[j]] += products
+        if one is not two:
+            out[slices[j], slices[i]] += products.T
+    return out
+
+
+def _gram(part: LeadingPart) -> Array:
+    """``Y_a'Y_c`` at ``(a, c)``, ``(k k, w w)``."""
+    k, w = part.Y.shape[1:]
+    flat = part.Y.reshape(-1, k * w)
+    return (flat.T @ flat).reshape(k, w, k, w).transpose(0, 2, 1, 3).reshape(k * k, w * w)
+
+
+def _bias(seen: Projected, pick: list[Array], W: Array) -> Array:
+    """``sum_rs W_rs N'E_r M E_s N``, ``(p, p)``."""
+    slices = _slices(pick)
+    p = W.shape[0] and seen.parts[0].N.shape[2]
+    total = np.zeros((p, p))
+    for one, two in _pairs(seen):
+        i, j = one.member.term, two.member.term
+        weights = pick[i].T @ W[slices[i], slices[j]] @ pick[j]  # [(a, c), (b, d)]
+        if isinstance(one, LeadingPart) and isinstance(two, LeadingPart):
+            own = _leading_bias(one, two, weights)
+        elif isinstance(two, DensePart):  # as the leading ones come first
+            own = _dense_bias(seen, one, two, weights)
+        total += own if one is two else own + own.T
+    return 0.5 * (total + total.T)
+
+
+def _by_element(weights: Array, ki: int, kj: int) -> Array:
+    """``[(a, c), (b, d)] -> [(c, b), (a, d)]``: what ``M[l, c, m, b]`` does to ``N[l, a]`` and ``N[m, d]``."""
+    return weights.reshape(ki, ki, kj, kj).transpose(1, 2, 0, 3).reshape(ki * kj, ki * kj)
+
+
+def _dense_bias(seen: Projected, one: Part, two: DensePart, weights: Array) -> Array:
+    p = one.N.shape[2]
+    li, lj, ki, kj = len(one.N), len(two.N), one.member.k, two.member.k
+    between = seen.pair(one, two) @ _by_element(weights, ki, kj)
+    between = between.reshape(li, lj, ki, kj).transpose(0, 2, 1, 3).reshape(li * ki, lj * kj)
+    return one.N.reshape(-1, p).T @ (between @ two.N.reshape(-1, p))
+
+
+def _leading_bias(one: LeadingPart, two: LeadingPart, weights: Array) -> Array:
+    """The part of ``Y Y'`` and, within a stage, that of ``D``."""
+    m, o, p = one.member, two.member, one.N.shape[2]
+    J, own = _cross_gram(one), _cross_gram(two)  # Y_c'N_a at (c, a)
+    by_row = J.reshape(m.k, m.k, -1, p).transpose(1, 0, 2, 3).reshape(m.k**2, -1)  # (a, c)
+    weighted = (weights.T @ by_row).reshape(-1, p)  # (b, d)
+    out = -weighted.T @ own.reshape(-1, p)
+    if two.lead is one.lead:
+        D = within(one, two)[0] @ _by_element(weights, m.k, o.k)
+        D = D.reshape(-1, m.r, o.r, m.k, o.k).transpose(0, 1, 3, 2, 4).reshape(-1, m.r * m.k, o.r * o.k)
+        N = one.lead.N
+        out += N[:, m.columns].reshape(-1, p).T @ (D @ N[:, o.columns]).reshape(-1, p)
+    return np.asarray(out)
+
+
+def _cross_gram(part: LeadingPart) -> Array:
+    """``Y_c'N_a`` at ``(c, a)``, ``(k k, w, p)``."""
+    (k, w), p = part.Y.shape[1:], part.N.shape[2]
+    flat = part.Y.reshape(-1, k * w).T @ part.N.reshape(-1, k * p)
+    return flat.reshape(k, w, k, p).transpose(0, 2, 1, 3).reshape(k * k, w, p)
+
+
+def _pseudo_inverse(information: Array) -> Array:
+    """Inverse of an information matrix on the directions that it sees."""
+    scale = np.sqrt(np.maximum(information.diagonal(), 0.0))
+    scale[scale == 0] = 1.0
+    values, vectors = np.linalg.eigh(information / np.outer(scale, scale))
+    seen = values > _FLAT * values[-1]
+    return (vectors[:, seen] / values[seen]) @ vectors[:, seen].T / np.outer(scale, scale)

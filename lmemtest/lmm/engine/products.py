@@ -1,0 +1,329 @@
+"""Cross-products of ``[Z X y]`` by block, all that a Gaussian mixed model sees of the data."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations_with_replacement, product
+from typing import cast
+
+import numpy as np
+import scipy.sparse as sp
+
+from lmemtest.errors import DesignError
+from lmemtest.lmm.engine.alike import shared
+from lmemtest.lmm.engine.blocks import Block, CrossProducts, Member, RandomTerm, Stage, System
+from lmemtest.lmm.engine.cross import (
+    Array,
+    Cross,
+    DenseCross,
+    Index,
+    PartedCross,
+    SparseCross,
+    SparsePattern,
+    prefer_sparse,
+)
+from lmemtest.lmm.engine.structure import Structure, choose, parents
+
+_MAX_TAIL = 20_000  # columns; its square in doubles is 3.2 GB
+_SPARSE_FROM = 200_000  # elements; below it the dense form always wins
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Dense columns ``[X y]`` of the cells; rows of ``X`` that occur often are held once."""
+
+    rows: Array  # (n_distinct, p)
+    row: Index | None  # (n_cells,) which of them a cell has; None: its own
+    y: Array  # (n_cells,)
+
+    @property
+    def width(self) -> int:
+        return self.rows.shape[1] + 1
+
+    @cached_property
+    def diagonal(self) -> Array | None:
+        """Where every distinct row has a column of its own, the numbers in these columns."""
+        d = self.rows.diagonal()
+        alone = self.row is not None and len(self.rows) == self.rows.shape[1] == np.count_nonzero(self.rows)
+        return d if alone and d.all() else None
+
+    @property
+    def X(self) -> Array:
+        return self.rows if self.row is None else self.rows[self.row]
+
+    def sums(self, codes: Index, weight: Array, q: int, cells: Index | slice) -> Array:
+        """``weight``ed sums of the columns by level, ``(q, width)``; ``codes`` and ``weight`` are of ``cells``."""
+        out = np.empty((q, self.width))
+        out[:, -1] = np.bincount(codes, weight * self.y[cells], q)
+        n = len(self.rows)
+        if self.row is None:
+            out[:, :-1] = _sum_by(codes, weight[:, None] * self.rows[cells], q)
+        elif q * n <= 4 * len(codes):
+            counts = np.bincount(codes * n + self.row[cells], weight, q * n)
+            out[:, :-1] = counts.reshape(q, n) @ self.rows
+        else:
+            counts = sp.csr_matrix((weight, (codes, self.row[cells])), shape=(q, n))
+            out[:, :-1] = counts @ self.rows
+        return out
+
+    def gram(self, omega: Array) -> Array:
+        """``[X y]' W [X y]``."""
+        p = self.width - 1
+        out = np.empty((p + 1, p + 1))
+        weight = omega if self.row is None else np.bincount(self.row, omega, len(self.rows))
+        cross = omega * self.y if self.row is None else np.bincount(self.row, omega * self.y, len(self.rows))
+        out[:p, :p] = (self.rows * weight[:, None]).T @ self.rows
+        out[:p, p] = out[p, :p] = cross @ self.rows
+        out[p, p] = omega @ self.y**2
+        return out
+
+
+def _sum_by(codes: Index, values: Array, q: int) -> Array:
+    """Sum the rows of ``values`` (n, c) by level, ``(q, c)``."""
+    n = len(codes)
+    if values.shape[1] <= 4:
+        sums = [np.bincount(codes, weights=c, minlength=q) for c in values.T]
+        return np.stack(sums, axis=1) if sums else np.empty((q, 0))
+    return sp.csr_matrix((np.ones(n), (codes, np.arange(n))), shape=(q, n)) @ values
+
+
+def _effects(block: Block) -> list[tuple[Member, int]]:
+    """Every effect of every member."""
+    return [(m, a) for m in block.members for a in range(m.k)]
+
+
+def _self_products(block: Block, omega: Array) -> Array:
+    """``Z_g' W Z_g`` per group, ``(q, K, K)``."""
+    out = np.zeros((block.q, block.K, block.K))
+    weight = omega[block.cells]
+    for (m, a), (other, b) in combinations_with_replacement(_effects(block), 2):
+        values = weight * m.basis[:, a] * other.basis[:, b]
+        rows, columns = m.effect(a), other.effect(b)
+        if m is other:  # two levels of one factor have no cell in common
+            diagonal = np.bincount(block.codes * m.r + m.place, values, block.q * m.r).reshape(block.q, m.r)
+            i, j = np.arange(block.K)[rows], np.arange(block.K)[columns]
+            out[:, i, j] = out[:, j, i] = diagonal
+        else:
+            flat = (block.codes * m.r + m.place) * other.r + other.place
+            sums = np.bincount(flat, values, block.q * m.r * other.r).reshape(block.q, m.r, other.r)
+            out[:, rows, columns] = sums
+            out[:, columns, rows] = sums.transpose(0, 2, 1)
+    return out
+
+
+def _nested_products(fine: Block, coarse: Block, omega: Array) -> Array:
+    """``Z_g' W Z_parent(g)`` per group of ``fine``, ``(q, K, K_coarse)``."""
+    out = np.zeros((fine.q, fine.K, coarse.K))
+    for (m, a), (other, b) in product(_effects(fine), _effects(coarse)):
+        values = omega * m.basis[:, a] * other.basis[:, b]
+        flat = (fine.codes * m.r + m.place) * other.r + other.place
+        out[:, m.effect(a), other.effect(b)] = np.bincount(flat, values, fine.q * m.r * other.r).reshape(
+            fine.q, m.r, other.r
+        )
+    return out
+
+
+def _with_columns(block: Block, D: Columns, omega: Array) -> Array:
+    """Cross-products of ``block`` with dense columns, ``(q, K, width)``."""
+    out = np.empty((block.q, block.K, D.width))
+    weight = omega[block.cells]
+    for m, a in _effects(block):
+        sums = D.sums(block.codes * m.r + m.place, weight * m.basis[:, a], block.q * m.r, block.cells)
+        out[:, m.effect(a)] = sums.reshape(block.q, m.r, D.width)
+    return out
+
+
+def dense_cross(block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> Array:
+    """Cross-products of ``block`` with the remainder ``[Z_tail D]``, ``(q, K, m)``."""
+    t = sum(b.size for b in tail)
+    out = np.zeros((block.q, block.K, t + D.width))
+    out[:, :, t:] = _with_columns(block, D, omega)
+    first, weight = 0, omega[block.cells]
+    for other in tail:
+        codes = other.codes[block.cells]
+        for (m, a), b in product(_effects(block), range(other.K)):
+            values = weight * m.basis[:, a] * other.basis[block.cells, b]
+            sums = np.bincount((block.codes * m.r + m.place) * other.q + codes, values, block.q * m.r * other.q)
+            out[:, m.effect(a), first + b : first + other.size : other.K] = sums.reshape(block.q, m.r, other.q)
+        first += other.size
+    return out
+
+
+def _remainder_columns(tail: Sequence[Block]) -> tuple[list[Index], int]:
+    """First remainder column of each cell in each tail block, and their total."""
+    starts, offset = [], 0
+    for block in tail:
+        starts.append(offset + block.codes * block.K)
+        offset += block.size
+    return starts, offset
+
+
+def _pattern(block: Block, tail: Sequence[Block], width: int) -> SparsePattern:
+    """Remainder columns that occur together with each level of ``block``; the last ``width`` always do."""
+    starts, t = _remainder_columns(tail)
+    rows = [np.repeat(block.codes, b.K) for b in tail]
+    cols = [(s[:, None] + np.arange(b.K)).ravel() for s, b in zip(starts, tail, strict=True)]
+    return SparsePattern.of(np.concatenate(rows), np.concatenate(cols), block.q, t + width, width)
+
+
+def _patterns(chain: Sequence[Block], tail: Sequence[Block], width: int) -> list[SparsePattern] | None:
+    """Patterns of the chain where the sparse form is the cheaper one (one form for the whole chain), else None."""
+    m = sum(b.size for b in tail) + width
+    if not tail or not all(b.plain for b in chain) or sum(b.size for b in chain) * m <= _SPARSE_FROM:
+        return None
+    patterns = [_pattern(block, tail, width) for block in chain]
+    n_pairs = sum(p.n_pairs for p in patterns)
+    return patterns if prefer_sparse(n_pairs, sum(b.size for b in chain), m) else None
+
+
+def _sparse_cross(pattern: SparsePattern, block: Block, tail: Sequence[Block], D: Columns, omega: Array) -> SparseCross:
+    """Cross-products of a plain block with the remainder, at the entries of ``pattern``."""
+    starts, _ = _remainder_columns(tail)
+    weighted = omega[:, None] * block.basis
+    nnz, width = len(pattern.row), D.width
+    values = np.zeros((nnz, block.K))
+    values[pattern.last(width).ravel()] = _with_columns(block, D, omega).transpose(0, 2, 1).reshape(-1, block.K)
+    for start, other in zip(starts, tail, strict=True):
+        for b in range(other.K):
+            entries = pattern.find(block.codes, start + b)
+            for a in range(block.K):
+                values[:, a] += np.bincount(entries, weighted[:, a] * other.basis[:, b], nnz)
+    return SparseCross(pattern, values)
+
+
+def _parts(chain: Sequence[Block], D: Columns) -> tuple[list[Index], Index] | None:
+    """Part of the groups of every block, and of the columns of ``X``, where they fall into parts that do not meet."""
+    p = D.width - 1
+    if not chain or D.diagonal is None or sum(b.size for b in chain) * p <= _SPARSE_FROM:
+        return None
+    from scipy.sparse.csgraph import connected_components
+
+    ends = np.cumsum([p, *(b.q for b in chain)])
+    column = np.concatenate([cast(Index, D.row)[b.cells] for b in chain])
+    group = np.concatenate([first + b.codes for first, b in zip(ends, chain, strict=False)])
+    edges = sp.csr_matrix((np.ones(len(group), dtype=np.int8), (column, group)), shape=(ends[-1],) * 2)
+    n_parts, part = connected_components(edges, directed=False)
+    return (np.split(part, ends[:-1])[1:], part[:p]) if n_parts > 1 else None
+
+
+def _parted_cross(
+    block: Block, tail: Sequence[Block], part: Index, of_column: Index, D: Columns, omega: Array
+) -> PartedCross:
+    """Cross-products of a block with the tail, with the columns of ``X`` of each group's part, and with ``y``."""
+    p, n_parts = D.width - 1, int(of_column.max()) + 1
+    row, own, weight = cast(Index, D.row)[block.cells], cast(Array, D.diagonal), omega[block.cells]
+    columns = [np.flatnonzero(of_column == i) for i in range(n_parts)]
+    w = max(map(len, columns))
+    place = np.empty(p, dtype=np.intp)
+    for these in columns:
+        place[these] = np.arange(len(these))
+    of_X = np.zeros((block.q, block.K, w))
+    for m, a in _effects(block):
+        at = (block.codes * m.r + m.place) * w + place[row]
+        sums = np.bincount(at, weight * m.basis[:, a] * own[row], block.q * m.r * w)
+        of_X[:, m.effect(a)] = sums.reshape(block.q, m.r, w)
+    others = dense_cross(block, tail, Columns(np.empty((p, 0)), D.row, D.y), omega)
+    t = others.shape[2] - 1
+    return PartedCross(
+        np.concatenate([others[:, :, :t], of_X, others[:, :, t:]], axis=2),
+        tuple(np.flatnonzero(part == i) for i in range(n_parts)),
+        tuple(
+            np.concatenate([np.arange(t), t + these, np.full(w - len(these), t + p + 1), [t + p]]) for these in columns
+        ),
+        t + p + 1,
+    )
+
+
+def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
+    """``[Z_tail D]' W [Z_tail D]``, dense."""
+    t = sum(b.size for b in tail)
+    m = t + D.width
+    B = np.zeros((m, m))
+    B[t:, t:] = D.gram(omega)
+    first = 0
+    for i, block in enumerate(tail):
+        values = dense_cross(block, tail[i:], D, omega)
+        B[first : first + block.size, first:] = values.reshape(block.size, -1)
+        B[first:, first : first + block.size] = values.reshape(block.size, -1).T
+        first += block.size
+    return B
+
+
+def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
+    chain, tail = structure.chain, structure.tail
+    patterns = _patterns(chain, tail, D.width)
+    parts = None if patterns else _parts(chain, D)
+
+    def with_remainder(i: int) -> Cross:
+        if patterns:
+            return _sparse_cross(patterns[i], chain[i], tail, D, omega)
+        if parts:
+            return _parted_cross(chain[i], tail, parts[0][i], parts[1], D, omega)
+        return DenseCross(dense_cross(chain[i], tail, D, omega))
+
+    for i, block in enumerate(chain):
+        later = {j: parents(block, chain[j]) for j in range(i + 1, len(chain)) if isinstance(block.cells, slice)}
+        parent = {j: p for j, p in later.items() if p is not None}
+        yield Stage(
+            block=block,
+            A=_self_products(block, omega),
+            E={j: _nested_products(block, chain[j], omega) for j in parent},
+            parent=parent,
+            indicator={
+                j: sp.csr_matrix((np.ones(block.q), (p, np.arange(block.q))), shape=(chain[j].q, block.q))
+                for j, p in parent.items()
+            },
+            V=with_remainder(i),
+        )
+
+
+@dataclass(frozen=True)
+class CellColumns:
+    """The columns of a model at the cells of its table; their cross-products are made when they are asked for."""
+
+    terms: Sequence[RandomTerm]
+    D: Columns
+    omega: Array
+    structure: Structure | None
+
+    @cached_property
+    def products(self) -> CrossProducts:
+        """The cross-products in the cheapest order of elimination, or in the order of ``structure``."""
+        chosen = self.structure or choose(self.terms, self.D.width - 1, self.omega)
+        chain, tail = chosen.chain, chosen.tail
+        t = sum(b.size for b in tail)
+        if t > _MAX_TAIL:
+            sizes = ", ".join(str(b.q) for b in (*chain, *tail))
+            raise DesignError(
+                f"crossed random effects with {sizes} levels need a dense matrix of {t:,} columns, "
+                f"more than the limit of {_MAX_TAIL:,}. Leave out one of the smaller crossed terms, or nest it."
+            )
+        stages = tuple(_stages(chosen, self.D, self.omega))
+        if self.structure is None and not any(stage.E for stage in stages):
+            stages = tuple(map(shared, stages))
+        return CrossProducts(chain=stages, tail=tail, B=_remainder(tail, self.D, self.omega))
+
+
+def build_system(
+    terms: Sequence[RandomTerm],
+    X: Array,
+    y: Array,
+    omega: Array,
+    *,
+    n_rows: int,
+    ss_within: float,
+    sum_log_w: float,
+    row: Index | None = None,
+    structure: Structure | None = None,
+) -> System:
+    """Cross-products of a model: ``X`` (n_cells, p) of full rank, ``y`` the cell means, ``omega`` rows times precision.
+
+    With ``row`` (n_cells,), ``X`` holds distinct rows, of which ``row`` says the cells'. Where crossed factors would
+    need a dense matrix of more than 20,000 columns a `DesignError` says so when it is asked for. ``ss_within`` is the
+    weighted sum of squares of the rows about their cell means, ``sum_log_w`` that of their log precision weights.
+    ``structure`` is the way of the elimination (the cheapest, by default).
+    """
+    cells = CellColumns(terms, Columns(X, row, y), omega, structure)
+    return System(cells, p=X.shape[1], n_rows=n_rows, ss_within=ss_within, sum_log_w=sum_log_w)

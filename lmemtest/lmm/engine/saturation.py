@@ -1,0 +1,104 @@
+"""Whether fixed and random effects together reach every row, so that no residual is left, and what that does.
+
+With relative variances ``t Sigma`` and ``t`` growing, ``log|V|`` grows as ``rank(Z) log t``. If ``X``, ``Z`` span all
+``n`` rows, ``y = X b + Z u`` exactly and the residual sum of squares falls as ``1 / t``, so the deviance goes as
+``(rank(Z) - n) log t``: it falls without limit by maximum likelihood where ``rank(Z) < n``. REML has
+``(rank[X Z] - n) log t`` and is flat.
+
+The same is asked of every part of ``Z`` whose other variances are zero, and of a covariance ``Sigma = W W'`` of lower
+rank: its columns ``Z W`` are fewer, and still fit ``y`` if their directions can be chosen for it, which is so if the
+derivatives of ``X b + Z W u`` in ``b``, ``u`` and ``W`` span all rows at a generic point (for scores near it, then).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+import numpy as np
+import scipy.linalg as sla
+import scipy.sparse as sp
+from scipy.sparse.linalg import lsmr
+
+from lmemtest.lmm.engine.blocks import RandomTerm
+from lmemtest.lmm.engine.cross import Array, Index
+
+# Share of a generic vector that may be left of it by columns that span all rows.
+_LEFT = 1e-7
+# Entries of a matrix that is dense; larger ones are sparse.
+_DENSE = 40_000
+_LSMR_STEPS = 2_000
+
+
+def no_residual(X: Array, terms: Sequence[RandomTerm], n: Array, row: Index) -> bool:
+    """Whether the columns of all effects span every row; ``n`` are the rows of each cell, ``row`` its row of ``X``."""
+    if not terms or len(n) < n.sum():  # rows of a cell have the same effects
+        return False
+    if X.shape[1] + sum(term.n_levels * term.k for term in terms) < len(n):
+        return False
+    terms = [t for i, t in enumerate(terms) if not any(_within(t, i, other, j) for j, other in enumerate(terms))]
+    if X.shape[1] + sum(term.n_levels * term.k for term in terms) < len(n):
+        return False
+    return _span([sp.csc_array(X[row]), *(_columns(term, term.basis) for term in terms)])
+
+
+def unbounded(X: Array, terms: Sequence[RandomTerm], *, reml: bool) -> bool:
+    """Whether the likelihood grows without limit, where `no_residual` is true."""
+    fixed, rng = sp.csc_array(X), np.random.default_rng(1)
+    for roots in product(*(_roots(term, rng) for term in terms)):
+        used = [(term, W) for term, W in zip(terms, roots, strict=True) if W.shape[1]]
+        if not used:
+            continue
+        Z = [_columns(term, term.basis @ W) for term, W in used]
+        moved = [_turned(term, W, rng) for term, W in used if not term.diagonal and W.shape[1] < term.k]
+        if _span([fixed, *Z, *moved]) and not _span([fixed, *Z] if reml else Z):
+            return True
+    return False
+
+
+def _within(term: RandomTerm, i: int, other: RandomTerm, j: int) -> bool:
+    """Whether the columns of a term of intercepts are sums of another one's."""
+    if i == j or term.k > 1 or other.k > 1 or not ((term.basis == 1.0).all() and (other.basis == 1.0).all()):
+        return False
+    of_other = np.empty(other.n_levels, dtype=np.intp)
+    of_other[other.codes] = term.codes
+    return bool((of_other[other.codes] == term.codes).all()) and (other.n_levels > term.n_levels or j < i)
+
+
+def _roots(term: RandomTerm, rng: np.random.Generator) -> Iterator[Array]:
+    """Generic ``W`` with ``Sigma = W W'`` of every rank; of independent effects every choice of them."""
+    if term.diagonal:
+        for chosen in product([True, False], repeat=term.k):
+            yield np.eye(term.k)[:, np.array(chosen)]
+        return
+    for rank in range(term.k, -1, -1):
+        yield rng.normal(size=(term.k, rank))
+
+
+def _columns(term: RandomTerm, basis: Array) -> sp.csc_array:
+    """The columns of a basis at each level of a term, those of one effect after those of another."""
+    rows = np.arange(len(basis))
+    parts = [sp.csc_array((b, (rows, term.codes)), shape=(len(basis), term.n_levels)) for b in basis.T]
+    return sp.csc_array(sp.hstack(parts))
+
+
+def _turned(term: RandomTerm, W: Array, rng: np.random.Generator) -> sp.csc_array:
+    """Derivatives of ``Z W u`` in the elements of ``W`` at a generic ``u``."""
+    u = rng.normal(size=(term.n_levels, W.shape[1]))[term.codes]
+    return sp.csc_array((term.basis[:, :, None] * u[:, None, :]).reshape(len(u), -1))
+
+
+def _span(parts: Sequence[sp.csc_array]) -> bool:
+    """Whether columns span all rows: whether they give a generic vector."""
+    n = parts[0].shape[0]
+    if sum(part.shape[1] for part in parts) < n:
+        return False
+    M = sp.csc_array(sp.hstack(parts))
+    norms = np.sqrt(np.asarray(M.multiply(M).sum(axis=0)).ravel())
+    M = sp.csc_array(M @ sp.diags_array(1.0 / np.where(norms > 0.0, norms, 1.0)))
+    if M.shape[0] * M.shape[1] <= _DENSE:
+        triangle = np.abs(sla.qr(M.toarray().T, mode="r", pivoting=True)[0].diagonal())
+        return bool(triangle[-1] > _LEFT * triangle[0])
+    y = np.random.default_rng(2).normal(size=n)
+    left = lsmr(M, y, atol=0.0, btol=0.1 * _LEFT, conlim=0.0, maxiter=_LSMR_STEPS)[3]
+    return bool(left <= _LEFT * np.linalg.norm(y))

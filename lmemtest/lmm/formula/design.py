@@ -1,0 +1,290 @@
+"""Formula and cells -> the matrices of the model: X, and basis and group codes of each random-effect term."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, reduce
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from lmemtest.errors import ArgumentError, DataError, FormulaError
+from lmemtest.lmm.cells import Keys
+from lmemtest.lmm.formula.bars import Bar, ParsedFormula
+from lmemtest.lmm.formula.coding import Atom, Coding, Measure, code_factor, measure
+from lmemtest.lmm.formula.columns import Codes, Columns, Grouping, distinct, group_rows
+from lmemtest.lmm.formula.functions import columns_of
+from lmemtest.lmm.formula.syntax import Call, Name
+from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
+from lmemtest.lmm.formula.tokens import point
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Block:
+    """The columns of one list of terms, as a recipe that can be run on any table."""
+
+    terms: tuple[tuple[int, ...], ...]  # each as positions in `atoms`; the empty one is the intercept
+    scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `terms.scope`)
+    atoms: tuple[Coding | Measure, ...]  # the atoms, fitted
+    names: tuple[str, ...]  # column names
+    slices: tuple[tuple[str, slice], ...]  # term label and its columns
+
+    def matrix(self, columns: Columns) -> Array:
+        """Compute the columns for a table."""
+        values = {i: self.atoms[i].values(columns) for i in {i for term in self.terms for i in term}}
+        return self.assemble(values, len(columns))
+
+    def slopes(self, columns: Columns, name: str) -> Array:
+        """Derivatives of the columns with respect to one numeric column, by the product rule."""
+        used = {i for term in self.terms for i in term}
+        values = {i: self.atoms[i].values(columns) for i in used}
+        total = np.zeros((len(columns), len(self.names)))
+        for moving in used:
+            atom = self.atoms[moving]
+            if isinstance(atom, Measure) and any(n.value == name for n in columns_of(atom.atom)):
+                part = self.assemble({**values, moving: atom.slopes(columns, name)}, len(columns))
+                for term, (_, own) in zip(self.terms, self.slices, strict=True):
+                    total[:, own] += part[:, own] if moving in term else 0.0
+        return total
+
+    def assemble(self, values: dict[int, Any], n: int) -> Array:
+        """Put the columns together from the values of the atoms."""
+        matrix = np.empty((n, len(self.names)))
+        position = 0
+        for term in self.scoped:
+            for product in term:
+                parts = [self.atoms[i].columns(values[i], reduced) for i, reduced in product]
+                block = reduce(_rowwise, parts) if parts else np.ones((n, 1))
+                matrix[:, position : position + block.shape[1]] = block
+                position += block.shape[1]
+        return matrix
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class RandomDesign:
+    """One random-effect term on the cells."""
+
+    label: str  # for example "(1 + algorithm | benchmark)"
+    group: str  # for example "benchmark:seed"
+    names: tuple[str, ...]  # names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]")
+    basis: Array  # (n_cells, k): what varies by group
+    codes: Codes  # (n_cells,): group of each cell, 0 to n_levels - 1
+    grouping: Grouping
+    diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
+
+    @property
+    def n_levels(self) -> int:
+        """Groups that occur."""
+        return len(self.grouping)
+
+    @property
+    def levels(self) -> tuple[str, ...]:
+        """Labels of the groups that occur, "a:1" for an interaction, ordered by the first factor, then the next."""
+        return self.grouping.labels
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Design:
+    """The matrices of a mixed model on its cells, and how to compute them for new data."""
+
+    parsed: ParsedFormula  # the formula
+    distinct: Array  # (n_distinct, p): rows of `X`, each once
+    row: Codes  # (n_cells,): the row in `distinct` of each cell
+    x_names: tuple[str, ...]  # their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]")
+    random: tuple[RandomDesign, ...]  # the random-effect terms
+    factors: dict[str, tuple[Any, ...]]  # categorical columns of the fixed part -> their levels in order
+    numeric: dict[str, float]  # numeric columns of the fixed part -> their mean over rows
+    terms: tuple[tuple[str, slice], ...]  # label of each fixed term ("Intercept", "a", "a:b") and its columns in X
+    offset: Array  # (n_cells,): the known part of the mean, `offset(...)`; 0 without one
+    fixed_block: Block = field(repr=False)
+    random_blocks: tuple[tuple[Block, Grouping], ...] = field(repr=False)
+    offset_parts: tuple[Measure, ...] = field(repr=False)
+
+    @cached_property
+    def X(self) -> Array:
+        """Fixed-effect columns of the cells, ``(n_cells, p)``, not reduced to full rank."""
+        return self.distinct[self.row]
+
+    def rows(self, frame: Keys | pd.DataFrame) -> Array:
+        """Fixed-effect rows ``(m, p)`` for new data in the coding of the fit, whose levels they must have."""
+        return self.fixed_block.matrix(Columns(frame, self.parsed.text))
+
+    def slopes(self, frame: Keys | pd.DataFrame, name: str) -> Array:
+        """Exact derivatives of `rows` with respect to one of `numeric`; a `DataError` where there is none."""
+        return self.fixed_block.slopes(Columns(frame, self.parsed.text), name)
+
+    def known(self, frame: pd.DataFrame) -> Array:
+        """The known part of the mean for new data, ``(m,)``; 0 without an offset."""
+        columns = Columns(frame, self.parsed.text)
+        return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
+
+    def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
+        """Basis and group codes of one random-effect term for new data; -1 for a group that the fit has not seen."""
+        if not 0 <= term_index < len(self.random_blocks):
+            raise ArgumentError(
+                f"term_index must be from 0 to {len(self.random_blocks) - 1}, the random-effect terms of "
+                f"the formula; got {term_index}."
+            )
+        block, grouping = self.random_blocks[term_index]
+        columns = Columns(frame, self.parsed.text)
+        return block.matrix(columns), grouping.codes(columns)
+
+
+def build_design(
+    parsed: ParsedFormula,
+    cells: Keys | pd.DataFrame,
+    counts: NDArray[Any],
+) -> Design:
+    """Compute the matrices of a formula on a table of cells, one row each, with the number of rows behind each cell.
+
+    Means, standard deviations, polynomials and knots are those of the rows. What the table does not support is refused
+    with its place in the formula.
+
+    Examples
+    --------
+    >>> from lmemtest.lmm.formula import parse_formula
+    >>> cells = pd.DataFrame({"algorithm": ["HB", "PB", "HB", "PB"], "benchmark": ["a", "a", "b", "b"]})
+    >>> design = build_design(parse_formula("value ~ algorithm + (1 | benchmark)"), cells, np.ones(4))
+    >>> design.x_names
+    ('Intercept', 'algorithm[T.PB]')
+    >>> design.random[0].label, design.random[0].levels
+    ('(1 | benchmark)', ('a', 'b'))
+    """
+    columns = Columns(cells, parsed.text)
+    weights = _check_counts(counts, len(columns))
+    fit = _Fit(columns, weights)
+    fixed, values = fit.block(parsed.terms)
+    first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
+    random = [fit.random_effect(bar) for bar in parsed.bars]
+    offsets = [measure(call, columns, weights, fit.state) for call in parsed.offsets]
+    factors, numeric = fit.roles(fixed)
+    return Design(
+        parsed=parsed,
+        distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
+        row=row,
+        x_names=fixed.names,
+        random=tuple(design for design, _, _ in random),
+        factors=factors,
+        numeric=numeric,
+        terms=fixed.slices,
+        offset=sum((values[:, 0] for _, values in offsets), np.zeros(len(columns))),
+        fixed_block=fixed,
+        random_blocks=tuple((block, grouping) for _, block, grouping in random),
+        offset_parts=tuple(part for part, _ in offsets),
+    )
+
+
+def _check_counts(counts: NDArray[Any], n: int) -> Array:
+    weights = np.asarray(counts, dtype=np.float64)
+    if weights.shape != (n,):
+        raise ArgumentError(f"counts must have one entry per cell ({n}); got the shape {weights.shape}.")
+    if n == 0:
+        raise DataError("the table has no rows, so there is nothing to fit; check the filters before it.")
+    if not np.all(weights > 0) or not np.all(np.isfinite(weights)):
+        raise ArgumentError("counts must be positive and finite; drop cells without rows.")
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Fit:
+    """The terms of a formula, fitted to one table; what several of them share is fitted once."""
+
+    columns: Columns
+    weights: Array
+    atoms: dict[str, tuple[Coding | Measure, Any]] = field(default_factory=dict)
+    state: dict[str, Any] = field(default_factory=dict)  # of transforms
+
+    def block(self, terms: tuple[Term, ...]) -> tuple[Block, dict[int, Any]]:
+        """Fit the atoms that are new and name the columns; with the values of the atoms."""
+        given = atoms_of(terms)
+        pairs = [self.atom(atom) for atom in given]
+        atoms = tuple(pair[0] for pair in pairs)
+        position = {str(atom): i for i, atom in enumerate(given)}
+        indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
+        scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
+        names: list[str] = []
+        slices = []
+        for term, products in zip(terms, scoped, strict=True):
+            start = len(names)
+            for product in products:
+                names += _product_names([atoms[i].names(reduced) for i, reduced in product])
+            slices.append((term.name, slice(start, len(names))))
+        block = Block(
+            terms=indices,
+            scoped=tuple(map(tuple, scoped)),
+            atoms=atoms,
+            names=distinct(names),
+            slices=tuple(slices),
+        )
+        return block, {i: pair[1] for i, pair in enumerate(pairs)}
+
+    def atom(self, atom: Atom) -> tuple[Coding | Measure, Any]:
+        """A factor or a measure, with its values."""
+        key = str(atom)
+        if key not in self.atoms:
+            factor = atom.function == "C" if isinstance(atom, Call) else not self.columns.is_numeric(atom)
+            self.atoms[key] = (
+                code_factor(atom, self.columns) if factor else measure(atom, self.columns, self.weights, self.state)
+            )
+        return self.atoms[key]
+
+    def random_effect(self, bar: Bar) -> tuple[RandomDesign, Block, Grouping]:
+        """The basis of a random effect and its groups."""
+        block, values = self.block(bar.effects)
+        if bar.diagonal:
+            _check_factors(bar, block, self.columns.text)
+        grouping, codes = group_rows(bar.group_names, self.columns)
+        design = RandomDesign(
+            label=str(bar),
+            group=bar.group,
+            names=block.names,
+            basis=block.assemble(values, len(self.columns)),
+            codes=codes,
+            grouping=grouping,
+            diagonal=bar.diagonal,
+        )
+        return design, block, grouping
+
+    def roles(self, block: Block) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
+        """Sort the columns of the fixed part into factors and numbers."""
+        used = dict.fromkeys(i for term in block.terms for i in term)
+        factors: dict[str, tuple[Any, ...]] = {}
+        for atom in (block.atoms[i] for i in used):
+            if isinstance(atom, Coding):
+                factors.setdefault(atom.column.value, atom.levels.values)
+        measured = [atom.atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
+        names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
+        numbers = {n.value: float(self.weights @ self.columns.numbers(n) / self.weights.sum()) for n in names}
+        return factors, numbers
+
+
+def _check_factors(bar: Bar, block: Block, text: str) -> None:
+    """Refuse a number among what `diag` gives a variance for each level of."""
+    for measured in block.atoms:
+        if isinstance(measured, Measure):
+            atom = str(measured.atom)
+            message = (
+                f"{atom} is a number and has no levels to give variances to; write (0 + {atom} | {bar.group}) for a "
+                f"slope that varies"
+            )
+            if isinstance(measured.atom, Name):
+                message += f", or diag(C({atom}) | {bar.group}) for a variance at each value"
+            raise FormulaError(point(f"{message}.", text, bar.position, bar.position + len(bar.text)))
+
+
+def _product_names(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Join names as formulaic does: the first factor varies fastest."""
+    names = [""]
+    for position, part in enumerate(parts):
+        names = [f"{left}:{right}" if position else right for right in part for left in names]
+    return names if parts else ["Intercept"]
+
+
+def _rowwise(left: Array, right: Array) -> Array:
+    """Products of all pairs of columns, left varying fastest."""
+    return (right[:, :, None] * left[:, None, :]).reshape(len(left), left.shape[1] * right.shape[1])

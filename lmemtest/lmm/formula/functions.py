@@ -1,0 +1,404 @@
+"""The functions a formula may call, and nothing else: what they take and what they compute.
+
+A call is checked when the formula is read (`check_call`), so that a formula which passes never reaches a
+name outside the lists below. Evaluation walks our own syntax tree; no text is ever run as code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lmemtest.core.words import suggest
+from lmemtest.errors import DataError
+from lmemtest.lmm.formula import smooth
+from lmemtest.lmm.formula.syntax import Binary, Call, Expression, Group, Literal, Name, Sequence, Unary
+from lmemtest.lmm.formula.tokens import pointed
+
+if TYPE_CHECKING:
+    from lmemtest.lmm.formula.columns import Columns
+
+Array = NDArray[np.float64]
+
+ELEMENTWISE: dict[str, Callable[[Array], Array]] = {
+    "log": np.log,
+    "log2": np.log2,
+    "log10": np.log10,
+    "log1p": np.log1p,
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "abs": np.abs,
+    "square": np.square,
+}
+_SLOPES: dict[str, Callable[[Array], Array]] = {
+    "log": lambda x: 1.0 / x,
+    "log2": lambda x: 1.0 / (x * np.log(2.0)),
+    "log10": lambda x: 1.0 / (x * np.log(10.0)),
+    "log1p": lambda x: 1.0 / (1.0 + x),
+    "exp": np.exp,
+    "sqrt": lambda x: 0.5 / np.sqrt(x),
+    "abs": lambda x: np.where(x == 0, np.nan, np.sign(x)),
+    "square": lambda x: 2.0 * x,
+}
+_ARITHMETIC: dict[str, Callable[[Array, Array], Array]] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.divide,
+    "**": np.power,
+}
+# stateful function -> its options, in the order in which they may be given without a name
+STATEFUL: dict[str, tuple[str, ...]] = {
+    "center": (),
+    "scale": ("center", "scale"),
+    "poly": ("degree", "raw"),
+    "bs": ("df", "knots", "degree", "lower_bound", "upper_bound"),
+    "ns": ("df", "knots", "lower_bound", "upper_bound"),
+}
+SEVERAL_COLUMNS = ("poly", "bs", "ns")
+# contrast -> (name in formulaic's registry, options in order)
+CONTRASTS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "contr.treatment": ("treatment", ("base",)),
+    "contr.SAS": ("SAS", ("base",)),
+    "contr.sum": ("sum", ()),
+    "contr.helmert": ("helmert", ("reverse", "scale")),
+    "contr.diff": ("diff", ("backward",)),
+    "contr.poly": ("poly", ("scores",)),
+    "Treatment": ("treatment", ("reference",)),
+    "Sum": ("sum", ()),
+    "Helmert": ("helmert", ()),
+    "Diff": ("diff", ()),
+    "Poly": ("poly", ("scores",)),
+}
+ALLOWED = (*ELEMENTWISE, "pow", "I", "C", *STATEFUL)
+_ELSEWHERE = {
+    "offset": "offset(...) is added as a term of its own in the fixed part, as in y ~ a + offset(x).",
+    "factor": "write C(column) for a column that is to be taken as a factor.",
+    "as.factor": "write C(column) for a column that is to be taken as a factor.",
+    "standardize": "write scale(column).",
+    "cr": "write ns(column, df=...) for a natural spline.",
+}
+
+
+# checking -------------------------------------------------------------------------------------------
+
+
+def columns_of(node: Expression) -> Iterator[Name]:
+    """Yield the columns an expression reads, in order of appearance."""
+    if isinstance(node, Name):
+        yield node
+        return
+    inside: tuple[Expression, ...] = ()
+    if isinstance(node, Call):
+        # only the first argument of C and of the stateful functions is data, the others are options
+        inside = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
+    elif isinstance(node, Binary):
+        inside = (node.left, node.right)
+    elif isinstance(node, (Unary, Group)):
+        inside = (node.operand if isinstance(node, Unary) else node.inner,)
+    for part in inside:
+        yield from columns_of(part)
+
+
+def check_call(call: Call, text: str) -> None:
+    """Refuse a call that is not on the allow-list or is not called as it should be."""
+    if call.function == "C":
+        if not call.arguments or not isinstance(call.arguments[0], Name):
+            raise pointed("C() takes a column first, for example C(algorithm, contr.sum).", text, call)
+        contrast_of(call, text)
+        levels_of(call, text)
+    else:
+        _check_numeric(call, text, outermost=True)
+
+
+def check_offset(call: Call, text: str) -> None:
+    """Refuse an `offset(...)` that is not one number per row made from columns."""
+    if len(call.arguments) != 1 or call.keywords:
+        raise pointed("offset() takes 1 argument without a name.", text, call)
+    _check_numeric(call.arguments[0], text)
+    if not any(columns_of(call)):
+        raise pointed(f"{call} uses no column, so it is the same in every row; leave it out.", text, call)
+
+
+def check_response(node: Expression, text: str) -> tuple[Name, str | None]:
+    """Read the left side, a column or an elementwise function of one: the column, and the function if there is one."""
+    if isinstance(node, Name):
+        return node, None
+    allowed = ", ".join(ELEMENTWISE)
+    if isinstance(node, Call):
+        argument = node.arguments[0] if len(node.arguments) == 1 and not node.keywords else None
+        if node.function in ELEMENTWISE and isinstance(argument, Name):
+            return argument, node.function
+        if node.function not in ELEMENTWISE:
+            message = f"function '{node.function}' is not allowed for the response; allowed: {allowed}."
+            raise pointed(message, text, Name(node.function, node.start, node.name_end))
+    message = (
+        f"the response is one column or a function of one column ({allowed}); "
+        "add anything else to the table as a column."
+    )
+    raise pointed(message, text, node)
+
+
+def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> None:
+    if isinstance(node, Unary):
+        _check_numeric(node.operand, text)
+    elif isinstance(node, Binary):
+        _check_numeric(node.left, text)
+        _check_numeric(node.right, text)
+    elif isinstance(node, Group):
+        _check_numeric(node.inner, text)
+    elif isinstance(node, Sequence) or (isinstance(node, Literal) and not _is_number(node.value)):
+        raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", text, node)
+    elif isinstance(node, Call):
+        _check_function(node, text, outermost)
+
+
+def _check_function(call: Call, text: str, outermost: bool) -> None:
+    name = call.function
+    if name == "C":
+        raise pointed("C(...) makes a factor, which no other function takes.", text, call)
+    if name not in ALLOWED:
+        advice = _ELSEWHERE.get(name)
+        hint = f" {advice[0].upper()}{advice[1:]}" if advice else suggest(name, ALLOWED)
+        message = f"function '{name}' is not allowed. Allowed: {', '.join(ALLOWED)}.{hint}"
+        raise pointed(message, text, Name(name, call.start, call.name_end))
+    if name in SEVERAL_COLUMNS and not outermost:
+        message = f"{name}(...) gives several columns and cannot stand inside another function; make it a term."
+        raise pointed(message, text, call)
+    if name in STATEFUL:
+        _options(call, text, STATEFUL[name])
+        _check_numeric(call.arguments[0], text)
+    else:
+        wanted = 2 if name == "pow" else 1
+        if len(call.arguments) != wanted or call.keywords:
+            raise pointed(f"{name}() takes {wanted} argument{'s' if wanted > 1 else ''} without a name.", text, call)
+        for argument in call.arguments:
+            _check_numeric(argument, text)
+    if not any(columns_of(call)):
+        raise pointed(f"{call} uses no column, so it is the same in every row.", text, call)
+
+
+def contrast_of(call: Call, text: str) -> tuple[str, dict[str, Any]]:
+    """Read the contrast of `C(...)`: its name in formulaic's registry and its options."""
+    given = list(call.arguments[1:]) + [value for name, value in call.keywords if name in ("contr", "contrasts")]
+    if len(given) > 1:
+        raise pointed("C() takes one contrast.", text, given[1])
+    unknown = [name for name, _ in call.keywords if name not in ("contr", "contrasts", "levels", "base")]
+    if unknown:
+        raise pointed(f"C() has no argument '{unknown[0]}'. Arguments: contr, levels, base.", text, call)
+    base = {name: _constant(value, text) for name, value in call.keywords if name == "base"}
+    if not given:
+        return "treatment", base
+    node = given[0]
+    name = node.value if isinstance(node, Name) else node.function if isinstance(node, Call) else None
+    if name not in CONTRASTS or name is None:
+        hint = suggest(str(name), list(CONTRASTS))
+        raise pointed(f"unknown contrast {node}. Contrasts: {', '.join(CONTRASTS)}.{hint}", text, node)
+    registered, options = CONTRASTS[name]
+    values = _options(node, text, options, first=0) if isinstance(node, Call) else {}
+    values = {("base" if key == "reference" else key): value for key, value in values.items()} | base
+    if base and registered not in ("treatment", "SAS"):
+        raise pointed(f"{name} has no base level; remove base=.", text, call)
+    return registered, values
+
+
+def levels_of(call: Call, text: str) -> tuple[Any, ...] | None:
+    """Read `levels=[...]` of `C(...)`."""
+    for name, value in call.keywords:
+        if name == "levels":
+            if not isinstance(value, Sequence) or not value.items:
+                raise pointed('levels= takes a list, for example levels=["b", "a"].', text, value)
+            return tuple(_constant(item, text) for item in value.items)
+    return None
+
+
+def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> dict[str, Any]:
+    """Constant options of a call, by name; the first `first` arguments are data."""
+    if len(call.arguments) < first:
+        raise pointed(f"{call.function}() takes a column or an expression first.", text, call)
+    given = call.arguments[first:]
+    takes = f"takes {', '.join(names)}" if names else "takes no options"
+    if len(given) > len(names):
+        extra = given[len(names)]
+        raise pointed(f"{call.function}() {takes}; there is one argument too many.", text, extra)
+    values = {name: _constant(value, text) for name, value in zip(names, given, strict=False)}
+    for name, node in call.keywords:
+        if name not in names or name in values:
+            problem = "is given twice" if name in values else "is unknown"
+            raise pointed(f"{call.function}() {takes}; argument '{name}' {problem}.", text, node)
+        values[name] = _constant(node, text)
+    return values
+
+
+def _constant(node: Expression, text: str) -> Any:
+    if isinstance(node, Literal):
+        return node.value
+    if isinstance(node, Unary) and isinstance(node.operand, Literal) and _is_number(node.operand.value):
+        return -node.operand.value if node.operator == "-" else node.operand.value  # type: ignore[operator]
+    if isinstance(node, Sequence):
+        return tuple(_constant(item, text) for item in node.items)
+    raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", text, node)
+
+
+# evaluation -----------------------------------------------------------------------------------------
+
+
+def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+    """Compute a checked expression, ``(n,)`` or ``(n, k)``; NaN and infinities are left for the caller to report.
+
+    ``state`` has the fitted transforms by their text: filled where ``counts`` of the rows are given, read otherwise.
+    """
+
+    def value(inner: Expression) -> Any:
+        return evaluate(inner, columns, state, counts, text)
+
+    if isinstance(node, Name):
+        return columns.numbers(node)
+    if isinstance(node, Literal):
+        return np.float64(node.value)  # type: ignore[arg-type, return-value]
+    if isinstance(node, Group):
+        return value(node.inner)
+    if isinstance(node, Unary):
+        return -value(node.operand) if node.operator == "-" else value(node.operand)
+    if isinstance(node, Binary):
+        return _ARITHMETIC[node.operator](value(node.left), value(node.right))
+    if isinstance(node, Call):
+        if node.function in STATEFUL:
+            return _transform(node, value(node.arguments[0]), state, counts, text)
+        if node.function == "pow":
+            return np.power(value(node.arguments[0]), value(node.arguments[1]))
+        inner_value = value(node.arguments[0])
+        return inner_value if node.function in ("I", "offset") else ELEMENTWISE[node.function](inner_value)
+    raise TypeError(f"{type(node).__name__} has no value")  # check_call lets none of these through
+
+
+def differentiate(node: Expression, name: str, columns: Columns, state: dict[str, Any], text: str) -> tuple[Any, Any]:
+    """Compute a checked expression and its derivative in one column, exactly; not finite where it has none."""
+
+    def both(inner: Expression) -> tuple[Any, Any]:
+        return differentiate(inner, name, columns, state, text)
+
+    if isinstance(node, Unary):
+        value, slope = both(node.operand)
+        return (-value, -slope) if node.operator == "-" else (value, slope)
+    if isinstance(node, Group):
+        return both(node.inner)
+    if isinstance(node, Binary):
+        return _arithmetic_slope(node.operator, both(node.left), both(node.right))
+    if isinstance(node, Call):
+        value, slope = both(node.arguments[0])
+        if node.function == "I":
+            return value, slope
+        if node.function == "pow":
+            return _arithmetic_slope("**", (value, slope), both(node.arguments[1]))
+        if node.function in STATEFUL:
+            transform = state[str(node)]
+            own = transform.slope(value)
+            return transform(value), own * (slope if own.ndim == 1 else slope[:, None])
+        return ELEMENTWISE[node.function](value), _SLOPES[node.function](value) * slope
+    value = evaluate(node, columns, state, None, text)
+    own_column = isinstance(node, Name) and node.value == name
+    return value, np.ones_like(value) if own_column else np.zeros_like(value)
+
+
+def _arithmetic_slope(operator: str, left: tuple[Any, Any], right: tuple[Any, Any]) -> tuple[Any, Any]:
+    (a, da), (b, db) = left, right
+    value = _ARITHMETIC[operator](a, b)
+    if operator == "*":
+        return value, da * b + a * db
+    if operator == "/":
+        return value, (da - value * db) / b
+    if operator == "**":
+        by_base = np.where(b == 0, 0.0, b * np.power(a, b - 1.0)) * da
+        return value, by_base if np.all(db == 0) else by_base + value * np.log(a) * db
+    return value, da + db if operator == "+" else da - db
+
+
+def _transform(call: Call, x: Array, state: dict[str, Any], counts: Array | None, text: str) -> Array:
+    key = str(call)
+    if counts is not None and key not in state:
+        if not np.all(np.isfinite(x)):
+            return np.full(len(x), np.nan)  # reported by the caller, which knows the columns
+        state[key] = _fit(call, x, counts, text)
+    return state[key](x)
+
+
+def _fit(call: Call, x: Array, counts: Array, text: str) -> Callable[[Array], Array]:
+    options = _options(call, text, STATEFUL[call.function])
+    if call.function == "center":
+        return smooth.fit_affine(x, counts, True, False)
+    if call.function == "scale":
+        return _fit_scale(call, x, counts, options, text)
+    if call.function == "poly":
+        return _fit_poly(call, x, counts, options, text)
+    if call.function == "ns":
+        # a natural spline with no knot inside is a line, a cubic one has three columns
+        return smooth.fit_natural(_fit_bs(call, x, counts, options, text, n_fixed=1))
+    return _fit_bs(call, x, counts, options, text, n_fixed=options.get("degree", 3))
+
+
+def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> smooth.Affine:
+    for name, option in options.items():
+        if not isinstance(option, (bool, int, float)):
+            raise pointed(f"{name}= of scale() is True, False or a number, not {option!r}.", text, call)
+    fitted = smooth.fit_affine(x, counts, options.get("center", True), options.get("scale", True))
+    if fitted.width == 0:
+        message = f"{call} divides by zero: {call.arguments[0]} is the same in every row; remove the term."
+        raise pointed(message, text, call, DataError)
+    return fitted
+
+
+def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> Any:
+    degree = options.get("degree", 1)
+    if not _is_number(degree, int) or degree < 1:
+        raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call)
+    if not isinstance(options.get("raw", False), bool):
+        raise pointed("raw= of poly() is True or False.", text, call)
+    if options.get("raw", False):
+        return smooth.Powers(degree)
+    distinct = len(np.unique(x))
+    if degree >= distinct:
+        message = (
+            f"poly() of degree {degree} needs more than {degree} distinct values, and {call.arguments[0]} "
+            f"has {distinct}; lower the degree."
+        )
+        raise pointed(message, text, call, DataError)
+    return smooth.fit_polynomial(x, counts, degree)
+
+
+def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str, *, n_fixed: int) -> smooth.Spline:
+    """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
+    name = call.function
+    degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
+    if not _is_number(degree, int) or degree < 1:
+        raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call)
+    if knots is not None and not isinstance(knots, tuple):
+        knots = (knots,)
+    if knots is not None and not all(_is_number(knot) for knot in knots):
+        raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call)
+    if df is not None and (not _is_number(df, int) or df < n_fixed):
+        least = f"the degree ({degree})" if name == "bs" else "1"
+        raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", text, call)
+    if df is not None and knots is not None:
+        raise pointed(f"{name}() takes df= or knots=, not both.", text, call)
+    lower, upper = options.get("lower_bound"), options.get("upper_bound")
+    if not all(bound is None or _is_number(bound) for bound in (lower, upper)):
+        raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call)
+    low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
+    if not low < high or not all(low < knot < high for knot in knots or ()):
+        message = f"{name}() needs lower bound < knots < upper bound; the bounds are {low:g} and {high:g}."
+        raise pointed(message, text, call, DataError)
+    fitted = smooth.fit_spline(
+        x, counts, n_inner=(df or n_fixed) - n_fixed, inner=knots, degree=degree, lower=lower, upper=upper
+    )
+    if not all(low < knot < high for knot in fitted.knots[degree + 1 : -degree - 1]):
+        message = f"so many rows share a value that a knot of {call} falls on its boundary; give knots=[...]."
+        raise pointed(message, text, call, DataError)
+    return fitted
+
+
+def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
+    return isinstance(value, kind) and not isinstance(value, bool)

@@ -1,0 +1,155 @@
+r"""Is the mean of a sample of vectors zero? On average (an F-test), and in direction (a test free of scale).
+
+A benchmark has a vector ``e_i`` of effects, such as the slope over the budget of every algorithm on it. Two questions
+can be asked of a sample of them, and they are not the same where benchmarks have different units:
+
+- *mean*: is ``E e_i = 0``? ``F = n |e|^2 / tr S`` with the mean ``e`` and the covariance ``S`` of the vectors, whatever
+  that covariance is: Box's moments give ``df = tr(S)^2 / tr(S^2)`` and ``df (n - 1)`` degrees of freedom (the
+  correction of Greenhouse & Geisser for repeated measures). With one column this is the t-test; with several, few
+  vectors give rather too few degrees of freedom, so that the test is conservative. A benchmark with effects a
+  hundred times as large as the others decides mean and error.
+- *direction*: does every benchmark point anywhere, or do they point the same way? Each vector is divided by its length
+  and the statistic is the length of their sum. If effects scatter symmetrically about zero, a benchmark could as well
+  have had the opposite vector, whatever its scale, so the distribution over all ``2^n`` signs is exact. With one column
+  this is the sign test.
+
+References
+----------
+Box (1954), Annals of Mathematical Statistics 25, 484-498, doi:10.1214/aoms/1177728717; Greenhouse & Geisser (1959),
+Psychometrika 24, 95-112, doi:10.1007/BF02289823; Möttönen & Oja (1995), Journal of Nonparametric Statistics 5,
+201-213, doi:10.1080/10485259508832643
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy import special
+
+from lmemtest.bench.permutation.sign_flips import sign_patterns
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+_MOST_SIGNS = 16  # vectors whose 2^(n - 1) signs are all looked at; beyond, the sum is as good as normal
+_SAME = 1e-9  # relative: lengths of sums that differ by less are the same
+_ZERO = 1e-12  # of the longest vector: no effect
+
+
+class MeanTest(NamedTuple):
+    """F-test of a mean vector; NaN throughout where the vectors do not vary."""
+
+    f_ratio: float
+    df_num: float
+    df_den: float
+    p_value: float
+
+
+class DirectionTest(NamedTuple):
+    """Test of the direction of the ``n`` vectors that are not zero.
+
+    ``agreement`` is the length of the mean of the unit vectors: 1 if all point the same way; NaN without vectors.
+    """
+
+    agreement: float
+    p_value: float
+    n: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeanVector:
+    """Mean of vectors over groups of equal weight, with their residuals about the groups on `df` degrees of freedom.
+
+    ``size`` is the number of vectors in a single group with as precise a mean.
+    """
+
+    mean: Array
+    residuals: Array
+    df: int
+    size: float
+
+    @classmethod
+    def of(cls, vectors: Array, group: NDArray[np.intp]) -> MeanVector:
+        counts = np.bincount(group)
+        means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
+        size = len(counts) ** 2 / float((1.0 / counts).sum())
+        return cls(means.mean(axis=0), vectors - means[group], len(vectors) - len(counts), size)
+
+    def errors(self) -> Array:
+        """Standard error of every element of the mean."""
+        return np.asarray(np.sqrt(np.square(self.residuals).sum(axis=0) / (self.df * self.size)))
+
+
+def mean_test(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
+    """Test whether the mean of vectors, over groups within which they vary, is zero: exact for one normal column."""
+    found = MeanVector.of(vectors, group)
+    rest = found.residuals if len(vectors) < vectors.shape[1] else found.residuals.T
+    gram = rest @ rest.T
+    total, square, f = float(np.trace(gram)), float(np.square(gram).sum()), found.df
+    nothing = float("nan")
+    if f < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
+        return MeanTest(nothing, nothing, nothing, nothing)
+    ratio = found.size * float(found.mean @ found.mean) * f / total
+    df = total**2 / square
+    return MeanTest(ratio, df, df * f, float(special.fdtrc(df, df * f, ratio)))
+
+
+def between_groups(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
+    """Test whether the means of vectors differ between groups: exact for one normal column, else by Box's moments.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> one = np.array([[1.0], [2.0], [3.0], [5.0], [6.0], [7.0]])
+    >>> found = between_groups(one, np.array([0, 0, 0, 1, 1, 1]))
+    >>> round(found.f_ratio, 6), found.df_num, found.df_den, round(found.p_value, 4)
+    (24.0, 1.0, 4.0, 0.008)
+    """
+    counts = np.bincount(group)
+    means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
+    inside = vectors - means[group]
+    between, within = len(counts) - 1, len(vectors) - len(counts)
+    gram = inside.T @ inside
+    total, nothing = float(np.trace(gram)), float("nan")
+    if between < 1 or within < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
+        return MeanTest(nothing, nothing, nothing, nothing)
+    squares = float(counts @ np.square(means - vectors.mean(axis=0)).sum(axis=1))
+    ratio, df = squares / between / (total / within), total**2 / float(np.square(gram).sum())
+    return MeanTest(ratio, df * between, df * within, float(special.fdtrc(df * between, df * within, ratio)))
+
+
+def direction_test(vectors: Array) -> DirectionTest:
+    """Test whether vectors point the same way: over all signs, for more than 16 vectors from the normal limit."""
+    length = np.linalg.norm(vectors, axis=1)
+    kept = length > _ZERO * float(length.max(initial=0.0))
+    n = int(kept.sum())
+    if n == 0:
+        return DirectionTest(agreement=float("nan"), p_value=1.0, n=0)
+    units = vectors[kept] / length[kept, None]
+    total = float(np.linalg.norm(units.sum(axis=0)))
+    if np.linalg.matrix_rank(units, tol=1e-6) == 1:
+        positive = int((units @ units[0] > 0).sum())
+        p = float(min(1.0, 2.0 * special.bdtr(min(positive, n - positive), n, 0.5)))
+    elif n <= _MOST_SIGNS:
+        sums = np.square(sign_patterns(n, 2**_MOST_SIGNS, None)[0] @ units).sum(axis=1)
+        p = float(np.mean(sums >= total**2 * (1.0 - _SAME)))
+    else:
+        p = max(_normal_limit(units, total**2), 2.0 ** (1 - n))
+    return DirectionTest(agreement=total / n, p_value=p, n=n)
+
+
+def fewest_directions(level: float) -> int:
+    """Vectors with which the direction test can reach a level at all: its smallest p-value is ``2^(1 - n)``."""
+    return int(np.ceil(1.0 - np.log2(level) - _SAME))
+
+
+def _normal_limit(units: Array, square: float) -> float:
+    """P-value of the squared length of a signed sum, by a gamma distribution with its mean and variance."""
+    gram = units @ units.T
+    n = len(units)
+    variance = 2.0 * (float(np.square(gram).sum()) - n)
+    return float(special.gammaincc(n**2 / variance, square * n / variance))

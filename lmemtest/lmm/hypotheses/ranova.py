@@ -1,0 +1,210 @@
+"""Every random term of a model on trial: likelihood-ratio tests of the model without it, or with a simpler one."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pandas as pd
+
+from lmemtest.core.executors import Executor
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.table import Format
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.formula import INTERCEPT, build_design, parse_formula
+from lmemtest.lmm.formula.bars import Bar, ParsedFormula
+from lmemtest.lmm.hypotheses.glrt import REFERENCES, GlrtResult, glrt
+from lmemtest.lmm.means.reference_grid import check_fit
+from lmemtest.lmm.model.fitting import fit_cells
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+@result
+class RanovaResult(Result):
+    """Likelihood-ratio tests of the random terms of a model, one change at a time.
+
+    Attributes
+    ----------
+    terms, simplified : tuple of str
+        The term that was changed, for each test, and what took its place; None where it was left out.
+    tests : tuple of GlrtResult
+        The changed model against the whole one.
+    formula, n_obs : str, int
+        The whole model and the rows behind it.
+    notes : tuple of str
+        What a reader must know.
+    """
+
+    terms: tuple[str, ...]
+    simplified: tuple[str | None, ...]
+    tests: tuple[GlrtResult, ...]
+    formula: str
+    n_obs: int
+    notes: tuple[str, ...] = ()
+
+    formats: ClassVar[Mapping[str, Format]] = {"llf": ".4f"}
+
+    def table(self) -> pd.DataFrame:
+        """One row per test: term, simplified_to, llf (of the changed model), statistic, df, p_value, reference."""
+        tests = ("llf_null", "statistic", "df", "p_value", "reference")
+        table = pd.DataFrame([[getattr(test, name) for name in tests] for test in self.tests], columns=tests)
+        table.insert(0, "term", list(self.terms))
+        table.insert(1, "simplified_to", pd.Series(list(self.simplified), dtype=object))
+        return table.rename(columns={"llf_null": "llf"})
+
+    @property
+    def title(self) -> str:
+        return "Likelihood-ratio tests of the random terms"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        whole = self.tests[0]
+        return (
+            f"{self.formula}: {whole.method} log-likelihood {written(whole.llf_alternative, '.4f')}, n = {self.n_obs} "
+            "rows. Each row leaves one term out or simplifies it; p-values are not adjusted for their number.",
+        )
+
+
+@one_blas_thread()
+def ranova(
+    fit: Any,
+    reference: str = "auto",
+    *,
+    n_draws: int | None = None,
+    rng: int | np.random.Generator | None = None,
+    n_jobs: int = 1,
+    executor: Executor | None = None,
+    progress: bool | None = None,
+) -> RanovaResult:
+    """Test every random term of a model by leaving it out, and slopes and levels by simplifying their term.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model with random terms.
+    reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
+        Null distribution, as in `glrt`, which makes each test. "chi2" gives the p-values of R's `ranova`, about twice
+        too large for one variance.
+    n_draws, rng, n_jobs, executor, progress
+        As in `glrt`, for "bootstrap" and "exact".
+
+    Returns
+    -------
+    RanovaResult
+        ``to_frame()`` has term, simplified_to, llf, statistic, df, p_value, reference; ``tests`` has the whole results.
+
+    Raises
+    ------
+    ArgumentError
+        If the model has no random term, or the reference does not apply to every change.
+
+    Notes
+    -----
+    Each term is left out, and from a term of several effects each is taken that is in no interaction with another:
+    ``(x | g)`` becomes ``(1 | g)``. The fixed part stays, so REML fits are compared as they are.
+
+    A small p-value says that the variation is there. A large one is no reason to leave out what the design of the study
+    demands: with few groups the test has little power.
+
+    References
+    ----------
+    Kuznetsova, Brockhoff & Christensen (2017), doi:10.18637/jss.v082.i13; Self & Liang (1987),
+    doi:10.1080/01621459.1987.10478472
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]})
+    >>> found = ranova(lt.fit_lmm("score ~ algorithm + (1|task) + (1|task:algorithm)", runs))
+    >>> found.to_frame()[["term", "df", "reference"]]
+                       term  df reference
+    0            (1 | task)   1   mixture
+    1  (1 | task:algorithm)   1   mixture
+    >>> round(found.tests[0].statistic, 3), round(found.tests[0].p_value, 4)
+    (9.035, 0.0013)
+    """
+    check_fit(fit, "fit")
+    check_choice(reference, "reference", REFERENCES)
+    changes = list(_changes(fit.design.parsed))
+    if not changes:
+        raise ArgumentError(
+            f"ranova tests random terms, and '{fit.formula}' has none. Add one, such as (1 | benchmark)."
+        )
+    tests = [
+        glrt(
+            with_terms(fit, smaller),
+            fit,
+            reference,
+            n_draws=n_draws,
+            rng=rng,
+            n_jobs=n_jobs,
+            executor=executor,
+            progress=progress,
+        )
+        for _, _, smaller in changes
+    ]
+    return RanovaResult(
+        terms=tuple(str(bar) for bar, _, _ in changes),
+        simplified=tuple(None if left is None else str(left) for _, left, _ in changes),
+        tests=tuple(tests),
+        formula=fit.label,
+        n_obs=int(fit.nobs),
+        notes=_notes([str(bar) + (f" to {left}" if left else "") for bar, left, _ in changes], tests),
+    )
+
+
+def _changes(parsed: ParsedFormula) -> Iterator[tuple[Bar, Bar | None, ParsedFormula]]:
+    """Each term, what is left of it, and the formula with this change."""
+    for i, bar in enumerate(parsed.bars):
+        for left in (None, *_simpler(bar)):
+            bars = (*parsed.bars[:i], *([] if left is None else [left]), *parsed.bars[i + 1 :])
+            yield bar, left, parse_formula(str(dataclasses.replace(parsed, bars=bars)))
+
+
+def _simpler(bar: Bar) -> Iterator[Bar]:
+    """The term without one of its effects, if that is in no other effect and leaves something."""
+    for effect in bar.effects:
+        rest = tuple(other for other in bar.effects if other != effect)
+        if bar.diagonal or effect == INTERCEPT or not rest or any(effect.key < other.key for other in rest):
+            continue
+        labels = ["1" if INTERCEPT in rest else "0", *(other.label for other in rest if other != INTERCEPT)]
+        yield dataclasses.replace(bar, left=" + ".join(labels))
+
+
+def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | None = None) -> Any:
+    """The model with other random terms (of the same response, without new columns) on the cells of the fit.
+
+    With a `start`, a theta of these terms, it is the only one of the search.
+    """
+    cells = fit.cells
+    return fit_cells(
+        str(parsed),
+        build_design(parsed, cells.columns, cells.n),
+        cells,
+        data=fit.data,
+        weights=fit.weights,
+        dispersion=fit.dispersion,
+        reml=fit.reml,
+        start=start,
+        restarts=None if start is None else 0,
+    )
+
+
+def _notes(changes: list[str], tests: list[GlrtResult]) -> tuple[str, ...]:
+    """Notes of the tests: once if they are those of all, otherwise with the change that they belong to."""
+    shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
+    own = [
+        f"{change}: {note[0].lower()}{note[1:]}"
+        for change, test in zip(changes, tests, strict=True)
+        for note in test.notes
+        if note not in shared
+    ]
+    return (*shared, *own)

@@ -1,0 +1,450 @@
+"""Profile-likelihood intervals of variance components and fixed effects.
+
+A standard error describes a parabola. The likelihood of a standard deviation is none, least of all with few levels
+or near zero: it rises steeply below the estimate and slowly above it. Profiling keeps the likelihood as it is: the
+interval holds every value that a likelihood-ratio test does not reject when all other parameters may adapt to it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+from scipy import special
+
+from lmemtest.core.replicates import check_replicates, progress_bar
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_flag, check_fraction, several
+from lmemtest.core.words import listed, suggest
+from lmemtest.errors import ArgumentError, EstimationError
+from lmemtest.lmm.engine.profile import (
+    Correlation,
+    LinearFunction,
+    ResidualDeviation,
+    StandardDeviation,
+    Target,
+    has_variance,
+)
+from lmemtest.lmm.engine.profile_path import End, Path, follow
+from lmemtest.lmm.means.reference_grid import check_fit
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+KINDS = ("sd", "corr", "residual sd", "fixed", "linear")
+_RESTARTS = 3  # better optima to go on from before giving up
+_FEW = 10  # levels up to which the likelihood's intervals of a variance hold it clearly too rarely (docs/intervals.md)
+_KEYS = ("kind", "group", "name1", "name2")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Parameter:
+    """One row of the result: what it is called, and what the engine holds (None: undefined, with the reason)."""
+
+    kind: str
+    group: str
+    name1: str
+    name2: str
+    target: Target | None
+    reason: str = ""
+    estimate: float = float("nan")
+
+    @property
+    def label(self) -> str:
+        return label_of(self.kind, self.group, self.name1, self.name2)
+
+    @property
+    def key(self) -> dict[str, str]:
+        return {name: getattr(self, name) for name in _KEYS}
+
+
+def label_of(kind: str, group: str, name1: str, name2: str) -> str:
+    """What a parameter is called in one line.
+
+    >>> label_of("corr", "Subject", "Intercept", "Days"), label_of("residual sd", "Residual", "", "")
+    ('corr Intercept, Days | Subject', 'residual sd')
+    """
+    if kind == "sd":
+        return f"sd {name1} | {group}"
+    if kind == "corr":
+        return f"corr {name1}, {name2} | {group}"
+    if kind == "residual sd":
+        return f"residual sd | {name1}" if name1 else "residual sd"
+    return name1
+
+
+@result
+class ProfileResult(Result):
+    """Profile-likelihood intervals.
+
+    Attributes
+    ----------
+    table : pandas.DataFrame
+        One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``.
+    curves : pandas.DataFrame
+        The profiles, every point an exact minimum: ``kind``, ``group``, ``name1``, ``name2`` as in the table,
+        ``value`` of the parameter, ``zeta`` (signed square root of the rise of the deviance above its minimum),
+        ``slope`` of zeta in ``value`` (NaN at a bound). A straight line means that a symmetric interval is as good.
+    level : float
+        Confidence level of each interval.
+    likelihood : {"maximum likelihood", "restricted maximum likelihood"}
+        What was profiled; the estimates maximise it.
+    formula : str
+        The model.
+    evaluations : int
+        Evaluations of the likelihood.
+    notes : tuple of str
+        Intervals that end at a bound or do not exist, and why.
+    """
+
+    table: pd.DataFrame
+    curves: pd.DataFrame
+    level: float
+    likelihood: str
+    formula: str
+    evaluations: int
+    notes: tuple[str, ...] = ()
+
+    figure: ClassVar[str | None] = "profile_plot"
+
+    @property
+    def cut(self) -> float:
+        """Size of zeta at the ends of the intervals."""
+        return cut_of(self.level)
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """One line per row of the table, as `profile` takes them for its argument ``parameters``."""
+        return tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in self.table.to_dict("records"))
+
+    @property
+    def title(self) -> str:
+        """What was done."""
+        return "Profile likelihood"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the table was obtained."""
+        return (
+            f"{self.formula}; {100 * self.level:.4g} % intervals, one by one, from the profile of the "
+            f"{self.likelihood.removesuffix(' maximum likelihood') + ' ' if 'restricted' in self.likelihood else ''}"
+            f"likelihood, cut at the chi-squared quantile with one degree of freedom.",
+        )
+
+
+def cut_of(level: float) -> float:
+    """Size of zeta at which an interval ends: the normal quantile."""
+    return float(special.ndtri(0.5 * (1.0 + level)))
+
+
+@one_blas_thread()
+def profile(
+    fit: Any,
+    parameters: str | Sequence[str] | None = None,
+    *,
+    linear: Mapping[str, Sequence[float]] | None = None,
+    level: float = 0.95,
+    reml: bool = False,
+    progress: bool | None = None,
+) -> ProfileResult:
+    """Profile-likelihood intervals of standard deviations, correlations and fixed effects.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    parameters : str or sequence of str, optional
+        What to profile: a kind (``"sd"``, ``"corr"``, ``"residual sd"``, ``"fixed"``), a group of the random part
+        (``"benchmark:seed"``), a fixed effect (``"algorithm[T.PB]"``), or a label as the result prints it
+        (``"sd Intercept | benchmark"``). By default everything.
+    linear : mapping of str to (p,) float, optional
+        Linear functions of the fixed effects by name: coefficients over all columns of the design, in the order of
+        ``fit.params``. Given alone, only these are profiled.
+    level : float in (0, 1)
+        Confidence level of each interval.
+    reml : bool
+        Profile the restricted likelihood, for standard deviations and correlations only. The default, the
+        likelihood, is what lme4 profiles.
+    progress : bool, optional
+        Progress bar on standard error for what takes more than two seconds; by default on a terminal.
+
+    Returns
+    -------
+    ProfileResult
+        ``to_frame()`` has kind, group, name1, name2, estimate, ci_low, ci_high; ``curves`` the profiles.
+
+    Raises
+    ------
+    ArgumentError
+        If `fit` is not a fit, a name is unknown, or an option breaks its rule.
+    EstimationError
+        If better and better optima keep being found, so that the model has no settled maximum.
+
+    Notes
+    -----
+    The deviance ``D(c)``, -2 log-likelihood minimised over everything else with the parameter held at ``c``, gives
+    ``zeta(c) = sign(c - estimate) sqrt(D(c) - D(estimate))``. The interval ends where ``zeta`` meets the normal
+    quantile. Every ``D(c)`` is an exact minimum and the ends are roots found in a bracket; nothing is interpolated.
+    A fit by the other likelihood is refitted, and a note says so.
+
+    A standard deviation has the lower end 0 exactly when ``D(0)`` is within the cut; a correlation likewise -1 or 1.
+    A correlation with an effect whose variance is zero is undefined (NaN). Where a value is on its boundary the
+    interval is conservative: the reference distribution there is not the one that sets the cut.
+
+    In a balanced layout of 6 groups of 5 rows with equal variances between and within, 95 % intervals of the group's
+    standard deviation hold the truth with probability 0.906 by the likelihood and 0.943 by the restricted one; with
+    20 groups 0.939 and 0.948.
+
+    The cut does not know how few levels a group has: for fixed effects with few groups the intervals of
+    `LmmFit.emmeans`, which have degrees of freedom, are the honest ones.
+
+    References
+    ----------
+    Venzon & Moolgavkar (1988). A method for computing profile-likelihood-based confidence intervals. Applied
+    Statistics 37, 87-94. doi:10.2307/2347496. Bates, Mächler, Bolker & Walker (2015), section 5.1.
+    doi:10.18637/jss.v067.i01. Self & Liang (1987), on boundaries, doi:10.1080/01621459.1987.10478472
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.lmm.intervals.profile import profile
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+    >>> fit = lt.fit_lmm("loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)", runs)
+    >>> profile(fit, "sd").to_frame()[["group", "estimate", "ci_low", "ci_high"]].round(4)
+                     group  estimate  ci_low  ci_high
+    0            benchmark    0.2035  0.1537   0.2875
+    1  benchmark:algorithm    0.0025  0.0021   0.0030
+    """
+    check_fit(fit, "fit")
+    level = check_fraction(level, "level")
+    reml = check_flag(reml, "reml")
+    check_replicates(progress=progress)
+    names, again, notes = ("maximum likelihood", "restricted maximum likelihood"), fit, []
+    if fit.reml != reml:
+        again = fit.refit(reml=reml)
+        notes = [f"The fit is by {names[fit.reml]}; it was refitted by {names[reml]}, whose estimates these are."]
+    wanted = _wanted(again, parameters, linear, reml=reml)
+    with one_blas_thread():
+        again, found, more = _followed(again, wanted, cut=cut_of(level), reml=reml, progress=progress)
+    notes += [*more, *_notes(found)]
+    if not reml:
+        notes += _few_levels(again, found)
+    table, curves = _tables(found)
+    return ProfileResult(
+        table=table,
+        curves=curves,
+        level=level,
+        likelihood=names[reml],
+        formula=fit.label,
+        evaluations=sum(path.evaluations for _, path in found if path is not None),
+        notes=tuple(notes),
+    )
+
+
+_Found = list[tuple[_Parameter, "Path | None"]]
+
+
+# ---------------------------------------------------------------------- what to profile
+
+
+def _all_parameters(fit: Any) -> list[_Parameter]:
+    """Everything that has a profile: the random part, residuals, fixed effects."""
+    out = []
+    for i, term in enumerate(fit.design.random):
+        names = term.names
+        alive = [has_variance(fit.problem, fit.optim.theta, i, j) for j in range(len(names))]
+        out += [_Parameter("sd", term.group, name, "", StandardDeviation(i, j)) for j, name in enumerate(names)]
+        for b, a in [] if term.diagonal else np.argwhere(np.tri(len(names), k=-1)).tolist():
+            zero = " and ".join(names[j] for j in (a, b) if not alive[j])
+            reason = f"the standard deviation of {zero} is estimated as zero" if zero else ""
+            target = None if zero else Correlation(i, a, b)
+            out.append(_Parameter("corr", term.group, names[a], names[b], target, reason))
+    many = fit.problem.n_strata > 1
+    for stratum, (name, variance) in enumerate(fit.residual_variances.items()):
+        label, sd = str(name) if many else "", float(np.sqrt(variance))
+        out.append(_Parameter("residual sd", "Residual", label, "", ResidualDeviation(stratum), estimate=sd))
+    rows = np.eye(len(fit.design.x_names))
+    return out + [_linear(fit, "fixed", name, row) for name, row in zip(fit.design.x_names, rows, strict=True)]
+
+
+def _linear(fit: Any, kind: str, name: str, row: FloatArray) -> _Parameter:
+    if fit.estimable(row)[0]:
+        return _Parameter(kind, "", name, "", LinearFunction(row[fit.problem.kept]))
+    return _Parameter(kind, "", name, "", None, "the data do not identify it")
+
+
+def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Parameter]:
+    """The parameters of the names, in the order of the model, and the linear functions."""
+    known, functions = _all_parameters(fit), _functions(fit, linear)
+    chosen = None if parameters is None else _selected(known, parameters)
+    fixed = [*(p for p in chosen or () if p.kind == "fixed"), *functions]
+    if reml and fixed:
+        raise ArgumentError(
+            f"reml=True is for standard deviations and correlations, and {fixed[0].label!r} is a "
+            "function of the fixed effects, which the restricted likelihood does not hold. Use reml=False, or "
+            "emmeans() for intervals with degrees of freedom."
+        )
+    if chosen is None:
+        return functions or [p for p in known if not (reml and p.kind == "fixed")]
+    return chosen + functions
+
+
+def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
+    names = [parameters] if isinstance(parameters, str) else parameters
+    names = list(names) if several(names) else []
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ArgumentError(
+            f"parameters must be names, for instance 'sd', 'fixed' or a group of the random part; got {parameters!r}."
+        )
+    chosen: list[_Parameter] = []
+    for name in names:
+        matches = [p for p in known if p.label == name]
+        matches = matches or [p for p in known if name == p.kind or (p.group and name == p.group)]
+        if not matches and name == "corr":
+            raise ArgumentError(
+                "parameters='corr': this model has no correlations, because every random-effects term has one effect. "
+                "Use 'sd'."
+            )
+        if not matches and name == "sd":
+            raise ArgumentError("parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'.")
+        if not matches:
+            labels, groups, kinds = (
+                list(dict.fromkeys(word for p in known if (word := getattr(p, of))))
+                for of in ("label", "group", "kind")
+            )
+            raise ArgumentError(
+                f"parameters: {name!r} is not a parameter of this model. Kinds: {', '.join(kinds)}. Groups: "
+                f"{', '.join(groups)}. Parameters: {listed(labels)}.{suggest(name, [*labels, *groups, *kinds])}"
+            )
+        chosen += matches
+    return [p for p in known if p in chosen]
+
+
+def _functions(fit: Any, linear: Any) -> list[_Parameter]:
+    if linear is None:
+        return []
+    names = fit.design.x_names
+    if not isinstance(linear, Mapping) or not linear:
+        raise ArgumentError(
+            f"linear must be a dict of names to coefficients over {listed(names)}, got {type(linear).__name__}."
+        )
+    out = []
+    for name, row in linear.items():
+        try:
+            values = np.asarray(row, dtype=float)
+        except (TypeError, ValueError):
+            values = np.empty(0)
+        if values.shape != (len(names),) or not np.isfinite(values).all() or not values.any():
+            raise ArgumentError(
+                f"linear[{name!r}] must have {len(names)} finite coefficients that are not all zero, one for each of "
+                f"{listed(names)}; got {row!r}."
+            )
+        out.append(_linear(fit, "linear", str(name), values))
+    return out
+
+
+# ---------------------------------------------------------------------- profiles
+
+
+def _followed(
+    fit: Any, wanted: list[_Parameter], *, cut: float, reml: bool, progress: bool | None
+) -> tuple[Any, _Found, list[str]]:
+    """All profiles; from a better optimum onwards where one turns up."""
+    notes: list[str] = []
+    for _ in range(_RESTARTS + 1):
+        found: _Found = []
+        with progress_bar(len(wanted), progress, "Profiles") as advance:
+            for parameter in wanted:
+                path = None if parameter.target is None else _path(fit, parameter, cut=cut, reml=reml)
+                if path is not None and path.better is not None:
+                    break
+                found.append((parameter, path))
+                advance(1)
+            else:
+                return fit, found, notes
+        notes = [
+            f"While {parameter.label} was profiled, a better optimum than the fit's was found (deviance lower by "
+            f"{written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; look "
+            "at the fit's certificate(), and use restarts=5."
+        ]
+        fit = fit.refit(theta_start=fit.problem.to_user(fit.problem.split(path.better)[0]))
+        now = {p.label: p for p in _all_parameters(fit)}  # other variances may be zero
+        wanted = [p if p.kind == "linear" else now[p.label] for p in wanted]
+    raise EstimationError(
+        f"profiling '{fit.label}' met one better optimum after the other, so its likelihood has no settled maximum. "
+        "Fit it with restarts=20, or simplify its random part."
+    )
+
+
+def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
+    assert parameter.target is not None
+    try:
+        return follow(fit.problem, fit.optim.theta, fit.optim.criterion, parameter.target, cut=cut, reml=reml)
+    except np.linalg.LinAlgError as error:
+        none = End(float("nan"), reason=str(error))
+        return Path(estimate=parameter.estimate, low=none, high=none, points=(), evaluations=0)
+
+
+# ---------------------------------------------------------------------- tables and words
+
+
+def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The intervals, and the points of the profiles."""
+    import pandas as pd
+
+    nothing = End(float("nan"))
+    rows, points = [], []
+    for parameter, path in found:
+        estimate, low, high = (
+            (parameter.estimate, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
+        )
+        rows.append({**parameter.key, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
+        for point in () if path is None else path.points:
+            points.append({**parameter.key, "value": point.value, "zeta": point.zeta, "slope": point.slope})
+    return (
+        pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"]),
+        pd.DataFrame(points, columns=[*_KEYS, "value", "zeta", "slope"]),
+    )
+
+
+def _notes(found: _Found) -> list[str]:
+    followed = [(p, path) for p, path in found if path is not None]
+    notes = [f"{p.label} is undefined: {p.reason}." for p, path in found if path is None]
+    zero = [p.label for p, path in followed if p.kind == "sd" and path.low.at_bound]
+    if zero:
+        notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
+    ends = [(p, end) for p, path in followed if p.kind == "corr" for end in (path.low, path.high) if end.at_bound]
+    for value in (-1.0, 1.0):
+        labels = [p.label for p, end in ends if end.value == value]
+        if labels:
+            notes.append(f"A correlation of {value:g} is not excluded for {listed(labels)}.")
+    flat = [p.label for p, path in followed if path.flat]
+    if flat:
+        notes.append(
+            f"The likelihood is flat at the estimate of {listed(flat)}: other values fit exactly as well, so the "
+            "estimate is arbitrary. Leave out one of the terms that say the same."
+        )
+    for p, path in followed:
+        reasons = dict.fromkeys(end.reason for end in (path.low, path.high) if end.reason)
+        notes += [f"{p.label}: {reason}." for reason in reasons]
+    return notes
+
+
+def _few_levels(fit: Any, found: _Found) -> list[str]:
+    """A warning that the likelihood, unlike the restricted one, takes variances for smaller than they are."""
+    groups = {p.group for p, _ in found if p.kind == "sd"}
+    few = {t.group: len(t.levels) for t in fit.design.random if t.group in groups and len(t.levels) <= _FEW}
+    if not few:
+        return []
+    counts = listed(f"{group} has {n}" for group, n in few.items())
+    return [
+        f"Few levels ({counts}): the likelihood takes their standard deviations for smaller than they are, and the "
+        "intervals hold the truth less often than stated. reml=True comes closer."
+    ]

@@ -1,0 +1,614 @@
+"""Comparisons of estimates: all pairs, linear contrasts, differences from a control, and comparisons with the best.
+
+Hsu's comparisons with the best, with larger means better (signs are turned where smaller is): let ``d_ij = m_i - m_j``
+with standard error ``s_ij``, and ``c_i`` the one-sided Dunnett critical value with level i as the control. The
+parameter of level i is its lead over the best of the others, ``m_i - max_{j != i} m_j``. Jointly with probability 1 -
+alpha it lies in
+
+    high_i = max(0, min_{j != i} (d_ij + c_i s_ij)),
+    low_i  = min(0, min_{j in G, j != i} (d_ij - c_j s_ij)),        G = {i: high_i > 0},
+
+and low_i = 0 if G = {i}. Only the event of the one truly best level is used, which is why one-sided critical values of
+k - 1 comparisons suffice for all k statements.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Real
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
+from lmemtest.core.words import format_level, suggest
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.distributions.student import t_quantile, upper_tail
+from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.means.adjust import adjust as adjust_family
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.kinds import known_direction
+from lmemtest.lmm.means.named_contrasts import NAMED_CONTRASTS, is_evenly_spaced, named_contrasts
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.means.estimates import Estimates
+
+    FloatArray = NDArray[np.float64]
+
+_HUGE = 1e150  # a coefficient whose square is not finite any more
+
+DEFAULT_ADJUST = {
+    "": "tukey",
+    "model": "tukey",
+    "moderated": "stepdown",
+    "own": "none",
+    "cluster-robust": "holm",
+}  # by simulation
+
+
+@one_blas_thread()
+def pairs(
+    em: Estimates,
+    *,
+    adjust: str | None = None,
+    se: str | None = None,
+    level: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Comparisons:
+    """Test all pairwise differences.
+
+    Parameters
+    ----------
+    adjust : str, optional
+        "tukey", "stepdown", "singlestep", "mvt", "shaffer", "holm", "sidak", "bonferroni", "fdr" or "none". Adjustment
+        for the number of comparisons. The family is all pairs within one group of `by`. "tukey" is Tukey's HSD, which
+        is for the model's standard errors. "mvt" is, too, and uses the correlations of the pairs: the same as "tukey"
+        when all differences are equally precise, sharper otherwise. "stepdown" is Tukey's test on normal scores, then
+        Shaffer's steps; it allows for variances of their own. "singlestep" is its first step. "none" takes each pair as
+        planned: moderated standard errors give way to each pair's own. Default: "tukey" with the model's standard
+        errors, "stepdown" with moderated ones, "holm" with those of `cluster_robust`.
+    se : {"model", "moderated"}, optional
+        Standard errors; default: those of the estimates. "model" takes those of the fitted model in place of moderated
+        ones.
+    level : float in (0, 1), optional
+        Confidence level; default: that of the estimates. Intervals exclude zero exactly where the adjusted p-value is
+        below 1 - level. They are simultaneous but for "stepdown", "shaffer" and "holm" (the interval of the step at
+        which a pair was decided: the chance that any excludes a true zero is 1 - level, and each by itself covers with
+        probability `level` at least), "fdr" (of the pairs called different the share `level` is covered on average) and
+        "none" (each by itself).
+    rng : int, numpy.random.Generator or None
+        For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
+
+    Returns
+    -------
+    Comparisons
+        ``to_frame()`` has the `by` columns, left, right, estimate (left - right), se, df, t_ratio, p_value,
+        ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If there is only one mean to compare, an option is unknown, or `adjust` is for other standard errors than these.
+
+    Notes
+    -----
+    Every pair has its own standard error and degrees of freedom. Tukey: p = P(Q_{k,df} > sqrt(2) |t|), exact when all
+    differences have the same standard error, conservative for other known forms of the covariance (Hayter 1984), not
+    where every pair estimates a variance of its own. A difference without a standard error is NaN, with a note.
+
+    References
+    ----------
+    Tukey (1953); Kramer (1956), Biometrics 12, 307-310; Hayter (1984), doi:10.1214/aos/1176346392;
+    Shaffer (1986), doi:10.1080/01621459.1986.10478341; Holm (1979), Scand. J. Stat. 6, 65-70;
+    Benjamini & Yekutieli (2005), doi:10.1198/016214504000001907
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 4, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.pairs().to_frame()[["left", "right", "estimate", "df", "p_value"]].round(4)
+      left right  estimate   df  p_value
+    0    A     B      0.25  6.0   0.8995
+    1    A     C     -4.00  6.0   0.0010
+    2    B     C     -4.25  6.0   0.0007
+    """
+    level = em.level if level is None else check_fraction(level, "level")
+    se = _known_se(se)
+    adjust = DEFAULT_ADJUST["model" if se == "model" else em.errors] if adjust is None else adjust
+    _check_adjust(adjust)
+    generator = resolve_rng(rng)
+    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    labels, groups = em.labels(), [rows for _, rows in em.groups()]
+    alone = next((rows for rows in groups if len(rows) < 2), None)
+    if alone is not None:
+        raise ArgumentError(
+            f"pairs needs at least two means in each group, got one ({labels[alone[0]]}). "
+            "Use another factor in specs, or keep more of its levels in at=."
+        )
+    left, right = (
+        np.concatenate([rows[side] for rows, side in zip(groups, sides, strict=True)])
+        for sides in zip(*(np.triu_indices(len(rows), k=1) for rows in groups), strict=True)
+    )
+    table = {name: em.frame[name].array.take(left) for name in em.by}
+    table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
+    L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
+    return _compared(
+        "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=on_errors
+    )
+
+
+@one_blas_thread()
+def contrast(
+    em: Estimates,
+    coefficients: str | Mapping[str, Sequence[float]] | pd.DataFrame,
+    *,
+    adjust: str | None = None,
+    se: str | None = None,
+    level: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Comparisons:
+    """Test linear contrasts.
+
+    Parameters
+    ----------
+    coefficients : str, mapping of str to (k,) float, or DataFrame
+        A family by its name (see the notes); or the name of each contrast and its coefficients, one per mean of a
+        group, in the order of the means. A data frame has one row per contrast (named by its index) and one column
+        per level.
+    adjust : {"none", "mvt", "holm", "sidak", "bonferroni", "fdr", "tukey"}, optional
+        Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
+        uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
+        a note.
+    se, level, rng
+        As in `pairs`. One contrast, and contrasts that are not adjusted, have their own variance where that of many is
+        moderated.
+
+    Returns
+    -------
+    Comparisons
+        ``to_frame()`` has the `by` columns, contrast, estimate, se, df, t_ratio, p_value, ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If a name is unknown, or coefficients do not match the means or are not finite.
+
+    Notes
+    -----
+    Families, in the order of the means, with their adjustment:
+
+    - "poly" (none): orthogonal polynomials at equally spaced levels up to degree 6, in the smallest whole numbers that
+      are positive at the last level, so an estimate has no unit of its own and its test is what counts;
+    - "helmert" (none): each level less the average of those before it;
+    - "consec" (mvt; holm where each has a variance of its own): each level less the one before it;
+    - "eff" (fdr): each level less the average of all; "del.eff" (fdr): less the average of the others.
+
+    These are the conventions of R's emmeans, "helmert" apart, which is `contr.helmert` scaled to differences of means.
+    Coefficients that do not sum to zero are allowed (a weighted mean), and a note says so.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.contrast({"C against A and B": [-1/2, -1/2, 1]}).to_frame()[["contrast", "estimate"]].round(6)
+                contrast  estimate
+    0  C against A and B       4.0
+    >>> means.contrast("poly").to_frame()[["contrast", "estimate", "p_value"]].round(4)
+        contrast  estimate  p_value
+    0     linear       4.0   0.0001
+    1  quadratic       4.0   0.0027
+    """
+    level = em.level if level is None else check_fraction(level, "level")
+    se = _known_se(se)
+    family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
+    if adjust is None:
+        adjust = "none" if family is None else family.adjust
+        if adjust in JOINT_ADJUSTMENTS and se != "model" and not em.one_variance:
+            adjust = "holm"
+    _check_adjust(adjust)
+    generator = resolve_rng(rng)
+    labels = [em.labels()[i] for i in em.groups()[0][1]]
+    if family is not None and len(labels) < 2:
+        raise ArgumentError(
+            f"coefficients={coefficients!r} needs at least two means in each group, got one ({labels[0]}). Use another "
+            "factor in specs, or keep more of its levels in at=."
+        )
+    table = _coefficient_table(labels, coefficients if family is None else family.rows(labels))
+    K = table.to_numpy()
+    single = adjust == "none" or len(K) == 1
+    em, on_errors = em.with_se(se, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)
+    blocks, apart = [], []
+    for _, rows in em.groups():
+        lone = np.zeros(len(K), dtype=bool)
+        if em.comparable is not None:  # a mean is set against one whose algorithm it never met on a benchmark
+            lone = np.einsum("ri,ij,rj->r", K > 0, ~em.comparable[np.ix_(rows, rows)], K < 0, dtype=float) > 0
+        # a zero coefficient must not spread the NaN of a mean without data
+        combined = K @ np.where(np.any(K, axis=0, keepdims=True).T, em.L[rows], 0.0)
+        blocks.append(np.where(lone[:, None], np.nan, combined))
+        apart.append(lone)
+    notes = list(on_errors)
+    off = [str(name) for name, total in zip(table.index, K.sum(axis=1), strict=True) if abs(total) > 1e-8]
+    if off:
+        notes.append(f"Coefficients of {', '.join(off)} do not sum to zero: not a comparison.")
+    levels = em.frame[em.specs[0]].iloc[em.groups()[0][1]].tolist()
+    polynomials = isinstance(coefficients, str) and coefficients == "poly" and len(em.specs) == 1
+    if polynomials and not is_evenly_spaced(levels):
+        notes.append(
+            f"The levels of {em.specs[0]} are not equally spaced, and the polynomials take them as if they were: "
+            "linear means in the order of the levels."
+        )
+
+    import pandas as pd
+
+    keys = [key for key, _ in em.groups() for _ in range(len(K))]
+    frame = pd.DataFrame({name: [key[name] for key in keys] for name in em.by})
+    frame = frame.assign(contrast=list(table.index) * len(blocks))
+    L, lone = Functions.of(np.vstack(blocks)), np.concatenate(apart)
+    return _compared(
+        "contrasts", em, frame, L, lone, adjust=adjust, level=level, rng=generator, notes=notes, coefficients=table
+    )
+
+
+@one_blas_thread()
+def against(
+    em: Estimates,
+    control: Any,
+    *,
+    adjust: str | None = None,
+    se: str | None = None,
+    level: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Comparisons:
+    """Test the differences from a control.
+
+    Fewer questions than all pairs, so each is answered with more power. The control must be chosen before the
+    results are seen; for the one that came out best use `best`.
+
+    Parameters
+    ----------
+    control : object
+        The level that the others are compared with; with several specs its label, as `labels()` has it.
+    adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
+        Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors;
+        R calls it "mvt", which works too. Default: "dunnett" with these, else "holm".
+    se, level, rng
+        As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
+
+    Returns
+    -------
+    Comparisons
+        ``to_frame()`` has the `by` columns, left, right (the control), estimate (left - right), se, df, t_ratio,
+        p_value, ci_low, ci_high.
+
+    Raises
+    ------
+    ArgumentError
+        If `control` is not one of the means, there is nothing to compare it with, an option is unknown, or `adjust` is
+        for other standard errors than these.
+
+    Notes
+    -----
+    Dunnett: p = P(max_j |T_j| > |t|) over the comparisons, jointly t distributed with the correlations that the
+    model gives and the degrees of freedom of the comparison. When these correlations have one factor (means that
+    are independent up to a common term, as in balanced studies), the integral is a quadrature; the intervals
+    exclude zero exactly when p is below 1 - level.
+
+    References
+    ----------
+    Dunnett (1955), J. Am. Stat. Assoc. 50, 1096-1121, doi:10.1080/01621459.1955.10501294
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.against("A").to_frame()[["left", "right", "df", "p_value"]].round(4)
+      left right   df  p_value
+    0    B     A  6.0   1.0000
+    1    C     A  6.0   0.0003
+    """
+    level = em.level if level is None else check_fraction(level, "level")
+    se = _known_se(se)
+    adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
+    adjust = "dunnett" if isinstance(adjust, str) and adjust == "mvt" else adjust  # one distribution by two names
+    check_choice(adjust, "adjust", CONTROL_ADJUSTMENTS)
+    em, on_errors = em.with_se(se, adjust, single=adjust == "none")
+    generator = resolve_rng(rng)
+    labels = np.array(em.labels(), dtype=object)
+    reference = control if isinstance(control, str) else format_level(control)
+    if reference not in labels:
+        known = tuple(dict.fromkeys(labels))
+        raise ArgumentError(
+            f"control must be one of the means ({', '.join(known)}), got {control!r}.{suggest(reference, known)}"
+        )
+    left, right = [], []
+    for _, rows in em.groups():
+        at = rows[labels[rows] == reference]
+        if not len(at) or len(rows) < 2:
+            raise ArgumentError(
+                "against needs the control and at least one other mean in each group, got "
+                f"{', '.join(labels[rows])}. Use another factor in specs, or keep more of its levels in at=."
+            )
+        left.append(rows[rows != at[0]])
+        right.append(np.full(len(rows) - 1, at[0]))
+    others, references = np.concatenate(left), np.concatenate(right)
+    table = em.frame.iloc[others][list(em.by)].reset_index(drop=True).assign(left=labels[others], right=reference)
+    L, apart = em.differences(others, references), ~em.met(others, references)
+    return _compared(
+        "control", em, table, L, apart, adjust=adjust, level=level, rng=generator, notes=on_errors, control=reference
+    )
+
+
+@one_blas_thread()
+def best(
+    em: Estimates,
+    *,
+    direction: str | None = None,
+    level: float | None = None,
+    rng: int | np.random.Generator | None = None,
+) -> Comparisons:
+    """Find which levels can still be the best, with simultaneous intervals for their lead.
+
+    Parameters
+    ----------
+    direction : {"minimize", "maximize"}, optional
+        Which end of the response is better; default: that of the runs behind the fit.
+    level : float in (0.5, 1), optional
+        Simultaneous confidence level; default: that of the estimates.
+    rng : int, numpy.random.Generator or None
+        Used where critical values need quasi-Monte-Carlo integration (unbalanced studies); a note says so.
+
+    Returns
+    -------
+    Comparisons
+        ``to_frame()`` has the `by` columns, the factor, mean, lead (how much better than the best of the others;
+        positive for one level at most), ci_low, ci_high, critical (one-sided, with this level as the control), p_value
+        (of being the best), can_be_best; NaN and NA where a level has no mean or no test.
+
+    Raises
+    ------
+    ArgumentError
+        If the direction is not known, a group has one mean only, or an option is out of its range.
+
+    Notes
+    -----
+    Sharper than reading the best group off all pairs: only k comparisons with an unknown best are made. A level is
+    ruled out if the upper end of its interval is 0, which is when its p-value is at most 1 - level. The intervals
+    are constrained to contain 0: how much worse a level is, is bounded, not that it is worse. With standard errors that
+    are not the model's, critical values are Bonferroni's instead of Dunnett's.
+
+    References
+    ----------
+    Hsu (1984), Ann. Stat. 12, 1136-1144, doi:10.1214/aos/1176346732;
+    Hsu (1996), Multiple Comparisons: Theory and Methods, section 4.1
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.best(direction="minimize").sentences()
+    ('A and B can be the best; the other one cannot (95 % confidence).',)
+    """
+    level = em.level if level is None else check_fraction(level, "level")
+    if level <= 0.5:
+        raise ArgumentError(f"level must be above 0.5 for comparisons with the best, got {level!r}.")
+    used = known_direction(direction, em.direction, "best")
+    generator = resolve_rng(rng)
+    labels = em.labels()
+    frames, notes = [], []
+    for key, rows in em.groups():
+        if len(rows) < 2:
+            raise ArgumentError(
+                f"best needs at least two means in each group, got one ({labels[rows[0]]}). "
+                "Use another factor in specs, or keep more of its levels in at=."
+            )
+        names = [labels[i] for i in rows]
+        columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
+        at = {name: [value] * len(rows) for name, value in key.items()}
+        frames.append({**at, em.factor: names, **columns})
+        notes.extend(found)
+
+    import pandas as pd
+
+    if direction and em.direction and direction != em.direction:
+        notes.append(f"The best was sought to {direction} as asked; the runs say {em.direction}.")
+    table = pd.concat([pd.DataFrame(frame) for frame in frames], ignore_index=True)
+    adjust = "dunnett" if em.one_variance else "bonferroni"
+    return Comparisons(
+        kind="best",
+        table=table.astype({"can_be_best": "boolean"}),
+        estimates=em,
+        by=em.by,
+        adjust=adjust,
+        level=level,
+        alpha=1.0 - level,
+        family_size=len(em.groups()[0][1]),
+        direction=used,
+        notes=(*em.notes, *dict.fromkeys(notes)),
+    )
+
+
+def _compare(
+    em: Estimates, rows: NDArray[np.intp], sign: float, alpha: float, rng: np.random.Generator
+) -> tuple[dict[str, Any], list[str]]:
+    """Columns of one group, and notes."""
+    k, notes = len(rows), []
+    left, right = np.nonzero(~np.eye(k, dtype=bool))
+    tables = np.full((4, k, k), np.nan)
+    more, less = (left, right) if sign > 0 else (right, left)
+    tables[:, left, right] = em.t_tests(em.differences(rows[more], rows[less]))
+    difference, se, df, t_ratio = tables
+    testable = ~np.isnan(t_ratio)
+    critical, p_value = np.full((k, k), np.nan), np.full(k, np.nan)
+    for i in range(k):
+        others = np.flatnonzero(testable[i])
+        if not len(others):
+            continue
+        if not em.one_variance:  # variances of their own: Bonferroni's inequality needs no joint distribution
+            critical[i, others] = t_quantile(alpha / len(others), df[i, others])
+            one_sided = upper_tail(-t_ratio[i, others], df[i, others])
+            p_value[i] = min(1.0, len(others) * one_sided.min())
+            continue
+        joint = em.largest_t(sign * (em.L[rows[i]] - em.L[rows[others]]), "greater", rng)
+        if joint is None:
+            continue
+        critical[i, others] = joint.isf(alpha, df[i, others])
+        p_value[i] = joint.sf(-t_ratio[i, others], df[i, others]).min()
+        if joint.n_points:
+            notes.append(
+                "The one-sided Dunnett critical value of each level was integrated by quasi-Monte-Carlo with "
+                f"{joint.n_points:,} points."
+            )
+    compared = np.asarray(testable.any(axis=1))
+    if not compared.all():
+        names = ", ".join(em.labels()[row] for row in rows[~compared])
+        notes.append(f"{names}: no mean or no test, so not compared; whether it can be the best is not known (NA).")
+    low, high = constrained_intervals(difference, se, critical)
+    lead = np.where(testable, difference, np.inf).min(axis=1)
+    widest = np.where(testable, critical, -np.inf).max(axis=1)
+    columns = {"mean": em.estimate[rows]}
+    for name, values in (("lead", lead), ("ci_low", low), ("ci_high", high), ("critical", widest)):
+        columns[name] = np.where(compared, values, np.nan)
+    can_be_best = [bool(high[i] > 0) if compared[i] else None for i in range(k)]
+    return {**columns, "p_value": p_value, "can_be_best": can_be_best}, notes
+
+
+def constrained_intervals(
+    difference: FloatArray, se: FloatArray, critical: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Hsu's intervals of every level's lead from (k, k) arrays; pairs without a test (NaN) put no bound."""
+    known = ~np.isnan(critical)
+    high = np.maximum(0.0, np.where(known, difference + critical * se, np.inf).min(axis=1))
+    # the interval with j as the control bounds how far i can be behind j
+    behind = np.where(known, difference - critical.T * se, 0.0)
+    candidate = (high > 0) & known.any(axis=1)
+    return np.minimum(0.0, np.where(candidate, behind, 0.0).min(axis=1)), high
+
+
+def _compared(
+    kind: str,
+    em: Estimates,
+    table: pd.DataFrame | Mapping[str, Any],
+    L: Functions,
+    apart: NDArray[np.bool_],
+    *,
+    adjust: str,
+    level: float,
+    rng: np.random.Generator,
+    n_means: int | None = None,
+    notes: Sequence[str] = (),
+    **more: Any,
+) -> Comparisons:
+    """Test the rows of L, which `table` names, and adjust them group by group: families of one size.
+
+    With `n_means` a family is all pairs of so many; `apart` marks differences of what never met on a benchmark.
+    """
+    estimate, se, df, t_ratio = em.t_tests(L)
+    tested = ~np.isnan(t_ratio)
+    together = adjust in JOINT_ADJUSTMENTS
+    parts, joints = [], []
+    for rows in np.split(np.arange(len(L)), len(em.groups())):
+        joint = em.largest_t(L[rows[tested[rows]]].L, "two-sided", rng) if together else None
+        # a family without a single test has no joint distribution; its rows are NaN under any method
+        used = "none" if together and joint is None else adjust
+        parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, level=level, joint=joint))
+        joints.append(joint)
+    p_value = np.concatenate([part.p_value for part in parts])
+    half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
+    applied = adjust if together else parts[0].method
+    missing, untested = np.isnan(estimate), ~np.isnan(estimate) & np.isnan(p_value)
+    lost, n = int((missing & ~apart).sum()), len(L)
+    name, found = ADJUSTMENT_NAMES[applied], list(notes)
+    if apart.any():
+        found.append(
+            f"{apart.sum()} of {n} differences are between algorithms without a common benchmark, so they "
+            "are also differences between benchmarks: no verdict (NaN)."
+        )
+    if lost:
+        found.append(f"{lost} of {n} differences {'is' if lost == 1 else 'are'} not estimable from these data (NaN).")
+    if missing.any() and together:
+        found.append(f"The {name} adjustment is for the differences that have a test.")
+    elif missing.any() and applied != "none":
+        smaller = "; leave levels without a mean out by at= for a smaller family" if lost else ""
+        found.append(f"The {name} adjustment still counts these, which is on the safe side{smaller}.")
+    if untested.any():
+        found.append(
+            f"{untested.sum()} of {n} differences have no standard error or no degrees of freedom, "
+            "so they have no test (NaN)."
+        )
+    columns = {"estimate": estimate, "se": se, "df": df, "t_ratio": t_ratio, "p_value": p_value}
+    columns |= {"ci_low": estimate - half, "ci_high": estimate + half}
+
+    import pandas as pd
+
+    return Comparisons(
+        kind=kind,
+        table=pd.DataFrame({**table, **columns}),
+        estimates=em,
+        by=em.by,
+        adjust=applied,
+        level=level,
+        alpha=1.0 - level,
+        family_size=len(em.groups()[0][1]),
+        direction=em.direction,
+        notes=(*em.notes, *found, *dict.fromkeys(note for part in parts for note in part.notes)),
+        joint=tuple(joints) if together else (),
+        **more,
+    )
+
+
+def _known_se(se: Any) -> str | None:
+    return None if se is None else check_choice(se, "se", ERRORS)
+
+
+def _check_adjust(adjust: Any) -> None:
+    if isinstance(adjust, str) and adjust == "dunnett":
+        raise ArgumentError(
+            "adjust='dunnett' is for comparisons with one control, and this function knows none. Use "
+            f"means.against(control). Here adjust may be {' or '.join(map(repr, ADJUSTMENTS))}."
+        )
+    check_choice(adjust, "adjust", ADJUSTMENTS)
+
+
+def _coefficient_table(labels: list[str], given: Any) -> pd.DataFrame:
+    import pandas as pd
+
+    if isinstance(given, pd.DataFrame):
+        named = [format_level(column) for column in given.columns]
+        if sorted(named) != sorted(labels):
+            raise ArgumentError(
+                f"coefficients must have one column per mean ({', '.join(labels)}), got {', '.join(named)}."
+            )
+        table = given.set_axis(named, axis=1)[labels]
+    else:
+        if not isinstance(given, Mapping):
+            raise ArgumentError(
+                f"coefficients must be the name of a family ({', '.join(NAMED_CONTRASTS)}), a dict of names and "
+                f"numbers, one per mean ({', '.join(labels)}), or a table with these columns, got {given!r}. "
+                "For all pairs use means.pairs()."
+            )
+        for name, values in given.items():
+            if not isinstance(values, Iterable) or isinstance(values, (str, bytes)):
+                raise ArgumentError(
+                    f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}), got {values!r}."
+                )
+            values = list(values)
+            if len(values) != len(labels):
+                raise ArgumentError(
+                    f"coefficients[{name!r}] must have one number per mean ({', '.join(labels)}: "
+                    f"{len(labels)}), got {len(values)}."
+                )
+        table = pd.DataFrame.from_dict(dict(given), orient="index", columns=labels, dtype=object)
+    numbers: list[Any] = table.to_numpy(dtype=object).ravel().tolist()
+    real = bool(numbers) and all(isinstance(number, Real) for number in numbers)
+    if not real or not all(abs(number) < _HUGE for number in numbers):
+        raise ArgumentError("coefficients must hold at least one contrast, and finite numbers only.")
+    return table.astype(float)

@@ -1,0 +1,560 @@
+"""Estimated marginal means: `Estimates` of the cells of a reference grid, averaged over its other factors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+
+import numpy as np
+
+from lmemtest.bench.data.runs import Runs
+from lmemtest.core.options import DDF_METHODS
+from lmemtest.core.result import result
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.words import format_level
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.cells import Keys
+from lmemtest.lmm.engine.functions import Functions, OfFunctions
+from lmemtest.lmm.intervals.cluster_robust import check_vcov
+from lmemtest.lmm.means.carried import carried
+from lmemtest.lmm.means.estimates import Estimates
+from lmemtest.lmm.means.joint import f_test, fit_for_ddf
+from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated, moderated_by_default
+from lmemtest.lmm.means.reference_grid import (
+    ReferenceGrid,
+    check_along,
+    check_at,
+    check_fit,
+    check_specs,
+    design_rows,
+    grid_values,
+    listed,
+    name_tuple,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
+    from lmemtest.lmm.means.f_test import FTest
+
+    FloatArray = NDArray[np.float64]
+
+E = TypeVar("E", bound="EmmeansResult")
+
+WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
+VCOV = ("moderated", "model")
+_BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
+
+# Row-wise functions of the response that keep its order, so that "better" still has the same direction.
+_INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
+
+
+@result
+class EmmeansResult(Estimates):
+    """Estimated marginal means, on the scale of the model's response: `Estimates` of the cells of a reference grid.
+
+    Attributes
+    ----------
+    averaged_over : tuple of str
+        Factors that were averaged over.
+    covariates : dict of str to tuple of float
+        Values at which numeric columns were held. The other attributes are those of `Estimates`.
+    """
+
+    averaged_over: tuple[str, ...] = ()
+    covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    column: ClassVar[str] = "emmean"
+    heading: ClassVar[str] = "Estimated marginal means"
+
+
+@result
+class TrendsResult(EmmeansResult):
+    """Marginal slopes: `Estimates` in units of the response per unit of `var`.
+
+    Attributes
+    ----------
+    var : str
+        The numeric column whose slopes these are. The other attributes are those of `EmmeansResult`.
+    """
+
+    var: str
+
+    column: ClassVar[str] = "slope"
+    heading: ClassVar[str] = "Marginal slopes"
+
+
+@one_blas_thread()
+def emmeans(
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    by: str | Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    weights: str | None = None,
+    ddf: str = "satterthwaite",
+    level: float = 0.95,
+    vcov: ClusterRobust | Moderated | str | None = None,
+) -> EmmeansResult:
+    """Estimated marginal means of factors of the fixed part of a model.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    specs : str or sequence of str
+        Factors whose level combinations get a mean each. A numeric column may be used when `at` gives its values.
+    by : str or sequence of str, optional
+        Factors that split the means into groups; `pairs` compares within groups only.
+    at : mapping of str to value or values, optional
+        Levels of factors to keep, values of numeric columns. Numeric columns that are not named are held at
+        their mean over the rows of the data.
+    weights : {"equal", "proportional", "cells", "benchmark", "family"}, optional
+        How the factors that are in neither `specs` nor `by` are averaged: every combination the same; by its
+        number of rows; by its number of rows together with the specs and by levels of each mean; by its number of
+        benchmarks; or with the same weight for each family of benchmarks, and for each benchmark in it. Default:
+        "benchmark" where families of the `Runs` behind the fit are averaged over, "equal" elsewhere.
+    ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+        Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
+        standard errors, and refits a maximum-likelihood fit by REML, with a note.
+    level : float in (0, 1), default 0.95
+        Confidence level.
+    vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
+        Where standard errors come from, here and in all that is made from the result; the means do not change.
+        "moderated": every difference has a variance of its own, from its scatter over the benchmarks, squeezed towards
+        the model's, see `moderated` (which takes other clusters than the benchmark of `Runs`). "model": the fitted
+        covariance, right if all algorithms vary alike between benchmarks. A `ClusterRobust` of the same fit: its own
+        covariance and degrees of freedom. Default: "moderated" for the algorithms of fits of `Runs` with three
+        benchmarks or more; "model" elsewhere.
+
+    Returns
+    -------
+    EmmeansResult
+        ``to_frame()`` has the columns of `specs` and `by`, emmean, se, df, ci_low, ci_high.
+
+    Raises
+    ------
+    UnknownColumnError
+        If `specs`, `by` or `at` name something that is not in the fixed part of the model.
+    ArgumentError
+        If names overlap, a numeric column is used without values, a level or an option is unknown, or `vcov` comes
+        from another fit or together with a `ddf` that it does not go with.
+    DesignError
+        If ``vcov="moderated"`` and benchmarks are no independent clusters.
+
+    Notes
+    -----
+    Means are L b with L the average of the rows of the reference grid, all combinations of the
+    factor levels. A mean that the data do not identify (empty cells) is NaN, with the reason in `notes`.
+    R's emmeans puts both values of a numeric column that takes only two into the grid; here every numeric
+    column is held at its mean. An offset is held at its mean over the rows, whatever `at` says, as in R's emmeans.
+
+    References
+    ----------
+    Searle, Speed & Milliken (1980), Am. Stat. 34, 216-221, doi:10.1080/00031305.1980.10483031
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"algorithm": list("AB") * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...         "score": [1.0, 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 7]}
+    >>> fit = lt.fit_lmm("score ~ algorithm + (1|task)", runs)
+    >>> fit.emmeans("algorithm").to_frame().round(3)[["algorithm", "emmean", "se"]]
+      algorithm  emmean     se
+    0         A   3.625  1.188
+    1         B   4.625  1.188
+    """
+    return evaluated_grid(EmmeansResult, fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov)
+
+
+@one_blas_thread()
+def emtrends(
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    var: str,
+    by: str | Sequence[str] | None = None,
+    at: Mapping[str, Any] | None = None,
+    weights: str | None = None,
+    ddf: str = "satterthwaite",
+    level: float = 0.95,
+    vcov: ClusterRobust | Moderated | str | None = None,
+) -> TrendsResult:
+    """Marginal slopes of a numeric column, for each level of a factor.
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model.
+    specs : str or sequence of str
+        Factors whose level combinations get a slope each; with values in `at` also `var` itself.
+    var : str
+        Numeric column of the fixed part, such as the budget.
+    by, at, weights, ddf, level, vcov
+        As in `emmeans`. Where the model is curved in `var` (poly, bs, log), the slope is that at its mean, or at the
+        values in `at`.
+
+    Returns
+    -------
+    TrendsResult
+        ``to_frame()`` has the columns of `specs` and `by`, slope, se, df, ci_low, ci_high; `pairs`, `contrast`,
+        `against` and `best` take it like the result of `emmeans`. It has no direction, since a better score
+        says nothing about its slope.
+
+    Raises
+    ------
+    UnknownColumnError
+        If a name is not in the fixed part.
+    ArgumentError
+        If `var` is a factor, or for the reasons of `emmeans`.
+    DataError
+        Where there is no slope, such as that of abs(x) at 0.
+
+    Notes
+    -----
+    The slope is the derivative of the mean with respect to the column, by the rules of differentiation through every
+    function of the formula; R's emtrends takes a forward difference, which is the same for straight lines and off by
+    the order of its step (a thousandth of the range) for curves. Random slopes count in the standard errors and not in
+    the slopes.
+
+    Examples
+    --------
+    >>> import pandas as pd, lmemtest as lt
+    >>> runs = pd.DataFrame({"algorithm": list("AABB") * 4, "budget": [1, 2] * 8, "task": list("wwwwxxxxyyyyzzzz"),
+    ...                      "score": [1., 2, 1, 4, 2, 2, 3, 5, 4, 6, 5, 7, 6, 8, 7, 9]})
+    >>> fit = lt.fit_lmm("score ~ algorithm * budget + (1|task)", runs)
+    >>> slopes = fit.emtrends("algorithm", var="budget")
+    >>> slopes.to_frame()[["algorithm", "slope", "df"]].round(3)
+      algorithm  slope    df
+    0         A   1.25   9.0
+    1         B   2.25   9.0
+    >>> slopes.pairs().to_frame()[["left", "right", "estimate"]].round(3)
+      left right  estimate
+    0    A     B      -1.0
+    """
+    check_fit(fit, "fit")
+    check_along(fit, var)
+    return evaluated_grid(
+        TrendsResult,
+        fit,
+        specs,
+        by=by,
+        at=at,
+        weights=weights,
+        ddf=ddf,
+        level=level,
+        vcov="model" if vcov is None else vcov,  # whether moderation keeps the size of slopes was not simulated
+        along=var,
+        var=var,
+        subject=f"Slope along {var}: ",
+    )
+
+
+def evaluated_grid(
+    kind: type[E],
+    fit: Any,
+    specs: str | Sequence[str],
+    *,
+    by: str | Sequence[str] | None,
+    at: Mapping[str, Any] | None,
+    weights: str | None,
+    ddf: str,
+    level: float,
+    vcov: ClusterRobust | Moderated | str | None,
+    along: str | None = None,
+    **more: Any,
+) -> E:
+    """Marginal means, or marginal slopes along a numeric column."""
+    check_fit(fit, "fit")
+    check_choice(ddf, "ddf", DDF_METHODS)
+    level = check_fraction(level, "level")
+    at = check_at(at)
+    values = grid_values(fit, at)
+    spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
+    check_specs(fit, spec_names, by_names, at)
+    moderation, robust = _sources(fit, vcov, spec_names, ddf)
+    ddf = check_vcov(fit, robust, ddf)
+    weights = _weights(fit, weights, [name for name in values if name not in spec_names + by_names])
+    fit, changes = fit_for_ddf(fit, ddf)
+    if robust is not None:
+        changes = (f"Standard errors: {robust.described()}.", *robust.notes)
+
+    grid = ReferenceGrid.build(fit, values, by_names + spec_names, along)
+    L = grid.average(weights)
+    frame = grid.target_keys().only((*spec_names, *by_names)).frame()
+    b, V = _coefficients(fit, ddf, robust)
+    p, n_known, known_notes = len(b), 0, []
+    if fit.design.offset_parts and along is None:  # a column whose coefficient is 1, the same in all rows
+        level_of_offset = float(np.average(fit.design.offset, weights=fit.cells.n))
+        n_known, known_notes = 1, [f"The offset is held at its mean over the rows, {written(level_of_offset, '.6g')}."]
+        L = np.column_stack([L, np.full(len(L), level_of_offset)])
+        b, V = np.append(b, 1.0), np.pad(V, (0, 1))
+    cells = fit.cells  # the standard deviation of the response over all rows, of slopes per range of the column
+    centre = np.average(cells.mean, weights=cells.n)
+    spread = np.sqrt((cells.ss + cells.n * (cells.mean - centre) ** 2).sum() / cells.n.sum())
+    if along is not None:
+        spread /= np.ptp(np.asarray(cells.frame[along], dtype=float))
+    comparable = _comparable(fit, frame)
+    direction, direction_notes = _direction(fit, "Means" if along is None else "Slopes")
+    covariates = {n: tuple(float(v) for v in values[n]) for n in fit.design.numeric if n not in spec_names + by_names}
+    if along is not None and along in covariates and not _is_curved(fit, grid, along):
+        covariates.pop(along)
+    functions = _OfFit(fit, ddf, robust, p)
+    found = kind.of(
+        L=L,
+        frame=frame,
+        b=b,
+        V=V,
+        df=OfFunctions(functions.df),
+        specs=spec_names,
+        by=by_names,
+        level=level,
+        score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
+        direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
+        ddf=ddf,
+        errors="moderated" if moderation is not None else "model" if robust is None else "cluster-robust",
+        n_obs=int(fit.nobs),
+        estimable_function=OfFunctions(functions.estimable),
+        variance_function=None if robust is None else OfFunctions(functions.has_variance),
+        f_function=functions.f_test,
+        largest_se=_BEYOND * float(spread),
+        n_known=n_known,
+        comparable=comparable,
+        averaged_over=grid.nuisance_factors,
+        covariates=covariates,
+        **more,
+    )
+    if moderation is not None:
+        found = found.with_errors(moderate=ModeratedMeans.of(moderation, found))
+    notes = (
+        *changes,
+        *_held_notes(grid, covariates, at, weights),
+        *known_notes,
+        *_interaction_notes(fit, grid, spec_names + by_names, along),
+        *_missing_notes(fit, found, "mean" if along is None else "slope"),
+        *direction_notes,
+    )
+    found, of_baseline = carried(fit, found, float(spread)) if along is None else (found, ())
+    return replace(found, notes=(*of_baseline, *notes, *found.moderation_notes))
+
+
+def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Moderated | None, ClusterRobust | None]:
+    """What standard errors come from, as asked for or by default: moderated, or robust; neither if by the model."""
+    if vcov is None:
+        return moderated_by_default(fit, specs, ddf), None
+    if isinstance(vcov, str):
+        if check_choice(vcov, "vcov", VCOV) == "model":
+            return None, None
+        vcov = moderated(fit)
+    if not isinstance(vcov, Moderated):
+        return None, vcov
+    if vcov.fit is not fit:
+        raise ArgumentError(
+            f"vcov belongs to another fit ({vcov.fit.label}) than the one given ({fit.label}). Make it from this "
+            f"fit: moderated(fit, {vcov.label!r})."
+        )
+    if ddf not in ("satterthwaite", "kenward-roger"):
+        raise ArgumentError(
+            "moderated standard errors have degrees of freedom of their own, at most those of ddf='satterthwaite' or "
+            f"'kenward-roger', got ddf={ddf!r}. Leave ddf out, or use vcov='model'."
+        )
+    return vcov, None
+
+
+def _weights(fit: Any, asked: str | None, nuisance: Sequence[str]) -> str:
+    """How to average over factors, as asked for, or by benchmark where families of benchmarks are among them."""
+    runs = fit.data if isinstance(fit.data, Runs) else None
+    if asked is None:
+        return "benchmark" if runs is not None and set(runs.family) & set(nuisance) else "equal"
+    check_choice(asked, "weights", WEIGHTS)
+    if asked == "benchmark" and (runs is None or runs.benchmark is None):
+        raise ArgumentError(
+            "weights='benchmark' needs a fit of Runs with a benchmark, to count them: fit_lmm(formula, Runs(...))."
+        )
+    if asked == "family" and (runs is None or not runs.study.families):
+        raise ArgumentError(
+            "weights='family' needs a fit of Runs with families that hold several benchmarks: Runs(..., family=...)."
+        )
+    return asked
+
+
+def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
+    """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.algorithm not in frame or runs.algorithm not in fit.design.factors:
+        return None
+    found = runs.study.crossing
+    return None if found is None or not found.apart else found.meet(frame[runs.algorithm].tolist())
+
+
+def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
+    """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
+    p, kept = len(fit.design.x_names), fit.problem.kept
+    if vcov is not None:
+        values = vcov.cov_params().to_numpy(dtype=float)
+    else:
+        values = fit.kenward_roger.adjusted if ddf == "kenward-roger" else fit.kept_cov
+    b, V = np.zeros(p), np.zeros((p, p))
+    b[kept], V[np.ix_(kept, kept)] = fit.kept_params, values
+    return b, V
+
+
+# ---------------------------------------------------------------------- notes
+
+
+def _held_notes(
+    grid: ReferenceGrid, covariates: Mapping[str, tuple[float, ...]], at: Mapping[str, Any], weights: str
+) -> list[str]:
+    """What was averaged over, and where numeric columns are held."""
+    notes = []
+    if grid.nuisance_factors:
+        factors = ", ".join(f"{name} ({len(grid.nuisance[name])} levels)" for name in grid.nuisance_factors)
+        how = {
+            "equal": "every combination of levels counts the same",
+            "proportional": "combinations of levels count by their number of rows",
+            "cells": "combinations of levels count by their number of rows within each mean",
+            "benchmark": "combinations of levels count by their number of benchmarks",
+            "family": "every family of benchmarks counts the same, and so does every benchmark of one family",
+        }[weights]
+        notes.append(f"Averaged over {factors}; {how} (weights={weights!r}).")
+    for name, values in covariates.items():
+        if len(values) > 1 and name in at:
+            notes.append(f"Averaged over {name} = {', '.join(f'{v:.6g}' for v in values)}.")
+        else:
+            where = "" if name in at else "its mean over the rows, "
+            notes.append(f"{name} is held at {where}{written(values[0], '.6g')}.")
+    return notes
+
+
+def _interaction_notes(fit: Any, grid: ReferenceGrid, target_names: tuple[str, ...], along: str | None) -> list[str]:
+    """Say so when differences between the means depend on what was averaged over or held fixed."""
+    scale = np.abs(grid.rows).max() if grid.rows.size else 1.0
+    tolerance = 1e-9 * max(scale, 1.0)
+    names = ", ".join(target_names)
+    notes = []
+    effect = grid.rows - grid.rows[:1]
+    shape = [len(values) for values in grid.nuisance.values()]
+    spread = effect.reshape(len(effect), *shape, -1)
+    moving = [
+        name
+        for axis, name in enumerate(grid.nuisance, start=1)
+        if np.abs(spread - spread.take([0], axis=axis)).max(initial=0.0) > tolerance
+    ]
+    if moving:
+        notes.append(
+            f"Differences between the levels of {names} depend on {', '.join(moving)} in this model (interaction); "
+            "an average over them may mislead. Consider by=."
+        )
+    for name in fit.design.numeric:
+        if len(grid.nuisance.get(name, (0.0, 0.0))) == 1 and _depends_on(fit, grid, name, tolerance, along):
+            value = grid.nuisance[name][0]
+            notes.append(
+                f"Differences between the levels of {names} depend on {name} in this model (interaction); "
+                f"they are shown at {name} = {written(value, '.6g')} only. Consider at=."
+            )
+    return notes
+
+
+def _depends_on(fit: Any, grid: ReferenceGrid, name: str, tolerance: float, along: str | None) -> bool:
+    """Do the differences between targets change when numeric column `name` moves through its range?"""
+    reference = grid.rows[:, 0] - grid.rows[:1, 0]
+    places = _at_two_places(fit, grid, name, along)
+    return any(np.abs((rows - rows[:1]) - reference).max() > tolerance for rows in places)
+
+
+def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
+    """Do the slopes along a column change with that column?"""
+    low, high = _at_two_places(fit, grid, along, along)
+    return bool(np.abs(low - high).max() > 1e-9 * np.abs(low).max())
+
+
+def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) -> list[FloatArray]:
+    """Design rows at the ends of the range of a numeric column; for slopes inside it, since sqrt(x) has none at 0."""
+    observed = np.asarray(fit.cells.frame[name], dtype=float)
+    low, high = float(observed.min()), float(observed.max())
+    if along is not None:
+        low, high = low + 0.17 * (high - low), high - 0.29 * (high - low)
+    first = {n: v[:1] for n, v in grid.nuisance.items()}
+    return [design_rows(fit, Keys.product({**grid.target, **first, name: (place,)}), along) for place in (low, high)]
+
+
+@dataclass(frozen=True)
+class _OfFit:
+    """What a fit says of linear functions of its ``p`` coefficients; columns beside them are known."""
+
+    fit: Any
+    ddf: str
+    robust: ClusterRobust | None
+    p: int
+
+    def df(self, rows: Functions) -> FloatArray:
+        own = rows.first(self.p)
+        return np.asarray(self.fit.df(own, self.ddf) if self.robust is None else self.robust.df(own))
+
+    def f_test(self, rows: FloatArray) -> FTest:
+        own = rows[:, : self.p]
+        return f_test(self.fit, own, ddf=self.ddf) if self.robust is None else self.robust.f_test(own)
+
+    def estimable(self, rows: Functions) -> NDArray[np.bool_]:
+        own = rows.first(self.p)
+        found: NDArray[np.bool_] = self.fit.estimable(own)
+        return found & self.fit.has_error(own) if self.robust is None else found
+
+    def has_variance(self, rows: Functions) -> NDArray[np.bool_]:
+        return np.ones(len(rows), dtype=bool) if self.robust is None else self.robust.has_variance(rows.first(self.p))
+
+
+def _missing_notes(fit: Any, found: Estimates, what: str) -> list[str]:
+    frame, L, estimate = found.frame, found.L, found.estimate
+    notes = []
+    empty = np.asarray(np.isnan(L).any(axis=1))
+    estimable = np.zeros(len(L), dtype=bool)
+    estimable[~empty] = fit.estimable(found.fixed[~empty])
+    missing = np.asarray(np.isnan(estimate) & ~empty & ~estimable)
+    unknown = np.asarray(np.isnan(estimate) & estimable)
+    if empty.any():
+        notes.append(f"No rows to average over, so no {what}, for {_listed_rows(frame, empty)}.")
+    if unknown.any():
+        identified = found.estimable_function is None or bool(found.estimable_function(L[unknown]).all())
+        why = (
+            "its error has no bound" if identified else "the fixed effects hold a random one (see the notes of the fit)"
+        )
+        notes.append(f"Not estimable from these data, so no {what}, for {_listed_rows(frame, unknown)}: {why}.")
+    if missing.any():
+        dropped = [str(name) for name in fit.params.index[fit.params.isna()]]
+        cause = f" (columns without data of their own: {listed(dropped, 5)})" if dropped else ""
+        notes.append(
+            f"Not estimable from these data, so no {what}, for {_listed_rows(frame, missing)}: "
+            f"the design has empty cells{cause}."
+        )
+    if np.any(np.isnan(found.df) & ~np.isnan(estimate)):
+        notes.append(f"Degrees of freedom could not be computed for some {what}s; they have no interval.")
+    return notes
+
+
+def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
+    rows = [
+        " and ".join(f"{name} = {format_level(value)}" for name, value in zip(frame.columns, row, strict=True))
+        for row in frame[mask].itertuples(index=False)
+    ]
+    more = f" and {len(rows) - 5} more" if len(rows) > 5 else ""
+    return "; ".join(rows[:5]) + more
+
+
+def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
+    """Direction of the response from the Runs behind the fit, and what to say about its scale."""
+    parsed = fit.design.parsed
+    notes = []
+    if parsed.response_function:
+        notes.append(f"{what} and differences are on the scale of {parsed.score}.")
+    if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:
+        return None, notes
+    if parsed.response_function not in _INCREASING:
+        notes.append(f"{parsed.score} does not keep the order of scores, so no direction is assumed.")
+        return None, notes
+    return str(fit.data.direction), notes

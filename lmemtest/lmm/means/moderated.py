@@ -1,0 +1,430 @@
+"""Moderated standard errors of marginal means and of their comparisons.
+
+Each comparison's own scatter over the benchmarks is squeezed towards the variance that the model gives all of them.
+
+`moderation` has the statistics, on arrays; here they meet a fit, its cluster-robust covariance and a grid of means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.rounding import below, written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.lmm.engine.functions import Functions
+from lmemtest.lmm.formula.bars import parse_formula
+from lmemtest.lmm.hypotheses.ranova import with_terms
+from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, cluster_robust
+from lmemtest.lmm.means.moderation import Moderation, larger_scatter, moderation
+from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.means.estimates import Estimates
+
+    FloatArray = NDArray[np.float64]
+
+_ZERO = 1e-9  # coefficients of means below it are rounding
+_CLAIM = 0.05  # level at which a mean is said to vary more than the others
+_FEWEST_MEANS = 4  # with three variances of three differences each could be the odd one
+
+
+@dataclass(repr=False, frozen=True, slots=True, kw_only=True, eq=False)
+class Moderated:
+    """What moderated standard errors of a fit are made from.
+
+    Attributes
+    ----------
+    fit : LmmFit
+        The fit whose variance the own variances are squeezed towards.
+    robust : ClusterRobust
+        Own variances of all comparisons: CR2, from the scatter of the clusters; of `fit`, or of the same model without
+        the random effects that reach over clusters.
+    """
+
+    fit: Any
+    robust: ClusterRobust
+
+    @property
+    def label(self) -> str:
+        """The clusters in words, for instance "benchmark"."""
+        return self.robust.label
+
+    def __repr__(self) -> str:
+        return f"Moderated(clusters: {self.robust.n_clusters} of {self.label}; {self.fit.label})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ModeratedMeans:
+    """Moderated standard errors of linear functions of the means of a grid.
+
+    Attributes
+    ----------
+    robust : ClusterRobust
+        Of the fit, or of the same model without the random effects that reach over clusters.
+    L : (m, p) float
+        The means as functions of the fixed effects.
+    back : (p, m) float
+        Its pseudo-inverse: the fixed effects as functions of the means.
+    group : (m,) int
+        Family of each mean; pairs are within families.
+    h : (m,) float
+        Model's variance of each mean's advantages: half of that of its differences from the others.
+    families : tuple of Moderation
+    pairs : tuple of (own ratio, its df)
+        Of all pairs of each family, as `numpy.triu_indices` lists them: what `_own_ratio` gives of them.
+    within : callable or None
+        The standard errors and degrees of freedom of functions by the model of `robust`, if that is another one than
+        the fit: what random effects that reach over clusters add to them is left as it is.
+    single : bool
+        Whether differences have the variance that the clusters show of them, not squeezed towards others.
+    """
+
+    robust: ClusterRobust
+    L: FloatArray
+    back: FloatArray
+    group: NDArray[np.intp]
+    h: FloatArray
+    families: tuple[Moderation, ...]
+    pairs: tuple[tuple[FloatArray, FloatArray], ...]
+    within: Callable[[Functions], tuple[FloatArray, FloatArray]] | None
+    single: bool = False
+
+    def alone(self) -> ModeratedMeans:
+        """The same for differences that are looked at one by one; of two means nothing changes."""
+        return self if all(family.n_pairs == 1 for family in self.families) else replace(self, single=True)
+
+    @classmethod
+    def of(cls, source: Moderated, means: Estimates) -> ModeratedMeans:
+        """From the means of a grid with the model's standard errors."""
+        robust, L = source.robust, means.fixed
+        within = None if robust.fit is source.fit else _standard_errors(robust.fit)
+        group = np.zeros(len(L), dtype=np.intp)
+        h = np.ones(len(L))
+        families, pairs = [], []
+        for number, (_, rows) in enumerate(means.groups()):
+            group[rows] = number
+            i, j = np.triu_indices(len(rows), k=1)
+            differences = means.differences(rows[i], rows[j])  # NaN of algorithms that never met
+            D = differences.first(L.shape[1])
+            _, se, _ = means.evaluate(differences)
+            if within is not None:
+                se = np.where(np.isfinite(se), within(D)[0], np.nan)
+            own, df = _own_ratio(robust, D, se)
+            h[rows] = _of_means(se, i, j, len(rows))
+            families.append(moderation(own, df, i, j, h[rows]))
+            pairs.append((own, df))
+        return cls(
+            robust=robust,
+            L=L,
+            back=_inverse(L),
+            group=group,
+            h=h,
+            families=tuple(families),
+            pairs=tuple(pairs),
+            within=within,
+        )
+
+    def __call__(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's `se` and `df`.
+
+        NaN stays NaN, and functions that are not of these means keep theirs.
+        """
+        whole, df_whole = se, df
+        if self.within is not None:
+            se, df = self.within(L)
+            se, df = np.where(np.isfinite(whole), se, np.nan), np.where(np.isfinite(whole), df, np.nan)
+        found, df_found = self._within_clusters(L, se, df)
+        if self.within is None:
+            return found, df_found
+        # what the whole model has beyond its part within clusters is added to the moderated variance (Satterthwaite)
+        rest = np.maximum(0.0, whole**2 - se**2)
+        uncertain = np.maximum(0.0, whole**4 / df_whole - se**4 / df)
+        total = found**2 + rest
+        with np.errstate(divide="ignore", invalid="ignore"):
+            df_total = total**2 / (found**4 / df_found + uncertain)
+        return np.sqrt(total), np.where(rest > 0.0, df_total, df_found)
+
+    def _within_clusters(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """The same where no random effect reaches over clusters."""
+        se, df = se.copy(), df.copy()
+        C, known = self._coefficients(L)
+        known &= np.isfinite(se) & (se > 0)
+        of_family = np.eye(len(self.families))[self.group]
+        size = C.sizes().times(of_family)
+        involved = size > 0.0
+        balanced = np.asarray((np.abs(C.times(of_family)) <= _ZERO * np.maximum(size, 1.0)).all(axis=1))
+        for key in np.unique(involved[known], axis=0):
+            rows = np.flatnonzero(known & (involved == key).all(axis=1))
+            if key.any():
+                at = rows[balanced[rows]]
+                if len(at):
+                    se[at], df[at] = self._contrasts(key, L[at], C[at], se[at], df[at])
+                at = rows[~balanced[rows]]
+                if len(at):
+                    se[at], df[at] = self._sums(key, C[at], se[at], df[at])
+        return se, df
+
+    def _coefficients(self, L: Functions) -> tuple[Functions, NDArray[np.bool_]]:
+        """Coefficients of the means in each function, and which functions are of these means alone."""
+        known = L.finite
+        functions = L.filled(known)
+        C = functions.then(self.back).rounded(_ZERO)
+        gap = C.less(functions).then(np.vstack([np.nan_to_num(self.L), np.eye(L.width)]))
+        return C, known & (gap.largest() <= 1e-7 * np.maximum(functions.largest(), np.finfo(float).tiny))
+
+    def _contrasts(
+        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray, df: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Differences within families: own variances squeezed towards those of the means' advantages."""
+        family, at = self._joined(key)
+        C = C.only(at)
+        own, df_own = self._own_ratio(key, L, C, se)
+        fewest = np.where(np.isnan(df_own), np.nanmean(df_own) if np.isfinite(df_own).any() else np.inf, df_own)
+        most = np.minimum(df, (family.scale.shape[-1] - key.sum()) * fewest)  # what all contrasts have together
+        ratio, df = family.ratios(C.squares().weighted(self.h[at]), own, df_own, most)
+        if self.single:
+            shown = ~np.isnan(own)
+            ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
+        return se * np.sqrt(ratio), df
+
+    def _own_ratio(
+        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """`_own_ratio` of functions with coefficients `C` of the means; that of pairs is known."""
+        if key.sum() > 1 or C.most != 2 or (np.abs(np.abs(C.values) - 1.0) > _ZERO).any():
+            return _own_ratio(self.robust, L, se)
+        low, high = np.minimum(*C.columns), np.maximum(*C.columns)
+        own, df = self.pairs[int(np.flatnonzero(key)[0])]
+        place = low * C.width - low * (low + 1) // 2 + high - low - 1
+        return own[place], df[place]
+
+    def _sums(
+        self, key: NDArray[np.bool_], C: Functions, se: FloatArray, df: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
+        family, at = self._joined(key)
+        squares = C.only(at).squares().weighted(self.h[at])
+        shared = np.maximum(se**2 - squares.at(np.ones(len(at))), 0.0)
+        own = squares.weighted(family.scale)
+        total = shared + own.at(np.ones(len(at)))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = total / (shared + squares.at(np.ones(len(at))))
+            found = total**2 / (shared**2 / df + own.squares().at(1.0 / family.scale_df))
+        return se * np.sqrt(ratio), np.minimum(df, found)
+
+    def _joined(self, key: NDArray[np.bool_]) -> tuple[Moderation, NDArray[np.intp]]:
+        """The families of a function as one, and where their means are."""
+        chosen = np.flatnonzero(key)
+        at = np.concatenate([np.flatnonzero(self.group == number) for number in chosen])
+        parts = [self.families[number] for number in chosen]
+        of_means = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in ("scale", "scale_df", "observed")
+        }
+        least = {name: np.min([getattr(part, name) for part in parts], axis=0) for name in ("observed_df", "prior_df")}
+        return Moderation(**of_means, **least, n_pairs=max(part.n_pairs for part in parts)), at
+
+    def notes(self, labels: Sequence[str], groups: Sequence[str]) -> tuple[str, ...]:
+        """What was done, how much the prior counted, and which means vary more than the others."""
+        robust, worth = self.robust, ""
+        if len(self.families) == 1 and np.isfinite(self.families[0].prior_df):
+            worth = f" (worth {written(float(self.families[0].prior_df), '.3g')} degrees of freedom)"
+        found = [
+            "Standard errors of differences are moderated: the scatter of each difference over the "
+            f"{robust.n_clusters} levels of {robust.label}, squeezed towards the model's variance"
+            f"{worth}."
+        ]
+        for number, family in enumerate(self.families):
+            at = np.flatnonzero(self.group == number)
+            at = at[np.isfinite(self.L[at]).all(axis=1)]
+            names = np.asarray(labels, dtype=object)[at]
+            scores = robust.contributions(self.L[at] - self.L[at].mean(axis=0))
+            observed = family.observed[np.isfinite(self.L[self.group == number]).all(axis=1)]
+            found += [f"{groups[number]}{text}" for text in deviations(observed, scores, list(names), robust.label)]
+        return tuple(found)
+
+
+@one_blas_thread()
+def moderated(fit: Any, cluster: str | Sequence[str] | None = None) -> Moderated:
+    """Moderated standard errors for the comparisons of a fit.
+
+    The model gives all comparisons of algorithms one variance between benchmarks. Where one algorithm is erratic, or
+    two are variants of one method, that is wrong for the comparisons with them and costs power in all others. Here the
+    scatter of each comparison over the benchmarks is squeezed towards the model's variance, the less the more the
+    comparisons differ in their scatter (empirical Bayes).
+
+    Parameters
+    ----------
+    fit : LmmFit
+        A fitted model. What random effects that reach over several clusters (shared seeds) add to the variance of a
+        comparison stays as the model has it; the rest is moderated.
+    cluster : str or sequence of str, optional
+        Column whose levels are independent of each other; default: of the `Runs` behind the fit the benchmark, or the
+        families of benchmarks between which the model lets advantages of algorithms vary.
+
+    Returns
+    -------
+    Moderated
+        For ``emmeans(fit, ..., vcov=result)``; ``vcov="moderated"`` is short for it.
+
+    Raises
+    ------
+    ArgumentError
+        If `cluster` is missing and the fit is not of `Runs` with a benchmark.
+    UnknownColumnError
+        If `cluster` is not a column of the data.
+    DesignError
+        If there are fewer than two clusters.
+
+    Notes
+    -----
+    With two algorithms nothing can be learned from other pairs: the larger of the two variances counts, with its own
+    degrees of freedom, which in complete tables is the paired t-test over benchmark means. Formulas: see
+    `lmemtest.lmm.means.moderation`.
+
+    Sizes and power: docs/validation.md. Shared seeds are not covered: benchmarks must be independent.
+
+    References
+    ----------
+    Smyth (2004), doi:10.2202/1544-6115.1027; Phipson et al. (2016), doi:10.1214/16-AOAS920;
+    Pustejovsky & Tipton (2018), doi:10.1080/07350015.2016.1247004
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = lt.datasets.load_hpo_runs().filter(budget=4, prior="good")
+    >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+    >>> means = fit.emmeans("algorithm", vcov=fit.moderated())
+    >>> means.pairs().adjust
+    'stepdown'
+    """
+    check_fit(fit, "fit")
+    if cluster is None:
+        cluster = clusters_of(fit)
+        if cluster is None:
+            raise ArgumentError(
+                "moderated standard errors need to know the clusters, and the fit is not of Runs with a benchmark. "
+                "Name the column, for instance vcov=moderated(fit, cluster='benchmark')."
+            )
+    return Moderated(fit=fit, robust=cluster_robust(_within(fit, name_tuple(cluster, "cluster")), cluster))
+
+
+def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
+    """The fit, without the random effects whose groups reach over clusters."""
+    parsed = fit.design.parsed
+    if not set(cluster) <= set(fit.cells.names):
+        return fit
+    home = fit.cells.groups(cluster)
+    kept = []
+    for i, (bar, term) in enumerate(zip(parsed.bars, fit.design.random, strict=True)):
+        first = np.zeros(term.n_levels, dtype=np.intp)
+        first[term.codes] = home
+        if set(cluster) <= set(bar.groups) or not np.any(first[term.codes] != home):  # no level is in several clusters
+            kept.append(i)
+    if len(kept) == len(parsed.bars):
+        return fit
+    reduced = parse_formula(str(replace(parsed, bars=tuple(parsed.bars[i] for i in kept))))
+    # the search begins at the variances that these terms have beside the others
+    thetas = np.split(fit.theta, np.cumsum([shape.n_theta for shape in fit.problem.shapes]))
+    return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
+
+
+def _standard_errors(fit: Any) -> Callable[[Functions], tuple[FloatArray, FloatArray]]:
+    """Standard errors and Satterthwaite degrees of freedom by a model; NaN rows stay NaN."""
+
+    V, kept = fit.cov_params().to_numpy(), fit.problem.kept
+
+    def evaluate(L: Functions) -> tuple[FloatArray, FloatArray]:
+        se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+        rows = np.flatnonzero(L.finite)
+        rows = rows[fit.estimable(L[rows])]
+        se[rows], df[rows] = np.sqrt(L[rows].only(kept).quadratic_forms(V[None])[0]), fit.df(L[rows])
+        return se, df
+
+    return evaluate
+
+
+def clusters_of(fit: Any) -> tuple[str, ...] | None:
+    """The columns of the clusters in the runs behind a fit: the coarsest families between which advantages of
+    algorithms vary in the model, else the benchmarks; None without any."""
+    from lmemtest.bench.data.runs import Runs
+
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.benchmark is None:
+        return None
+    advantages = [
+        {*bar.groups, *(name for effect in bar.slopes for name in effect.columns)} for bar in fit.design.parsed.bars
+    ]
+    found = (families for families in runs.study.families if {*families, runs.algorithm} in advantages)
+    return next(found, (runs.benchmark,))
+
+
+def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
+    """Moderated standard errors where the data have benchmarks that can be clusters, None elsewhere."""
+    from lmemtest.bench.data.runs import Runs
+
+    runs = fit.data
+    if not isinstance(runs, Runs) or runs.benchmark is None or runs.algorithm not in specs:
+        return None
+    if ddf not in ("satterthwaite", "kenward-roger"):
+        return None
+    try:
+        found = moderated(fit)
+    except (DesignError, DataError):  # one benchmark
+        return None
+    return found if found.robust.n_clusters > 2 else None
+
+
+def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], cluster: str) -> list[str]:
+    """Sentences on means whose comparisons vary more between clusters than those of the others.
+
+    `observed` (k,) is the variance of each mean's advantages, `scores` (n_clusters, k) what each cluster adds to each
+    mean beyond what it adds to all. Each is tested against the others by `larger_scatter` at 5 %, Bonferroni-adjusted.
+    """
+    known = np.flatnonzero(np.isfinite(observed))
+    if len(known) < _FEWEST_MEANS:
+        return []
+    a = observed[known]
+    found = []
+    for i, p in enumerate(larger_scatter(scores[:, known])):
+        if below(p, _CLAIM) and a[i] > (others := np.median(np.delete(a, i))):
+            found.append(
+                f"{labels[int(known[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
+                f"levels of {cluster} as the others (standard deviation of its advantages), so what is said of it is "
+                "less sure."
+            )
+    return found
+
+
+def _inverse(L: FloatArray) -> FloatArray:
+    """The pseudo-inverse of the rows that are defined, without rounding; zero for the others."""
+    usable = np.isfinite(L).all(axis=1)
+    back = np.zeros(L.T.shape)
+    back[:, usable] = np.linalg.pinv(L[usable])
+    return np.where(np.abs(back) > _ZERO * np.abs(back).max(initial=0.0), back, 0.0)
+
+
+def _own_ratio(robust: ClusterRobust, L: Functions, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """CR2 variance of functions relative to the model's, and its degrees of freedom; NaN where clusters show none."""
+    ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+    usable = L.finite & np.isfinite(se) & (se > 0)
+    if usable.any():
+        variance, nu = robust.variances(L.where(usable))
+        ratio[usable], df[usable] = variance / se[usable] ** 2, nu
+    shown = np.isfinite(ratio) & np.isfinite(df)
+    return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)
+
+
+def _of_means(se: FloatArray, i: NDArray[np.intp], j: NDArray[np.intp], k: int) -> FloatArray:
+    """Half of the mean variance of each mean's differences; 1 where it has none."""
+    square = np.where(np.isfinite(se), se**2, 0.0)
+    count = np.bincount(i, np.isfinite(se), k) + np.bincount(j, np.isfinite(se), k)
+    total = np.bincount(i, square, k) + np.bincount(j, square, k)
+    h = np.where((count > 0) & (total > 0), total / np.maximum(count, 1) / 2.0, np.nan)
+    return np.where(np.isnan(h), np.nanmean(h) if np.isfinite(h).any() else 1.0, h)

@@ -1,0 +1,237 @@
+"""The reference grid: all combinations of the levels of a model's factors, and how they are averaged."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from lmemtest.core.rounding import written
+from lmemtest.core.validate import several
+from lmemtest.core.words import format_level, suggest
+from lmemtest.errors import ArgumentError, UnknownColumnError
+from lmemtest.lmm.cells import Keys
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ReferenceGrid:
+    """Design rows of all combinations, as (target, nuisance, p); target: by and specs, nuisance: the rest."""
+
+    rows: FloatArray
+    target: Mapping[str, tuple[Any, ...]]
+    nuisance: Mapping[str, tuple[Any, ...]]
+    nuisance_factors: tuple[str, ...]
+    fit: Any
+    keys: Keys  # of all combinations
+
+    @classmethod
+    def build(
+        cls, fit: Any, values: Mapping[str, tuple[Any, ...]], target_names: tuple[str, ...], along: str | None = None
+    ) -> ReferenceGrid:
+        """The grid of the predictions, or of their slopes along a numeric column."""
+        target = {name: values[name] for name in target_names}
+        nuisance = {name: values[name] for name in values if name not in target}
+        keys = Keys.product({**target, **nuisance})
+        rows = design_rows(fit, keys, along)
+        n_target = math.prod(len(v) for v in target.values())
+        return cls(
+            rows=rows.reshape(n_target, -1, rows.shape[1]),
+            target=target,
+            nuisance=nuisance,
+            nuisance_factors=tuple(n for n in nuisance if n in fit.design.factors and len(nuisance[n]) > 1),
+            fit=fit,
+            keys=keys,
+        )
+
+    def target_keys(self) -> Keys:
+        """The combinations of the target."""
+        return Keys.product(self.target) if self.nuisance else self.keys
+
+    def average(self, weights: str) -> FloatArray:
+        """Average the nuisance combinations; a row without any weight is NaN."""
+        share = np.ones(self.rows.shape[:2])
+        if weights in ("benchmark", "family"):
+            share = np.broadcast_to(_benchmarks(self.fit, self.nuisance, weights).ravel(), share.shape)
+        elif weights != "equal":
+            counts = _cell_counts(self.fit, {**self.target, **self.nuisance}).reshape(share.shape)
+            share = counts if weights == "cells" else np.broadcast_to(counts.sum(axis=0), counts.shape)
+        total = share.sum(axis=1, keepdims=True)
+        with np.errstate(invalid="ignore", divide="ignore"):  # 0 / 0: no rows to average over
+            return np.einsum("tn,tnp->tp", share / total, self.rows)
+
+
+def design_rows(fit: Any, keys: Keys, along: str | None = None) -> FloatArray:
+    """Rows of the fixed part, or their derivatives along a numeric column."""
+    rows = fit.design.rows(keys) if along is None else fit.design.slopes(keys, along)
+    return np.asarray(rows, dtype=float)
+
+
+def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:
+    """Rows of the data in each combination of factor levels; numeric columns repeat the counts."""
+    factors = [name for name in values if name in fit.design.factors]
+    return _totals(fit.cells.frame, np.asarray(fit.cells.n, dtype=float), values, factors)
+
+
+def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -> FloatArray:
+    """Benchmarks in each combination of factor levels, divided by those of their family for weights by family."""
+    runs = fit.data
+    factors = [name for name in values if name in fit.design.factors]
+    own = list(dict.fromkeys([runs.benchmark, *runs.study.crossed]))
+    frame = runs.study.distinct([*own, *runs.family, *factors])
+    share = 1.0 / frame.groupby(own, observed=True)[own[0]].transform("size").to_numpy(dtype=float)
+    if weights == "family":
+        finest = [frame[name] for name in runs.study.families[-1]]
+        share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
+    return _totals(frame, share, values, factors)
+
+
+def _totals(
+    frame: pd.DataFrame, amounts: FloatArray, values: Mapping[str, tuple[Any, ...]], factors: Sequence[str]
+) -> FloatArray:
+    """Sums of amounts over the rows of each combination of levels; columns that are no factors repeat them."""
+    import pandas as pd
+
+    keep = np.ones(len(frame), dtype=bool)
+    position = np.zeros(len(frame), dtype=np.intp)
+    for name in factors:
+        code = pd.Index(values[name]).get_indexer(pd.Index(frame[name]))
+        keep &= code >= 0
+        position = position * len(values[name]) + code
+    size = math.prod(len(values[name]) for name in factors)
+    totals = np.bincount(position[keep], weights=amounts[keep], minlength=size)
+    full = [len(values[name]) if name in factors else 1 for name in values]
+    return np.broadcast_to(totals.reshape(full), [len(v) for v in values.values()]).copy()
+
+
+def grid_values(fit: Any, at: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
+    """Values of every column of the fixed part in the reference grid."""
+    factors, numeric = fit.design.factors, fit.design.numeric
+    for name in at:
+        if name not in factors and name not in numeric:
+            raise UnknownColumnError(unknown_message("at", name, fit))
+    values: dict[str, tuple[Any, ...]] = {}
+    for name, levels in factors.items():
+        values[name] = _chosen_levels(name, at[name], tuple(levels)) if name in at else tuple(levels)
+    for name, mean in numeric.items():
+        values[name] = _chosen_numbers(name, at[name]) if name in at else (float(mean),)
+    return values
+
+
+def _chosen_levels(name: str, given: Any, levels: tuple[Any, ...]) -> tuple[Any, ...]:
+    wanted = _as_list(given)
+    unknown = [v for v in wanted if v not in levels]
+    if unknown or not wanted:
+        found = f"has no level {unknown[0]!r}" if unknown else "is empty"
+        raise ArgumentError(
+            f"at[{name!r}] {found}. Levels: {listed(levels)}."
+            + (suggest(str(unknown[0]), map(str, levels)) if unknown else "")
+        )
+    return tuple(v for v in levels if v in wanted)
+
+
+def _chosen_numbers(name: str, given: Any) -> tuple[float, ...]:
+    wanted = _as_list(given)
+    try:
+        numbers = [float(v) for v in wanted]
+    except (TypeError, ValueError):
+        numbers = []
+    if not numbers or not all(math.isfinite(v) for v in numbers):
+        raise ArgumentError(f"at[{name!r}] must be one or more finite numbers, got {given!r}.")
+    return tuple(dict.fromkeys(numbers))
+
+
+def _as_list(given: Any) -> list[Any]:
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        return [given]
+    return list(given)
+
+
+# ---------------------------------------------------------------------- argument checks
+
+
+def name_tuple(given: str | Sequence[str] | None, argument: str) -> tuple[str, ...]:
+    if not (given is None or several(given)):
+        raise ArgumentError(f"{argument} must be a name or several names of columns, got {given!r}.")
+    names = () if given is None else (given,) if isinstance(given, str) else tuple(given)
+    other = [name for name in names if not isinstance(name, str)]
+    if other:
+        raise ArgumentError(
+            f"{argument} must name columns by strings, got {other[0]!r} of type {type(other[0]).__name__}."
+        )
+    if argument == "specs" and not names:
+        raise ArgumentError("specs must name at least one factor of the model, got none.")
+    repeated = [name for i, name in enumerate(names) if name in names[:i]]
+    if repeated:
+        raise ArgumentError(f"{argument} names {repeated[0]!r} twice; name each factor once.")
+    return names
+
+
+def check_at(at: Any) -> Mapping[str, Any]:
+    """The values of `at=`, none where it is not given."""
+    if at is None:
+        return {}
+    if not isinstance(at, Mapping):
+        raise ArgumentError(
+            f"at must be a dict of column names and values, got {at!r}. Write for instance "
+            "at={'algorithm': ['A', 'B']}."
+        )
+    return at
+
+
+def check_fit(fit: Any, name: str) -> None:
+    """Refuse what is not a fitted model, with the way to get one."""
+    if not (hasattr(fit, "design") and hasattr(fit, "llf")):
+        raise ArgumentError(f"{name} must be a fitted model, got {type(fit).__name__}. Fit one with fit_lmm(...).")
+
+
+def check_specs(fit: Any, specs: tuple[str, ...], by: tuple[str, ...], at: Mapping[str, Any]) -> None:
+    for argument, names in (("specs", specs), ("by", by)):
+        for name in names:
+            if name in fit.design.numeric and name not in at:
+                raise ArgumentError(
+                    f"{argument} names {name!r}, a numeric column; give the values at which the means are "
+                    f"wanted, for instance at={{{name!r}: [{written(float(fit.design.numeric[name]), '.4g')}]}}."
+                )
+            if name not in fit.design.factors and name not in fit.design.numeric:
+                raise UnknownColumnError(unknown_message(argument, name, fit))
+    overlap = [name for name in specs if name in by]
+    if overlap:
+        raise ArgumentError(f"{overlap[0]!r} is in both specs and by; name it in one of them.")
+
+
+def check_along(fit: Any, name: Any) -> None:
+    """Refuse what is not a numeric column of the fixed part."""
+    if not isinstance(name, str):
+        raise ArgumentError(f"var must name a numeric column of the fixed part, got {name!r}.")
+    if name in fit.design.factors:
+        numeric = listed(tuple(fit.design.numeric)) or "none"
+        raise ArgumentError(f"var names {name!r}, a factor, which has no slope. Numeric columns: {numeric}.")
+    if name not in fit.design.numeric:
+        raise UnknownColumnError(unknown_message("var", name, fit))
+
+
+def unknown_message(argument: str, name: Any, fit: Any) -> str:
+    known = (*fit.design.factors, *fit.design.numeric)
+    numeric = f" Numeric columns: {listed(tuple(fit.design.numeric))}." if fit.design.numeric else ""
+    groups = {part for term in getattr(fit.design, "random", ()) for part in term.group.split(":")}
+    hint = (
+        f" {name!r} is a grouping factor of the random part; its levels are in fit.random_effects({name!r})."
+        if name in groups
+        else suggest(str(name), known)
+    )
+    factors = listed(tuple(fit.design.factors)) or "none"
+    return f"{argument} names {name!r}, not in the fixed part of the model. Factors: {factors}.{numeric}{hint}"
+
+
+def listed(values: Sequence[Any], limit: int = 12) -> str:
+    shown = ", ".join(format_level(v) for v in values[:limit])
+    return shown + (f" and {len(values) - limit} more" if len(values) > limit else "")

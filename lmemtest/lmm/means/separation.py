@@ -1,0 +1,484 @@
+"""Which means differ: one decision matrix, from which groups, letters and critical differences follow.
+
+A pair is significantly different, tested and not significantly different, or undecided because it has no test. Groups,
+letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test, and
+mark what is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+
+from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
+from lmemtest.core.result import Result, result
+from lmemtest.core.rounding import below, tie_order
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
+from lmemtest.core.words import format_level, format_number
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.given import (
+    given_alpha,
+    given_critical_difference,
+    given_decisions,
+    given_means,
+    given_omnibus,
+)
+from lmemtest.lmm.means.groups import groups_with_letters
+from lmemtest.lmm.means.kinds import check_kind
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.means.comparisons import Comparisons
+
+    BoolArray = NDArray[np.bool_]
+
+
+@result
+class Separation(Result):
+    """Levels in order, and the groups within which no difference is shown.
+
+    Attributes
+    ----------
+    levels : tuple of str
+        Levels, best first (ascending means if the direction is unknown); levels without a mean come last.
+    means, se : tuple of float
+        Marginal means and their standard errors, in the order of `levels`.
+    groups : tuple of tuple of str
+        Maximal cliques of the graph that joins levels whose difference is not significant or undecided, each in the
+        order of `levels`. A level may be in several groups; with unequal standard errors a group need not
+        be contiguous.
+    letters : dict of str to str
+        One letter per group that a level is in; two levels differ significantly exactly if they share no letter.
+    critical_difference : tuple of float
+        Smallest and largest half width of the pairs' intervals at 1 - `alpha`: each pair differs significantly exactly
+        where its means are further apart than its own; NaN if there is none.
+    alpha : float
+        Significance level of the decisions; NaN if it is unknown.
+    significant, undecided : pandas.DataFrame of bool, levels x levels
+        Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
+    direction : {"minimize", "maximize"} or None
+        Which end of the response is better.
+    adjust, errors, ddf, score : str
+        Adjustment of the p-values, where standard errors come from ("model", "moderated", "own", "cluster-robust"),
+        degrees of freedom, what was compared; empty where another program made the decisions and did not say.
+    statistic : str
+        What `means` are: "marginal mean", "mean rank", ...
+    test : str
+        What decided about the pairs, where the adjustment does not say it: "Wilcoxon signed-rank", ...
+    ci_low, ci_high : tuple of float or None
+        Intervals of the means at `level`, one by one; NaN where there is none.
+    level : float or None
+    omnibus_p : float or None
+        p-value of a test that all levels are alike, if there was one.
+    posterior : bool
+        Whether posterior probabilities decide, and not tests.
+    factor : str
+        What the levels are of: a column of the table.
+    selected : dict
+        Values of the `by` factors for which this holds.
+    notes : tuple of str
+        How to read the groups, and what could not be decided.
+    """
+
+    levels: tuple[str, ...]
+    means: tuple[float, ...]
+    se: tuple[float, ...]
+    groups: tuple[tuple[str, ...], ...]
+    letters: dict[str, str]
+    critical_difference: tuple[float, float]
+    alpha: float
+    significant: pd.DataFrame
+    undecided: pd.DataFrame
+    direction: str | None
+    adjust: str
+    ddf: str
+    score: str
+    errors: str = ""
+    statistic: str = "marginal mean"
+    test: str = ""
+    ci_low: tuple[float, ...] | None = None
+    ci_high: tuple[float, ...] | None = None
+    level: float | None = None
+    omnibus_p: float | None = None
+    posterior: bool = False
+    factor: str = "level"
+    selected: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def decision(self) -> pd.DataFrame:
+        """Levels x levels: True (significant), False (tested, not significant), missing (undecided)."""
+        return self.significant.astype("boolean").mask(self.undecided)
+
+    figure: ClassVar[str | None] = "cd_diagram"
+
+    @property
+    def omnibus_significant(self) -> bool | None:
+        """Whether the test of all levels together is significant; None without one."""
+        return None if self.omnibus_p is None else below(self.omnibus_p, self.alpha)
+
+    @classmethod
+    def of(
+        cls,
+        means: Any,
+        decisions: Any,
+        *,
+        direction: str | None = None,
+        alpha: float | None = None,
+        critical_difference: float | tuple[float, float] | None = None,
+        score: str = "the score",
+        statistic: str = "mean",
+        test: str = "",
+        level: float | None = None,
+        omnibus_p: float | None = None,
+    ) -> Separation:
+        """Means and decisions of any other test, for the diagrams, groups and letters of this package.
+
+        Parameters
+        ----------
+        means : mapping, pandas.Series or pandas.DataFrame
+            A mean by name, NaN where it is unknown. A frame has the names as index, a column ``mean`` (or one column),
+            and maybe ``se``, ``ci_low`` and ``ci_high``.
+        decisions : pandas.DataFrame or (k, k) array
+            Adjusted p-values, or booleans that are True where a difference is significant. A frame has the names of
+            the means as index and columns, in any order; an array has their order. Symmetric, or one triangle missing;
+            a missing pair is undecided; the diagonal is ignored.
+        direction : {"minimize", "maximize"}, optional
+            Which end is better: of mean ranks with 1 for the best, "minimize".
+        alpha : float in (0, 1), optional
+            Pairs with a p-value below it differ; 0.05 by default. Of booleans it is only named.
+        critical_difference : float, (float, float) or None
+            One number, or the smallest and the largest; it is drawn, and decides nothing.
+        score, statistic, test : str
+            What was compared, what the means are ("mean rank", "IQM"), and what decided ("Nemenyi").
+        level : float in (0, 1), optional
+            Confidence level of the intervals of the means.
+        omnibus_p : float in [0, 1], optional
+            p-value of a test that all are alike; the diagram says so if it is not significant.
+
+        Returns
+        -------
+        Separation
+
+        Raises
+        ------
+        ArgumentError
+            If an argument has another form, or names do not agree.
+        DataError
+            If p-values are outside of [0, 1], the matrix is not symmetric, or a name occurs twice.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> ranks = {"A": 1.2, "B": 2.1, "C": 2.7}
+        >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], list(ranks), list(ranks))
+        >>> Separation.of(ranks, p, direction="minimize", statistic="mean rank").groups
+        (('A',), ('B', 'C'))
+        """
+        if direction is not None:
+            direction = check_direction(direction)
+        for name, text in {"score": score, "statistic": statistic, "test": test}.items():
+            if not isinstance(text, str):
+                raise ArgumentError(f"{name} must be a text, got {text!r}.")
+        given = given_means(means)
+        matrix, has_p = given_decisions(decisions, given.levels)
+        alpha = given_alpha(alpha, has_p=has_p)
+        return arranged(
+            levels=given.levels,
+            means=given.mean,
+            se=given.se,
+            significant=below(matrix, alpha) if has_p else matrix == 1.0,
+            undecided=np.isnan(matrix),
+            critical_difference=given_critical_difference(critical_difference),
+            alpha=alpha,
+            direction=direction,
+            adjust="",
+            ddf="",
+            score=score,
+            statistic=statistic,
+            test=test,
+            ci_low=given.ci_low,
+            ci_high=given.ci_high,
+            level=None if level is None else check_fraction(level, "level"),
+            omnibus_p=given_omnibus(omnibus_p, alpha),
+        )
+
+    def table(self) -> pd.DataFrame:
+        """One row per level, best first: the factor, mean, se, letters."""
+        import pandas as pd
+
+        columns = {"mean": self.means, "se": self.se, "letters": [self.letters[level] for level in self.levels]}
+        return pd.DataFrame({self.factor: self.levels, **columns})
+
+    def head(self, n: int) -> Separation:
+        """The first levels by themselves; the decisions stay those of the whole family.
+
+        Parameters
+        ----------
+        n : int, >= 1
+
+        Returns
+        -------
+        Separation
+            Groups and letters are those of these levels; `critical_difference` is that of all pairs.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+        >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
+        >>> fit.emmeans("tool").pairs().separation(direction="minimize").head(2).groups
+        (('A', 'B'),)
+        """
+        levels = self.levels[: check_positive_int(n, "n")]
+        if len(levels) == len(self.levels):
+            return self
+        kept = list(levels)
+        significant, undecided = self.significant.loc[kept, kept], self.undecided.loc[kept, kept]
+        groups, letters = groups_with_letters(significant.to_numpy(), levels)
+        note = f"The first {len(levels)} of {len(self.levels)} levels; decisions and adjustment are those of all."
+        return replace(
+            self,
+            levels=levels,
+            means=self.means[: len(levels)],
+            se=self.se[: len(levels)],
+            ci_low=None if self.ci_low is None else self.ci_low[: len(levels)],
+            ci_high=None if self.ci_high is None else self.ci_high[: len(levels)],
+            groups=groups,
+            letters=letters,
+            significant=significant,
+            undecided=undecided,
+            notes=(*self.notes, note),
+        )
+
+    def rank_ranges(self) -> dict[str, tuple[int, int]]:
+        """The ranks that the decisions leave open to each level.
+
+        Returns
+        -------
+        dict of str to (int, int)
+            One more than the number of levels that are significantly better, and the number of all levels less those
+            that are significantly worse.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
+        >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
+        >>> fit.emmeans("tool").pairs().separation(direction="minimize").rank_ranges()
+        {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
+        """
+        differ = self.significant.to_numpy()
+        better, worse = np.tril(differ).sum(axis=1), np.triu(differ).sum(axis=1)
+        return {
+            level: (int(1 + above), int(len(differ) - below))
+            for level, above, below in zip(self.levels, better, worse, strict=True)
+        }
+
+    @property
+    def title(self) -> str:
+        """Of what."""
+        return "Separation of the means"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """How the levels were ordered and compared."""
+        low, high = self.critical_difference
+        width = format_number(low) if np.isclose(low, high) else f"{format_number(low)} to {format_number(high)}"
+        where = "".join(f", {name} = {format_level(v)}" for name, v in self.selected.items())
+        order = f"best first ({self.direction})" if self.direction else "in ascending order"
+        how = [
+            self.test,
+            f"{ADJUSTMENT_NAMES.get(self.adjust, self.adjust)} adjustment" * bool(self.adjust),
+            f"{ERROR_NAMES[self.errors]} standard errors" if self.errors else "",
+            f"{DDF_NAMES[self.ddf]} degrees of freedom" if self.ddf else "",
+            "" if math.isnan(self.alpha) else f"alpha = {self.alpha:g}",
+        ]
+        said = [
+            f"Response {self.score}{where}, {order}",
+            ", ".join(part for part in how if part),
+            f"critical difference {width}" if math.isfinite(low) else "no critical difference",
+        ]
+        return ("; ".join(part for part in said if part) + ".",)
+
+
+@one_blas_thread()
+def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
+    """Order the levels and find the groups within which no difference is shown, from all pairwise differences.
+
+    Parameters
+    ----------
+    alpha : float in (0, 1), default 0.05
+        Pairs with an adjusted p-value below `alpha` differ.
+    direction : {"minimize", "maximize"}, optional
+        Which end of the response is better; default: that of the runs behind the fit.
+
+    Returns
+    -------
+    Separation
+
+    Raises
+    ------
+    ArgumentError
+        If the pairs are in several `by` groups, an option is unknown, or the groups are too many to list.
+
+    Notes
+    -----
+    Groups are the maximal cliques of the not-significant graph (Bron-Kerbosch with pivoting): no pair within a group
+    differs significantly, and two levels in no common group do. "Not significant" is not "equal", and pairs without a
+    test are undecided: groups join them, and `undecided` and the notes name them.
+
+    References
+    ----------
+    Piepho (2004), J. Comput. Graph. Stat. 13, 456-466, doi:10.1198/1061860043515;
+    Bron & Kerbosch (1973), doi:10.1145/362342.362367
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
+    >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
+    >>> means.pairs().separation(direction="minimize").letters
+    {'A': 'a', 'B': 'a', 'C': 'b'}
+    """
+    check_kind(pairs, "separation", "pairs")
+    check_fraction(alpha, "alpha")
+    if direction is not None:
+        direction = check_direction(direction)
+    if pairs.by:
+        groups = [key for key, _ in pairs.estimates.groups()]
+        example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
+        raise ArgumentError(
+            f"separation orders one group of means, but these pairs are in {len(groups)} groups by "
+            f"{', '.join(pairs.by)}. Select one first: pairs.select({example})."
+        )
+    notes = []
+    if direction and pairs.direction and direction != pairs.direction:
+        notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
+    return separation_of(
+        levels=pairs.levels,
+        means=pairs.estimates.estimate,
+        se=pairs.estimates.se,
+        tests=pairs.table,
+        half_widths=pairs.half_widths(1.0 - alpha),
+        alpha=alpha,
+        direction=direction or pairs.direction,
+        adjust=pairs.adjust,
+        errors=pairs.errors,
+        ddf=pairs.ddf,
+        score=pairs.estimates.score,
+        factor=pairs.estimates.factor,
+        selected=dict(pairs.selected),
+        ci_low=pairs.estimates.ci_low,
+        ci_high=pairs.estimates.ci_high,
+        level=pairs.estimates.level,
+        notes=notes,
+    )
+
+
+def separation_of(
+    *,
+    levels: Sequence[str],
+    means: Any,
+    se: Any,
+    tests: pd.DataFrame,
+    half_widths: Any,
+    alpha: float,
+    direction: str | None,
+    notes: Sequence[str] = (),
+    **facts: Any,
+) -> Separation:
+    """The separation that a table of tests supports: every decision about a pair is made here.
+
+    `means` and `se` are in the order of `levels`; `tests` has ``left``, ``right`` and ``p_value``, and a pair without
+    a row or a p-value is undecided; `half_widths` are those of the intervals at 1 - `alpha`, NaN where there is
+    none; `facts` are other attributes of `Separation`.
+    """
+    import pandas as pd
+
+    names = pd.Index(list(levels))
+    # every pair is undecided until a p-value decides it
+    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    p = tests["p_value"].to_numpy(dtype=float)
+    significant = np.zeros((len(names), len(names)), dtype=bool)
+    undecided = ~np.eye(len(names), dtype=bool)
+    significant[left, right] = significant[right, left] = below(p, alpha)
+    undecided[left, right] = undecided[right, left] = np.isnan(p)
+    half = np.asarray(half_widths, dtype=float)
+    half = half[~np.isnan(half)]
+    return arranged(
+        levels=levels,
+        means=means,
+        se=se,
+        significant=significant,
+        undecided=undecided,
+        critical_difference=(float(half.min()), float(half.max())) if len(half) else (math.nan, math.nan),
+        alpha=alpha,
+        direction=direction,
+        notes=notes,
+        **facts,
+    )
+
+
+def arranged(
+    *,
+    levels: Sequence[str],
+    means: Any,
+    se: Any,
+    significant: BoolArray,
+    undecided: BoolArray,
+    alpha: float,
+    direction: str | None,
+    ci_low: Any = None,
+    ci_high: Any = None,
+    notes: Sequence[str] = (),
+    **facts: Any,
+) -> Separation:
+    """Levels in order with their groups, from decisions in the order of `levels`; the diagonal is ignored."""
+    import pandas as pd
+
+    values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
+    order = tie_order(values, errors=errors, descending=direction == "maximize")  # best first, without a mean last
+    ordered = tuple(levels[i] for i in order)
+    apart, inside = ~np.eye(len(order), dtype=bool), np.ix_(order, order)
+    significant, undecided = significant[inside] & apart, undecided[inside] & apart
+    groups, letters = groups_with_letters(significant, ordered)
+    said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
+    if direction is None:
+        said.append(
+            "Levels are in ascending order of their means: it is not known whether low or high is better. Give "
+            "direction=, or fit Runs."
+        )
+    if undecided.any():
+        i, j = (index[0] for index in np.nonzero(np.triu(undecided)))
+        count, total = int(np.triu(undecided).sum()), len(ordered) * (len(ordered) - 1) // 2
+        said.append(
+            f"{count} of {total} pairs have no test (for instance {ordered[i]} and {ordered[j]}) and are undecided: "
+            "that such a pair shares a letter or a group says nothing of it. `undecided` marks them."
+        )
+
+    def placed(ends: Any) -> tuple[float, ...] | None:
+        return None if ends is None else tuple(np.asarray(ends, dtype=float)[order].tolist())
+
+    return Separation(
+        levels=ordered,
+        means=tuple(values[order].tolist()),
+        se=tuple(errors[order].tolist()),
+        groups=groups,
+        letters=letters,
+        alpha=float(alpha),
+        significant=pd.DataFrame(significant, index=list(ordered), columns=list(ordered)),
+        undecided=pd.DataFrame(undecided, index=list(ordered), columns=list(ordered)),
+        direction=direction,
+        ci_low=placed(ci_low),
+        ci_high=placed(ci_high),
+        notes=(*said, *notes),
+        **facts,
+    )

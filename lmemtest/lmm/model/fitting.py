@@ -1,0 +1,369 @@
+"""`fit_lmm`: a formula and a table of runs -> a fitted linear mixed model."""
+
+from __future__ import annotations
+
+import dataclasses
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.bench.data.per_run import refuse_reduced
+from lmemtest.bench.data.runs import Runs
+from lmemtest.core.caller import in_words_of
+from lmemtest.core.rounding import written
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import as_frame, check_columns, check_flag, check_positive_int
+from lmemtest.core.words import listed
+from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
+from lmemtest.lmm.cells import Cells
+from lmemtest.lmm.compress import compress
+from lmemtest.lmm.engine.optimize import Optimum, optimise
+from lmemtest.lmm.engine.problem import Problem, build_problem
+from lmemtest.lmm.engine.saturation import no_residual, unbounded
+from lmemtest.lmm.formula import build_design, parse_formula
+from lmemtest.lmm.formula.design import Design
+from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed
+from lmemtest.lmm.model.fit import SINGULAR, LmmFit, engine_terms, strata
+from lmemtest.lmm.model.search_time import tell_long_search
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+# Rows of a level below which it cannot have a residual variance of its own.
+_FEWEST_ROWS = 2
+# Variance of the scores of a level, over their mean square or the largest such variance, that is rounding error.
+_CONSTANT = 1e-24
+# Residual variance over that of the score, below which it is rounding error; and below which it has gone to zero
+# where the effects reach every row (a search stops there for rounding).
+_NO_RESIDUAL, _NO_RESIDUAL_SATURATED = 1e-14, 1e-7
+
+
+MOST_RESTARTS = 1_000  # starts of one search: two optima that differ are found in tens of them
+
+
+def fit_lmm(
+    formula: str,
+    data: Any,
+    *,
+    reml: bool = True,
+    weights: str | None = None,
+    dispersion: str | None = None,
+    restarts: int | None = None,
+) -> LmmFit:
+    """Fit a linear mixed model.
+
+    Parameters
+    ----------
+    formula : str
+        In lme4's syntax, for instance ``"value ~ algorithm + (1 | benchmark) + (1 | benchmark:seed)"``. Column names
+        with spaces or signs go between backticks.
+    data : Runs or dataframe
+        One row per run and budget; any dataframe that Narwhals reads.
+    reml : bool
+        Restricted maximum likelihood (default) or maximum likelihood.
+    weights : str, optional
+        Column of positive precision weights: a row's residual variance is ``scale / weight``.
+    dispersion : str, optional
+        Column whose levels have residual variances of their own, for instance the benchmark: scores of benchmarks
+        on different scales then count by their precision. The ratios are estimated by the same likelihood.
+    restarts : int, optional
+        Further starting points of the search. By default two where they cost milliseconds and may help (few rows for
+        the effects, or terms of several effects), and none where the mean squares of a balanced table solve it in
+        closed form.
+
+    Returns
+    -------
+    LmmFit
+
+    Raises
+    ------
+    FormulaError, UnknownColumnError
+        If the formula cannot be read, with the place.
+    DataError
+        If a used column holds missing or infinite values.
+    DesignError
+        If the data cannot identify the model.
+
+    Warns
+    -----
+    ConvergenceWarning
+        If the certificate of the search is not complete.
+
+    Notes
+    -----
+    Rows that agree in every used column are one cell (count, mean, sum of squares), which is all that the Gaussian
+    likelihood sees; the cost of the fit depends on the cells. A singular fit is a finding, not an error: see
+    ``is_singular`` and ``notes``.
+
+    References
+    ----------
+    Bates, Mächler, Bolker & Walker (2015). Fitting linear mixed-effects models using lme4. J. Stat. Softw. 67(1).
+    doi:10.18637/jss.v067.i01
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> fit = lt.fit_lmm("y ~ a + (1 | g)", table)
+    >>> fit.params.round(4).to_dict()
+    {'Intercept': 2.9, 'a[T.q]': 1.3}
+    """
+    reml = check_flag(reml, "reml")
+    if restarts is not None:
+        check_positive_int(restarts, "restarts", minimum=0, maximum=MOST_RESTARTS)
+    if weights is not None and not isinstance(weights, str):
+        raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
+    parsed, table = parse_formula(formula), as_frame(data)
+    names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
+    if isinstance(data, Runs):
+        refuse_reduced(parsed.response, data)
+    parsed.check_columns(names)
+    by = list(parsed.columns)
+    if dispersion is not None:
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must name one column, got {dispersion!r}. For combinations of columns add a column that "
+                "holds them."
+            )
+        check_columns(dispersion, names, argument="dispersion")
+        if dispersion == parsed.response:
+            raise ArgumentError(
+                f"dispersion='{dispersion}' is the score itself. Name a column whose groups scatter differently, such "
+                "as the benchmark."
+            )
+        by = list(dict.fromkeys([*by, dispersion]))
+    cells = compress(
+        data if isinstance(data, Runs) else table,
+        by=by,
+        score=parsed.response,
+        transform=parsed.response_transform,
+        weights=weights,
+    )
+    design = build_design(parsed, cells.columns, cells.n)
+    return fit_cells(
+        formula,
+        design,
+        cells,
+        data=data.copy(deep=False) if isinstance(data, pd.DataFrame) else data,  # what is assigned later is not ours
+        weights=weights,
+        dispersion=dispersion,
+        reml=bool(reml),
+        start=None,
+        restarts=restarts,
+    )
+
+
+def fit_cells(
+    formula: str,
+    design: Design,
+    cells: Cells,
+    *,
+    data: Any,
+    weights: str | None,
+    dispersion: str | None,
+    reml: bool,
+    start: Array | None,
+    restarts: int | None,
+) -> LmmFit:
+    """Fit a design to cells; ``start`` is a theta on the user's scale."""
+    _check_identified(design, cells)
+    saturated = _check_residual(design, cells, reml=reml)
+    stratum = None if dispersion is None else _checked_strata(cells, dispersion)
+    try:
+        with one_blas_thread():
+            problem = build_problem(
+                engine_terms(design),
+                design.distinct,
+                cells.mean - design.offset,
+                rows=design.row,
+                n=cells.n,
+                weight=cells.weight,
+                ss=cells.ss,
+                reml=reml,
+                stratum=stratum,
+            )
+            white = None if start is None else problem.point(problem.to_white(start))
+            tell_long_search(problem, formula, restarts)
+            optim = optimise(problem, start=white, restarts=restarts)
+    except np.linalg.LinAlgError as error:
+        raise EstimationError(
+            f"'{formula}' could not be fitted: {error}. Look for columns on wildly different scales, "
+            "or for random effects that copy each other."
+        ) from None
+    if _explained_exactly(problem, optim, cells, stratum):
+        raise DesignError(
+            "the model explains the score exactly: no residual variance is left, so there is nothing to judge "
+            "differences by. Rows that share their groups have identical scores; leave out the finest random effect, "
+            "or analyse one row per group."
+        )
+    if saturated and optim.criterion.sigma2 < _NO_RESIDUAL_SATURATED:
+        raise _no_residual(design, cells, "the residual variance is estimated as zero")
+    fit = LmmFit(
+        formula=formula,
+        reml=reml,
+        design=design,
+        cells=cells,
+        data=data,
+        weights=weights,
+        dispersion=dispersion,
+        problem=problem,
+        optim=optim,
+        notes=(),
+    )
+    notes = _notes(fit)
+    if saturated:
+        notes = (
+            f"{_every_row(design, cells)}: only the shape of the random effects distinguishes the residual variance "
+            "from theirs, and standard errors rest on the model. Bring repeated runs, or a simpler random part.",
+            *notes,
+        )
+    return dataclasses.replace(fit, notes=notes)
+
+
+def _check_identified(design: Design, cells: Cells) -> None:
+    n = int(cells.n.sum())
+    for term in filter(lambda term: term.diagonal, design.random):
+        check_variances(design, term, n)
+    for term in design.random:
+        levels, k = term.n_levels, len(term.names)
+        if levels < 2:
+            raise DesignError(
+                f"the random effect {term.label} has one level, so its variance cannot be estimated. "
+                f"Leave it out, or bring data from several levels of '{term.group}'."
+            )
+        if levels * k >= n and not term.diagonal:
+            raise DesignError(
+                f"the random effect {term.label} has {levels:,} levels x {k} effects = {levels * k:,} columns for "
+                f"{n:,} rows, so it cannot be distinguished from the residual. Leave it out, simplify it, or bring "
+                "repeated runs."
+            )
+
+
+def _check_residual(design: Design, cells: Cells, *, reml: bool) -> bool:
+    """Whether the effects reach every row; refused where the likelihood has no limit then."""
+    terms = engine_terms(design)
+    if not no_residual(design.distinct, terms, cells.n, design.row):
+        return False
+    if unbounded(design.X, terms, reml=reml):
+        raise _no_residual(design, cells, "the likelihood grows without limit as the residual variance goes to zero")
+    return True
+
+
+def _no_residual(design: Design, cells: Cells, why: str) -> DesignError:
+    return DesignError(
+        f"{_every_row(design, cells)}, and {why}, so there is nothing to judge differences by. Leave out a random "
+        "effect or a fixed one, or bring repeated runs."
+    )
+
+
+def _every_row(design: Design, cells: Cells) -> str:
+    return (
+        f"The fixed effects and {listed(term.label for term in design.random)} together fit every one of the "
+        f"{len(cells.n):,} rows exactly"
+    )
+
+
+def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
+    """Codes of the levels with residual variances of their own; None where there is one level only."""
+    codes, levels = strata(cells, dispersion)
+    if len(levels) == 1:
+        return None
+    rows = np.bincount(codes, cells.n)
+    few = np.flatnonzero(rows < _FEWEST_ROWS)
+    if len(few):
+        apart = in_words_of(python="dispersion=", command_line="--dispersion")
+        raise DesignError(
+            f"{dispersion}={_plain(levels[few[0]])!r} has {int(rows[few[0]])} "
+            f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "
+            f"too few for a residual variance of its own. Give {apart} a column with at least {_FEWEST_ROWS} rows "
+            "per level."
+        )
+    mean, spread = _mean_and_spread(cells, codes)
+    constant = np.flatnonzero(spread <= _CONSTANT * np.maximum(mean**2, spread.max()))
+    if len(constant):
+        raise DesignError(
+            f"{dispersion}={_plain(levels[constant[0]])!r} has no residual variation: all its "
+            f"{int(rows[constant[0]]):,} scores are {written(mean[constant[0]], '.6g')}. Leave its rows out, or use "
+            "one residual variance."
+        )
+    return codes
+
+
+def _mean_and_spread(cells: Cells, codes: NDArray[np.intp]) -> tuple[Array, Array]:
+    """Mean and variance of the scores at each level."""
+    rows = np.bincount(codes, cells.n)
+    mean = np.bincount(codes, cells.n * cells.mean) / rows
+    return mean, np.bincount(codes, cells.n * (cells.mean - mean[codes]) ** 2 + cells.ss) / rows
+
+
+def _explained_exactly(problem: Problem, optim: Optimum, cells: Cells, stratum: NDArray[np.intp] | None) -> bool:
+    """Whether nothing is left to chance; with a variance for each level, at most of the levels."""
+    if stratum is None:
+        return optim.criterion.sigma2 < _NO_RESIDUAL
+    left = problem.residual_variances(optim.theta, optim.criterion) / _mean_and_spread(cells, stratum)[1]
+    return bool(np.median(left) < _NO_RESIDUAL)
+
+
+def _plain(level: Any) -> Any:
+    """A level as Python writes it."""
+    return level.item() if isinstance(level, np.generic) else level
+
+
+def _notes(fit: LmmFit) -> tuple[str, ...]:
+    notes = []
+    dropped = np.setdiff1d(np.arange(len(fit.design.x_names)), fit.problem.kept)
+    if len(dropped):
+        tied = np.setdiff1d(np.flatnonzero(~fit.estimable(np.eye(len(fit.design.x_names)))), dropped)
+        one = len(dropped) == 1
+        more = ""
+        if len(tied):
+            also = listed(fit.design.x_names[j] for j in tied)
+            more = f", so {also} {'has no estimate of its' if len(tied) == 1 else 'have no estimates of their'} own"
+        notes.append(
+            f"The fixed part is rank-deficient: {listed(fit.design.x_names[j] for j in dropped)} "
+            f"{'depends' if one else 'depend'} on earlier columns and {'was' if one else 'were'} dropped{more}. Means "
+            f"that need {'it' if one else 'them'} are not estimable."
+        )
+    if fit.dispersion is not None and len(fit.residual_variances) == 1:
+        notes.append(f"The column {fit.dispersion} has one level, so there is one residual variance.")
+    algorithm = fit.data.algorithm if isinstance(fit.data, Runs) else None
+    if algorithm in fit.design.numeric:
+        notes.append(
+            f"The algorithms are numbers ({algorithm}), and the formula takes them for a covariate with one slope. "
+            f"Write C({algorithm}) to compare them as names."
+        )
+    held = {term.label: held_by_fixed(fit.design, term) for term in fit.design.random}
+    for reason in filter(None, held.values()):
+        shown = (
+            "The variance shown is arbitrary, and with it the errors of the means of its groups"
+            if fit.reml
+            else "Maximum likelihood takes its variance for zero, whatever the data"
+        )
+        start = reason.replace("the random effect", "The random effect", 1) if reason.startswith("the ") else reason
+        notes.append(f"{start}. {shown}; leave the term out.")
+    for label in fit.singular_terms:
+        if held[label]:
+            continue
+        i = next(i for i, term in enumerate(fit.design.random) if term.label == label)
+        term, roots = fit.design.random[i], fit.problem.unpack(fit.optim.theta)[i].diagonal()
+        zero = [name for name, root in zip(term.names, roots, strict=True) if root < SINGULAR and term.diagonal]
+        if zero:
+            notes.append(
+                f"{label}: the variance of {listed(zero)} is estimated as zero, so the data show no more variation of "
+                f"{'this level' if len(zero) == 1 else 'these levels'} between groups than the other terms hold."
+            )
+            continue
+        notes.append(
+            f"Singular fit: {label} has a variance of zero or a correlation of one, so the data hold less variation "
+            "of this kind than the model allows for. The estimates stand; a simpler term gives the same fit."
+        )
+    if not fit.optim.converged:
+        text = f"The search {fit.optim.message}; try restarts=5, or a simpler random part."
+        warnings.warn(text, ConvergenceWarning, stacklevel=4)
+        notes.append(text)
+    return tuple(notes)

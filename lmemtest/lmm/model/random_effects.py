@@ -1,0 +1,191 @@
+"""What the fit says of single groups: conditional modes, and the error of predictions that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.frames import collected
+from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.validate import as_frame, check_choice, check_fraction
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.engine import prediction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from lmemtest.lmm.model.fit import LmmFit
+
+    Array = NDArray[np.float64]
+
+PREDICTION_TARGETS = ("mean", "score")
+# Columns of one batch of targets: 600 levels x 256 targets are 1.2 MB.
+_BATCH = 256
+
+
+def terms_of(fit: LmmFit, group: str) -> list[int]:
+    """Positions of the random-effects terms of a grouping factor."""
+    if not isinstance(group, str):
+        raise ArgumentError(f"group must name a random effect of the model, got {group!r}.")
+    plain = {term.group: bar.groups for term, bar in zip(fit.design.random, fit.design.parsed.bars, strict=True)}
+    found = [i for i, term in enumerate(fit.design.random) if group in (term.group, ":".join(plain[term.group]))]
+    if not found:
+        known = ", ".join(dict.fromkeys(t.group for t in fit.design.random)) or "none"
+        raise ArgumentError(f"group={group!r} is not a group of this model. Groups: {known}.")
+    return found
+
+
+def modes(fit: LmmFit) -> tuple[Array, ...]:
+    """Conditional modes per term on the user's scale, ``(levels, k)``."""
+    left = fit.cells.mean - fit.cell_predictions(random=False)
+    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None]).modes)
+
+
+def by_level(fit: LmmFit, group: str) -> pd.DataFrame:
+    """Conditional modes of one grouping factor; see `LmmFit.random_effects`."""
+    terms = fit.design.random
+    parts = [
+        pd.DataFrame(fit.modes[i], index=list(terms[i].levels), columns=list(terms[i].names))
+        for i in terms_of(fit, group)
+    ]
+    return pd.concat(parts, axis=1)
+
+
+def shapes(fit: LmmFit) -> list[tuple[int, int]]:
+    """Levels and effects of every term."""
+    return [(len(term.levels), len(term.names)) for term in fit.design.random]
+
+
+def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
+    """Predicted scores, of the cells without a frame; see `LmmFit.predict`."""
+    rows, terms = _design_of(fit, frame, random=random)
+    known = fit.design.offset if frame is None else fit.design.known(_frame_of(frame))
+    values = rows[:, fit.problem.kept] @ fit.kept_params + known
+    for (basis, codes), u in zip(terms, fit.modes if random else (), strict=True):
+        there = codes >= 0
+        values[there] += np.einsum("nk,nk->n", basis[there], u[codes[there]])
+    return values
+
+
+def _frame_of(frame: Any) -> pd.DataFrame:
+    """A dataframe of any library as a pandas one."""
+    return collected(as_frame(frame, argument="frame")).to_pandas()
+
+
+def _design_of(fit: LmmFit, frame: Any, *, random: bool) -> tuple[Array, list[tuple[Array, NDArray[np.intp]]]]:
+    """Rows of the fixed part, and basis and codes of every term (none without ``random``)."""
+    design = fit.design
+    if frame is None:
+        return design.X, [(t.basis, t.codes) for t in design.random] if random else []
+    table = _frame_of(frame)
+    n_terms = len(design.random) if random else 0
+    return design.rows(table), [design.random_rows(i, table) for i in range(n_terms)]
+
+
+def prediction_intervals(
+    fit: LmmFit,
+    frame: Any = None,
+    *,
+    random: bool = True,
+    target: Literal["mean", "score"] = "mean",
+    level: float = 0.95,
+) -> pd.DataFrame:
+    """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
+    from scipy.special import stdtrit
+
+    check_choice(target, "target", PREDICTION_TARGETS)
+    check_fraction(level, "level")
+    if not isinstance(random, (bool, np.bool_)):
+        raise ArgumentError(f"random must be True or False, got {random!r}.")
+    rows, terms = _design_of(fit, frame, random=random)
+    table = fit.cells.frame if frame is None else _frame_of(frame)
+    value = np.where(fit.estimable(rows), predict(fit, frame, random=random), np.nan)
+    unseen = prediction.Unseen(
+        bases=tuple(np.where((codes < 0)[:, None], basis, 0.0) for basis, codes in terms)
+        or tuple(np.zeros((len(rows), k)) for _, k in shapes(fit)),
+        rows=_further_rows(fit, table) if target == "score" else np.zeros((len(rows), fit.problem.n_strata)),
+    )
+    variance, df = _variances(fit, rows[:, fit.problem.kept], terms, unseen)
+    se = np.sqrt(variance)
+    half = stdtrit(df, 0.5 + level / 2.0) * se
+    return pd.DataFrame(
+        {"prediction": value, "se": se + 0.0 * value, "df": df, "ci_low": value - half, "ci_high": value + half}
+    )
+
+
+def _variances(
+    fit: LmmFit, rows: Array, terms: Sequence[tuple[Array, NDArray[np.intp]]], unseen: prediction.Unseen
+) -> tuple[Array, Array]:
+    """Variances of predictions and their degrees of freedom, ``(n,)`` each."""
+
+    problem, x, at = fit.problem, fit.optim.theta, fit.optim.criterion
+
+    def targets(part: Any) -> prediction.Targets:
+        count = len(rows[part])
+        random = [
+            _coefficients(q, basis[part], codes[part])
+            for (q, _), (basis, codes) in zip(shapes(fit), terms, strict=False)
+        ]
+        nothing = [np.zeros((q, k, count)) for q, k in shapes(fit)]
+        return prediction.Targets(fixed=rows[part], random=tuple(random or nothing))
+
+    def variances(part: Any) -> Array:
+        return prediction.covariance(problem, x, at, targets(part)).diagonal() + unseen[part].variances(problem, x, at)
+
+    def slopes(part: Any) -> Array:
+        return prediction.slopes(problem, x, at, targets(part)) + unseen[part].slopes(problem, x, at)
+
+    with one_blas_thread():
+        parts = [variances(part) for part in batches(np.arange(len(rows)))]
+        variance = np.concatenate(parts) if parts else np.empty(0)
+        first, alike = representatives(variance)
+        df = [fit.curvature.error_df(variance[part], slopes(part)) for part in batches(first)]
+    return variance, np.concatenate(df)[alike] if df else np.empty(0)
+
+
+def batches(which: NDArray[np.intp]) -> Iterator[NDArray[np.intp]]:
+    """Targets that are computed together: the work on their coefficients stays in the processor's cache."""
+    return (which[start : start + _BATCH] for start in range(0, len(which), _BATCH))
+
+
+def representatives(variance: Array) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """One target for each distinct variance, and which of them stands for every target.
+
+    Predictions whose variances agree to nine digits are of one kind (levels with the same rows in a balanced table),
+    so their degrees of freedom agree as well, and are computed once.
+    """
+    with np.errstate(divide="ignore"):
+        size = 10.0 ** (np.floor(np.log10(np.maximum(variance, 1e-300))) - 8.0)
+    _, first, alike = np.unique(np.round(variance / size) * size, return_index=True, return_inverse=True)
+    return first, alike
+
+
+def _coefficients(levels: int, basis: Array, codes: NDArray[np.intp]) -> Array:
+    """``(levels, k, n)``: the basis of every row at its level; zero where the level is new."""
+    out = np.zeros((levels, basis.shape[1], len(codes)))
+    known = np.flatnonzero(codes >= 0)
+    out[codes[known], :, known] = basis[known]
+    return out
+
+
+def _further_rows(fit: LmmFit, table: pd.DataFrame) -> Array:
+    """``(n, n_strata)``: one further row, of weight one, of each row's stratum."""
+    if fit.dispersion is None:
+        return np.ones((len(table), 1))
+    if fit.dispersion not in table.columns:
+        raise ArgumentError(
+            f"target='score' needs the column '{fit.dispersion}', whose levels have residual variances of their own. "
+            "Add it to the frame, or use target='mean'."
+        )
+    column = table[fit.dispersion]
+    codes = pd.Index(fit.residual_variances.index).get_indexer(pd.Index(column))
+    if (codes < 0).any():
+        new = column[codes < 0].iloc[0]
+        raise ArgumentError(
+            f"target='score': the residual variance of {fit.dispersion}={new!r} is not known, since the fit has not "
+            "seen it. Use target='mean', or levels of the fit."
+        )
+    return np.eye(fit.problem.n_strata)[codes]

@@ -1,0 +1,52 @@
+"""What can be asked of a fitted model, and where the answer is written: `fit.emmeans("a")` is `emmeans(fit, "a")`."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from types import MethodType
+from typing import TYPE_CHECKING, Generic, TypeVar
+
+if TYPE_CHECKING:
+    from lmemtest.bench.power.components import VarianceComponents
+    from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+    from lmemtest.lmm.diagnostics.influence import InfluenceResult
+    from lmemtest.lmm.hypotheses.ranova import RanovaResult
+    from lmemtest.lmm.intervals.bootstrap import BootstrapResult
+    from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
+    from lmemtest.lmm.intervals.profile import ProfileResult
+    from lmemtest.lmm.intervals.random_effects import RandomEffects
+    from lmemtest.lmm.means.emmeans import EmmeansResult, TrendsResult
+    from lmemtest.lmm.means.f_test import FTestsResult
+    from lmemtest.lmm.means.moderated import Moderated
+
+R = TypeVar("R")
+
+
+class Verb(Generic[R]):
+    """A method that is written as a function of a higher layer, which is imported when it is first asked for."""
+
+    def __init__(self, place: str) -> None:
+        self.module, self.function = place.split(":")
+
+    def __get__(self, fit: object, owner: type) -> Callable[..., R]:
+        function = getattr(importlib.import_module(f"lmemtest.lmm.{self.module}"), self.function)
+        return function if fit is None else MethodType(function, fit)
+
+
+class Verbs:
+    """The methods of a fit that inference defines, each documented at its function."""
+
+    anova: Verb[FTestsResult] = Verb("means.joint:anova")
+    bootstrap: Verb[BootstrapResult] = Verb("intervals.bootstrap:bootstrap")
+    cluster_robust: Verb[ClusterRobust] = Verb("intervals.cluster_robust:cluster_robust")
+    components: Verb[VarianceComponents] = Verb("power.components:components_of")
+    diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
+    emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
+    emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")
+    influence: Verb[InfluenceResult] = Verb("diagnostics.influence:influence")
+    joint_tests: Verb[FTestsResult] = Verb("means.joint:joint_tests")
+    moderated: Verb[Moderated] = Verb("means.moderated:moderated")
+    profile: Verb[ProfileResult] = Verb("intervals.profile:profile")
+    random_effects: Verb[RandomEffects] = Verb("intervals.random_effects:random_effects")
+    ranova: Verb[RanovaResult] = Verb("hypotheses.ranova:ranova")

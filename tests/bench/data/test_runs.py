@@ -1,0 +1,394 @@
+"""Runs accepts any table, keeps its hands off it, and refuses what cannot be compared with a next step."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import duckdb
+import narwhals as nw
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+import lmemtest as lt
+from lmemtest.bench.data.runs import Runs
+from lmemtest.core.options import DIRECTIONS
+from lmemtest.errors import ArgumentError, DataError, LmemtestError, UnknownColumnError
+
+DUCK = duckdb.connect()  # a relation lives no longer than its connection
+ROLES: dict[str, Any] = {
+    "score": "loss",
+    "direction": "minimize",
+    "algorithm": "tool",
+    "benchmark": "task",
+    "seed": "seed",
+    "budget": "epochs",
+    "metafeatures": ["prior"],
+}
+
+
+@pytest.fixture
+def frame() -> pd.DataFrame:
+    index = pd.MultiIndex.from_product(
+        [["HB", "RS"], ["t1", "t2"], [0, 1, 2], [1, 10], ["bad", "good"]],
+        names=["tool", "task", "seed", "epochs", "prior"],
+    )
+    frame = index.to_frame(index=False)
+    frame["loss"] = np.random.default_rng(1).random(len(frame))
+    frame["unused"] = "x"
+    return frame
+
+
+def backends(frame: pd.DataFrame) -> dict[str, Any]:
+    polars = pl.from_pandas(frame)
+    return {
+        "pandas": frame,
+        "polars": polars,
+        "lazy": polars.lazy(),
+        "pyarrow": polars.to_arrow(),
+        "duckdb": DUCK.from_arrow(polars.to_arrow()),
+        "dict": {name: frame[name].tolist() for name in frame},
+        "narwhals": nw.from_native(polars),
+    }
+
+
+BACKENDS = ["pandas", "polars", "lazy", "pyarrow", "duckdb", "dict", "narwhals"]
+
+
+def refusal(frame: Any, error: type[Exception] = DataError, **roles: Any) -> str:
+    with pytest.raises(error) as caught:
+        Runs(frame, **{**ROLES, **roles})
+    assert isinstance(caught.value, LmemtestError)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_every_backend_gives_the_same_runs(frame: pd.DataFrame, backend: str) -> None:
+    runs = Runs(backends(frame)[backend], **ROLES)
+    assert runs.n_rows == 48
+    assert runs.algorithms == runs.levels("tool") == ("HB", "RS")
+    assert runs.levels("epochs") == (1, 10)
+    assert runs.instance == ("task", "prior")
+    assert runs.columns == tuple(frame.columns)
+    assert runs.roles() == {**ROLES, "family": (), "metafeatures": ("prior",), "ignore": (), "seed_shared": True,
+                            "failed": None}  # fmt: skip
+    assert runs.is_lazy == (backend in ("lazy", "duckdb"))
+    back = runs.to_frame().sort_values(list(frame.columns[:5]), ignore_index=True)
+    pd.testing.assert_frame_equal(back, frame, check_dtype=False)
+    assert runs.drop_missing().n_rows == 48
+    assert runs.filter(tool=["HB", "RS"], task="t1", epochs=10).n_rows == 12
+    assert runs.check(rules_only=True).ok
+    for text in (repr(runs), runs.summary(), runs._repr_html_()):
+        assert "48 rows" in text
+        assert "HB, RS" in text
+
+
+def test_optional_roles_may_be_left_out(frame: pd.DataFrame) -> None:
+    runs = Runs(frame, score="loss", direction="maximize", algorithm="tool")
+    assert (runs.benchmark, runs.seed, runs.budget, runs.metafeatures) == (None, None, None, ())
+    assert runs.instance == ()
+    assert Runs(frame, **{**ROLES, "metafeatures": "prior"}).metafeatures == ("prior",)
+    assert Runs(frame, **{**ROLES, "metafeatures": None}).metafeatures == ()
+    assert Runs(frame, **runs.roles()).roles() == runs.roles()
+
+
+def test_runs_are_frozen_and_own_their_columns(frame: pd.DataFrame) -> None:
+    before = frame.copy()
+    runs = Runs(frame, **ROLES)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        runs.score = "x"  # type: ignore[misc]
+    mine = runs.to_frame()
+    mine["loss"] = 0.0
+    pd.testing.assert_frame_equal(frame, before)
+    frame["loss"] = 0.0
+    del frame["tool"]
+    pd.testing.assert_frame_equal(runs.to_frame(), before)
+
+
+def test_column_names_may_be_anything(frame: pd.DataFrame) -> None:
+    odd = {"loss": "validation loss [%]", "tool": "Verfahren ü", "task": "`a` \"b\" 'c'", "seed": "--seed"}
+    renamed = frame.rename(columns=odd)
+    roles = {key: odd.get(value, value) if isinstance(value, str) else value for key, value in ROLES.items()}
+    for backend, data in backends(renamed).items():
+        if backend == "duckdb" and int(duckdb.__version__.split(".")[0]) < 2:  # misreads quotes in a name
+            text = refusal(data, **roles)
+            assert text.startswith(f"{odd['task']!r} is a column of the table, but this version of its backend")
+            assert text.endswith("Rename the column without them, or update the backend (duckdb 2 can).")
+            continue
+        runs = Runs(data, **roles)
+        assert runs.levels("Verfahren ü") == ("HB", "RS")
+        assert runs.filter(**{"`a` \"b\" 'c'": "t1"}).n_rows == 24
+        assert runs.check(rules_only=True).ok
+
+
+def test_direction_is_required_and_lists_its_options(frame: pd.DataFrame) -> None:
+    with pytest.raises(ArgumentError) as error:
+        Runs(frame, score="loss", algorithm="tool")
+    assert str(error.value).startswith("direction is required: direction='minimize' if a low score is good (")
+    assert "direction='maximize' if a high one is (" in str(error.value)
+    with pytest.raises(TypeError):
+        Runs(frame, "loss", "minimize", "tool")  # type: ignore[misc,call-arg]
+    for wrong in ("minim", "best", None, "", True):
+        text = refusal(frame, ArgumentError, direction=wrong)
+        assert text.startswith("direction must be 'minimize' or 'maximize', got ")
+    assert DIRECTIONS == ("minimize", "maximize")
+
+
+@pytest.mark.parametrize(
+    ("word", "direction"),
+    [
+        *((word, "minimize") for word in ("min", "lower", "MINIMISE", "lower is better", "lower-is-better", "minimum")),
+        *((word, "maximize") for word in ("max", "higher", "Maximise", "higher_is_better", "maximum")),
+    ],
+)
+def test_other_words_for_a_direction_are_taken(frame: pd.DataFrame, word: str, direction: str) -> None:
+    assert Runs(frame, **{**ROLES, "direction": word}).direction == direction
+    wide = pd.DataFrame({"A": [1.0, 2.0], "B": [2.0, 4.0]})
+    assert Runs.from_wide(wide, direction=word).direction == direction  # type: ignore[arg-type]
+
+
+def test_several_columns_make_one_seed(frame: pd.DataFrame) -> None:
+    """Every combination is a seed, and the runs that follow from these have the same roles."""
+    frame = frame.assign(seed=frame["seed"] // 2, fold=frame["seed"] % 2)
+    runs = Runs(frame, **{**ROLES, "seed": ["seed", "fold"]})
+    assert (runs.seed, runs.seeds, runs.levels("seed / fold")) == (
+        "seed / fold",
+        ("seed", "fold"),
+        ("0 / 0", "0 / 1", "1 / 0"),
+    )
+    by_hand = Runs(
+        frame.assign(both=frame["seed"].astype(str) + "-" + frame["fold"].astype(str)), **{**ROLES, "seed": "both"}
+    )
+    pd.testing.assert_frame_equal(runs.check(rules_only=True).cells, by_hand.check(rules_only=True).cells)
+    again = Runs(frame, **runs.roles())
+    assert (
+        again.filter(**{"seed / fold": "1 / 0"}).n_rows == frame[(frame["seed"] == 1) & (frame["fold"] == 0)].shape[0]
+    )
+    assert "seed / fold" not in frame.columns
+    with pytest.raises(UnknownColumnError, match="seed names the column 'split'"):
+        Runs(frame, **{**ROLES, "seed": ["seed", "split"]})
+
+
+@pytest.mark.parametrize("backend", ["polars", "lazy", "pyarrow", "duckdb"])
+def test_every_backend_joins_seeds(frame: pd.DataFrame, backend: str) -> None:
+    polars, duckdb = pytest.importorskip("polars"), pytest.importorskip("duckdb")
+    data = polars.from_pandas(frame.assign(fold=frame["seed"] % 2))
+    table = {
+        "polars": lambda: data,
+        "lazy": data.lazy,
+        "pyarrow": data.to_arrow,
+        "duckdb": lambda: duckdb.from_arrow(data.to_arrow()),
+    }
+    runs = Runs(table[backend](), **{**ROLES, "seed": ["seed", "fold"]})
+    assert runs.levels("seed / fold") == ("0 / 0", "1 / 1", "2 / 0")
+
+
+def test_one_algorithm_can_be_looked_at_and_not_compared(frame: pd.DataFrame) -> None:
+    runs = Runs(frame, **ROLES).filter(algorithm="HB")
+    assert (runs.algorithms, runs.n_rows, runs.filter(task="t1").n_rows) == (("HB",), 24, 12)
+    assert runs.check(rules_only=True).overview.startswith("24 rows: 1 algorithm")
+    for compare in (lt.analyze, lt.rank, lt.recommend):
+        with pytest.raises(DataError, match=r"holds one algorithm only, 'HB'; comparing needs two or more\. Were the"):
+            compare(runs)
+    with pytest.raises(DataError, match="holds one algorithm only"):
+        Runs(frame[frame["tool"] == "HB"], **ROLES)
+
+
+@pytest.mark.parametrize("role", ["score", "algorithm", "benchmark", "seed", "budget"])
+def test_a_misspelt_column_is_found(frame: pd.DataFrame, role: str) -> None:
+    name = ROLES[role]
+    text = refusal(frame, UnknownColumnError, **{role: name + "x"})
+    assert text == (
+        f"{role} names the column '{name}x', which is not in the data. "
+        f"Columns: tool, task, seed, epochs, prior, loss, unused. Did you mean '{name}'?"
+    )
+    assert isinstance(UnknownColumnError(text), KeyError)
+
+
+def test_other_bad_roles(frame: pd.DataFrame) -> None:
+    assert "metafeatures names the column 'prio'" in refusal(frame, UnknownColumnError, metafeatures=["prio"])
+    assert refusal(frame, ArgumentError, seed="task") == (
+        "seed and benchmark both name the column 'task'; every role needs its own column."
+    )
+    assert "metafeatures and algorithm both name" in refusal(frame, ArgumentError, metafeatures=["tool"])
+    assert "metafeatures and metafeatures both" in refusal(frame, ArgumentError, metafeatures=["prior", "prior"])
+    assert "by strings, got 0 of type int" in refusal(frame, ArgumentError, algorithm=0)
+    assert "score must name columns by strings, got None" in refusal(frame, ArgumentError, score=None)
+    assert "metafeatures must name columns by strings" in refusal(frame, ArgumentError, metafeatures=[None])
+
+
+def test_a_column_in_the_index_is_pointed_out(frame: pd.DataFrame) -> None:
+    text = refusal(frame.set_index(["tool", "task"]), UnknownColumnError)
+    assert text == (
+        "algorithm names 'tool', which is in the index of the frame and not a column. Pass df.reset_index()."
+    )
+
+
+def test_tables_that_cannot_be_compared(frame: pd.DataFrame) -> None:
+    for data in backends(frame[:0]).values():
+        if isinstance(data, dict):
+            continue  # no rows, no types
+        assert refusal(data) == "The table has no rows; a comparison needs runs of at least two algorithms."
+    for data in backends(frame[frame["tool"] == "HB"]).values():
+        assert refusal(data).startswith("The column 'tool' holds one algorithm only, 'HB'; comparing needs two")
+    repeated = pd.concat([frame, frame["loss"]], axis=1)
+    assert "more than one column named 'loss'" in refusal(repeated)
+    assert "frame must be a dataframe" in refusal([1, 2, 3], ArgumentError)
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("column", ["tool", "task", "seed", "epochs", "prior"])
+def test_missing_values_outside_the_score_are_refused(frame: pd.DataFrame, backend: str, column: str) -> None:
+    broken = frame.astype({column: object})
+    broken.loc[[1, 3], column] = None
+    if column in ("seed", "epochs"):
+        broken[column] = broken[column].astype(float)
+    text = refusal(backends(broken)[backend])
+    assert text.startswith(f"The column '{column}' has 2 missing values. Every run needs one: ")
+
+
+SCORES = {
+    "numbers as text": (["0.3", "0.2"] * 24, "(for example '0.3'). Its values are numbers: convert it first"),
+    "failed": (["0.3"] * 47 + ["failed"], "(for example 'failed'). Most of its values are numbers, but 'failed'"),
+    "text": (["good", "bad"] * 24, "(for example 'good'). Choose a numeric column."),
+    "bool": ([True, False] * 24, "(for example True). If a share of successes is what you mean"),
+}
+
+
+@pytest.mark.parametrize("backend", ["pandas", "polars", "pyarrow", "dict"])
+@pytest.mark.parametrize("kind", SCORES)
+def test_a_score_must_be_numeric(frame: pd.DataFrame, backend: str, kind: str) -> None:
+    values, want = SCORES[kind]
+    text = refusal(backends(frame.assign(loss=values))[backend])
+    assert text.startswith("score must be a numeric column, but 'loss' has type ")
+    assert want in text
+
+
+def test_scores_of_odd_types(frame: pd.DataFrame) -> None:
+    text = refusal(frame.assign(loss=frame["loss"] + 1j))
+    assert "has type complex128" in text
+    assert "Choose its real part or its absolute value." in text
+    text = refusal(frame.assign(loss=frame["loss"].astype(object)))
+    assert "Its values are numbers: convert it first, for pandas with df['loss'].astype(float)." in text
+    assert "has type datetime64" in refusal(frame.assign(loss=pd.Timestamp("2024-01-01")))
+    assert "has type object (for example [1])" in refusal(frame.assign(loss=[[1]] * 48))
+    text = refusal(frame.assign(loss=pd.Series([None] * 48, dtype=object)))
+    assert "has type object (for example None). All its values are missing" in text
+
+
+@pytest.mark.parametrize("place", [0, 5, 47])
+def test_a_few_words_among_numbers_are_shown_with_their_rows(frame: pd.DataFrame, place: int) -> None:
+    values: list[Any] = frame["loss"].tolist()
+    values[place] = values[20] = "failed"
+    text = refusal(frame.assign(loss=pd.Series(values, dtype=object)))
+    assert text == (
+        "score must be a numeric column, but 'loss' has type object (for example 'failed'). Most of its values are "
+        "numbers, but 'failed' is not (2 rows). If these mark failed runs, make them missing, for pandas with "
+        "pd.to_numeric(df['loss'], errors='coerce'), and say failed='missing'; else correct them."
+    )
+    values[20] = [1]
+    text = refusal(frame.assign(loss=pd.Series(values, dtype=object)))
+    assert f"but {', '.join(repr(values[i]) for i in sorted([place, 20]))} are not (2 rows)" in text
+    fixed = pd.to_numeric(pd.Series([1.0 if isinstance(value, (str, list)) else value for value in values]))
+    assert Runs(frame.assign(loss=fixed), **ROLES).n_rows == 48
+
+
+def test_a_name_that_the_backend_cannot_look_up(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    def lose(*_: Any, **__: Any) -> None:
+        raise nw.exceptions.ColumnNotFoundError("raw")
+
+    monkeypatch.setattr(nw.LazyFrame, "select", lose)
+    data = pl.from_pandas(frame.rename(columns={"task": 'a "b"'})).lazy()
+    assert refusal(data, benchmark='a "b"').startswith("'a \"b\"' is a column of the table, but this version of its")
+
+
+def test_mixed_types_are_refused(frame: pd.DataFrame) -> None:
+    mixed = frame.astype({"seed": object})
+    mixed.loc[0, "seed"] = "0"
+    assert refusal(mixed) == (
+        "The column 'seed' mixes types: '0' (str) and 0 (number). Equal levels may count as different. "
+        "Give all values one type, for example with df['seed'].astype(str)."
+    )
+    lists = frame.assign(prior=[["a"]] * 48)
+    assert "The column 'prior' holds a list in each row" in refusal(lists)
+    whole = frame.astype({"seed": object})
+    whole.loc[0, "seed"] = np.int64(0)  # a numpy integer beside Python's is one type to a reader
+    assert Runs(whole, **ROLES).levels("seed") == (0, 1, 2)
+
+
+def test_budgets_must_have_an_order(frame: pd.DataFrame) -> None:
+    text = refusal(frame.astype({"epochs": str}))
+    assert text.startswith("budget must be a column of numbers, dates or ordered categories, but 'epochs'")
+    assert "so that 10 may come before 2" in text
+    ordered = frame.assign(epochs=pd.Categorical(frame["epochs"].map({1: "low", 10: "high"}), ["low", "high"]))
+    assert Runs(ordered, **ROLES).levels("epochs") == ("low", "high")
+    dates = frame.assign(epochs=pd.Timestamp("2024-01-01") + pd.to_timedelta(frame["epochs"], "D"))
+    assert Runs(dates, **ROLES).check(rules_only=True).ok
+
+
+def test_scores_may_be_missing_until_a_fit(frame: pd.DataFrame) -> None:
+    broken = frame.copy()
+    broken.loc[[0, 1, 2], "loss"] = [np.nan, np.inf, -np.inf]
+    for backend, data in backends(broken).items():
+        runs = Runs(data, **ROLES)
+        assert runs.n_rows == 48, backend
+        assert runs.drop_missing().n_rows == 45, backend
+        assert {finding.kind for finding in runs.check(rules_only=True).problems} == {"non_finite"}, backend
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_filter_says_what_does_not_occur(frame: pd.DataFrame, backend: str) -> None:
+    runs = Runs(backends(frame)[backend], **ROLES)
+    with pytest.raises(DataError) as error:
+        runs.filter(tool="hB")
+    assert str(error.value) == (
+        "filter: 'hB' does not occur in the column 'tool'. Its values: 'HB', 'RS'. Did you mean 'HB'?"
+    )
+    with pytest.raises(UnknownColumnError, match=r"filter names the column 'taks'.* Did you mean 'task'"):
+        runs.filter(taks="t1")
+    assert runs.filter(tool="HB").algorithms == ("HB",)
+    assert runs.filter(seed=np.array([0, 2])).n_rows == 32
+    assert runs.filter(seed=range(2)).n_rows == 32
+    assert runs.filter(seed={1}).n_rows == 16
+    assert runs.filter().n_rows == 48
+
+
+def test_filter_on_categories(frame: pd.DataFrame) -> None:
+    runs = Runs(frame.astype({"task": "category"}), **ROLES).filter(task="t1")
+    assert runs.n_rows == 24
+    assert runs.levels("task") == ("t1",)
+
+
+def test_levels_follow_declared_categories(frame: pd.DataFrame) -> None:
+    frame["tool"] = pd.Categorical(frame["tool"], ["RS", "unused", "HB"])
+    assert Runs(frame, **ROLES).algorithms == ("RS", "HB")
+    with pytest.raises(UnknownColumnError, match="column names the column 'nope'"):
+        Runs(frame, **ROLES).levels("nope")
+
+
+def test_a_lazy_table_is_never_collected_whole(frame: pd.DataFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    frame = pd.concat([frame] * 50, ignore_index=True)
+    heights = []
+    collect = pl.LazyFrame.collect
+
+    def spy(self: pl.LazyFrame, *args: Any, **kwargs: Any) -> Any:
+        out = collect(self, *args, **kwargs)
+        heights.append(out.height)
+        return out
+
+    monkeypatch.setattr(pl.LazyFrame, "collect", spy)
+    runs = Runs(pl.from_pandas(frame).lazy(), **ROLES)
+    runs.filter(task="t1").drop_missing().check(rules_only=True)
+    runs.check(rules_only=True)
+    repr(runs)
+    assert max(heights) <= 48
+
+
+def test_html_escapes_what_comes_from_data(frame: pd.DataFrame) -> None:
+    frame["tool"] = frame["tool"].map({"HB": "<script>alert(1)</script>", "RS": "b"})
+    runs = Runs(frame, **ROLES)
+    for html in (runs._repr_html_(), runs.check(rules_only=True)._repr_html_()):
+        assert not re.search(r"<script", html)

@@ -1,0 +1,483 @@
+"""Evaluations: closed forms of both questions, what repetition changes, and what is refused."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.bench.power.closed_form import operating
+from lmemtest.errors import ArgumentError, DataError, DesignError
+
+ROLES = {"model": "model", "task": "task", "item": "item", "score": "right"}
+
+
+def answers(k: int = 2, sizes: tuple[int, ...] = (12, 9, 15, 10), spread: float = 0.2, seed: int = 3) -> pd.DataFrame:
+    """0/1 answers of models whose advantages differ between tasks."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for task, size in enumerate(sizes):
+        easy, lead = rng.uniform(0.0, 0.6, size) + 0.3 * (task % 2), rng.normal(0.15, spread, k)
+        for model in range(k):
+            right = rng.random(size) < np.clip(easy + model * lead[model], 0.05, 0.95)
+            rows += [("ABCDEF"[model], f"t{task}", item, int(y)) for item, y in enumerate(right)]
+    return pd.DataFrame(rows, columns=list(ROLES.values()))
+
+
+@functools.cache
+def evaluated() -> lt.studies.evaluation.evaluated.Evaluation:  # type: ignore[name-defined]
+    return lt.evaluate(answers(3), adjust="none", **ROLES)
+
+
+def test_on_one_task_two_models_are_compared_by_the_paired_t_test():
+    table = answers(sizes=(30,))
+    row = lt.evaluate(table, **ROLES).to_frame().iloc[0]
+    y = table.pivot(index="item", columns="model", values="right")
+    want = stats.ttest_rel(y["A"], y["B"])
+    assert row["estimate_these"] == pytest.approx((y["A"] - y["B"]).mean())
+    assert (row["df_these"], row["p_value_these"]) == pytest.approx((29.0, want.pvalue))
+    assert row["n_differ"] == (y["A"] != y["B"]).sum()
+    ends = want.confidence_interval()
+    assert (row["ci_low_these"], row["ci_high_these"]) == pytest.approx((ends.low, ends.high))
+
+
+def test_over_these_tasks_variances_of_mean_differences_add_up():
+    table = answers(3)
+    parts = []
+    for _, task in table.groupby("task"):
+        y = task.pivot(index="item", columns="model", values="right")
+        d = y["A"] - y["C"]
+        parts.append((d.mean(), d.var() / len(d), len(d) - 1))
+    means, variances, df = map(np.array, zip(*parts, strict=True))
+    row = evaluated().to_frame().query("left == 'A' and right == 'C'").iloc[0]
+    assert row["estimate_these"] == pytest.approx(means.mean())
+    assert row["se_these"] == pytest.approx(np.sqrt(variances.sum()) / 4)
+    assert row["df_these"] == pytest.approx(variances.sum() ** 2 / (variances**2 / df).sum())
+
+
+def test_models_with_other_items_are_compared_by_two_samples():
+    table = answers(sizes=(30,))
+    table["item"] = table["item"] + 100 * (table["model"] == "B")
+    found = lt.evaluate(table, **ROLES)
+    a, b = (table.loc[table["model"] == name, "right"] for name in "AB")
+    row = found.to_frame().iloc[0]
+    assert row["se_these"] == pytest.approx(np.sqrt(a.var() / 30 + b.var() / 30))
+    assert row["df_these"] == 29.0  # that of the smaller sample: not more than Welch's
+    assert "No item was answered by two models" in found.notes[0]
+
+
+def test_for_tasks_like_these_balanced_answers_give_the_paired_t_test_over_tasks():
+    table = answers(sizes=(20,) * 6, spread=0.25, seed=2)
+    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    means = table.groupby(["task", "model"])["right"].mean().unstack()
+    want = stats.ttest_rel(means["A"], means["B"])
+    row = found.to_frame().iloc[0]
+    assert (found.sources["sd"] > 0.0).all()
+    assert (row["df_like"], row["p_value_like"]) == pytest.approx((5.0, want.pvalue), rel=1e-5)
+    assert row["estimate_like"] == pytest.approx(row["estimate_these"])
+    assert str(found.fit.formula) == "score ~ model + (1 | task) + (1 | task:model) + (1 | task:item)"
+
+
+def suites(n: int = 6, each: int = 3, seed: int = 30) -> pd.DataFrame:
+    """Answers of two models to tasks of suites, of which each has a favourite."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for suite in range(n):
+        lead = rng.normal(0.1, 0.25)
+        for task in range(each):
+            easy, own = rng.uniform(0.2, 0.7, 15), lead + rng.normal(0.0, 0.15)
+            for model in range(2):
+                right = rng.random(15) < np.clip(easy + model * own, 0.02, 0.98)
+                rows += [("AB"[model], f"s{suite}", f"s{suite}-{task}", item, int(y)) for item, y in enumerate(right)]
+    return pd.DataFrame(rows, columns=["model", "suite", "task", "item", "right"])
+
+
+def test_for_suites_like_these_balanced_answers_give_the_paired_t_test_over_suites():
+    table = suites()
+    found, plain = (
+        lt.evaluate(table, adjust="tukey", se="model", family=family, **ROLES) for family in ("suite", None)
+    )
+    means = table.groupby(["suite", "model"])["right"].mean().unstack()
+    want = stats.ttest_rel(means["A"], means["B"])
+    row = found.to_frame().iloc[0]
+    assert (found.sources["sd"] > 0.0).all()
+    assert (row["df_like"], row["p_value_like"]) == pytest.approx((5.0, want.pvalue), rel=1e-4)
+    these = [name for name in found.to_frame() if name.endswith("_these")]
+    pd.testing.assert_frame_equal(found.to_frame()[these], plain.to_frame()[these])
+    assert str(found.fit.formula).startswith("score ~ model + (1 | family) + (1 | family:model) + (1 | task)")
+    assert found.sources["source"].tolist()[:2] == ["family", "family:model"]
+    assert "For tasks of suites like these" in found.sentences()[1]
+    assert any("it is about tasks of new suites" in note for note in found.notes)
+    assert dict(found.design) == {"family": 6, "task": 3, "item": 15}
+    planned = found.plan(budget=1000.0, costs={"family": 20.0, "item": 1.0})
+    assert planned.names == ("family", "task", "item")
+    assert planned.standard_error(found.design) == pytest.approx(row["se_like"], rel=1e-4)
+    assert found.plan(question="these tasks", target=0.05).best["task"] == 18
+
+
+def test_families_that_are_no_sample_change_no_number_and_are_spoken_of():
+    for table, said in (
+        (suites(n=3), "There are too few suites to be a sample (3 suites; 5 or more are taken for one)"),
+        (suites(each=1), "Each suite has one task"),
+    ):
+        found, plain = (lt.evaluate(table, family=family, **ROLES) for family in ("suite", None))
+        pd.testing.assert_frame_equal(found.to_frame(), plain.to_frame())
+        assert any(note.startswith(said) for note in found.notes)
+    crossed = suites().assign(task=lambda t: t["task"].str[-1])
+    with pytest.raises(DataError, match="are in several suites"):
+        lt.evaluate(crossed, family="suite", **ROLES)
+    with pytest.raises(ArgumentError, match="which groups tasks, but no column of tasks is named"):
+        lt.evaluate(suites(), family="suite", model="model", item="item", score="right")
+
+
+def test_a_difference_of_these_tasks_that_says_nothing_of_others_is_named():
+    table = pd.DataFrame(
+        [(m, f"t{t}", i, int(i % 5 > (1 if m == "A" else 3 * (t > 0))))
+         for m in "AB" for t in range(4) for i in range(50)],
+        columns=list(ROLES.values()),
+    )  # fmt: skip
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()[["differ_these", "differ_like"]].iloc[0].tolist() == [True, False]
+    said = found.sentences()
+    assert "A difference is shown on these tasks but not for tasks like these: A and B." in said
+    assert said[0].startswith("On these 4 tasks A has the highest accuracy, 0.600 (95 % interval ")
+    assert not any(word in " ".join(said) for word in ("algorithm", "benchmark", "seed", "budget", "run of"))
+
+
+def test_a_model_that_solved_everything_has_wilsons_interval_of_its_items():
+    table = answers(3, sizes=(20, 20))
+    table.loc[table["model"] == "B", "right"] = 1
+    row = lt.evaluate(table, **ROLES).models.set_index("model").loc["B"]
+    z2 = stats.t.ppf(0.975, 38) ** 2
+    assert (row["ci_low_these"], row["ci_high_these"]) == pytest.approx((40 / (40 + z2), 1.0))
+    assert row["ci_low_like"] < row["ci_low_these"]
+
+
+def test_accuracies_of_one_task_have_wilsons_interval():
+    table = answers(sizes=(30,))
+    row = lt.evaluate(table, **ROLES).models.set_index("model").loc["A"]
+    p = row["accuracy_these"]
+    t2 = stats.t.ppf(0.975, 29) ** 2 / 30.0
+    ends = np.roots([1 + t2, -(2 * p + t2), p * p])
+    assert sorted(ends) == pytest.approx([row["ci_low_these"], row["ci_high_these"]])
+
+
+def test_noise_of_identical_runs_is_that_of_their_epochs():
+    tries = {("A", 0): (0, 1), ("A", 1): (1, 1), ("A", 2): (0, 0), ("B", 0): (1, 0), ("B", 1): (0, 1), ("B", 2): (1, 1)}
+    rows = [(m, "t", i, e, y) for (m, i), ys in tries.items() for e, y in enumerate(ys)]
+    table = pd.DataFrame(rows, columns=["model", "task", "item", "epoch", "right"])
+    found = lt.evaluate(table, epoch="epoch", **ROLES)
+    noise = found.noise.set_index("model")
+    # an item with answers 0 and 1 has the variance 1/2; accuracy is the mean over three items
+    assert noise["sd_run"].tolist() == pytest.approx([np.sqrt(0.5) / 3, 1.0 / 3])
+    assert noise.loc["B", "sd_difference"] == pytest.approx(np.sqrt(2.0) / 3)
+    assert noise.loc["B", "sd_here"] == pytest.approx(1.0 / 3)
+    assert noise.loc["B", "largest_usual"] == pytest.approx(1.959964 * np.sqrt(2.0) / 3)
+    said = [sentence for sentence in found.sentences() if sentence.startswith("Two identical runs")]
+    assert said == [
+        "Two identical runs of one model (one epoch each) differ in accuracy with a standard deviation of 0.471 at "
+        "most (B); 95 % of such differences are below 0.924."
+    ]
+
+
+def test_the_smallest_difference_is_found_with_the_power_that_is_said():
+    table = evaluated().detectable
+    assert table["question"].tolist() == ["these tasks", "tasks like these"]
+    for row in table.to_dict("records"):
+        found = operating(row["smallest"], row["se"], row["df"], row["critical"])
+        assert found.power == pytest.approx(0.8)
+
+
+def test_plans_have_the_error_of_this_evaluation_and_speak_of_models():
+    table = answers(3, sizes=(20,) * 6, spread=0.25, seed=5)
+    found = lt.evaluate(table, adjust="tukey", se="model", **ROLES)
+    current = found.plan().to_frame().set_index("allocation").loc["current"]
+    assert current["standard_error"] == pytest.approx(found.to_frame()["se_like"].iloc[0], rel=1e-5)
+    assert found.components().of_difference(20) / 6 == pytest.approx(current["standard_error"] ** 2, rel=1e-5)
+    here = found.plan(question="these tasks", effect=0.1)
+    assert here.best["task"] == 6
+    assert "algorithm" not in here.summary()
+    assert found.plan(effect=0.3).to_frame()["standard_error"].iloc[0] <= found.plan(effect=0.3).target
+
+
+def test_judges_are_averaged_or_a_sample():
+    base = answers(3, sizes=(10, 12, 11))
+    rng = np.random.default_rng(1)
+    five = pd.concat(
+        [base.assign(judge=f"j{j}", right=base["right"] ^ (rng.random(len(base)) < 0.1)) for j in range(5)]
+    )
+    few = five[five["judge"] < "j2"]
+    found = lt.evaluate(few, judge="judge", **ROLES)
+    pair = few.pivot_table(index=["model", "task", "item"], columns="judge", values="right")
+    assert found.disagreement == pytest.approx((pair["j0"] != pair["j1"]).mean())
+    mean = few.groupby(["model", "task"])["right"].mean().groupby("model").mean()
+    assert found.models.set_index("model")["accuracy_these"].sort_index().tolist() == pytest.approx(mean.tolist())
+    assert "results hold for these judges" in " ".join(found.notes)
+    sample = lt.evaluate(five, judge="judge", **ROLES)
+    assert "(1 | judge:model)" in sample.fit.formula
+    averaged = lt.evaluate(five.groupby(["model", "task", "item"], as_index=False)["right"].mean(), **ROLES)
+    assert (sample.to_frame()["se_these"] > averaged.to_frame()["se_these"]).all()
+    with pytest.raises(DesignError, match="Judge j1 has scored answers of A alone, so differences between models"):
+        lt.evaluate(few[(few["judge"] == "j0") | (few["model"] == "A")], judge="judge", **ROLES)
+    with pytest.raises(DesignError, match="Judge j1 has not scored 1 of 99 pairs of model and item that others have"):
+        lt.evaluate(few.iloc[:-1], judge="judge", **ROLES)
+
+
+def test_wide_tables_and_true_false_scores_give_the_same():
+    table = answers(3)
+    wide = table.pivot(index=["task", "item"], columns="model", values="right").reset_index()
+    found = lt.evaluate(wide, model=["A", "B", "C"], task="task", item="item", adjust="none")
+    shuffled = table.assign(right=table["right"] == 1).sample(frac=1.0, random_state=1)
+    for other in (found, lt.evaluate(shuffled, adjust="none", **ROLES)):
+        pd.testing.assert_frame_equal(other.to_frame(), evaluated().to_frame(), rtol=1e-6)
+
+
+def test_two_tasks_have_the_degrees_of_freedom_of_two_tasks():
+    found = lt.evaluate(answers(2, sizes=(40, 40), spread=0.0, seed=2), **ROLES)
+    assert found.sources.set_index("source").loc["task:model", "sd"] == 0.0
+    assert found.table["df_like"].tolist() == [1.0]
+    assert lt.evaluate(answers(3, sizes=(40, 40), spread=0.0, seed=5), **ROLES).table["df_like"].max() <= 2.0
+
+
+def test_one_item_of_each_task_is_no_sample_of_items():
+    table = answers(3, sizes=(1,) * 12)
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()["p_value_these"].isna().all()
+    best = table.groupby("model")["right"].mean().sort_values(ascending=False)
+    assert found.models["accuracy_these"].tolist() == pytest.approx(best.tolist())
+    assert found.sentences()[0].endswith("; nothing is tested.")
+    said = " ".join(found.notes)
+    assert "Every task has one item, so there is no test on these tasks" in said
+    assert "advantages between tasks is estimated as zero" not in said  # no part of this model
+
+
+def test_items_that_share_their_names_alone_are_asked_about():
+    table = answers(2, sizes=(40, 40), seed=2)
+    asked = "do items of one name hold the same question for every model?"
+    assert asked not in " ".join(lt.evaluate(table, **ROLES).notes)
+    hard = table.sort_values("right")  # numbered by model: the easy items of one are the hard items of the other
+    number = hard.groupby(["model", "task"]).cumcount()
+    other = hard.assign(item=np.where(hard["model"] == "A", number, 39 - number))
+    assert asked in " ".join(lt.evaluate(other, **ROLES).notes)
+
+
+def test_a_model_with_items_of_its_own_is_named():
+    table = answers(3, sizes=(12, 12))
+    found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
+    assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
+    assert found.table["n_differ"].isna().tolist() == [True, False, True]
+
+
+def test_differences_beyond_one_are_neither_shown_nor_promised():
+    found = lt.evaluate(answers(2, sizes=(2, 2)), **ROLES)
+    assert found.table[["ci_low_these", "ci_high_these"]].abs().max(axis=None) <= 1.0
+    assert "finds no difference on these tasks and for tasks like these, not even one of 1" in found.sentences()[-1]
+
+
+def test_graded_answers_have_mean_scores_and_one_task_is_spoken_of_as_one():
+    table = answers(2, sizes=(20,))
+    found = lt.evaluate(table.assign(right=0.2 + 0.5 * table["right"]), **ROLES)
+    text = found.summary()
+    assert "accuracy" not in text
+    assert "mean score on this task; items are the sample" in text
+    assert "these tasks" not in text
+
+
+def test_of_many_models_a_summary_shows_accuracies_and_all_pairs_are_at_hand():
+    rng = np.random.default_rng(5)
+    right = rng.random((11, 2, 12)) < np.linspace(0.3, 0.9, 11)[:, None, None]
+    model, task, item = (index.ravel() for index in np.indices(right.shape))
+    table = pd.DataFrame({"model": model, "task": task, "item": item, "right": right.ravel()})
+    found = lt.evaluate(table, adjust="none", **ROLES)
+    assert len(found.to_table().frame) == 11
+    assert len(found.to_frame()) == 55
+    assert "The pairs are in to_frame(); here are the models" in found.summary()
+
+
+@pytest.mark.level(2)
+def test_a_page_answers_both_questions_and_shows_the_models(tmp_path):
+    text = evaluated().save(tmp_path / "evaluation.html").read_text(encoding="utf-8")
+    for title in ("On these tasks", "For tasks like these", "Sources of variation", "What to know"):
+        assert f">{title}</h2>" in text
+    assert text.count("<figure") == 1
+    best = evaluated().models.iloc[0]
+    assert f"{best['ci_low_like']:.3f} to {best['ci_high_like']:.3f}" in text
+    assert "_like" not in text
+
+
+def test_blocks_of_very_many_items_leave_the_answer_as_it_is(monkeypatch):
+    table = answers(3, sizes=(60,) * 5, spread=0.25, seed=2)
+    columns = ["estimate_like", "se_like", "df_like", "p_value_like"]
+    want = lt.evaluate(table, **ROLES)
+    monkeypatch.setattr("lmemtest.bench.evaluation.answers._MANY", 300)
+    found = lt.evaluate(table, **ROLES)
+    assert found.facts[1].endswith("of means over blocks of 3 items.")
+    assert found.answers.per_block == 3.0
+    pd.testing.assert_frame_equal(found.table[columns], want.table[columns], rtol=1e-6)  # in balanced answers
+    assert found.sources["sd"].tolist()[:2] == pytest.approx(want.sources["sd"].tolist()[:2], rel=0.1)
+    assert found.sources["sd"].tolist()[3] == pytest.approx(want.sources["sd"].tolist()[3], rel=0.2)
+    kept = np.random.default_rng(1).random(len(table)) < 0.95
+    accuracy = lt.evaluate(table[kept], **ROLES).models.set_index("model")["accuracy_like"].to_dict()
+    assert accuracy == pytest.approx(
+        table[kept].groupby(["model", "task"])["right"].mean().groupby("model").mean().to_dict()
+    )
+    few = table[(table["model"] != "A") | (table["item"] < 30)]
+    assert lt.evaluate(few, **ROLES).answers.per_block == 1.0
+
+
+def test_one_task_refuses_the_second_question_in_words():
+    found = lt.evaluate(answers(sizes=(20,)), **ROLES)
+    assert found.like is None
+    assert "One task says nothing about tasks like it" in " ".join(found.sentences())
+    with pytest.raises(DesignError, match=r"One task says nothing about tasks like it.*Add tasks"):
+        found.separation("tasks like these")
+
+
+def test_a_model_that_lacks_a_task_has_no_number_for_these_tasks():
+    table = answers(3)
+    found = lt.evaluate(table[(table["model"] != "B") | (table["task"] != "t1")], **ROLES)
+    rows = found.to_frame().set_index(["left", "right"])
+    assert rows["p_value_these"].isna().tolist() == [True, False, True]
+    assert rows["p_value_like"].notna().all()
+    assert found.notes[0].startswith("B has no answers on some task, so there is no mean over these tasks to compare.")
+
+
+def test_models_that_lack_a_task_are_named_outside_of_the_ranking():
+    table = pd.concat([answers(4).assign(n=0), answers(4).query("model == 'A'").assign(model="Z")])
+    table = table[(table["model"] != "Z") | (table["task"] != "t1")]
+    found, whole = lt.evaluate(table, **ROLES), lt.evaluate(table[table["model"] != "Z"], **ROLES)
+    said = found.sentences()
+    assert "Not compared on these tasks: Z (no answers on t1)." in said
+    here = [sentence for sentence in said if sentence.startswith(("On these", "A difference is shown on these"))]
+    assert not any("Z" in sentence.replace("Not compared", "") for sentence in here)
+    assert all("without a test" not in sentence for sentence in here)
+    models = found.to_frame("models").set_index("model")
+    assert models.loc["Z", "letters_these"] == ""
+    assert models.index[-1] == "Z"
+    others = whole.to_frame("models").set_index("model")["letters_these"]
+    assert models["letters_these"].drop("Z").map(len).to_dict() == others.map(len).to_dict()
+
+
+def test_scores_on_a_scale_are_those_divided_by_hand():
+    table = answers(3).assign(right=lambda t: 1 + 9 * t["right"])
+    by_hand = lt.evaluate(answers(3), **ROLES)
+    found = lt.evaluate(table, **ROLES, min_score=1, max_score=10)
+    pd.testing.assert_frame_equal(found.to_frame(), by_hand.to_frame())
+    assert found.notes[0] == "Scores from 1 to 10 count as 0 to 1: a difference of 0.1 is 0.9 on their scale."
+    for name, value, message in (
+        ("max_score", 0.0, "max_score must be above min_score, got 0 and 0."),
+        ("min_score", math.nan, "min_score must be a finite number, got nan."),
+        ("max_score", True, "max_score must be a finite number, got True."),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            lt.evaluate(table, **ROLES, **{name: value})
+    with pytest.raises(DataError, match=r"from 1 to 9 \(min_score and max_score\), got 10\."):
+        lt.evaluate(table, **ROLES, min_score=1, max_score=9)
+
+
+def test_rows_are_the_items_where_models_have_columns_and_nothing_names_items():
+    rng = np.random.default_rng(11)
+    wide = pd.DataFrame(
+        {"row": "x", "A": rng.integers(2, size=30), "B": rng.integers(2, size=30), "t": ["u", "v"] * 15}
+    )
+    found = lt.evaluate(wide, model=["A", "B"], task="t")
+    by_id = lt.evaluate(wide.assign(id=range(30)), model=["A", "B"], task="t", item="id")
+    pd.testing.assert_frame_equal(found.to_frame(), by_id.to_frame())
+    assert "No column of items was named: each row is one, answered by all models." in found.notes
+    lazy = lt.evaluate(pl.from_pandas(wide).lazy(), model=["A", "B"], task="t")
+    pd.testing.assert_frame_equal(lazy.to_frame(), by_id.to_frame())
+    with pytest.raises(ArgumentError, match=r"epoch names 't', so a row is no item\. Name the column of the items"):
+        lt.evaluate(wide, model=["A", "B"], epoch="t")
+
+
+def test_without_roles_the_whole_call_is_suggested():
+    with pytest.raises(ArgumentError) as error:
+        lt.evaluate(answers(3))
+    call = str(error.value).partition("By names and structure: ")[2]
+    assert call == "lmemtest.evaluate(table, model='model', item='item', task='task', score='right')"
+
+
+def test_models_with_the_same_answers_have_no_test_on_these_tasks():
+    table = answers(3)
+    table.loc[table["model"] == "B", "right"] = table.loc[table["model"] == "A", "right"].to_numpy()
+    found = lt.evaluate(table, **ROLES)
+    assert found.to_frame()["differ_these"].isna().tolist() == [True, False, False]
+    assert "A and B: the same score on every item, so there is nothing to test on these tasks." in found.notes
+
+
+def _changed(**columns):
+    return answers().assign(**columns)
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "message"),
+    [
+        (_changed(right=lambda t: 100 * t["right"]), DataError, "looks like percentages: .* Divide the column by 100"),
+        (_changed(right=lambda t: np.where(t["model"] == "A", 85.0, t["right"])), DataError,
+         "46 of 92 are above 1, up to 85, all of A. If shares and percentages are mixed.*divide the percentages"),
+        (_changed(right=lambda t: t["right"] - 0.5), DataError, r"from 0 to 1, got -0.5 \(\d+ below 0\)"),
+        (_changed(right=lambda t: t["right"].where(t["item"] > 0)), DataError,
+         r"no finite score in 8 of 92 rows \(of A and B\)"),
+        (_changed(right=lambda t: np.where(t["right"] == 1, "correct", "wrong")), DataError,
+         "right' holds words: 'correct', 'wrong'. Write 1 for 'correct' and 0 for 'wrong', for pandas with"),
+        (_changed(right=lambda t: np.where(t["right"] == 1, "C", np.where(t["item"] > 5, "I", "P"))), DataError,
+         "Write 1 for 'C' and what they are worth for the others"),
+        (_changed(right=lambda t: t["item"] % 2), DesignError, "All models have the same score on every item"),
+        (_changed(right=lambda t: (t["model"] == "A") ^ (t["task"] == "t1")), DesignError,
+         "Each model has one and the same score on all items of a task: these are scores of tasks"),
+        (_changed(right=lambda t: (t["model"] == "A") * 1), DesignError,
+         r"one and the same score on all its items \(A 1, B 0\)"),
+        (pd.concat([answers(), answers()]), DataError, r"92 answers of 92 have several rows, .*epoch=\.\.\. .*judge="),
+        (answers(1), DataError, "evaluate compares models, and column 'model' has one: A"),
+        (_changed(right=1), DesignError, "All scores are 1, so nothing tells models apart"),
+        (_changed(task="t")[lambda t: t["item"] == 0].drop_duplicates("model").assign(right=[0, 1]), DesignError,
+         "There is one item"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_evaluated_is_refused(table, kind, message):
+    with pytest.raises(kind, match=message):
+        lt.evaluate(table, **ROLES)
+
+
+def test_marks_of_a_lazy_table_are_refused_too():
+    import polars as pl
+
+    marks = pl.LazyFrame(_changed(right=lambda t: np.where(t["right"] == 1, "TRUE", "FALSE")).to_dict("list"))
+    with pytest.raises(DataError, match="Write 1 for 'TRUE' and 0 for 'FALSE'"):
+        lt.evaluate(marks, **ROLES)
+
+
+def test_arguments_are_checked():
+    with pytest.raises(ArgumentError, match="task and item name the same column, 'item'"):
+        lt.evaluate(answers(), **{**ROLES, "task": "item"})
+    with pytest.raises(ArgumentError, match="score must be left out where each model has a column of scores"):
+        lt.evaluate(pd.DataFrame({"i": [1, 2], "A": [0, 1], "B": [1, 1]}), model=["A", "B"], item="i", score="A")
+    copies = pd.concat([answers().assign(epoch=1)] * 2)
+    with pytest.raises(DataError, match="Rows must be unique"):
+        lt.evaluate(copies, epoch="epoch", **ROLES)
+
+
+@pytest.mark.parametrize("keep", ["first", "last", "mean"])
+def test_one_row_of_an_answer_is_kept_as_asked_and_said(keep):
+    rows = list(itertools.product(["A", "B"], ["x", "y"], range(15)))
+    table = pd.DataFrame(rows, columns=["model", "task", "item"])
+    table["score"] = np.random.default_rng(1).integers(2, size=len(table)).astype(float)
+    again = table.iloc[[3, 40]].assign(score=lambda d: 1.0 - d["score"])
+    both = pd.concat([table, again], ignore_index=True)
+    roles = {"model": "model", "task": "task", "item": "item", "score": "score"}
+    want = table.copy()
+    want.loc[[3, 40], "score"] = {"first": table["score"].iloc[[3, 40]], "last": again["score"], "mean": 0.5}[keep]
+    found = lt.evaluate(both, drop_duplicates=keep, **roles)
+    pd.testing.assert_frame_equal(found.to_frame(), lt.evaluate(want, **roles).to_frame())
+    assert any(note.startswith("2 rows repeated an answer") for note in found.notes)
+    with pytest.raises(DataError, match=r"keep one of them, drop_duplicates='last'\.$"):
+        lt.evaluate(both, **roles)
+    with pytest.raises(ArgumentError, match="drop_duplicates must be 'first' or 'last' or 'mean'"):
+        lt.evaluate(both, drop_duplicates="all", **roles)

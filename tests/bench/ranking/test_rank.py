@@ -1,0 +1,423 @@
+"""`rank` as a whole: invariance, missing cells, a control, several methods side by side, words."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.bench.ranking.blocks import blocks_of
+from lmemtest.bench.ranking.classical import ranked, shift_intervals
+from lmemtest.bench.ranking.compare import facts_of_pair
+from lmemtest.bench.ranking.methods import outcomes
+from lmemtest.bench.ranking.rank import rank
+from lmemtest.errors import ArgumentError, DataError, DesignError
+
+RNG = np.random.default_rng(7)
+NAMES = ["ant", "Bär", "cat", "dog"]
+SCORES = RNG.normal(size=(14, 4)) * [1.0, 1.0, 1.0, 1.5] + RNG.normal(size=(14, 1)) + [0.0, 0.3, 1.4, 1.6]
+WIDE = pd.DataFrame(SCORES, columns=NAMES)
+WAYS = [("lmem", "auto"), ("frequentist", "auto"), ("bayesian", "auto"), ("bayesian", "hierarchical")]
+WAYS += [("frequentist", test) for test in ("t", "tukey", "nemenyi", "conover", "wilcoxon")]
+
+
+def found_by(table, method, test, direction="maximize", **options):
+    options = {"n_draws": 2000, **options} if method == "bayesian" else options
+    return rank(table, method, test=test, direction=direction, **options)
+
+
+def in_order(pairs):
+    """The numbers of pairs, whoever stands left."""
+    names = [*(name for name in ("p_raw", "p_value") if name in pairs), "p_better", "wins", "decision"]
+    return pairs.set_index(["left", "right"])[names].sort_index()
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_order_of_columns_and_sign_with_direction_change_nothing(method, test):
+    whole = found_by(WIDE, method, test)
+    turned = found_by(-WIDE[["dog", "Bär", "ant", "cat"]], method, test, "minimize")
+    assert turned.levels == whole.levels
+    tolerance = 1e-6 if method == "lmem" else 1e-12
+    pd.testing.assert_frame_equal(in_order(turned.pairs), in_order(whole.pairs), rtol=tolerance, atol=1e-12)
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_decisions_letters_and_words_come_from_one_matrix(method, test):
+    found = found_by(WIDE, method, test)
+    better = found.pairs["decision"].str.endswith(" better").to_numpy()
+    matrix = found.separation.significant
+    assert [matrix.loc[pair] for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)] == better.tolist()
+    letters = dict(zip(found.table["algorithm"], found.table["letters"], strict=True))
+    shared = [
+        bool(set(letters[a]) & set(letters[b])) for a, b in zip(found.pairs["left"], found.pairs["right"], strict=True)
+    ]
+    assert (np.array(shared) == ~better).all()
+    assert "equal" not in found.paragraph().replace("practically equivalent", "").replace("that they are equal", "")
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_two_algorithms_are_enough(method, test):
+    table = WIDE[["ant", "dog"]].copy()
+    if test == "conover":  # which needs a block that says otherwise
+        table.loc[0] = [2.0, 0.0]
+    found = found_by(table, method, test)
+    assert found.levels == ("dog", "ant")
+    assert found.pairs["decision"].tolist() == ["dog better"]
+    assert found.sentences()[0] == "dog ranks first, ahead of the other one."
+
+
+@pytest.mark.parametrize(("method", "test"), WAYS)
+def test_a_control_leaves_the_other_pairs_open(method, test):
+    found = found_by(WIDE, method, test, control="cat")
+    assert {frozenset(pair) for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)} == {
+        frozenset({"cat", name}) for name in NAMES if name != "cat"
+    }
+    assert found.separation.undecided.loc["ant", "dog"]
+    assert "letters" not in found.table
+
+
+def test_advantages_of_the_hierarchical_model_are_those_of_the_algorithm_on_the_left():
+    table = pd.DataFrame(np.random.default_rng(4).normal([0.0, 1.0], size=(12, 2)), columns=["A", "B"])
+    found = rank(table, "bayesian", test="hierarchical", direction="maximize", rope=0.1).pairs.iloc[0]
+    assert (found["left"], found["right"]) == ("B", "A")
+    assert found["advantage"] == pytest.approx((table["B"] - table["A"]).mean())
+    assert found["advantage_low"] < found["advantage"] < found["advantage_high"]
+    assert min(found["p_left"], found["p_mean_left"], found["p_new_left"]) > 0.5
+
+
+def test_integer_labels_are_names():
+    for method in ("lmem", "frequentist"):
+        found = rank(WIDE.set_axis([3, 1, 10, 2], axis=1).rename(columns=str), method, direction="maximize")
+        assert found.levels[0] == "2"
+    long = WIDE.set_axis([3, 1, 10, 2], axis=1).assign(task=range(14)).melt("task", var_name="tool")
+    runs = lt.Runs(long.astype({"tool": int}), score="value", direction="maximize", algorithm="tool", benchmark="task")
+    assert rank(runs).levels[0] == "2"
+
+
+def test_every_benchmark_counts_once_however_many_seeds():
+    rows = []
+    for task in range(8):
+        for tool, shift in (("A", 0.0), ("B", 0.5), ("C", 0.6)):
+            for seed in range(3 + 4 * (task == 0)):
+                rows.append((tool, task, seed, shift + RNG.normal()))
+    table = pd.DataFrame(rows, columns=["tool", "task", "seed", "score"])
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", seed="seed")
+    means = table.groupby(["task", "tool"])["score"].mean().unstack()
+    ours, plain = (
+        rank(runs, "frequentist", test="wilcoxon"),
+        rank(means, "frequentist", test="wilcoxon", direction="maximize"),
+    )
+    pd.testing.assert_frame_equal(ours.pairs, plain.pairs, rtol=1e-10)
+
+
+def test_missing_cells_are_compared_where_both_ran():
+    table = WIDE.assign(task=range(14)).melt("task").drop(index=[0, 1, 20])
+    runs = lt.Runs(table, score="value", direction="maximize", algorithm="variable", benchmark="task")
+    found = rank(runs, "frequentist")
+    assert found.test == "wilcoxon"
+    assert found.omnibus.name == "Skillings-Mack"
+    row = found.pairs.set_index(["left", "right"]).loc[("dog", "ant")]
+    assert row["wins"] + row["ties"] + row["losses"] == 12
+    assert rank(runs, "frequentist", test="nemenyi").blocks.names == tuple(map(str, found.blocks.names))
+
+
+@pytest.mark.parametrize(("method", "test"), [("frequentist", "wilcoxon"), ("bayesian", "auto")])
+def test_stability_is_the_ranking_again_without_one(method, test):
+    found = found_by(WIDE, method, test, rng=1)
+    stable = found.stability(progress=False)
+    assert (stable.n_blocks, stable.n_algorithms) == (14, 4)
+    again = found_by(WIDE.drop(columns="cat"), method, test, rng=1)
+    pairs = stable.changes.query("left_out == 'algorithm' and name == 'cat'")
+    changed = {frozenset(pair) for pair in zip(pairs["left"], pairs["right"], strict=True)}
+    for row in again.pairs.to_dict("records"):
+        before = found.separation.significant.loc[row["left"], row["right"]]
+        now = again.separation.significant.loc[row["left"], row["right"]]
+        assert (before != now) == (frozenset((row["left"], row["right"])) in changed)
+
+
+@pytest.mark.level(2)
+def test_stability_of_the_model_refits_the_runs():
+    runs = lt.datasets.load_hpo_runs().filter(budget=16, prior="good", algorithm=["HB", "RS", "TPE"])
+    found = lt.rank(runs)
+    stable = found.stability(progress=False)
+    without = lt.rank(runs.filter(benchmark=[b for b in runs.levels("benchmark") if b != "mlp-digits"]))
+    row = stable.changes.query("name == 'mlp-digits'")
+    differ = sum(
+        found.separation.significant.loc[a, b] != without.separation.significant.loc[a, b]
+        for a, b in [("HB", "RS"), ("HB", "TPE"), ("RS", "TPE")]
+    )
+    assert len(row) == differ
+    against = found_by(WIDE, "lmem", "auto", control="cat").stability(progress=False)
+    assert any("the control cat is what is left out" in note for note in against.notes)
+
+
+def test_facts_of_a_pair_do_not_take_rounding_for_a_lead():
+    wide = pd.DataFrame({"A": [0.1 + 0.2, 2.0, 3.0], "B": [0.3, 1.0, 4.0]})
+    text = facts_of_pair(blocks_of(lt.Runs.from_wide(wide, direction="maximize")), "A", "B")
+    assert text.startswith("A is ahead on 1 of 3 benchmarks, B on 1; benchmark 1 alone holds 50 %")
+
+
+def test_the_leaderboard_is_of_the_same_blocks():
+    board = lt.rank(WIDE, "frequentist", direction="maximize").leaderboard(n_draws=50, rng=1, reference="ant")
+    table = board.to_frame().set_index("algorithm")
+    assert table.loc["ant", "elo"] == pytest.approx(1000.0)
+    assert table["mean_rank"].to_dict() == pytest.approx((-WIDE).rank(axis=1).mean().to_dict())
+
+
+def test_side_by_side_the_trap_is_shown_and_measured():
+    rows = [
+        (tool, task, seed, 0.8 * RNG.normal() + advantage)
+        for task in range(8)
+        for tool, advantage in zip("ABC", RNG.normal(size=3), strict=True)
+        for seed in range(20)
+    ]
+    table = pd.DataFrame(rows, columns=["tool", "task", "seed", "score"])
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", seed="seed")
+    found = rank(runs, "all", n_draws=1000)
+    assert list(found.rankings) == ["lmem", "tukey", "nemenyi", "wilcoxon", "signed_rank"]
+    trap = found.rows_as_blocks
+    assert (trap.n_rows, trap.n_blocks) == (160, 8)
+    assert trap.false_alarms[0] > 0.4
+    assert trap.of_blocks[0] < 0.06
+    assert "nominal 5 %" in found.sentences()[-1]
+    assert rank(WIDE, "all", direction="maximize", n_draws=1000).rows_as_blocks is None
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
+        ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
+        (
+            {"method": "frequentist", "test": "signed_rank"},
+            ArgumentError,
+            "are auto, moderated, t, tukey",
+        ),
+        ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
+        ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
+        ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
+        ({"method": "bayesian", "rope": -1.0}, ArgumentError, "rope must be a finite number of at least 0"),
+        ({"effect_size": "eta"}, ArgumentError, "effect_size must be"),
+    ],
+)
+def test_options_that_do_not_go(options, error, words):
+    with pytest.raises(error, match=words):
+        rank(WIDE, **{"direction": "maximize", **options})
+
+
+def test_tables_that_cannot_be_ranked():
+    with pytest.raises(DataError):
+        rank(WIDE.mask(WIDE > 2.5), "frequentist", direction="maximize")
+    with pytest.raises(DesignError, match="several benchmarks or several seeds"):
+        rank(WIDE.iloc[:1], "frequentist", direction="maximize")
+    with pytest.raises(DesignError, match="the ranks are the same on every benchmark"):
+        rank({"A": [1.0, 2, 3], "B": [2.0, 3, 5]}, "frequentist", test="conover", direction="maximize")
+    runs = lt.datasets.load_hpo_runs().filter(budget=16)
+    with pytest.raises(ArgumentError, match="contradicts the runs"):
+        rank(runs, direction="maximize")
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_signed_ranks_decide_who_is_better_and_neither_the_order_nor_a_shift_of_zero(sign):
+    direction = "maximize" if sign > 0 else "minimize"
+    few = np.where(np.arange(300) < 20, 2.0, 1.0)  # better or as good everywhere: the median of differences is zero
+    found = rank({"A": sign * few, "B": sign * np.ones(300)}, "frequentist", test="wilcoxon", direction=direction)
+    assert found.pairs["decision"].tolist() == ["A better"]
+    assert found.pairs["estimate"].iat[0] == 0.0
+    often = np.where(np.arange(30) < 16, 0.01, -5.0) - 1e-4 * np.arange(30)  # ahead more often, and by less
+    found = rank({"A": sign * often, "B": np.zeros(30)}, "frequentist", test="wilcoxon", direction=direction)
+    assert found.levels == ("A", "B")
+    assert found.pairs["decision"].tolist() == ["B better"]
+    said = found.paragraph()
+    assert "B was better than A" in said
+    assert "rank-biserial r = 0." in said
+    assert set(found.stability(progress=False).table["decision"]) == {"B better"}
+
+
+def test_the_signed_rank_statistic_belongs_to_the_algorithm_on_the_left():
+    for names in (["ant", "dog"], ["dog", "ant"]):
+        row = rank(WIDE[names], "frequentist", test="wilcoxon", direction="maximize").pairs.iloc[0]
+        d = (WIDE["dog"] - WIDE["ant"]).to_numpy()
+        assert row["left"] == "dog"
+        assert row["statistic"] == pytest.approx((np.sign(d) * stats.rankdata(np.abs(d))).sum())
+
+
+def test_an_offset_changes_no_ties_of_differences():
+    d = np.array([1.0, -1.0, 1.0, 2.0, 2.0, -2.0, 3.0, 3.0, 3.0, -3.0, 1.0, 4.0])
+    base = np.arange(12) % 5 / 7.0
+    plain, far = (
+        rank({"A": at + unit * (base + d), "B": at + unit * base}, "frequentist", test="wilcoxon", direction="maximize")
+        for at, unit in ((0.0, 1.0), (1e6, 1e-3))
+    )
+    assert far.pairs["p_raw"].iat[0] == pytest.approx(plain.pairs["p_raw"].iat[0], rel=1e-12)
+
+
+@pytest.mark.parametrize("of", [pd.DataFrame, lambda table: table.to_dict("list")])
+def test_labels_of_columns_may_be_numbers(of):
+    table = of(WIDE.set_axis([3, 1, 10, 2], axis=1))
+    assert rank(table, "frequentist", direction="maximize").levels[0] == "2"
+    assert rank(table, "frequentist", direction="maximize", control=10).control == "10"
+    with pytest.raises(DataError, match="more than one column named '1'"):
+        rank(WIDE.set_axis([1, "1", 2, 3], axis=1), direction="maximize")
+
+
+def test_copies_share_the_first_place_whatever_their_order():
+    table = WIDE.assign(copy=WIDE["dog"])
+    for names in (["ant", "dog", "copy"], ["copy", "dog", "ant"]):
+        for method in ("lmem", "frequentist"):
+            said = rank(table[names], method, direction="maximize").sentences()[0]
+            assert set(said.split()[:3]) == {"dog", "and", "copy"}
+            assert "share the first place" in said
+
+
+def lacking(cells, direction="maximize", table=WIDE):
+    long = table.assign(task=range(len(table))).melt("task", var_name="tool")
+    gone = [(task, tool) in cells for task, tool in zip(long["task"], long["tool"], strict=True)]
+    return lt.Runs(long[~np.array(gone)], score="value", direction=direction, algorithm="tool", benchmark="task")
+
+
+def test_pairs_that_never_met_are_named_and_order_nothing():
+    runs = lacking({(t, "dog" if t < 7 else "Bär") for t in range(14)})
+    for method in ("frequentist", "bayesian"):
+        found = rank(runs, method, rng=1)
+        assert found.levels[0] == "dog"  # not the first by name
+        assert np.isfinite(found.table["mean_rank"]).all()
+        last = found.sentences()[-1]
+        assert last.startswith("Without a test, for too few common benchmarks: ")
+        assert {"Bär", "dog"} <= set(last.rstrip(".").split())
+    two = lacking({(t, "dog" if t < 7 else "Bär") for t in range(14)}, table=WIDE[["dog", "Bär"]])
+    for method in ("frequentist", "bayesian"):
+        with pytest.raises(DesignError, match="no two algorithms have scores on 2 common benchmarks"):
+            rank(two, method)
+
+
+def test_blocks_left_out_are_said_in_the_paragraph():
+    runs = lacking({(0, "ant")})
+    assert (
+        "1 benchmark that lacks a score of some algorithm was left out"
+        in rank(runs, "frequentist", test="nemenyi").paragraph()
+    )
+    assert rank(runs, "frequentist").notes[0].startswith("1 of 14 benchmarks lacks an algorithm")
+    two = rank(lacking({(0, "ant")}, table=WIDE[["ant", "dog"]]), "frequentist")
+    assert "Skillings" not in " ".join(two.notes)
+
+
+def test_ties_everywhere_are_not_taken_for_a_design_without_common_blocks():
+    found = rank(lacking({(0, "ant")}, table=WIDE * 0.0 + 1.0), "frequentist")
+    assert (found.omnibus.statistic, found.omnibus.p_value) == (0.0, 1.0)
+
+
+def test_notes_of_the_model_are_those_of_its_comparisons():
+    said = " ".join(rank(WIDE, adjust="tukey", se="model", direction="maximize").notes)
+    assert "are moderated" not in said
+    assert "are moderated" in " ".join(rank(WIDE, direction="maximize").notes)
+    assert "moderated by their scatter" in rank(WIDE, direction="maximize").paragraph()
+
+
+def test_what_no_signed_rank_test_can_reach():
+    x = np.arange(6.0)[:, None] ** 2 + np.arange(5.0) * (1 + np.arange(6.0)[:, None])
+    table = pd.DataFrame(x, columns=list("ABCDE"))
+    found = {
+        name: rank(table, "frequentist", test="wilcoxon", adjust=name, direction="maximize")
+        for name in ("fdr", "holm", "sidak")
+    }
+    assert len(found["fdr"].decided) == 10
+    assert len(found["fdr"].notes) == 1
+    assert "its smallest p-value is 0.3125" in found["holm"].notes[1]
+    assert f"its smallest p-value is {1 - (1 - 2 / 64) ** 10:.4f}" in found["sidak"].notes[1]
+    few = rank(table[:2], "frequentist", test="wilcoxon", direction="maximize")
+    assert "its smallest p-value is 1.000" in few.notes[1]
+
+
+def test_single_intervals_of_the_shift_go_with_single_tests():
+    d = (WIDE["dog"] - WIDE["ant"]).to_numpy()
+    row = rank(WIDE, "frequentist", test="wilcoxon", adjust="none", direction="maximize").pairs
+    row = row.set_index(["left", "right"]).loc[("dog", "ant")]
+    low, high = shift_intervals(d[None], np.array([0.95]))[0, 1:]
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx((low, high))
+
+
+def test_side_by_side_a_test_that_cannot_be_made_is_noted():
+    shifted = pd.DataFrame({"A": [1.0, 2, 4, 3, 6], "B": [2.0, 3, 5, 4, 7], "C": [3.0, 4, 6, 5, 8]})
+    found = rank(shifted, "all", direction="maximize", n_draws=200)
+    assert "nemenyi" in found.rankings
+    assert "tukey" not in found.rankings
+    assert any(note.startswith("Without Tukey's HSD") for note in found.notes)
+
+
+def test_a_pair_without_a_test_has_its_reason():
+    table = WIDE.assign(copy=WIDE["dog"] + 1.0)[["ant", "dog", "copy"]]
+    said = rank(table, "frequentist", test="t", direction="maximize").sentences()[-1]
+    assert said == "Without a test, since their differences have no variance: copy and dog."
+
+
+def test_few_blocks_decide_for_a_posterior_and_the_note_says_how_often():
+    found = rank({"A": [1.0, 2, 3], "B": [0.5, 1, 1]}, "bayesian", direction="maximize", rng=1, n_draws=500)
+    assert found.pairs["decision"].tolist() == ["A better"]
+    assert "in 25 % of studies" in found.notes[-1]
+    assert "P > 0.999" in found.paragraph()
+
+
+def test_a_model_compares_algorithms_without_a_common_whole_block():
+    rows = [(tool, task, kind) for tool in "ABC" for task in range(8) for kind in "xy" if (tool, kind) != ("C", "y")]
+    table = pd.DataFrame(rows, columns=["tool", "task", "kind"])
+    noise = np.random.default_rng(2).normal(size=len(table))
+    table["score"] = 3.0 * table["tool"].map({"A": 0.0, "B": 1.0, "C": 2.0}) + noise
+    runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task", metafeatures="kind")
+    assert "0 of 0" not in rank(runs).paragraph()
+    found = rank(runs, "all", rng=1, n_draws=500)
+    assert found.rows_as_blocks is None
+    assert "lmem" in found.rankings
+    assert found["signed_rank"].levels == ("B", "A", "C")
+
+
+def test_means_are_compared_by_moderated_errors_unless_tukey_is_asked_for():
+    """Of one score per benchmark that is the comparison of the mixed model; one erratic algorithm does not matter."""
+    rng = np.random.default_rng(4)
+    x = (
+        rng.normal(size=(12, 1)) * 3.0
+        + rng.normal(size=(12, 5)) * [4.0, 1.0, 1.0, 1.0, 1.0]
+        + [0.0, 0.0, 0.4, 0.8, 1.2]
+    )
+    wide = pd.DataFrame(x, columns=list("ABCDE"))
+    found, model = lt.rank(wide, "frequentist", direction="maximize"), lt.rank(wide, direction="maximize")
+    assert (found.test, found.omnibus) == ("moderated", None)
+    columns = ["left", "right", "estimate", "se", "df", "statistic", "p_value", "ci_low", "ci_high"]
+    pd.testing.assert_frame_equal(found.pairs[columns], model.pairs[columns])
+    assert set(found.assumptions["test"]) == {"Shapiro-Wilk"}
+    assert any(note.startswith("A varies about") for note in found.notes)
+    tukey = lt.rank(wide, "frequentist", test="tukey", direction="maximize")
+    assert tukey.pairs["se"].nunique() == 1
+    assert (found.pairs["se"] < tukey.pairs["se"]).sum() == 6  # of the pairs without A
+    with pytest.raises(DesignError, match="moderated standard errors need 3 benchmarks"):
+        lt.rank(wide.iloc[:2], "frequentist", test="moderated", direction="maximize")
+
+
+def test_skewed_advantages_and_what_better_means_of_ranks_are_said():
+    rng = np.random.default_rng(8)
+    x = rng.normal(size=(30, 4)) * 0.5
+    x[:, 0] += 1.0 - rng.exponential(size=30) ** 1.5
+    wide = pd.DataFrame(x, columns=list("ABCD"))
+    ranks = lt.rank(wide, "frequentist", direction="maximize")
+    assert ranks.test == "nemenyi"
+    assert "Better is meant of mean ranks" in " ".join(ranks.notes)
+    assert all("is ranked significantly better than" in text for text in ranks.sentences() if " than " in text)
+    for test in ("nemenyi", "moderated", "tukey", "t"):
+        notes = " ".join(lt.rank(wide, "frequentist", test=test, direction="maximize").notes)
+        assert "The advantages of A over the benchmarks are more skewed than normal ones (skewness -" in notes
+        assert ("ranks then differ although means do not" in notes) == (test == "nemenyi")
+
+
+def test_outcomes_are_those_of_the_ranks_of_every_pair():
+    """With missing cells, ties, and differences that are rounding."""
+    scores = np.round(np.random.default_rng(3).normal(size=(9, 5)), 1)
+    scores[0, :2], scores[1, 1:3], scores[2, 4] = 0.0, (0.3, 0.1 + 0.2), np.nan
+    long = pd.DataFrame(scores, columns=list("ABCDE")).melt(ignore_index=False, var_name="algorithm").dropna()
+    roles = {"algorithm": "algorithm", "benchmark": "index"}
+    blocks = blocks_of(lt.Runs(long.reset_index(), score="value", direction="maximize", **roles))
+    wins, ties = outcomes(blocks)
+    for i, j in zip(*np.triu_indices(5, 1), strict=True):
+        pair = blocks.gains[:, [i, j]]
+        first = ranked(pair[np.isfinite(pair).all(axis=1)])[:, 0]
+        assert (wins[i, j], wins[j, i]) == ((first == 2).sum(), (first == 1).sum())
+        assert ties[i, j] == ties[j, i] == (first == 1.5).sum()

@@ -1,0 +1,337 @@
+"""How often algorithms fail, and what the verdict owes to what a failure counts."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.bench.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
+
+ROLES: dict[str, Any] = {
+    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"
+}  # fmt: skip
+
+
+def table(benchmarks: int = 8) -> pd.DataFrame:
+    """A is better than B, B than C by a little; A fails in three of four runs on every fourth task, C never."""
+    rng = np.random.default_rng(3)
+    cells = list(product("ABC", range(benchmarks), range(4)))
+    frame = pd.DataFrame(cells, columns=["tool", "task", "seed"])
+    level = frame["tool"].map({"A": 0.0, "B": 0.2, "C": 0.5})
+    frame["loss"] = frame["task"] / 4 + level + 0.1 * rng.normal(size=len(frame))
+    frame["crashed"] = (frame["tool"] == "A") & (frame["task"] % 4 == 0) & (frame["seed"] > 0)
+    frame.loc[(frame["tool"] == "B") & (frame["task"] == 1) & (frame["seed"] == 0), "crashed"] = True
+    return frame
+
+
+def failing(frame: pd.DataFrame | None = None, **roles: Any) -> lt.Runs:
+    return lt.Runs(table() if frame is None else frame, failed="crashed", **{**ROLES, **roles})
+
+
+# -------------------------------------------------------------------------------------------------------- intervals
+
+
+def test_the_interval_of_zeros_and_ones_is_clopper_and_pearsons() -> None:
+    for k, n in ((0, 7), (3, 7), (7, 7), (1, 40)):
+        want = stats.binomtest(k, n).proportion_ci(0.9, method="exact")
+        assert_allclose(bounded_mean_interval(np.repeat([1.0, 0.0], [k, n - k]), 0.9), want, atol=1e-8)
+
+
+def test_the_interval_of_other_values_is_the_quantile_of_random_weights() -> None:
+    x = np.array([0.0, 0.0, 0.2, 0.2, 0.6])
+    weights = np.random.default_rng(1).dirichlet(np.ones(6), 200_000)
+    want = np.quantile(weights @ np.append(x, 0), 0.025), np.quantile(weights @ np.append(x, 1), 0.975)
+    low, high = bounded_mean_interval(x)
+    assert_allclose((low, high), want, atol=4e-3)
+    assert_allclose(bounded_mean_interval(3.0 - 2.0 * x, low=1.0, high=3.0), (3.0 - 2.0 * high, 3.0 - 2.0 * low))
+    with pytest.raises(ArgumentError, match=r"values must be between 0 and 1, got 0.5 to 1.5"):
+        bounded_mean_interval(np.array([0.5, 1.5]))
+
+
+# ------------------------------------------------------------------------------------------------------------ tests
+
+
+def test_one_benchmark_is_fishers_test() -> None:
+    for (a, n), (b, m) in (((3, 10), (0, 8)), ((1, 5), (1, 9)), ((6, 6), (2, 7))):
+        want = stats.fisher_exact([[a, n - a], [b, m - b]]).pvalue
+        p = stratified_p_value(np.array([[a, b]]), np.array([[n, m]]), np.array([True, False]))
+        assert p == pytest.approx(want, rel=1e-9)
+
+
+def test_several_benchmarks_are_all_tables_with_their_margins() -> None:
+    failed, runs = np.array([[3, 0], [1, 1], [0, 2]]), np.array([[4, 4], [3, 5], [2, 6]])
+    laws = [stats.hypergeom(runs[b].sum(), failed[b].sum(), runs[b, 0]) for b in range(3)]
+    chances: dict[int, float] = {}
+    for split in product(range(5), repeat=3):
+        chance = float(np.prod([law.pmf(k) for law, k in zip(laws, split, strict=True)]))
+        chances[sum(split)] = chances.get(sum(split), 0.0) + chance
+    want = sum(chance for chance in chances.values() if chance <= chances[4] * (1 + 1e-9))
+    assert stratified_p_value(failed, runs, np.array([True, False])) == pytest.approx(want, rel=1e-9)
+
+
+@pytest.mark.parametrize("rates", [
+    [[0.4, 0.0, 0.0], [0.2, 0.2, 0.6], [1.0, 0.8, 0.0]],
+    [[0.4, 0.0, np.nan], [0.2, 1 / 3, 0.5], [1.0, 2 / 7, 0.0], [np.nan, 0.5, 0.0], [0.1, 0.1, 0.1]],
+])  # fmt: skip
+def test_names_are_exchanged_on_whole_benchmarks(rates: list[list[float]]) -> None:
+    rates_ = np.array(rates)
+    own = rates_[np.isfinite(rates_[:, 0])]
+    choices = [x[np.isfinite(x)] for x in own]
+    sums = np.array([sum(choice) for choice in product(*choices)])
+    centre = sum(x.mean() for x in choices)
+    want = np.mean(np.abs(sums - centre) >= abs(own[:, 0].sum() - centre) - 1e-9)
+    assert exchanged_p_value(rates_, 0) == pytest.approx(want, rel=1e-9)
+
+
+def test_exchanged_names_of_two_are_flipped_signs_and_many_sums_are_normal() -> None:
+    rates = np.random.default_rng(1).integers(0, 6, size=(9, 2)) / 5
+    assert exchanged_p_value(rates, 0) == pytest.approx(flipped_p_value(rates[:, 0] - rates[:, 1], None), rel=1e-9)
+    many = np.random.default_rng(2).integers(0, [14, 13], size=(400, 2)) / 13
+    gaps = many[:, 0] - many[:, 1]
+    finer = many + np.array([[1e-5, 0.0]]) * (np.arange(400)[:, None] == 0)  # too fine for all sums to be counted
+    assert exchanged_p_value(finer, 0) == pytest.approx(exchanged_p_value(many, 0), rel=0.05)
+    assert exchanged_p_value(many, 0) == pytest.approx(
+        2 * stats.norm.sf(gaps.sum() / np.sqrt((gaps**2).sum())), rel=0.1
+    )
+
+
+def test_runs_that_fail_together_show_nothing_beyond_their_benchmark() -> None:
+    """All five runs of A failed on one benchmark of ten: one cause is enough, and the sentence leaves room for it."""
+    frame = pd.DataFrame(list(product("ABC", range(10), range(5))), columns=["tool", "task", "seed"])
+    frame["crashed"] = (frame["tool"] == "A") & (frame["task"] == 3)
+    found = lt.failure_rates(failing(frame.assign(loss=1.0 * frame.index)))
+    assert found.p_values["run"] < 0.01
+    assert found.p_values["benchmark"] == 1.0
+    assert found.dependence().startswith("If runs fail independently, how often they fail depends on the algorithm")
+    (check,) = lt.check(failing(frame.assign(loss=1.0 * frame.index)), rules_only=True).problems[-1:]
+    assert check.message.startswith("If runs fail independently, those without a score are not spread over the")
+    runs = failing(frame.assign(loss=1.0 * frame.index, space=lambda t: t["task"] % 5), family="space")
+    assert lt.failure_rates(runs).p_values["family"] == 1.0
+
+
+def test_checks_look_over_the_widest_population() -> None:
+    """A fails on all tasks of six spaces, B and C on none; of two tasks each."""
+    frame = pd.DataFrame(list(product("ABC", range(12), range(2))), columns=["tool", "task", "seed"])
+    frame = frame.assign(crashed=lambda t: (t["tool"] == "A") & (t["seed"] == 0), space=lambda t: t["task"] // 2)
+    frame["loss"] = 1.0 * frame.index
+    for family, where in (("space", "over families"), ((), "over benchmarks")):
+        (found,) = (one for one in lt.check(failing(frame, family=family), rules_only=True).findings
+                    if one.kind == "failures_depend_on_algorithm")  # fmt: skip
+        assert f"exact test {where}): A 12 of 24, B 0 of 24" in found.message
+
+
+def test_a_seed_that_failed_on_all_benchmarks_is_a_note() -> None:
+    frame = table().assign(crashed=lambda t: (t["tool"] == "A") & (t["seed"] == 2))
+    (note,) = lt.failure_rates(failing(frame), rng=1).notes
+    assert note.startswith("A failed with 2 as seed on all 8 benchmarks. If that has one cause, tests for further")
+    assert lt.failure_rates(failing(frame, seed_shared=False), rng=1).notes == ()
+    assert lt.failure_rates(failing(frame.assign(crashed=frame["tool"] == "A")), rng=1).notes == ()
+
+
+def test_many_failures_are_tested_by_the_normal_law() -> None:
+    failed, runs = np.array([[2300, 2200]]), np.array([[9000, 9000]])
+    want = stats.fisher_exact([[2300, 6700], [2200, 6800]]).pvalue
+    assert stratified_p_value(failed, runs, np.array([True, False])) == pytest.approx(want, rel=2e-3)
+
+
+def test_signs_of_benchmarks_are_flipped() -> None:
+    gaps = np.array([0.4, 0.2, 0.0, 0.2, -0.2])
+    flips = np.array(list(product([1, -1], repeat=5))) @ gaps
+    assert flipped_p_value(gaps, None) == np.mean(np.abs(flips) >= abs(gaps.sum()) - 1e-9)
+    assert flipped_p_value(np.zeros(4), None) == 1.0
+
+
+# ------------------------------------------------------------------------------------------------------------ rates
+
+
+def test_rates_have_an_interval_for_runs_and_one_for_benchmarks() -> None:
+    found = lt.failure_rates(failing(), rng=1)
+    rows = found.table.set_index(["algorithm", "population"])
+    assert list(dict.fromkeys(found.table["algorithm"])) == ["C", "B", "A"]
+    assert rows.loc[("A", "run"), ["n_failed", "n_runs", "n_units"]].tolist() == [6, 32, 32]
+    want = stats.binomtest(6, 32).proportion_ci(0.95, method="exact")
+    assert_allclose(rows.loc[("A", "run"), ["ci_low", "ci_high"]].astype(float), want)
+    shares = np.repeat([0.75, 0.0], [2, 6])
+    ends = rows.loc[("A", "benchmark"), ["ci_low", "ci_high"]].astype(float)
+    assert_allclose(ends, bounded_mean_interval(shares))
+    assert_allclose(rows.loc[("C", "benchmark"), "ci_high"], 1 - 0.025 ** (1 / 8))
+    p = stratified_p_value(np.array([[3, 0], [3, 0]]), np.array([[4, 4], [4, 4]]), np.array([True, False]))
+    pair = found.pairs[(found.pairs["left"] == "C") & (found.pairs["right"] == "A")].set_index("population")
+    assert_allclose(pair.loc["run", ["estimate", "p_raw"]].astype(float), [-6 / 32, p])
+    assert pair.loc["benchmark", "p_raw"] == 0.5  # on two benchmarks
+    assert found.where.to_dict("list") == {
+        "benchmark": ["0", "1", "4"], "algorithm": ["A", "B", "A"], "n_failed": [3, 1, 3], "n_runs": [4, 4, 4]
+    }  # fmt: skip
+    said = found.sentences()
+    assert said[0] == "7 of 96 runs failed: C 0 of 32, B 1 of 32 and A 6 of 32."
+    assert said[1] == (
+        "If runs fail independently, how often they fail depends on the algorithm on these benchmarks (p = 0.009); on "
+        "further benchmarks (p = 0.333) it is not shown, as runs of one algorithm may fail together."
+    )
+    assert "C never failed in 32 runs: its failure rate is at most 11 % on these benchmarks and at most 37 %" in said[2]
+    assert said[-1].startswith("A fails more often than C, by 19 % on these benchmarks if runs fail independently (p")
+
+
+def test_budgets_and_families_count_runs_and_families() -> None:
+    frame = pd.concat([table().assign(epoch=1, crashed=False), table().assign(epoch=2)])
+    counts = failure_counts(failing(frame, budget="epoch"))
+    assert counts.failed.sum() == 7
+    assert counts.runs.tolist() == [[4] * 3] * 8
+    found = lt.failure_rates(failing(table().assign(space=lambda t: t["task"] % 4), family="space"), rng=1)
+    rows = found.table.set_index(["algorithm", "population"])
+    assert rows.loc[("A", "family"), "n_units"] == 4
+    assert_allclose(rows.loc[("A", "family"), "ci_high"], bounded_mean_interval(np.array([0.75, 0, 0, 0]))[1])
+
+
+def test_runs_that_have_scores_again_are_told() -> None:
+    """Task 1 of B recovers; the runs of A fail from epoch 2 on."""
+    first, last = (table().assign(epoch=epoch) for epoch in (1, 3))
+    again = first["crashed"] & (first["tool"] == "B")
+    frame = pd.concat(
+        [first.assign(crashed=again), first.assign(epoch=2), last.assign(crashed=last["crashed"] & ~again)]
+    )
+    runs = failing(frame, budget="epoch")
+    (note,) = lt.failure_rates(runs, rng=1).notes
+    assert note.startswith(
+        "1 of 7 failed runs have a score again at a later epoch; they count as failed. If each epoch"
+    )
+    advice = lt.check(runs, rules_only=True).findings[0].advice
+    assert advice.endswith(" Of 7 failed runs 1 have a score again at a later epoch.")
+    assert lt.failure_rates(failing(frame[frame["tool"] != "B"], budget="epoch"), rng=1).notes == ()
+
+
+@pytest.mark.level(2)
+def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
+    frame = table().assign(space=lambda t: t["task"] % 5)
+    both = pd.concat([frame.assign(epoch=1, loss=lambda t: t["loss"] + np.sin(t.index)), frame.assign(epoch=2)])
+    found = lt.failure_sensitivity(failing(both, budget="epoch", family="space"), ("worst", "rank"))
+    assert found.policies["worst"] == "a failed run has the worst score of its benchmark and epoch"
+    assert found.policies["rank"].startswith("scores are ranks within the benchmark and epoch")
+    assert found.notes[0].startswith("The 5 spaces are the sample: what is said holds for new spaces.")
+
+
+def test_runs_that_do_not_say_what_failed_are_refused() -> None:
+    for ask in (lt.failure_rates, lt.failure_sensitivity):
+        with pytest.raises(ArgumentError, match=r"do not say which of them failed: Runs\(..., failed='missing'\)"):
+            ask(lt.Runs(table(), **ROLES))
+    with pytest.raises(DataError, match="No run failed"):
+        lt.failure_sensitivity(failing(table().assign(crashed=False)))
+
+
+# ------------------------------------------------------------------------------------------------------ sensitivity
+
+
+def test_each_policy_decides_as_the_recommended_model_of_its_runs() -> None:
+    runs = failing()
+    found = lt.failure_sensitivity(runs, reference="C")
+    assert list(found.policies) == ["worst", "rank", "drop", "baseline C"]
+    for policy, reference in (("worst", None), ("drop", None), ("baseline", "C")):
+        scored = runs.score_failures(policy, reference=reference)
+        pairs = lt.fit_lmm(lt.recommend(scored).formula, scored).emmeans("tool").pairs().to_frame()
+        own = found.decisions[found.decisions["policy"] == (f"{policy} {reference}" if reference else policy)]
+        assert_allclose(own["advantage"], -pairs["estimate"])
+        assert_allclose(own["p_value"], pairs["p_value"])
+        better = pd.Series(np.where(pairs["estimate"] < 0, pairs["left"], pairs["right"]))
+        assert own["better"].fillna("-").tolist() == better.where(pairs["p_value"] < 0.05, "-").tolist()
+    ranks = found.means[found.means["policy"] == "rank"].set_index("algorithm")["mean"]
+    last = runs.score_failures(1e6).normalize("rank").to_frame().groupby("tool")["loss_rank"].mean()
+    assert_allclose(ranks.sort_index(), last)
+
+
+def test_sentences_name_the_pairs_that_depend_on_the_policy() -> None:
+    found = lt.failure_sensitivity(failing(), ("worst", "drop"))
+    table = found.table.set_index(["left", "right"])
+    assert table["alike"].to_dict() == {("A", "B"): False, ("A", "C"): True, ("B", "C"): True}
+    first, best, *changes = found.sentences()
+    said = (
+        "7 of 96 runs failed (7.3 %); 2 of 3 pairs of algorithms are decided alike under the policies worst and drop."
+    )
+    assert first == said
+    assert best == "A has the best mean under every policy."
+    assert changes[0].startswith("A is better than B under drop (p < 0.001); no difference is found under worst")
+    assert len(changes) == 1
+    assert found.shown()["drop"].tolist() == ["A", "A", "B"]
+
+
+def test_what_was_done_since_is_done_under_each_policy() -> None:
+    kept = {"task": list(range(4))}
+    scored = failing().score_failures(3.0).filter(**kept).normalize("minmax")
+    found = lt.failure_sensitivity(scored)
+    assert list(found.policies) == ["score 3", "worst", "rank", "drop"]
+    want = failing().score_failures("worst").filter(**kept).normalize("minmax")
+    pairs = lt.fit_lmm(lt.recommend(want).formula, want).emmeans("tool").pairs().to_frame()
+    own = found.decisions[found.decisions["policy"] == "worst"]
+    assert_allclose(own["advantage"], -pairs["estimate"])
+
+
+@pytest.mark.parametrize("how", [{"method": "log"}, {"method": "baseline", "reference": "C"}])
+def test_ranks_need_no_score_that_logarithms_or_shares_refuse(how: dict[str, Any]) -> None:
+    frame = table().assign(loss=lambda frame: np.exp(-frame["loss"]))
+    frame.loc[95, "loss"] = 0.0 if how["method"] == "baseline" else 0.1
+    runs = failing(frame, direction="maximize")
+    found = lt.failure_sensitivity(runs.score_failures("worst").normalize(**how))
+    ranks, plain = (one.decisions.query("policy == 'rank'") for one in (found, lt.failure_sensitivity(runs)))
+    assert_allclose(ranks["advantage"], plain["advantage"])
+
+
+def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_under_it() -> None:
+    frame = table()
+    frame["crashed"] = ((frame["tool"] == "A") & (frame["task"] > 0)) | ((frame["tool"] == "B") & (frame["task"] == 0))
+    found = lt.failure_sensitivity(failing(frame))
+    assert found.shown().set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
+    assert found.overview().endswith(
+        "under the policies worst, rank and drop that test them (1 pair cannot be tested under all)."
+    )
+
+
+def test_without_benchmarks_a_failed_run_has_the_worst_score_of_the_table() -> None:
+    frame = table(1).drop(columns="task")
+    runs = lt.Runs(frame, failed="crashed", **{role: name for role, name in ROLES.items() if role != "benchmark"})
+    assert lt.failure_sensitivity(runs).policies["worst"] == "a failed run has the worst score of the table"
+
+
+def test_a_policy_that_cannot_be_applied_is_a_note() -> None:
+    with pytest.raises(DataError, match="All 96 runs failed, so no policy has a score to compare"):
+        lt.failure_sensitivity(failing(table().assign(crashed=True)))
+    frame = table()
+    frame.loc[frame["task"] == 0, "crashed"] = True
+    found = lt.failure_sensitivity(failing(frame), {"half": 0.5, "worst": "worst", "ten": 10})
+    assert list(found.policies) == ["half", "ten"]
+    assert found.notes[0].startswith("worst could not be applied: Every run failed on 0")
+    with pytest.raises(DataError, match="Fewer than two policies could be applied"):
+        lt.failure_sensitivity(failing(frame), ("worst", 10))
+    with pytest.raises(ArgumentError, match="policies must be several, such as"):
+        lt.failure_sensitivity(failing(), "worst")
+    with pytest.raises(ArgumentError, match="policies must be two or more of different names, got worst"):
+        lt.failure_sensitivity(failing(), ["worst"])
+
+
+# --------------------------------------------------------------------------------------------- checks and the report
+
+
+def test_checks_say_what_failed_where() -> None:
+    found = lt.check(failing(), rules_only=True).findings
+    assert (found[0].severity, found[0].kind) == ("error", "failed_runs")
+    assert found[0].message == "3 of 4 runs of 'A' on '0' failed."
+    assert "runs.score_failures('worst')" in found[0].advice
+    (related,) = (one for one in found if one.kind == "failures_depend_on_algorithm")
+    assert related.severity == "warning"
+    assert "A 6 of 32, B 1 of 32 and C 0 of 32 runs" in related.message
+    missing = lt.Runs(table().assign(loss=lambda t: t["loss"].mask(t["crashed"])), **ROLES)
+    assert {one.kind for one in lt.check(missing, rules_only=True).problems} == {
+        "non_finite", "failures_depend_on_algorithm"
+    }  # fmt: skip
+    done = [one for one in lt.check(failing().score_failures("worst"), rules_only=True).findings if "fail" in one.kind]
+    assert {one.severity for one in done} == {"note"}
+    one_each = table().assign(crashed=lambda t: (t["seed"] == 0) & (t["task"] == 0))
+    kinds = [one.kind for one in lt.check(failing(one_each), rules_only=True).findings]
+    assert "failures_depend_on_algorithm" not in kinds

@@ -1,0 +1,162 @@
+"""Decisions by ranks and by means: what each tests, where they differ, and who said what."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.bench.data.normalise import METHODS
+from lmemtest.bench.scores.scale_agreement import hypothesis_on, raw_runs, what_differs
+
+ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
+
+
+def failing(tasks=40, **roles):
+    """A is a little better than B on four benchmarks of five, and fails badly on the fifth; C is like B, but better."""
+    rng = np.random.default_rng(2)
+    A = np.where(np.arange(tasks) % 5 == 0, 3.0, -0.1)
+    Y = rng.normal(size=(tasks, 1)) + np.column_stack([A, np.zeros(tasks), -0.05 * np.ones(tasks)])
+    Y = Y + 0.001 * rng.normal(size=Y.shape)
+    frame = pd.DataFrame({"task": np.repeat(np.arange(tasks), 3).astype(str), "tool": list("ABC") * tasks})
+    return lt.Runs(frame.assign(loss=Y.ravel()), **{**ROLES, **roles})
+
+
+def test_opposite_decisions_are_found_and_told():
+    found = lt.scale_agreement(failing())
+    frame = found.to_frame().set_index(["left", "right"])
+    assert frame.loc[("A", "B"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
+    assert frame.loc[("A", "C"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
+    first, *rest = found.sentences()
+    assert first == "Mean loss decides 2 of 3 pairs otherwise than mean loss_rank, 2 of them in the opposite direction."
+    assert rest[0] == "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss (p = 0.012)."
+    assert rest[1] == "A is better than C by mean loss_rank (p = 0.041), and worse by mean loss (p = 0.007)."
+    assert rest[0] in found.summary()
+
+
+def test_each_side_is_the_comparison_of_that_score():
+    runs = failing()
+    frame = lt.scale_agreement(runs).to_frame()
+    for table, estimate, p in (
+        (runs.normalize("rank"), "advantage", "p_value"),
+        (runs, "raw_advantage", "raw_p_value"),
+    ):
+        pairs = lt.fit_lmm(lt.recommend(table).formula, table).emmeans("tool").pairs().to_frame()
+        assert frame[estimate].to_numpy() == approx(-pairs["estimate"].to_numpy(), rel=1e-9)
+        np.testing.assert_array_equal(frame[p], pairs["p_value"])
+
+
+@pytest.mark.parametrize("direction", ["minimize", "maximize"])
+def test_a_regret_is_decided_as_the_score_whatever_the_direction(direction):
+    runs = failing(direction=direction)
+    found = lt.scale_agreement(runs.normalize("regret"))
+    frame = found.to_frame()
+    assert frame["advantage"].to_numpy() == approx(frame["raw_advantage"].to_numpy(), rel=1e-6)
+    assert (frame["order"] == "same").all()
+    assert found.sentences() == ("Mean loss decides all 3 pairs as mean loss_regret does.",)
+    assert found.differs == ""
+
+
+def test_runs_remember_how_they_were_normalised_until_they_get_another_score():
+    runs = failing(direction="maximize")
+    assert runs.scale is None
+    assert raw_runs(runs) is None
+    ranks = runs.normalize("rank").filter(tool=["A", "B"]).drop_missing()
+    assert ranks.scale == ("rank", "loss", "maximize", ("task",), None)
+    assert ranks.direction == "minimize"
+    raw = raw_runs(ranks)
+    assert (raw.score, raw.direction, raw.algorithms, raw.scale) == ("loss", "maximize", ("A", "B"), None)
+    assert "scale" not in ranks.roles()
+
+
+def test_other_normalisations_can_be_asked_for():
+    ranks = failing().normalize("rank")
+    assert lt.scale_agreement(ranks).score == "loss_rank"
+    assert lt.scale_agreement(ranks, "zscore").score == "loss_zscore"
+    taken = failing().normalize("rank")
+    again = lt.Runs(taken.frame, **{**taken.roles(), "score": "loss"})
+    assert lt.scale_agreement(again).score == "loss_rank_"  # nothing is overwritten
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_every_scale_says_what_it_tests(method):
+    runs = failing()
+    scaled = (runs if method != "log" else exp(runs)).normalize(method)
+    assert hypothesis_on(scaled.scale).startswith(("mean ", "geometric "))
+    assert ("task" in hypothesis_on(scaled.scale)) == (method != "log")
+    assert bool(what_differs(method)) == (method != "regret")
+
+
+def exp(runs):
+    frame = runs.to_frame()
+    return lt.Runs(frame.assign(loss=np.exp(frame["loss"])), **runs.roles())
+
+
+def test_a_report_on_ranks_says_which_hypothesis_it_tests_and_where_means_decide_otherwise():
+    analysis = lt.analyze(failing().normalize("rank"))
+    assert (
+        "Mind the score: this is about mean loss_rank. Mean loss decides 2 of 3 pairs otherwise" in analysis.headline()
+    )
+    text = " ".join(analysis.to_text().split())
+    assert "The null hypothesis of a pair is that mean ranks are equal, so that the runs of either algorithm" in text
+    assert "What is tested. The hypothesis is that mean ranks are equal" in text
+    assert "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss" in text
+    pd.testing.assert_frame_equal(analysis.agreement.to_frame(), lt.scale_agreement(failing()).to_frame())
+
+
+def test_a_report_on_raw_scores_has_no_such_words():
+    analysis = lt.analyze(failing())
+    assert analysis.agreement is None
+    text = " ".join(analysis.to_text().split())
+    assert "What is tested." not in text
+    assert "The null hypothesis of a pair" not in text
+
+
+def test_ranks_without_their_scores_are_ranks_all_the_same():
+    ranks = failing().normalize("rank").to_frame().drop(columns="loss")
+    analysis = lt.analyze(lt.Runs(ranks, **{**ROLES, "score": "loss_rank"}))
+    assert analysis.agreement is None
+    assert "The null hypothesis of a pair is that mean ranks are equal." in " ".join(analysis.to_text().split())
+
+
+def test_a_model_of_ones_own_is_compared_with_the_same_of_the_raw_score():
+    runs = failing().normalize("minmax")
+    analysis = lt.analyze(runs, formula="loss_minmax ~ tool + task")
+    raw = lt.fit_lmm("loss ~ tool + task", failing()).emmeans("tool").pairs().to_frame()
+    np.testing.assert_allclose(analysis.agreement.to_frame()["raw_p_value"], raw["p_value"], rtol=1e-9)
+
+
+def test_algorithms_that_are_numbers_are_compared_too():
+    runs = failing()
+    frame = runs.to_frame()
+    numbered = lt.Runs(frame.assign(tool=frame["tool"].map({"A": 1, "B": 2, "C": 10})), **runs.roles()).normalize(
+        "rank"
+    )
+    assert lt.analyze(numbered).agreement.to_frame()["decision"].tolist() == (
+        lt.scale_agreement(runs).to_frame()["decision"].tolist()
+    )
+
+
+def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
+    """A fixed effect of each of thousands of benchmarks is cubic; who is better is decided alike."""
+    rng = np.random.default_rng(4)
+    a, b = (codes.ravel() for codes in np.indices((3, 30)))
+    table = {
+        "tool": a.astype(str),
+        "task": b.astype(str),
+        "loss": rng.normal(size=90) + 0.8 * a + rng.normal(size=30)[b],
+    }
+    runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
+    fixed = lt.scale_agreement(runs).table
+    monkeypatch.setattr("lmemtest.bench.scores.scale_agreement.MOST_FIXED", 29)
+    formulas = []
+    fit = lt.fit_lmm
+    monkeypatch.setattr(
+        "lmemtest.bench.scores.scale_agreement.fit_lmm", lambda f, runs: formulas.append(f) or fit(f, runs)
+    )
+    found = lt.scale_agreement(runs).table
+    assert formulas == ["loss_rank ~ tool + (1 | task)", "loss ~ tool + (1 | task)"]
+    assert list(found["decision"]) == list(fixed["decision"])
+    assert found["advantage"].to_numpy() == pytest.approx(fixed["advantage"].to_numpy())

@@ -1,0 +1,137 @@
+"""Do algorithms vary to the same degree between benchmarks? Its size and power are in tests/simulation."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+
+import lmemtest as lt
+from lmemtest.lmm.diagnostics.advantages import NEXT_STEP, advantages, aligned, exchange_p, spreads, unequal
+
+FORMULA = "y ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm)"
+
+
+def table(sds, benchmarks: int = 12, runs: int = 5, seed: int = 1) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    b, a, s = (x.ravel() for x in np.meshgrid(*map(range, (benchmarks, len(sds), runs)), indexing="ij"))
+    advantage = rng.normal(size=(benchmarks, len(sds))) * np.asarray(sds)
+    y = 2.0 * rng.normal(size=benchmarks)[b] + advantage[b, a] + 0.3 * rng.normal(size=len(a))
+    names = {"algorithm": [f"a{k}" for k in a], "benchmark": [f"b{k:02d}" for k in b], "seed": s}
+    return pd.DataFrame({**names, "y": y})
+
+
+def runs_of(frame: pd.DataFrame) -> lt.Runs:
+    roles = {"score": "y", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
+    return lt.Runs(frame, **roles)
+
+
+@pytest.fixture(scope="module")
+def erratic() -> lt.LmmFit:
+    return lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 0.5, 0.5, 0.5, 2.5])))
+
+
+def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic):
+    found = advantages(erratic, rng=1)
+    check = found.check
+    sd = found.table["sd"].to_numpy()
+    others = np.sqrt((sd[:5] ** 2).mean())
+    assert found.ratio == approx(sd[5] / others, rel=1e-12)
+    assert (check.check, check.subject, check.decision) == ("advantages", "by algorithm", "act")
+    assert check.found == f"standard deviations differ {found.ratio:.2g}-fold"
+    assert check.advice == (
+        f"a5 varies {found.ratio:.2g} times as much from benchmark to benchmark as the others, so one standard error "
+        f"for all pairs is too small for some and too large for others. {NEXT_STEP}"
+    )
+    assert found.to_frame()["level"].tolist() == [f"a{k}" for k in range(6)]
+
+
+def test_diagnosis_acts_and_does_not_say_that_tests_stand():
+    fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 5 + [4.0], 20)))
+    found = fit.diagnose(influence=False, rng=1)
+    assert found.decision == "act"
+    assert found.advantages.decision == "act"
+    assert "exchanges of algorithm within groups" in found.to_table().notes[0]
+    heavy = [shape for shape in found.normality.shapes if shape.subject == "effects of benchmark:algorithm"]
+    assert heavy[0].advice == (
+        "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
+    )
+    assert not any("tests over" in check.advice for check in found.checks)
+
+
+def test_alike_algorithms_are_fine():
+    fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 6, seed=2)))
+    found = advantages(fit, rng=1)
+    assert found.p_value > 0.05
+    assert (found.decision, found.advice) == ("fine", "No difference between the algorithms beyond chance.")
+
+
+def test_quiet_algorithms_are_named_where_they_are_the_fewer():
+    found = advantages(lt.fit_lmm(FORMULA, runs_of(table([2.0, 2.0, 2.0, 2.0, 0.2], 30))), rng=1)
+    assert found.advice.startswith("The others vary ")
+    assert " as much from benchmark to benchmark as a4, so" in found.advice
+
+
+def test_moments_of_a_complete_table_are_those_of_its_double_centred_means():
+    scores = np.random.default_rng(3).normal(size=(12, 5)) * np.array([1.0, 1, 2, 3, 1])
+    rest = scores - scores.mean(axis=0)
+    rest -= rest.mean(axis=1, keepdims=True)
+    squares = (rest**2).sum(axis=0) / 11
+    total = squares.sum() * 5 / 4
+    assert spreads(scores) ** 2 == approx(np.maximum((squares - total / 25) / (1 - 2 / 5), 0.0), rel=1e-10, abs=1e-12)
+
+
+def test_levels_of_benchmarks_and_algorithms_do_not_matter_and_the_unit_neither():
+    rng = np.random.default_rng(4)
+    scores = rng.normal(size=(9, 4))
+    scores[2, 1] = np.nan
+    moved = 3.0 * scores + 10.0 * rng.normal(size=(9, 1)) + 0.0
+    assert aligned(moved) == approx(3.0 * aligned(scores), nan_ok=True, abs=1e-9)
+    assert unequal(np.abs(aligned(moved))) == approx(9.0 * unequal(np.abs(aligned(scores))), rel=1e-9)
+    assert exchange_p(moved, rng=5) == exchange_p(scores, rng=5)
+
+
+def test_every_exchange_of_a_small_table_is_drawn_with_its_probability():
+    scores = np.array([[0.0, 1.0, 5.0], [0.0, 2.0, 9.0], [1.0, 0.0, 0.0], [0.0, 3.0, 1.0]])
+    size = np.abs(aligned(scores))
+    from itertools import permutations, product
+
+    orders = [[list(row[list(p)]) for p in permutations(range(3))] for row in size]
+    every = np.array([unequal(np.array(rows)) for rows in product(*orders)])
+    exact = (every >= unequal(size) * (1 - 1e-9)).mean()
+    assert exchange_p(scores, rng=6, exchanges=20_000) == approx(exact, abs=5 * np.sqrt(exact * (1 - exact) / 20_000))
+
+
+def test_missing_cells_stay_missing_in_an_exchange():
+    frame = table([0.5, 0.5, 0.5, 0.5, 2.5], 15)
+    frame = frame[~((frame["algorithm"] == "a1") & frame["benchmark"].isin(["b00", "b03", "b07"]))]
+    found = advantages(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1)
+    assert found.table["benchmarks"].tolist() == [15, 12, 15, 15, 15]
+    assert found.decision == "act"
+
+
+def test_what_cannot_be_judged_is_not():
+    assert advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 2.5]))), rng=1) is None
+    few = advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 2.5], 3))), rng=1)
+    assert (few.decision, few.advice) == ("not judged", "Too few levels of benchmark to judge.")
+    assert few.check.found == "too few levels"
+
+
+@pytest.mark.parametrize("random", ["(1 | benchmark) + diag(algorithm | benchmark)", "(0 + algorithm | benchmark)"])
+def test_a_model_with_variances_of_their_own_is_not_judged(random):
+    fit = lt.fit_lmm(f"y ~ algorithm + {random}", runs_of(table([0.5, 0.5, 2.5])))
+    assert advantages(fit, rng=1) is None
+
+
+def test_a_table_without_roles_is_read_from_its_formula():
+    frame = table([0.5, 0.5, 0.5, 2.5])
+    assert advantages(lt.fit_lmm(FORMULA, frame), rng=1).check.subject == "by algorithm"
+    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", frame), rng=1) is None
+    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", runs_of(frame)), rng=1).decision == "act"
+
+
+def test_the_report_acts_on_it(erratic):
+    text = lt.analyze(erratic.data).to_markdown()
+    assert "Advantages: by algorithm" in text
+    assert "a5 varies" in text

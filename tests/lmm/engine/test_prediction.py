@@ -1,0 +1,95 @@
+"""Errors of predictions against the mixed-model equations, solved densely on rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.linalg import block_diag
+
+import lmemtest as lt
+from lmemtest.lmm.engine import prediction
+from lmemtest.lmm.engine.theta import unpack
+from lmemtest.lmm.model.random_effects import shapes
+
+FORMULAS = [
+    "y ~ a + x + (1 | g)",
+    "y ~ a + (1 + x | g) + (1 | h)",
+    "y ~ a + (1 | g) + (1 | g:h) + (0 + x | g)",
+    "y ~ x + (1 | h) + (1 | g) + (1 | g:a)",
+]
+
+
+def table() -> pd.DataFrame:
+    rng = np.random.default_rng(8)
+    n = 150
+    frame = pd.DataFrame(
+        {"a": rng.choice(list("pqr"), n), "g": rng.choice(list("uvwxyz"), n), "h": rng.choice(list("klmn"), n)}
+    )
+    frame["x"] = rng.normal(size=n).round(1)
+    effects = {g: rng.normal(size=2) for g in "uvwxyz"}
+    frame["y"] = [effects[g] @ [1, x] for g, x in zip(frame["g"], frame["x"], strict=True)] + rng.normal(size=n)
+    frame["y"] += frame["h"].map(dict(zip("klmn", rng.normal(size=4), strict=True)))
+    own = {pair: rng.normal() for pair in sorted({*zip(frame["g"], frame["a"], strict=True)})}
+    frame["y"] += [own[pair] for pair in zip(frame["g"], frame["a"], strict=True)]
+    frame["w"] = rng.choice([0.5, 1.0, 3.0], n)
+    return frame
+
+
+def henderson(fit: lt.LmmFit, *, conditional: bool = False) -> np.ndarray:
+    """Covariance of the errors of every effect: the mixed-model equations in u = Lambda v, singular or not."""
+    X, omega = fit.design.X, fit.cells.n * fit.row_precision()
+    Z = [
+        np.einsum("nk,nq->nqk", t.basis, np.eye(len(t.levels))[t.codes]).reshape(len(X), -1) for t in fit.design.random
+    ]
+    factors = [
+        np.kron(np.eye(q), L) for L, (q, _) in zip(unpack(fit.theta, fit.problem.shapes), shapes(fit), strict=True)
+    ]
+    p = 0 if conditional else X.shape[1]
+    to_user = block_diag(np.eye(p), *factors)
+    W = np.hstack([X[:, :p], *Z]) @ to_user
+    C = W.T @ (W * omega[:, None])
+    C[p:, p:] += np.eye(len(C) - p)
+    return fit.scale * to_user @ np.linalg.inv(C) @ to_user.T
+
+
+@pytest.mark.parametrize("formula", FORMULAS)
+@pytest.mark.parametrize("options", [{}, {"weights": "w"}, {"dispersion": "h"}], ids=str)
+def test_errors_are_those_of_the_mixed_model_equations(formula: str, options: dict[str, str]) -> None:
+    fit = lt.fit_lmm(formula, table(), **options)
+    p, width = fit.rank, sum(q * k for q, k in shapes(fit))
+    rng = np.random.default_rng(1)
+    L, K = rng.normal(size=(4, p)), rng.normal(size=(width, 4))
+    parts, start = [], 0
+    for q, k in shapes(fit):
+        parts.append(K[start : start + q * k].reshape(q, k, 4))
+        start += q * k
+    targets = prediction.Targets(fixed=L, random=tuple(parts))
+    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    C = henderson(fit)
+    both = np.hstack([L, K.T])
+    np.testing.assert_allclose(got, both @ C @ both.T, rtol=1e-7, atol=1e-9 * np.abs(got).max())
+    given = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets, conditional=True)
+    inner = henderson(fit, conditional=True)
+    np.testing.assert_allclose(given, K.T @ inner @ K, rtol=1e-7, atol=1e-9 * np.abs(given).max())
+
+
+def degrees_of_freedom(fit: lt.LmmFit, targets: prediction.Targets) -> np.ndarray:
+    where = (fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    return fit.curvature.error_df(prediction.covariance(*where).diagonal(), prediction.slopes(*where))
+
+
+def test_degrees_of_freedom_of_fixed_effects_are_satterthwaites() -> None:
+    fit = lt.fit_lmm("y ~ a + (1 + x | g) + (1 | h)", table())
+    L = np.random.default_rng(2).normal(size=(3, fit.rank))
+    nothing = tuple(np.zeros((q, k, 3)) for q, k in shapes(fit))
+    targets = prediction.Targets(fixed=L, random=nothing)
+    np.testing.assert_allclose(degrees_of_freedom(fit, targets), fit.df(L), rtol=1e-9)
+
+
+def test_a_model_without_random_effects_has_the_errors_of_least_squares() -> None:
+    fit = lt.fit_lmm("y ~ a + x", table())
+    targets = prediction.Targets(fixed=np.eye(fit.rank), random=())
+    got = prediction.covariance(fit.problem, fit.optim.theta, fit.optim.criterion, targets)
+    np.testing.assert_allclose(got, fit.cov_params(), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(degrees_of_freedom(fit, targets), 150 - fit.rank)

@@ -1,0 +1,220 @@
+"""Groups, letters and critical differences from one decision matrix."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.means.estimates import Estimates
+from lmemtest.lmm.means.groups import maximal_cliques
+from lmemtest.lmm.means.separation import separation_of
+
+
+def made_up(means, se=1.0, direction="minimize", df=np.inf):
+    """Marginal means of independent groups with known standard errors."""
+    k = len(means)
+    se = np.broadcast_to(np.asarray(se, dtype=float), (k,))
+    levels = [chr(ord("A") + i) for i in range(k)]
+    means = np.asarray(means, dtype=float)
+    return Estimates.of(
+        L=np.eye(k),
+        frame=pd.DataFrame({"algorithm": levels}),
+        b=np.nan_to_num(means),
+        V=np.diag(se**2),
+        df=df,
+        estimable_function=lambda L: ~((L != 0) & np.isnan(means)).any(axis=1),
+        ddf="asymptotic",
+        score="loss",
+        direction=direction,
+    )
+
+
+def brute_force_cliques(adjacent):
+    k = len(adjacent)
+    cliques = [
+        set(c)
+        for n in range(1, k + 1)
+        for c in itertools.combinations(range(k), n)
+        if all(adjacent[i, j] for i, j in itertools.combinations(c, 2))
+    ]
+    return sorted(tuple(sorted(c)) for c in cliques if not any(c < other for other in cliques))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cliques_match_brute_force(seed):
+    rng = np.random.default_rng(seed)
+    k = int(rng.integers(1, 8))
+    upper = np.triu(rng.random((k, k)) < rng.uniform(0.2, 0.9), 1)
+    adjacent = upper | upper.T
+    assert list(maximal_cliques(adjacent)) == brute_force_cliques(adjacent)
+
+
+def test_too_many_groups_are_refused_with_advice():
+    parts = 21  # complement of 7 triangles: 3^7 = 2187 maximal cliques
+    adjacent = np.ones((parts, parts), dtype=bool)
+    for start in range(0, parts, 3):
+        adjacent[start : start + 3, start : start + 3] = False
+    with pytest.raises(ArgumentError, match=r"more than 2000 groups .* Compare fewer levels"):
+        maximal_cliques(adjacent)
+
+
+@pytest.mark.parametrize(("direction", "order"), [("minimize", "CAB"), ("maximize", "BAC"), (None, "CAB")])
+def test_levels_are_ordered_best_first(direction, order):
+    sep = made_up([2.0, 9.0, 1.0], direction=direction).pairs().separation()
+    assert "".join(sep.levels) == order
+    assert sep.means == tuple({"A": 2.0, "B": 9.0, "C": 1.0}[level] for level in sep.levels)
+    assert any("not known whether low or high" in note for note in sep.notes) == (direction is None)
+
+
+def test_direction_argument_overrides_and_says_so():
+    sep = made_up([2.0, 9.0, 1.0]).pairs().separation(direction="maximize")
+    assert sep.levels[0] == "B"
+    assert "Ordered to maximize as asked; the runs say minimize." in sep.notes
+
+
+def test_overlapping_groups_share_letters():
+    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
+    assert sep.groups == (("A", "B"), ("B", "C"))
+    assert sep.letters == {"A": "a", "B": "ab", "C": "b"}
+    assert sep.significant.loc["A", "C"]
+    assert not sep.significant.loc["A", "B"]
+
+
+def test_groups_need_not_be_contiguous_and_never_span_a_member_that_differs():
+    # B lies between A and C and is measured far more precisely than they are
+    sep = made_up([0.0, 2.0, 3.0], se=[0.1, 0.1, 2.0]).pairs().separation()
+    assert sep.significant.loc["A", "B"]
+    assert sep.groups == (("A", "C"), ("B", "C"))
+    for group in sep.groups:
+        assert not sep.significant.loc[list(group), list(group)].any(axis=None)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_levels_differ_exactly_when_they_share_no_letter(seed):
+    rng = np.random.default_rng(seed)
+    sep = made_up(rng.normal(size=9) * 4, se=rng.uniform(0.3, 2, 9)).pairs().separation()
+    for a, b in itertools.combinations(sep.levels, 2):
+        share = bool(set(sep.letters[a]) & set(sep.letters[b]))
+        assert share == (not sep.significant.loc[a, b])
+
+
+def test_critical_difference_is_the_half_width_at_alpha():
+    em = made_up([0.0, 1.0, 2.0], se=[1.0, 1.0, 2.0], df=20.0)
+    sep = em.pairs().separation(alpha=0.1)
+    at_level = em.pairs(level=0.9).to_frame()
+    half = (at_level["ci_high"] - at_level["ci_low"]) / 2
+    assert sep.critical_difference == pytest.approx((half.min(), half.max()))
+
+
+def test_pairs_differ_exactly_when_their_distance_exceeds_their_critical_difference(fitted):
+    em = emmeans(fitted("bench_unbalanced", "y ~ algorithm + (1|benchmark)"), "algorithm")
+    frame = em.pairs().to_frame()
+    sep = em.pairs().separation()
+    for row in frame.to_dict("records"):
+        assert sep.significant.loc[row["left"], row["right"]] == (row["ci_low"] > 0 or row["ci_high"] < 0)
+
+
+def test_untested_pairs_are_undecided_and_flagged():
+    sep = made_up([0.0, np.nan, 9.0]).pairs().separation()
+    assert sep.levels == ("A", "C", "B")
+    assert sep.undecided.loc["A", "B"]
+    assert not sep.undecided.loc["A", "C"]
+    assert sep.groups == (("A", "B"), ("C", "B"))
+    assert any("2 of 3 pairs have no test (for instance A and C)" in note for note in sep.notes) or any(
+        "2 of 3 pairs have no test (for instance A and B)" in note for note in sep.notes
+    )
+    assert sep.decision.loc["A", "C"] is np.True_ or sep.decision.loc["A", "C"] is True
+    assert sep.decision.loc["A", "B"] is pd.NA
+
+
+def test_a_pair_that_is_missing_from_the_tests_is_undecided():
+    """Whatever a table leaves out is unknown, and is joined rather than called different."""
+    tests = made_up([0.0, 1.0, 9.0]).pairs().table
+    for row in range(3):
+        kept = tests.drop(index=row)
+        whole, found = (
+            separation_of(
+                levels=["A", "B", "C"],
+                means=[0.0, 1.0, 9.0],
+                se=[1.0] * 3,
+                tests=table,
+                half_widths=[2.0],
+                alpha=0.05,
+                direction="minimize",
+                adjust="tukey",
+                ddf="asymptotic",
+                score="loss",
+            )
+            for table in (tests, kept)
+        )
+        a, b = tests.loc[row, "left"], tests.loc[row, "right"]
+        assert found.undecided.loc[a, b]
+        assert found.undecided.loc[b, a]
+        assert not found.significant.loc[a, b]
+        assert set(found.letters[a]) & set(found.letters[b])
+        assert any(f"1 of 3 pairs have no test (for instance {a} and {b})" in note for note in found.notes)
+        rest = ~found.undecided.to_numpy()
+        assert (found.significant.to_numpy()[rest] == whole.significant.to_numpy()[rest]).all()
+        assert not (found.significant & found.undecided).any(axis=None)
+
+
+def test_nothing_tested_has_no_critical_difference():
+    em = dataclasses.replace(made_up([0.0, 1.0]), V=np.zeros((2, 2)))
+    sep = em.pairs().separation()
+    assert np.isnan(sep.critical_difference).all()
+    assert sep.groups == (("A", "B"),)
+
+
+def test_ties_keep_the_level_order_and_the_result_ignores_row_order():
+    sep = made_up([1.0, 1.0, 1.0]).pairs().separation()
+    assert sep.levels == ("A", "B", "C")
+    assert sep.groups == (("A", "B", "C"),)
+
+
+def test_groups_of_by_must_be_selected(fitted):
+    em = emmeans(fitted("bench_prior", "y ~ algorithm * prior + (1|benchmark)"), "algorithm", by="prior")
+    value = em.frame["prior"].iloc[0]
+    with pytest.raises(
+        ArgumentError, match=rf"in 2 groups by prior. Select one first: pairs.select\(prior='{value}'\)"
+    ):
+        em.pairs().separation()
+    assert em.pairs().select(prior=value).separation().selected == {"prior": value}
+
+
+@pytest.mark.parametrize("adjust", ["holm", "shaffer", "stepdown", "singlestep", "fdr", "tukey"])
+def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_critical_difference(adjust):
+    for shift in np.linspace(0.5, 4.0, 8):
+        pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, level=0.9)
+        for alpha in (0.01, 0.05, 0.2):
+            separated = pairs.separation(alpha)
+            beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(1.0 - alpha)
+            ends = pairs.table[["left", "right"]].itertuples(index=False)
+            assert [separated.significant.loc[pair] for pair in map(tuple, ends)] == beyond.tolist()
+        inside = (pairs.table["ci_low"] < 0) & (pairs.table["ci_high"] > 0)
+        assert (inside == (pairs.table["p_value"] >= 0.1)).all()
+
+
+def test_arguments_are_checked():
+    pw = made_up([0.0, 1.0]).pairs()
+    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
+        pw.separation(alpha=5)
+    with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize'"):
+        pw.separation(direction="up")
+
+
+def test_to_frame_summary_and_html():
+    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
+    assert list(sep.to_frame().columns) == ["algorithm", "mean", "se", "letters"]
+    assert "not the same as equal" in sep.summary()
+    assert repr(sep) == sep.summary()
+    assert sep._repr_html_().startswith("<table")
+
+
+def test_sixty_levels_are_separated_quickly():
+    sep = made_up(np.linspace(0, 30, 60)).pairs().separation()
+    assert len(sep.groups) < 60
+    assert all(sep.letters.values())

@@ -1,0 +1,135 @@
+"""The bootstrap's null distribution: closed forms, cells of both models, zeros and failures."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from pytest import approx
+from scipy import stats
+
+import lmemtest as lt
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.cell_map import CellMap, regroup
+from lmemtest.lmm.compress import compress
+from lmemtest.lmm.hypotheses.glrt import BootstrapGlrtResult
+from lmemtest.lmm.hypotheses.simulated_null import NullDraws, Simulator
+
+
+def blocks(levels=6, seed=0, treatments=3, sd=1.0):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(list(itertools.product(range(levels), range(treatments))), columns=["block", "tool"])
+    y = sd * rng.normal(size=levels)[table["block"]] + 0.6 * table["tool"] + rng.normal(size=len(table))
+    return table.assign(tool=table["tool"].map(lambda i: f"t{i}"), y=y)
+
+
+def test_a_single_variance_has_its_exact_null_distribution():
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"g": np.repeat(np.arange(6), 5), "y": rng.normal(size=30) + np.repeat(rng.normal(size=6), 5)})
+    null, alternative = lt.fit_lmm("y ~ 1", table), lt.fit_lmm("y ~ 1 + (1|g)", table)
+    exact = lt.glrt(null, alternative, reference="exact")
+    got = lt.glrt(null, alternative, reference="bootstrap", n_draws=999, rng=1)
+    assert got.statistic == exact.statistic
+    assert abs(got.p_value - exact.p_value) < 4 * got.p_value_error + 1e-3
+    zeros = int((got.draws < 1e-6).sum())
+    assert stats.binomtest(zeros, 999, 0.5611).pvalue > 1e-4  # see test_exact_null
+
+
+@pytest.mark.slow
+def test_a_fixed_effect_in_balanced_blocks_has_about_the_p_value_of_the_f_test():
+    table = blocks()
+    null, alternative = (lt.fit_lmm(f"y ~ {fixed} + (1|block)", table) for fixed in ("1", "tool"))
+    y = table.pivot(index="block", columns="tool", values="y").to_numpy()
+    effects, means = y.mean(axis=0) - y.mean(), y.mean(axis=1, keepdims=True)
+    residual = y - means - effects
+    f = (6 * effects @ effects / 2) / ((residual**2).sum() / 10)
+    want = stats.f.sf(f, 2, 10)
+    got = lt.glrt(null, alternative, reference="bootstrap", n_draws=999, rng=1)
+    assert abs(got.p_value - want) < 4 * got.p_value_error
+    assert lt.glrt(null, alternative).p_value < 0.8 * want  # chi-squared is too sure of itself with six blocks
+
+
+def test_the_result_keeps_all_draws_and_says_what_was_done():
+    table = blocks()
+    got = lt.glrt(*(lt.fit_lmm(f"y ~ tool{r}", table) for r in ("", " + (1|block)")), "bootstrap", n_draws=50, rng=1)
+    assert isinstance(got, BootstrapGlrtResult)
+    assert (got.draws.shape, got.failed, got.components, got.method) == ((50,), 0, (), "REML")
+    zeros = int((got.draws <= 1e-6).sum())
+    assert zeros > 5
+    assert f"50 tables were drawn from the null and both models fitted to each; {zeros} statistics are 0." in got.notes
+    assert "parametric bootstrap (Monte-Carlo error" in got.summary()
+    assert got.to_frame().loc[0, "reference"] == "bootstrap"
+
+
+def test_results_do_not_depend_on_the_number_of_processes():
+    table = blocks()
+    fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", table, reml=False) for fixed in ("1", "tool")]
+    one, two = (lt.glrt(*fits, "bootstrap", n_draws=20, rng=3, n_jobs=jobs).draws for jobs in (1, 2))
+    np.testing.assert_array_equal(one, two)
+
+
+def test_a_statistic_of_zero_has_p_one():
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"g": np.tile(np.arange(5), 4), "y": np.repeat(rng.normal(size=4), 5)})
+    table["y"] += np.tile([0.01, -0.01, 0.0, 0.02, -0.02], 4) * np.repeat([1, -1, 1, -1], 5)
+    got = lt.glrt(lt.fit_lmm("y ~ 1", table), lt.fit_lmm("y ~ 1 + (1|g)", table), "bootstrap", n_draws=19, rng=1)
+    assert got.statistic == approx(0.0, abs=1e-8)
+    assert got.p_value == 1.0
+
+
+def test_failed_draws_count_as_larger_than_the_observed_statistic():
+    draws = NullDraws(statistics=np.array([0.0, 1.0, np.nan, 3.0]), unconverged=0, reasons=("x",))
+    assert draws.failed == 1
+    assert draws.p_value(2.0, 1e-6)[0] == (1 + 2) / 5
+
+
+def test_no_draws_is_an_error():
+    table = blocks()
+    fits = [lt.fit_lmm(f"y ~ {fixed} + (1|block)", table) for fixed in ("1", "tool")]
+    with pytest.raises(ArgumentError, match=r"n_draws must be a whole number of at least 1, got 0\."):
+        lt.glrt(*fits, "bootstrap", n_draws=0)
+
+
+# ---------------------------------------------------------------------- cells
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({"a": rng.choice(list("pqr"), 200), "b": rng.integers(4, size=200), "y": rng.normal(size=200)})
+    return frame.assign(w=rng.choice([0.5, 2.0], 200), a=frame["a"].astype("category"))
+
+
+@pytest.mark.parametrize("names", [["a"], ["b"], []])
+@pytest.mark.parametrize("weights", [None, "w"])
+def test_cells_become_coarser_without_their_rows(table, names, weights):
+    fine = compress(table, ["a", "b"], score="y", weights=weights)
+    want = compress(table, names, score="y", weights=weights)
+    for got in (CellMap.of(fine, want).aggregate(fine), regroup(fine, names)):
+        pd.testing.assert_frame_equal(got.frame, want.frame, check_column_type=bool(names))
+        for part in ("n", "weight", "mean", "ss"):
+            np.testing.assert_allclose(getattr(got, part), getattr(want, part), rtol=1e-10)
+
+
+def test_a_model_is_drawn_on_finer_cells_with_its_own_mean_and_variance(table):
+    fit = lt.fit_lmm("y ~ a + (1|b)", table)
+    fine = compress(table, ["a", "b", "w"], score="y")
+    simulator = Simulator.of(fit, fine)
+    rng = np.random.default_rng(1)
+    means = np.array([simulator.draw(rng).mean for _ in range(2000)])
+    want_mean = fit.estimate(fit.design.rows(fine.frame))
+    between, within = fit.covariances[0][0, 0], fit.scale / fine.n
+    assert np.abs(means.mean(axis=0) - want_mean).max() < 5 * np.sqrt((between + within).max() / 2000)
+    np.testing.assert_allclose(means.var(axis=0), between + within, rtol=5 * np.sqrt(2 / 2000))
+
+
+def test_both_models_see_the_same_table_when_the_alternative_has_more_columns():
+    table = blocks(levels=12)
+    null, alternative = lt.fit_lmm("y ~ 1", table, reml=False), lt.fit_lmm("y ~ tool + (1|block)", table, reml=False)
+    assert len(null.cells.n) == 1
+    got = lt.glrt(null, alternative, "bootstrap", n_draws=199, rng=1)
+    assert got.failed == 0
+    # without blocks under the null: 2 fixed effects and half a variance
+    assert stats.kstest(got.draws[got.draws > 0], stats.chi2(2.5).cdf).statistic < 0.15
