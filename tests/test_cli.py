@@ -952,7 +952,7 @@ def test_plan_takes_standard_deviations(run, folder: Path) -> None:  # type: ign
 def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type: ignore[no-untyped-def]
     outcome = run("plan", "runs.csv", *ROLES, "--algorithms", "2", "--budget", "40", "--at-most", "benchmark=9")
     runs = lmemtest.read_runs("runs.csv", **dict(zip((o[2:] for o in ROLES[::2]), ROLES[1::2], strict=True)))
-    components = lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs).components()
+    components = lmemtest.VarianceComponents.of(lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs))
     want = lmemtest.plan(components, n_algorithms=2, budget=40, at_most={"benchmark": 9})
     assert (outcome.code, outcome.err, outcome.out) == (0, "", f"{want.summary()}\n")
     rng, rows = np.random.default_rng(1), list(product(range(5), range(2), "AB", range(2)))
@@ -967,7 +967,7 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
     costs = ["--cost", "family=20", "--cost", "benchmark=5", "--budget", "400"]
     outcome = run("plan", "families.csv", *given, "--family", "space", *costs)
     runs = lmemtest.read_runs("families.csv", **roles, family="space")
-    found = lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs).components()
+    found = lmemtest.VarianceComponents.of(lmemtest.fit_lmm(lmemtest.recommend(runs).formula, runs))
     want = lmemtest.plan(found, budget=400, costs={"training": 1, "family": 20, "benchmark": 5})
     assert want.names == ("family", "benchmark", "seed")
     assert (outcome.code, outcome.err, outcome.out) == (0, "", f"{want.summary()}\n")

@@ -298,7 +298,7 @@ def test_algorithms_that_are_numbers_are_noted():
     table = {"tool": [1, 2, 10] * 4, "task": list("aaabbbcccddd"), "loss": np.random.default_rng(1).normal(size=12)}
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     assert lt.fit_lmm("loss ~ tool", runs).notes == (
-        "The algorithms are numbers (tool), and the formula takes them for a covariate with one slope. Write C(tool) "
+        "What is compared are numbers (tool), and the formula takes them for a covariate with one slope. Write C(tool) "
         "to compare them as names.",
     )
     assert lt.fit_lmm("loss ~ C(tool)", runs).notes == ()

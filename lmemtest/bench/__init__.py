@@ -1,4 +1,4 @@
-"""Studies of runs: the table (`data`, `importers`), which model (`modelling`), and a folder for each kind of question."""
+"""Studies of runs: the table (`data`, `importers`), which model (`modelling`), and a folder a question."""
 
 import lazy_loader as _lazy
 

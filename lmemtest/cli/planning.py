@@ -201,6 +201,7 @@ def _from_table(given: PlanOptions) -> Any:
         )
         return study.components()
     from lmemtest.bench.modelling.recommend import recommend
+    from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm
 
     roles = ("score", "direction", "algorithm", "benchmark", "seed", "family")
@@ -208,4 +209,4 @@ def _from_table(given: PlanOptions) -> Any:
     files = {name: getattr(given, name) for name in ("where", "sep", "decimal", "encoding", "yes")}
     runs = read_runs(RunOptions(table=given.table, **columns, **files), settle=True)
     model = recommend(runs)
-    return fit_lmm(model.formula, model.runs).components()
+    return VarianceComponents.of(fit_lmm(model.formula, model.runs))

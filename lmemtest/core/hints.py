@@ -294,6 +294,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "warnings": "analysis.check",
     },
     "LmmFit": {
+        "components": "lmemtest.VarianceComponents.of(fit)",
         "blup": "fit.conditional_modes(group), for instance fit.conditional_modes('benchmark')",
         "compare": "lmemtest.glrt(smaller, larger)",
         "ci": "fit.profile(), and fit.emmeans(...) for means",

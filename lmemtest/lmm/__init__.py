@@ -1,0 +1,54 @@
+"""Mixed models that know no benchmark: a formula and a table -> a fit -> means -> comparisons, with their errors.
+
+============  =====================================================================================
+cells         rows to cells: counts, means and sums of squares, which are all that a likelihood needs
+formula       lme4's formulas, and the matrices that they give on cells
+engine        the profiled likelihood, its derivatives and its maximum; arrays only
+model         `fit`: a formula and a table to a fit; `LmmFit`, `ModelSpec`
+means         marginal means with their covariance, and every comparison of them
+hypotheses    likelihood-ratio tests, tests of random effects, simulated null distributions
+intervals     profile, bootstrap, random effects, robust standard errors
+diagnostics   what the conclusions of a fit rest on
+distributions the laws of maxima, ranges and quadratic forms behind tests and intervals
+============  =====================================================================================
+
+>>> from lmemtest import lmm
+>>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+>>> fit = lmm.fit("y ~ a + (1 | g)", table)
+>>> fit.emmeans("a").pairs().to_frame()[["left", "right", "estimate"]].round(4)
+  left right  estimate
+0    p     q      -1.3
+"""
+
+from typing import Any as _Any
+
+import lazy_loader as _lazy
+
+_load, _names, _public = _lazy.attach(
+    __name__,
+    submod_attrs={
+        "diagnostics.diagnose": ["diagnose"],
+        "diagnostics.influence": ["influence"],
+        "hypotheses.glrt": ["glrt"],
+        "hypotheses.ranova": ["ranova"],
+        "intervals.bootstrap": ["bootstrap"],
+        "intervals.cluster_robust": ["cluster_robust"],
+        "intervals.profile": ["profile"],
+        "intervals.random_effects": ["random_effects"],
+        "means.contrasts": ["against", "best", "contrast", "pairs"],
+        "means.emmeans": ["emmeans", "emtrends"],
+        "means.estimates": ["Estimates"],
+        "means.joint": ["joint_tests"],
+        "means.moderated": ["moderated"],
+        "model": ["LmmFit", "ModelSpec", "fit_lmm"],
+    },
+)
+__all__ = ["fit", *_public]
+
+
+def __getattr__(name: str) -> _Any:
+    return _load("fit_lmm" if name == "fit" else name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

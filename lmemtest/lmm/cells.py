@@ -11,10 +11,8 @@ The group-by runs where the data lives; only cells come to pandas.
 
 from __future__ import annotations
 
-import math
-import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -23,21 +21,28 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.caller import in_words_of
-from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, collected, distinct_rows
-from lmemtest.core.levels import level_order
-from lmemtest.core.validate import check_magnitude
-from lmemtest.core.words import format_number, listed
+from lmemtest.core.codes import (
+    EXAMPLES,
+    Keys,
+    combine_codes,
+    first_rows,
+    group_codes,
+    group_numbers,
+    missing_values_error,
+)
+from lmemtest.core.frames import MOST_CELLS, as_float, as_pandas, cell_sums, collected
+from lmemtest.core.numeric import check_numeric
+from lmemtest.core.validate import as_frame, check_columns, check_magnitude
+from lmemtest.core.words import format_number
 from lmemtest.errors import DataError
+from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
-    pass
+    from numpy.typing import NDArray
 
-__all__ = ["Cells", "aggregate", "cells_of"]
+__all__ = ["CellMap", "Cells", "Groups", "aggregate", "cells_of", "compress", "regroup", "regrouped"]
 
 Transform = Callable[[np.ndarray], np.ndarray]
-
-EXAMPLES = 3  # bad rows that an error shows
-MAX_KEY = 2**62  # keys are int64
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +92,50 @@ class Cells:
         """The columns of the cells with ``n``, ``weight``, ``mean`` and ``ss`` beside them."""
         numbers = {"n": self.n, "weight": self.weight, "mean": self.mean, "ss": self.ss}
         return pd.concat([self.frame, pd.DataFrame(numbers, index=self.frame.index)], axis=1)
+
+
+def compress(
+    frame: Any,
+    by: Sequence[str],
+    *,
+    score: str,
+    transform: Transform | None = None,
+    weights: str | None = None,
+) -> Cells:
+    """Compress a table to its cells: counts, means and sums of squares, exact to rounding, whatever the backend.
+
+    A transform is applied to the scores, row by row, before they are summarised. Rows with different prior weights go
+    to different cells. Missing keys, scores that are not finite and weights that are not positive are refused.
+
+    >>> table = {"algorithm": ["HB", "RS", "RS"], "loss": [0.5, 1.0, 2.0]}
+    >>> compress(table, ["algorithm"], score="loss").to_frame()
+      algorithm    n  weight  mean   ss
+    0        HB  1.0     1.0   0.5  0.0
+    1        RS  2.0     1.0   1.5  0.5
+    """
+    table = as_frame(frame, argument="frame")
+    columns = table.collect_schema().names()
+    by = check_columns(tuple(dict.fromkeys([by] if isinstance(by, str) else by)), columns, argument="by")
+    check_columns(score, columns, argument="score")
+    keys = by if weights is None or weights in by else (*by, weights)
+    check_columns(keys, columns, argument="weights")
+    check_numeric(table, score, argument="score")
+    if weights is not None:
+        check_numeric(table, weights, argument="weights")
+    scope = scope_of(frame)
+    groups = None if scope is None else scope.summarised(keys, score, transform)
+    if groups is None:
+        groups = aggregate(table, keys, score, transform=transform)
+        if scope is not None:
+            scope.require_unchanged(groups)
+    if scope is not None and score == scope.response:
+        scope.refuse(groups)
+    cells = cells_of(groups, table, score)
+    if weights is None:
+        return cells
+    weight = as_float(cells.frame[weights])
+    refuse_weights(weight, cells.n, weights)
+    return replace(cells, columns=groups.keys.only(by), weight=weight)
 
 
 def cells_of(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> Cells:
@@ -181,165 +230,6 @@ def _aggregate_pandas(native: pd.DataFrame, names: Sequence[str], scores: np.nda
     return Groups(keys=keys, n=counts, n_bad=bad, mean=shift + centre, above=above, ss=ss, low=low, high=high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Keys:
-    """The distinct combinations of some columns, sorted: per column the level of each group, and the levels."""
-
-    names: tuple[str, ...]
-    codes: tuple[np.ndarray, ...]
-    levels: tuple[Any, ...]
-    size: int
-
-    @classmethod
-    def product(cls, values: Mapping[str, Sequence[Any]]) -> Keys:
-        """All combinations of some values, the last name running fastest."""
-        sizes = [len(v) for v in values.values()]
-        total = inner = math.prod(sizes)
-        codes = []
-        for size in sizes:
-            inner //= size
-            codes.append(np.tile(np.repeat(np.arange(size), inner), total // (inner * size)))
-        levels = tuple(pd.Series(list(v)).array for v in values.values())
-        return cls(names=tuple(values), codes=tuple(codes), levels=levels, size=total)
-
-    def only(self, names: Sequence[str]) -> Keys:
-        """Some of the columns of every group."""
-        kept = [self.names.index(name) for name in names]
-        codes, levels = tuple(self.codes[i] for i in kept), tuple(self.levels[i] for i in kept)
-        return Keys(names=tuple(names), codes=codes, levels=levels, size=self.size)
-
-    def frame(self) -> pd.DataFrame:
-        """One row per group, with the values of the columns in their own dtypes."""
-        columns = [levels.take(codes) for codes, levels in zip(self.codes, self.levels, strict=True)]
-        frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(self.size))
-        frame.columns = pd.Index(self.names, dtype=None if self.names else object)
-        return frame
-
-
-def group_codes(columns: Sequence[pd.Series[Any]], n_rows: int) -> tuple[np.ndarray, Keys]:
-    """The group of every row, groups numbered in sorted order, and the key of every group."""
-    coded = [column_codes(column) for column in columns]
-    index = combine_codes([(codes, len(levels)) for codes, levels in coded], n_rows)
-    size = int(index.max()) + 1 if n_rows else 0
-    first = first_rows(index, size)
-    keys = Keys(
-        names=tuple(str(column.name) for column in columns),
-        codes=tuple(codes[first] for codes, _ in coded),
-        levels=tuple(levels for _, levels in coded),
-        size=size,
-    )
-    return index, keys
-
-
-def group_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
-    """The group of every row, groups numbered in the order of their levels; one group without columns."""
-    return group_codes([frame[name] for name in columns], len(frame))[0]
-
-
-def group_means(frame: pd.DataFrame, columns: Sequence[str], value: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """One row per group, in the order of the levels, with the mean of a column; and the number of rows of each."""
-    index, keys = group_codes([frame[name] for name in columns], len(frame))
-    n = np.bincount(index, minlength=keys.size)
-    means = np.bincount(index, weights=frame[value].to_numpy(dtype=float), minlength=keys.size) / n
-    return keys.frame().assign(**{value: means}), n
-
-
-def by_levels(frame: pd.DataFrame, columns: Sequence[str]) -> list[pd.DataFrame]:
-    """The parts of a frame that agree in some columns, in the order of their levels."""
-    index = group_numbers(frame, columns)
-    order = np.argsort(index, kind="stable")
-    return [frame.iloc[rows] for rows in np.split(order, np.cumsum(np.bincount(index))[:-1])]
-
-
-def combine_codes(coded: Sequence[tuple[np.ndarray, int]], n_rows: int) -> np.ndarray:
-    """One code for several, given with their numbers of levels; it counts the combinations that occur, in order."""
-    key = np.zeros(n_rows, dtype=np.int64)
-    size = 1
-    for codes, levels in coded:
-        if size * levels >= MAX_KEY:  # renumber what is there so far: at most n_rows values
-            key, seen = _dense(key, size)
-            size = len(seen)
-        key = key * levels + codes
-        size *= levels
-    return _dense(key, size)[0]
-
-
-def first_rows(index: np.ndarray, size: int) -> np.ndarray:
-    """The first row of every group."""
-    first = np.empty(size, dtype=np.intp)
-    first[index[::-1]] = np.arange(len(index) - 1, -1, -1)
-    return first
-
-
-def _dense(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
-    """Renumber integer keys below `size` as 0, 1, ... in the same order; and the keys that occur."""
-    if size <= 4 * len(key) + 1024:  # a table of all keys is cheaper than sorting
-        present = np.zeros(size, dtype=bool)
-        present[key] = True
-        return (np.cumsum(present) - 1)[key], np.flatnonzero(present)
-    codes, seen = pd.factorize(key)
-    order = np.argsort(seen, kind="stable")
-    rank = np.empty_like(order)
-    rank[order] = np.arange(len(order))
-    return rank[codes], seen[order]
-
-
-def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
-    """Codes and levels of a column; levels sorted, or in the order of the categories, all of them used."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        codes = column.cat.codes.to_numpy().astype(np.int64)
-        _refuse_missing(column, int((codes < 0).sum()))
-        used = np.bincount(codes, minlength=len(column.cat.categories)) > 0
-        levels = pd.Categorical.from_codes(
-            np.arange(int(used.sum())),
-            categories=column.cat.categories[used],
-            ordered=bool(column.cat.ordered),
-        )
-        return (np.cumsum(used) - 1)[codes], levels
-    try:
-        codes, levels = pd.factorize(column)  # type: ignore[assignment]
-    except TypeError:  # lists, dicts
-        raise DataError(
-            f"The column {str(column.name)!r} holds values such as {column.iloc[0]!r}, which cannot be "
-            f"compared. Turn them into strings or numbers."
-        ) from None
-    _refuse_missing(column, int((codes < 0).sum()))
-    if levels.dtype == object:
-        for level in levels:
-            if isinstance(level, str):
-                refuse_half_characters(str(column.name), level)
-    try:
-        order = _order(levels)
-    except TypeError:
-        kinds = " and ".join(sorted({type(level).__name__ for level in levels}))
-        raise DataError(
-            f"The column {str(column.name)!r} mixes values of type {kinds}. Give all values one type, "
-            f"for example with df[{str(column.name)!r}].astype(str)."
-        ) from None
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return rank[codes], levels.take(order)
-
-
-def refuse_half_characters(column: str, value: str) -> None:
-    """Half of a surrogate pair is no text: no file, database or page can hold it."""
-    try:
-        value.encode("utf-8")
-    except UnicodeEncodeError as error:
-        raise DataError(
-            f"The column {column!r} holds {value!r}, which is no valid text (half of a surrogate pair at position "
-            f"{error.start}). It was probably read with a wrong encoding: read it again, or replace it with "
-            f"df[{column!r}].str.encode('utf-8', 'replace').str.decode('utf-8')."
-        ) from None
-
-
-def _order(levels: Any) -> np.ndarray:
-    """The order of distinct levels: numbers and dates at the speed of arrays, text as people count."""
-    if pd.api.types.is_numeric_dtype(levels.dtype) or levels.dtype.kind in "mM":
-        return np.asarray(levels.argsort(kind="stable"))
-    return level_order(levels.tolist())
-
-
 # ----------------------------------------------------------------------------------------------- elsewhere
 
 
@@ -367,127 +257,7 @@ def _require_room(table: nw.LazyFrame[Any], score: str) -> None:
         )
 
 
-def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -> tuple[Any, ...]:
-    """The values of a column that occur, in the order of levels; missing values left out."""
-    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
-        values = table.to_native()[column]
-    else:
-        values = distinct_rows(table, [column])[column]
-    _, levels = column_codes(values.dropna())
-    return tuple(pd.Series(levels).tolist())
-
-
 # -------------------------------------------------------------------------------------------------- checks
-
-
-def check_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, *, argument: str) -> None:
-    """Refuse a column that is not of real numbers, with its type and one of its values."""
-    dtype = table.collect_schema()[name]
-    if dtype.is_numeric():
-        return
-    found = example_value(table, name)
-    values = _entries(table, name, found)
-    words = [entry for entry, (is_number, _) in values.items() if not is_number]
-    if isinstance(found, str) or (words and _reads_as_number(found)):
-        shown, advice = _advice_on_text(name, values, words)
-        raise DataError(_not_numeric(table, name, argument, shown, advice))
-    if dtype == nw.Duration:
-        advice = f"It holds durations: convert them to seconds, for pandas with df[{name!r}].dt.total_seconds()."
-    elif dtype == nw.Boolean:
-        advice = "If a share of successes is what you mean, convert it to the numbers 0 and 1."
-    elif found is None:
-        advice = "All its values are missing: choose another column."
-    elif isinstance(found, complex):
-        advice = "Choose its real part or its absolute value."
-    elif not words:
-        advice = f"Its values are numbers: convert it first, for pandas with df[{name!r}].astype(float)."
-    else:
-        advice = "Choose a numeric column."
-    raise DataError(_not_numeric(table, name, argument, repr(found), advice))
-
-
-def _not_numeric(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, argument: str, shown: str, then: str) -> str:
-    return (
-        f"{argument} must be a numeric column, but {name!r} has type {_dtype_name(table, name)} "
-        f"(for example {shown}). {then}"
-    )
-
-
-def _entries(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str, found: Any) -> dict[str, tuple[bool, int]]:
-    """The entries of a column as code writes them: whether they read as a number, and the number of rows.
-
-    Of a lazy table only `found`, the one that was seen.
-    """
-    values = table.get_column(name).drop_nulls().to_list() if isinstance(table, nw.DataFrame) else [found]
-    out: dict[str, tuple[bool, int]] = {}
-    for value in values:
-        entry = repr(value)
-        is_number, count = out.get(entry) or (_reads_as_number(value), 0)
-        out[entry] = (is_number, count + 1)
-    return out
-
-
-def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[str]) -> tuple[str, str]:
-    """Numbers beside a few entries such as "failed", which turn the column to text: show one of these."""
-    first = next(iter(values))
-    written = _advice_on_writing([word[1:-1] for word in words])
-    if written is not None and len(words) > len(values) / 2:
-        return words[0], written
-    if not words:
-        return first, f"Its values are numbers: convert it first, for pandas with pd.to_numeric(df[{name!r}])."
-    if len(words) > len(values) / 2:
-        return first, "Choose a numeric column."
-    rows = sum(values[word][1] for word in words)
-    failed = in_words_of(python="failed='missing'", command_line="--failed missing")
-    return words[0], (
-        f"Most of its values are numbers, but {listed(words, most=3)} {'is' if len(words) == 1 else 'are'} not "
-        f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, make them missing, for pandas with "
-        f"pd.to_numeric(df[{name!r}], errors='coerce'), and say {failed}; else correct them."
-    )
-
-
-_PERCENT = re.compile(r"[+-]?[0-9]+(?:[.,][0-9]+)?\s*%")
-_GROUPED = re.compile(r"[+-]?[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|[+-]?[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]+")
-_COMMA = re.compile(r"[+-]?[0-9]*,[0-9]+(?:[eE][+-]?[0-9]+)?")
-
-
-def _advice_on_writing(words: list[str]) -> str | None:
-    """What to do with numbers that are written for people."""
-    if words and all(map(_PERCENT.fullmatch, words)):
-        return "Its values are written in per cent: remove the sign % and convert them to numbers."
-    if words and all(_GROUPED.fullmatch(word) and ("." in word or word.count(",") > 1) for word in words):
-        return "Its values have signs between thousands: remove these, and write decimals with a point."
-    if words and all(map(_COMMA.fullmatch, words)):
-        doubt = "Its commas may be for decimals or for thousands" if all(map(_GROUPED.fullmatch, words)) else (
-            "Its values have decimal commas")  # fmt: skip
-        return f"{doubt}: " + in_words_of(
-            python="read the file with decimal=',', or convert the column with str.replace(',', '.').",
-            command_line="if they are decimal, give --decimal ,; otherwise remove them.",
-        )
-    return None
-
-
-def example_value(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> Any:
-    """One value of a column that is not null, or None."""
-    head = table.select(nw.col(name)).filter(~nw.col(name).is_null()).head(1)
-    rows = collected(head).rows()
-    return rows[0][0] if rows else None
-
-
-def _dtype_name(table: nw.DataFrame[Any] | nw.LazyFrame[Any], name: str) -> str:
-    if table.implementation.is_pandas():
-        return str(nw.to_native(table)[name].dtype)
-    return str(table.collect_schema()[name])
-
-
-def _reads_as_number(value: Any) -> bool:
-    if isinstance(value, str) and "_" in value:  # 1_000 is a number to Python only
-        return False
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
 
 
 def transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
@@ -506,21 +276,6 @@ def transformed(scores: np.ndarray, transform: Transform) -> np.ndarray:
             f"or shift the scores first."
         )
     return out
-
-
-def _refuse_missing(column: pd.Series[Any], count: int) -> None:
-    if count:
-        rows = [str(row) for row in np.flatnonzero(column.isna().to_numpy())[:EXAMPLES]]
-        raise missing_values_error(str(column.name), count, rows)
-
-
-def missing_values_error(name: str, count: int, rows: Sequence[str] = ()) -> DataError:
-    """The error for a column that must not have missing values but has."""
-    where = f" (first at row {rows[0]}, counted from 0)" if rows else ""
-    return DataError(
-        f"The column {name!r} has {count:,} missing value{'s' * (count > 1)}{where}. Every run needs one: "
-        f"fill them in, drop these rows, or leave the column out."
-    )
 
 
 def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> None:
@@ -566,3 +321,98 @@ def refuse_weights(weight: np.ndarray, n: np.ndarray, name: str) -> None:
             f"weights must be positive and finite, but {name!r} is not in {int(n[bad].sum()):,} rows "
             f"(values {values}). A weight of zero means that the row is not used: drop such rows."
         )
+
+
+# --------------------------------------------------------------------------------- coarser from finer ones
+
+
+def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
+    """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
+
+    Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores share
+    costs no digits.
+    """
+    at = {name: i for i, name in enumerate(groups.keys.names)}
+    coded = [(groups.keys.codes[at[name]], groups.keys.levels[at[name]]) for name in by]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(groups.n))
+    size = int(index.max()) + 1
+    first = first_rows(index, size)
+
+    def total(values: NDArray[np.float64]) -> NDArray[Any]:
+        return np.bincount(index, weights=values, minlength=size)
+
+    n, bad = total(groups.n), total(groups.n_bad)
+    low, high = np.full(size, np.inf), np.full(size, -np.inf)
+    valid = groups.n - groups.n_bad
+    good = valid > 0
+    np.minimum.at(low, index[good], groups.low[good])
+    np.maximum.at(high, index[good], groups.high[good])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = np.where(good, (groups.low - low[index]) + groups.above, 0.0)
+        centre = total(valid * off) / (n - bad)
+    ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
+    constant = low == high
+    above = np.where(constant, 0.0, centre)
+    return Groups(
+        keys=Keys(
+            names=tuple(by),
+            codes=tuple(codes[first] for codes, _ in coded),
+            levels=tuple(levels for _, levels in coded),
+            size=size,
+        ),
+        n=n,
+        n_bad=bad,
+        mean=low + above,
+        above=above,
+        ss=np.where(constant, 0.0, ss),
+        low=low,
+        high=high,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CellMap:
+    """Which cell of a coarser table each cell of a finer one belongs to."""
+
+    codes: NDArray[np.intp]
+    coarse: Cells
+
+    @classmethod
+    def of(cls, fine: Cells, coarse: Cells) -> CellMap:
+        """Match the cells by the columns, and the weights, of the coarser table."""
+        import pandas as pd
+
+        columns: list[pd.Series] = [
+            pd.concat([coarse.frame[name], fine.frame[name]], ignore_index=True) for name in coarse.frame.columns
+        ]
+        columns.append(pd.Series(np.concatenate([coarse.weight, fine.weight])))
+        n_coarse = len(coarse.n)
+        index, keys = group_codes(columns, n_coarse + len(fine.n))
+        position = np.full(keys.size, -1, dtype=np.intp)
+        position[index[:n_coarse]] = np.arange(n_coarse)
+        return cls(codes=position[index[n_coarse:]], coarse=coarse)
+
+    def aggregate(self, fine: Cells) -> Cells:
+        """The finer table's means and sums of squares at the coarser cells."""
+        k = len(self.coarse.n)
+        mean = np.bincount(self.codes, weights=fine.n * fine.mean, minlength=k) / self.coarse.n
+        apart = fine.mean - mean[self.codes]
+        ss = np.bincount(self.codes, weights=fine.ss + fine.n * apart * apart, minlength=k)
+        return replace(self.coarse, mean=mean, ss=ss)
+
+
+def regroup(cells: Cells, names: Sequence[str]) -> Cells:
+    """Cells of some of the columns of `cells`, in sorted order as `compress` has them."""
+    import pandas as pd
+
+    columns: list[pd.Series] = [cells.frame[name] for name in names]
+    columns.append(pd.Series(cells.weight))
+    index, keys = group_codes(columns, len(cells.n))
+    n = np.bincount(index, weights=cells.n, minlength=keys.size)
+    weight = np.empty(keys.size)
+    weight[index] = cells.weight
+    first = np.empty(keys.size, dtype=np.intp)
+    first[index] = np.arange(len(index))
+    frame = cells.frame[list(names)].iloc[first].reset_index(drop=True)
+    coarse = Cells(columns=frame, n=n, weight=weight, mean=n, ss=n, n_rows=cells.n_rows)
+    return CellMap(codes=index, coarse=coarse).aggregate(cells)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.components import VarianceComponents, components_of
+from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
 from lmemtest.core.rounding import at_most
@@ -33,7 +33,7 @@ def study_size_section(analysis: Analysis) -> Section | None:
     if analysis.runs.study.crossed:  # its benchmarks are in several families, those of a planned study in one
         return None
     try:
-        components = components_of(analysis.fit)
+        components = VarianceComponents.of(analysis.fit)
     except ArgumentError:  # no study of benchmarks and runs alone, as with budgets in the model
         return None
     families = components.pilot.n_families if components.pilot else None

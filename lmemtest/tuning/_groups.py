@@ -166,8 +166,9 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
     Both are sorted, or in the order of the categories if these are declared.
     """
 
+    from lmemtest.core.codes import group_codes
     from lmemtest.core.frames import collected
-    from lmemtest.lmm.cells import check_numeric, group_codes
+    from lmemtest.core.numeric import check_numeric
 
     table = as_frame(trials, argument="trials")
     available = table.collect_schema().names()

@@ -132,7 +132,7 @@ def test_means_are_weighted_by_benchmark_or_by_family() -> None:
     plain = lt.fit_lmm("loss ~ tool + (1 | task)", frame)
     with pytest.raises(ArgumentError, match="weights='benchmark' needs a fit of Runs"):
         plain.emmeans("tool", weights="benchmark")
-    with pytest.raises(ArgumentError, match="weights='family' needs a fit of Runs with families"):
+    with pytest.raises(ArgumentError, match="weights='family' needs a fit of Runs, which"):
         plain.emmeans("tool", weights="family")
 
 

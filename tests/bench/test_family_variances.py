@@ -92,7 +92,7 @@ def test_a_plan_adds_what_a_benchmark_has_in_all_its_families_and_in_one(referen
     frame["y"] += 2 * np.sin(3 * a * t) + 2 * np.sin(5 * b * t) + 3 * np.sin(7 * a * b * t)
     runs = lt.Runs(frame, score="y", direction="minimize", algorithm="treatment", benchmark="b", family="a")
     want = reference("families")["crossed"]
-    found = lt.fit_lmm(want["formula"], runs).components()
+    found = lt.VarianceComponents.of(lt.fit_lmm(want["formula"], runs))
     variance = dict(zip(want["groups"], want["variances"], strict=True))
     assert found.interaction_sd**2 == approx(variance["b:treatment"] + variance["a:b:treatment"], rel=1e-4)
     assert found.benchmark_sd**2 == approx(variance["b"] + variance["a:b"], rel=1e-4)

@@ -15,7 +15,7 @@ import lmemtest as lt
 from lmemtest.bench.power import draw as planned_study
 from lmemtest.bench.power import power as power_module
 from lmemtest.bench.power.closed_form import operating, smallest_count
-from lmemtest.bench.power.components import Pilot, VarianceComponents, as_components, components_of
+from lmemtest.bench.power.components import Pilot, VarianceComponents, as_components
 from lmemtest.bench.power.draw import STUDY_DDF, StudyDesign, StudyDraw, compare, compare_by_engine
 from lmemtest.bench.power.power import POWER_ADJUSTMENTS, power
 from lmemtest.errors import ArgumentError, EstimationError, UnknownColumnError
@@ -331,7 +331,7 @@ def pilot():
 
 
 def test_terms_of_a_fit_are_carried_over(pilot):
-    found = components_of(pilot)
+    found = VarianceComponents.of(pilot)
     variance = pilot.varcorr.set_index("group")["sd"]
     assert found.interaction_sd == variance["benchmark:algorithm"]
     assert found.seed_sd == variance["benchmark:seed"]
@@ -342,7 +342,7 @@ def test_terms_of_a_fit_are_carried_over(pilot):
 
 
 def test_the_standard_error_of_the_pilots_own_design_is_that_of_its_fit(pilot):
-    found = components_of(pilot)
+    found = VarianceComponents.of(pilot)
     pair = pilot.emmeans("algorithm", vcov="model").pairs().to_frame().iloc[0]
     design = StudyDesign(n_algorithms=6, n_benchmarks=20, n_seeds=25)
     assert design.se(found) == approx(pair["se"], rel=1e-6)
@@ -357,7 +357,7 @@ def test_a_fit_is_planned_with_its_own_algorithms(pilot):
 
 
 def test_the_interval_of_the_variance_is_chi_squared_for_the_pilots_own_seeds(pilot):
-    found = components_of(pilot)
+    found = VarianceComponents.of(pilot)
     low, high = found.limits(25)
     df, v = 19 * 5, found.of_mean(25)
     assert (low, high) == approx((df * v / stats.chi2.isf(0.025, df), df * v / stats.chi2.isf(0.975, df)), rel=1e-9)
@@ -424,7 +424,7 @@ PLANNED_AT = "A study is planned at one value of prior:"
 
 
 def test_seeds_shared_by_all_benchmarks_cancel_and_are_left_out():
-    found = components_of(lt.fit_lmm(f"{CORE} + (1 | rep)", make_runs()))
+    found = VarianceComponents.of(lt.fit_lmm(f"{CORE} + (1 | rep)", make_runs()))
     assert found.seed_sd == 0
     assert found.notes == (
         "(1 | rep) is left out: runs with the same seed share it, so it cancels from comparisons.",
@@ -438,19 +438,19 @@ def test_a_plain_table_needs_its_roles():
     refused(
         ArgumentError,
         lambda: closed(fit),
-        "which column is the algorithm? The model was fitted to a plain table. Use components_of(fit, algorithm=..., "
-        "benchmark=..., seed=...).",
+        "which column is the algorithm? The model was fitted to a plain table. Use VarianceComponents.of(fit, "
+        "algorithm=..., benchmark=..., seed=...).",
     )
-    found = components_of(fit, algorithm="tool", benchmark="task", seed="rep")
-    assert found == components_of(lt.fit_lmm(f"{CORE} + (1 | task:rep)", runs))
+    found = VarianceComponents.of(fit, algorithm="tool", benchmark="task", seed="rep")
+    assert found == VarianceComponents.of(lt.fit_lmm(f"{CORE} + (1 | task:rep)", runs))
     with pytest.raises(UnknownColumnError, match="algorithm names the column 'tol', which is not in the data"):
-        components_of(fit, algorithm="tol", benchmark="task")
+        VarianceComponents.of(fit, algorithm="tol", benchmark="task")
 
 
 def test_replicates_without_a_seed_column_count_as_runs():
     table = make_runs().to_frame().drop(columns="rep")
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    assert components_of(lt.fit_lmm(CORE, runs)).pilot == Pilot(n_algorithms=2, n_benchmarks=6, n_seeds=4.0)
+    assert VarianceComponents.of(lt.fit_lmm(CORE, runs)).pilot == Pilot(n_algorithms=2, n_benchmarks=6, n_seeds=4.0)
 
 
 @pytest.mark.parametrize(
@@ -474,7 +474,7 @@ def test_replicates_without_a_seed_column_count_as_runs():
 def test_terms_without_a_place_are_refused_by_name(formula, term, advice):
     fit = lt.fit_lmm(formula, make_runs(prior=["good", "bad"]))
     with pytest.raises(ArgumentError) as raised:
-        components_of(fit)
+        VarianceComponents.of(fit)
     assert str(raised.value).startswith(
         f"the term {term} has no place in the planned study, which knows (1 | task), (1 | task:tool) and "
         f"(1 | task:rep). {advice}"
@@ -502,10 +502,10 @@ def test_several_rows_per_run_are_refused():
 
     for column, values in (("budget", [1, 2]), ("prior", ["good", "bad"])):
         runs = make_runs(**{column: values})
-        refused(ArgumentError, lambda: components_of(lt.fit_lmm(CORE, runs)), message(column))  # noqa: B023
+        refused(ArgumentError, lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)), message(column))  # noqa: B023
         plain = lt.fit_lmm(CORE, runs.to_frame().assign(seconds=np.arange(96.0)))
         roles = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
-        refused(ArgumentError, lambda: components_of(plain, **roles), message(column))  # noqa: B023
+        refused(ArgumentError, lambda: VarianceComponents.of(plain, **roles), message(column))  # noqa: B023
 
 
 def test_copies_of_rows_are_named_as_such():
@@ -513,7 +513,7 @@ def test_copies_of_rows_are_named_as_such():
     fit = lt.fit_lmm(CORE, lt.Runs(pd.concat([table, table]), **make_runs().roles()))
     refused(
         ArgumentError,
-        lambda: components_of(fit),
+        lambda: VarianceComponents.of(fit),
         "the model was fitted to 96 rows of 48 runs, and a study is planned with one score per run. No column "
         "distinguishes the rows of one run: are some of them copies? Drop these.",
     )
@@ -521,7 +521,7 @@ def test_copies_of_rows_are_named_as_such():
 
 def test_the_advice_for_metafeatures_works():
     runs = make_runs(prior=["good", "bad"]).filter(prior="good")
-    assert components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).pilot.n_seeds == 4
+    assert VarianceComponents.of(lt.fit_lmm(lt.recommend(runs).formula, runs)).pilot.n_seeds == 4
 
 
 def test_levels_that_do_not_occur_are_not_counted():
@@ -530,7 +530,7 @@ def test_levels_that_do_not_occur_are_not_counted():
     table = table.assign(tool=table["tool"].cat.add_categories("c"))
     kept = lt.Runs(table, **runs.roles()).filter(task=[0, 1, 2, 3])
     fit = lt.fit_lmm(CORE, kept)
-    assert components_of(fit).pilot == Pilot(n_algorithms=2, n_benchmarks=4, n_seeds=4.0)
+    assert VarianceComponents.of(fit).pilot == Pilot(n_algorithms=2, n_benchmarks=4, n_seeds=4.0)
     assert closed(fit).n_algorithms == 2
 
 
@@ -538,7 +538,7 @@ def test_dispersion_is_refused():
     fit = lt.fit_lmm(CORE, make_runs(), dispersion="task")
     refused(
         ArgumentError,
-        lambda: components_of(fit),
+        lambda: VarianceComponents.of(fit),
         "the model has dispersion='task', and a study is planned with one residual variance. Fit it without "
         "dispersion, or plan with VarianceComponents(...) of a typical benchmark.",
     )

@@ -14,7 +14,7 @@ import lmemtest as lt
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.modelling import shared_seeds as module
 from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
-from lmemtest.bench.power.components import components_of
+from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.errors import ArgumentError, DesignError
 
 TERMS = " + (1 | rep) + (1 | rep:tool)"
@@ -211,7 +211,7 @@ def test_the_builder_and_the_seed_check_heed_the_role():
 
 def test_a_plan_has_new_seeds_on_every_benchmark():
     fit = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)" + TERMS, runs_of(make_table()))
-    plan = components_of(fit)
+    plan = VarianceComponents.of(fit)
     luck = float(fit.covariances[-1][0, 0])
     assert luck > 0
     assert plan.residual_sd == approx(np.sqrt(fit.scale + luck))

@@ -272,7 +272,7 @@ def test_what_cannot_be_told_apart_is_said() -> None:
 def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     sources = variance_sources(runs)
-    want, found = lt.fit_lmm(lt.recommend(runs).formula, runs).components(), sources.components()
+    want, found = lt.VarianceComponents.of(lt.fit_lmm(lt.recommend(runs).formula, runs)), sources.components()
     assert found.pilot == want.pilot
     for name in ("interaction_sd", "residual_sd", "seed_sd", "benchmark_sd"):
         assert getattr(found, name) == approx(getattr(want, name), rel=1e-5)
@@ -301,7 +301,7 @@ def test_one_run_per_cell_gives_cronbachs_alpha() -> None:
 def test_the_error_is_that_of_the_power_analysis() -> None:
     runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     found = ranking_reliability(runs, n_benchmarks=[10, 20], n_seeds=[5, 25])
-    plan = lt.fit_lmm(lt.recommend(runs).formula, runs).components()
+    plan = lt.VarianceComponents.of(lt.fit_lmm(lt.recommend(runs).formula, runs))
     for b, n in itertools.product((10, 20), (5, 25)):
         assert found.error_variance(b, n) == approx(plan.of_mean(n) / b, rel=1e-6)
     row = found.to_frame().query("n_benchmarks == 20 and n_seeds == 25").iloc[0]

@@ -265,7 +265,10 @@ def methods() -> dict[str, Call]:
         "LmmFit.simulate": (fit().simulate, {"rng": 1}),
         "LmmFit.bootstrap": (fit().bootstrap, {"statistic": lambda f: f.scale, "n_draws": 2, "rng": 1}),
         "LmmFit.cluster_robust": (fit().cluster_robust, {"cluster": "task"}),
-        "LmmFit.components": (fit().components, {"algorithm": "tool", "benchmark": "task"}),
+        "VarianceComponents.of": (
+            lt.VarianceComponents.of,
+            {"fit": fit(), "algorithm": "tool", "benchmark": "task"},
+        ),
         "LmmFit.diagnose": (fit().diagnose, {"influence": False, "n_draws": 99, "rng": 1}),
         "LmmFit.emmeans": (fit().emmeans, {"specs": "tool"}),
         "LmmFit.emtrends": (sloped().emtrends, {"specs": "tool", "var": "budget"}),

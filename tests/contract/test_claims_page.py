@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "claims.md").read_text()
 MODULES = {path: path.read_text() for path in sorted((ROOT / "lmemtest").rglob("*.py"))}
 # Parts of results whose function is on the page, and descriptions.
-SILENT = {"holdout", "report", "check", "traces", "copies", "_result", "_rows", "groups"}
+SILENT = {"holdout", "report", "check", "traces", "copies", "result", "_rows", "groups"}
 SPEAKS = re.compile(r"def sentences?\(self")
 
 

@@ -17,45 +17,37 @@ import lmemtest
 PACKAGE = Path(lmemtest.__file__).parent
 MODULES = sorted(path.relative_to(PACKAGE) for path in PACKAGE.rglob("*.py"))
 
-# Each part with the parts below it that it may import; errors, words and private modules of the top serve everybody.
-SHARED = {
-    "errors",
-    "words",
-    *(path.stem for path in MODULES if len(path.parts) == 1 and re.match(r"_[a-z]", path.stem)),
-}
-BASE = {"formula", "data", "engine"}
-MIXED = {*BASE, "model"}
+# Each part with the parts below it that it may import; `core` and `errors` serve everybody.
+SHARED = {"core", "errors"}
+STUDIES = {"bench", "lmm", "tuning"}
 ALLOWED: dict[str, set[str]] = {
-    **{name: set() for name in SHARED},
-    "engine": set(),
-    "data": set(),
-    "formula": {"data"},
-    "model": BASE,
-    "inference": MIXED,
-    "studies": {*MIXED, "inference"},
-    "tuning": {"data"},
+    "core": set(),
+    "errors": set(),
+    "lmm": set(),
+    "tuning": set(),
+    "bench": {"lmm"},
+    "plots": STUDIES,
+    "report": {*STUDIES, "plots"},
+    "compat": {*STUDIES, "plots"},
+    "cli": {*STUDIES, "plots", "report", "compat"},
+    "__main__": {"cli"},
 }
-RESULTS = set(ALLOWED)
-ALLOWED["plots"] = RESULTS
-ALLOWED["report"] = {*RESULTS, "plots"}
-ALLOWED["compat"] = {*RESULTS, "plots"}
-ALLOWED["cli"] = {*RESULTS, "plots", "report", "compat"}
-ALLOWED["__main__"] = {"cli"}
 
 # Imports within a function that close a circle, by module and imported module. Whatever is not here goes downwards.
 VERB = "a verb of the object: its method hands over to the module that has the work"
 CLOSES_A_CIRCLE = {
-    ("model.fit", "model.fitting"): "refit: a fit is made again as it was made",
-    ("data.runs", "data.normalise"): VERB,
-    ("data.runs", "data.per_run"): VERB,
-    ("data.runs", "data.trace"): VERB,
+    ("lmm.model.fit", "lmm.model.fitting"): "refit: a fit is made again as it was made",
+    ("bench.data.runs", "bench.data.normalise"): VERB,
+    ("bench.data.runs", "bench.data.per_run"): VERB,
+    ("bench.data.runs", "bench.data.trace"): VERB,
+    ("bench.data.study", "bench.data.scales"): VERB,
 }
 # Modules that name a higher part in text, so that its content is a method of an object of a lower one.
 BY_NAME = {
-    "_hints": "a synonym of the package is a function of any part",
-    "_result": "`result.plot()` is a function of plots, `result.save()` one of report",
-    "model.verbs": "`fit.emmeans()` is one of inference",
-    "data.runs": "`runs.check()` is a function of studies",
+    "core.hints": "a synonym of the package is a function of any part",
+    "core.result": "`result.plot()` is a function of plots, `result.save()` one of report",
+    "lmm.model.verbs": "`fit.emmeans()` is one of `lmm.means`",
+    "bench.data.runs": "`runs.check()` is a function of `bench.checks`",
 }
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}
@@ -67,6 +59,10 @@ SECONDS = ("statsmodels.api", "statsmodels.formula")  # to import
 def part_of(path: Path) -> str:
     """The part of the package that a module belongs to."""
     return path.parts[0] if len(path.parts) > 1 else path.stem
+
+
+def is_engine(path: Path) -> bool:
+    return path.parts[:2] == ("lmm", "engine")
 
 
 def named(path: Path) -> str:
@@ -163,7 +159,7 @@ def test_the_engine_sees_arrays_only() -> None:
     offenders = [
         f"{path} imports {name}"
         for path in MODULES
-        if part_of(path) == "engine"
+        if is_engine(path)
         for name in imported(path)
         if (top := name.split(".")[0]) not in ENGINE_MAY and top not in sys.stdlib_module_names
     ]
@@ -205,7 +201,7 @@ def test_importing_the_package_is_light() -> None:
 
 
 def test_importing_the_engine_needs_numpy_and_scipy_only() -> None:
-    names = [f"lmemtest.{named(path)}" for path in MODULES if part_of(path) == "engine"]
+    names = [f"lmemtest.{named(path)}" for path in MODULES if is_engine(path)]
     assert HEAVY & loaded_by("import " + ", ".join(names)) == set()
 
 

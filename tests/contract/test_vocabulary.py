@@ -58,6 +58,8 @@ def functions() -> Iterator[tuple[str, Callable[..., object]]]:
     classes = {LmmFit, *results()}
     for name in lt.__all__:
         thing = getattr(lt, name)
+        if thing is lt.lmm:  # methods of a fit, and records that are built from arrays
+            continue
         if inspect.ismodule(thing):
             yield from ((f"{name}.{inner}", getattr(thing, inner)) for inner in getattr(thing, "__all__", ()))
         else:

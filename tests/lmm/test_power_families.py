@@ -13,7 +13,7 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.power.components import VarianceComponents, components_of
+from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
 from lmemtest.bench.variation.run_layout import layout_of
 from lmemtest.errors import ArgumentError
@@ -42,7 +42,7 @@ def fit(runs: lt.Runs) -> lt.LmmFit:
 
 
 def test_variances_of_families_are_components_of_their_own(fit: lt.LmmFit) -> None:
-    found, sd = components_of(fit), fit.varcorr.set_index("group")["sd"]
+    found, sd = VarianceComponents.of(fit), fit.varcorr.set_index("group")["sd"]
     assert (found.family_sd, found.family_interaction_sd) == (approx(sd["space"]), approx(sd["space:tool"]))
     assert (found.benchmark_sd, found.interaction_sd) == (approx(sd["task"]), approx(sd["task:tool"]))
     # of benchmarks of families of their own
@@ -58,7 +58,7 @@ def test_a_study_as_large_as_the_pilot_has_its_standard_error_and_degrees_of_fre
     """Balanced, so the fit's own error is exact; power by the noncentral t distribution."""
     pair = fit.emmeans("tool", vcov="model").pairs().to_frame().iloc[0]
     design = StudyDesign(n_algorithms=4, n_families=6, n_benchmarks=3, n_seeds=3)
-    assert design.se(components_of(fit)) == approx(pair["se"], rel=1e-6)
+    assert design.se(VarianceComponents.of(fit)) == approx(pair["se"], rel=1e-6)
     assert design.df == approx(pair["df"], rel=1e-3)
     found = lt.power(fit, effect=2.0, n_families=6, n_benchmarks=3, n_seeds=3, adjust="none", method="closed_form")
     critical, shift = stats.t.isf(0.025, 15), 2.0 / pair["se"]
@@ -74,7 +74,7 @@ def test_a_study_as_large_as_the_pilot_has_its_standard_error_and_degrees_of_fre
 
 
 def test_what_a_pilot_leaves_open_at_its_own_size_is_one_chi_squared(fit: lt.LmmFit) -> None:
-    found = components_of(fit)
+    found = VarianceComponents.of(fit)
     ratio = np.array(found.limits(3, 0.95, 3)) / found.of_mean(3, 3)
     assert ratio == approx(15 / stats.chi2.ppf([0.975, 0.025], 15))
     # and with a benchmark of each it rests on both mean squares, as simulated
@@ -157,7 +157,7 @@ def test_plans_of_families_start_with_them(fit: lt.LmmFit) -> None:
     power = lt.power(fit, effect=1.5, n_families=best["family"], n_benchmarks=best["benchmark"], n_seeds=best["seed"],
                      method="closed_form")  # fmt: skip
     assert power.table["power"].item() >= 0.8
-    components = components_of(fit)
+    components = VarianceComponents.of(fit)
     design = StudyDesign(
         n_algorithms=4, n_families=best["family"], n_benchmarks=best["benchmark"], n_seeds=best["seed"]
     )
@@ -172,7 +172,7 @@ def test_plans_of_families_start_with_them(fit: lt.LmmFit) -> None:
 
 
 def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Runs) -> None:
-    found = components_of(lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", runs))
+    found = VarianceComponents.of(lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool)", runs))
     assert found.pilot.n_families is None
     assert "new tasks of these spaces and says nothing about new spaces" in found.notes[0]
 

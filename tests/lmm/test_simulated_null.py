@@ -12,8 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.cell_map import CellMap, regroup
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import CellMap, compress, regroup
 from lmemtest.lmm.hypotheses.glrt import BootstrapGlrtResult
 from lmemtest.lmm.hypotheses.simulated_null import NullDraws, Simulator
 

@@ -15,7 +15,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.power.components import VarianceComponents, components_of
+from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
 
 pytestmark = pytest.mark.level(3)
@@ -53,7 +53,7 @@ def simulated(families: int, unequal: bool, tables: int, rng: np.random.Generato
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             fit = lt.fit_lmm(FORMULA, lt.Runs(frame, score="score", direction="minimize", **roles))
-        components = components_of(fit)
+        components = VarianceComponents.of(fit)
         design = StudyDesign(n_algorithms=2, n_families=families, n_benchmarks=4, n_seeds=SEEDS)
         differences.append(float(fit.estimate(np.array([[0.0, 1.0, 0.0]]))[0]))
         predicted.append(math.sqrt(components.of_difference(SEEDS, each) / families))

@@ -8,7 +8,8 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.bench.permutation.sign_flips import max_t_p_values, sign_patterns
+from lmemtest.bench.permutation.sign_flips import max_t_p_values
+from lmemtest.lmm.distributions.sign_patterns import sign_patterns
 from lmemtest.lmm.distributions.studentized_range import ptukey
 
 pytestmark = pytest.mark.slow

@@ -27,7 +27,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.core.words import counted, listed, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import compress
 from lmemtest.lmm.diagnostics.influence import InfluenceResult, influence
 from lmemtest.lmm.diagnostics.scale import bartlett
 from lmemtest.lmm.engine import prediction

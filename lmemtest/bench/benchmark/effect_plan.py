@@ -11,9 +11,9 @@ import pandas as pd
 
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.data.study import labels
+from lmemtest.core.codes import group_codes
 from lmemtest.core.words import format_level, plural, spoken
 from lmemtest.errors import DesignError
-from lmemtest.lmm.cells import group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

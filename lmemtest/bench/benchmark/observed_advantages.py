@@ -12,7 +12,7 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
 from lmemtest.core.words import format_level
 from lmemtest.errors import UnknownColumnError
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import compress
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 

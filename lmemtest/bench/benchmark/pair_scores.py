@@ -11,12 +11,12 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.codes import group_codes
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import among, check_columns, several
 from lmemtest.core.words import format_level, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,12 +21,12 @@ from lmemtest.bench.budget.budget_model import (
 )
 from lmemtest.bench.budget.curves import to_axis
 from lmemtest.core.caller import in_words_of
+from lmemtest.core.codes import Keys, group_means, group_numbers
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, format_number, format_p, p_text, sentence
-from lmemtest.lmm.cells import Keys, group_means, group_numbers
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.hypotheses.mean_vectors import MeanVector, fewest_directions
 

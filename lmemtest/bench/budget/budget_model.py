@@ -34,10 +34,10 @@ from lmemtest.bench.budget.curves import (
     to_axis,
 )
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import column_codes, first_rows, group_numbers
 from lmemtest.lmm.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
 from lmemtest.lmm.means.adjust import adjust_raw
 

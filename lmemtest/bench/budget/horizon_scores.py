@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.traces import broken_traces
+from lmemtest.core.codes import group_numbers
 from lmemtest.core.validate import several
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import group_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -18,13 +18,13 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.data.study import labels
 from lmemtest.bench.data.trace import checked_budgets
+from lmemtest.core.codes import column_codes, group_numbers
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
 from lmemtest.core.words import format_level, listed, percent
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import column_codes, group_numbers
 from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:

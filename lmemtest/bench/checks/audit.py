@@ -29,6 +29,7 @@ from lmemtest.bench.permutation.permutation import (
     find_relabelling,
     fit_for_comparison,
 )
+from lmemtest.core.codes import group_numbers
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Result, result
@@ -37,7 +38,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
-from lmemtest.lmm.cells import group_numbers
 from lmemtest.lmm.distributions.student import binomial_interval
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.formula.tokens import quote_name

@@ -14,6 +14,7 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.codes import group_means
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, written
@@ -21,7 +22,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction
 from lmemtest.core.words import IN_SENTENCE, format_level, joined, listed
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.cells import group_means
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.means.adjust import adjust_raw
 

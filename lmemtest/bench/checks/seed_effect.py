@@ -20,13 +20,13 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
+from lmemtest.core.codes import group_means
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, listed, p_text
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.cells import group_means
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.hypotheses.variance_ratio import VarianceRatio, variance_ratio
 from lmemtest.lmm.means.adjust import adjust_raw

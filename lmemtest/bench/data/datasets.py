@@ -243,7 +243,7 @@ def fetch_priorband(path: str | os.PathLike[str] | None = None, *, select: Liter
 def _read_bundled(name: str) -> pd.DataFrame:
     import pandas as pd
 
-    with (files("lmemtest") / "data" / "bundled" / name).open("rb") as stream:
+    with (files("lmemtest") / "bench" / "data" / "bundled" / name).open("rb") as stream:
         return pd.read_parquet(stream)
 
 

@@ -13,10 +13,11 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import collected
+from lmemtest.core.numeric import check_numeric, example_value
 from lmemtest.core.words import counted, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import check_numeric, example_value, missing_values_error
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

@@ -11,11 +11,12 @@ import narwhals as nw
 import numpy as np
 
 from lmemtest.bench.data.study import labels
-from lmemtest.core.frames import as_pandas
+from lmemtest.core.codes import Keys, group_codes
+from lmemtest.core.frames import as_float, as_pandas
+from lmemtest.core.numeric import check_numeric
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_column
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import Keys, as_float, check_numeric, group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -17,24 +17,25 @@ import pandas as pd
 
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.core.caller import in_words_of
+from lmemtest.core.codes import group_codes
 from lmemtest.core.frames import MOST_CELLS, as_float
 from lmemtest.core.options import CURVES
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, format_level, listed
-from lmemtest.errors import DataError, UnknownColumnError
-from lmemtest.lmm.cells import group_codes, of_failures
+from lmemtest.errors import DataError
+from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.cells import Keys
+    from lmemtest.core.codes import Keys
 
     Array = NDArray[np.float64]
     Codes = NDArray[np.intp]
     Mask = NDArray[np.bool_]
 
-__all__ = ["Course", "Curve", "per_run", "refuse_reduced"]
+__all__ = ["Course", "Curve", "per_run"]
 
 # Of the range of the budgets on an instance: a run that ends so much before the longest one ends early.
 _EARLY = 0.1
@@ -358,18 +359,6 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
     made = with_curve(type(runs)(frame, **roles), curve, scale)
     return with_notes(made, [*filter(None, (curve.sentence, curve.early, note))])
-
-
-def refuse_reduced(response: str, runs: Runs) -> None:
-    """Refuse to fit a model of one score per run to the rows of the curves."""
-    how = response.removeprefix(f"{runs.score}_").rstrip("_")
-    if runs.budget is None or response in runs.columns or not response.startswith(f"{runs.score}_"):
-        return
-    if how in CURVES:
-        raise UnknownColumnError(
-            f"formula models {response!r}, one score per run, and these runs have scores at several values of "
-            f"{runs.budget!r}. Fit it to recommend(runs).runs, which is runs.per_run({how!r})."
-        )
 
 
 def _free(runs: Runs, name: str) -> str:

@@ -9,9 +9,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.codes import combine_codes, first_rows
 from lmemtest.core.frames import collected
 from lmemtest.core.words import counted
-from lmemtest.lmm.cells import combine_codes, first_rows
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 
 from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.codes import missing_values_error, refuse_half_characters
 from lmemtest.core.frames import collected
+from lmemtest.core.numeric import check_numeric, example_value
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed, plural
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import check_numeric, example_value, missing_values_error, refuse_half_characters
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

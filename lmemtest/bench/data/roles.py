@@ -16,9 +16,9 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.codes import column_codes, combine_codes
 from lmemtest.core.frames import collected
 from lmemtest.errors import DataError
-from lmemtest.lmm.cells import column_codes, combine_codes
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs

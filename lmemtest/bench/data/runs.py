@@ -316,6 +316,11 @@ class Runs(Guided):
         return tuple(self.frame.collect_schema().names())
 
     @property
+    def scope(self) -> Study:
+        """What models of these runs ask: the columns that are compared, repeated, independent (`lmm.scope.Scope`)."""
+        return self.study
+
+    @property
     def instance(self) -> tuple[str, ...]:
         """The columns that make up an instance: benchmark, families that a benchmark is in several of, metafeatures."""
         return (*((self.benchmark,) if self.benchmark else ()), *self.study.crossed, *self.metafeatures)

@@ -20,7 +20,17 @@ from lmemtest.errors import DataWarning, LmemtestError
 if TYPE_CHECKING:
     from lmemtest.bench.data.score_kind import ScoreKind
 
-__all__ = ["SCALE_RATIO", "Modelled", "Remedy", "fold", "remedies", "remedy_text", "scale_ratio", "spreads"]
+__all__ = [
+    "SCALE_RATIO",
+    "Modelled",
+    "Remedy",
+    "fold",
+    "on_one_scale",
+    "remedies",
+    "remedy_text",
+    "scale_ratio",
+    "spreads",
+]
 
 SCALE_RATIO = 3.0  # beyond it one benchmark has more than 9 times the weight of another in a pooled variance
 _HELPS = 0.5  # of the ratio before, unless what is left is no difference in scale
@@ -138,6 +148,17 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
     start = f"Compare a score that means the same everywhere: after {parts[0]}"
     more = f", or {' or '.join(parts[1:])}" if parts[1:] else ""
     return f"{start}{more}, instead of {fold(before)}. Relative scores depend on which algorithms take part."
+
+
+def on_one_scale(points: Points, kind: ScoreKind) -> str:
+    """The first remedy as a call, with the ratio of scales before and after it; empty where there is none."""
+    helpful = remedies(points, kind)
+    if not helpful:
+        return ""
+    method, after = helpful[0]
+    call = in_words_of(python=f"runs.normalize({method!r})", command_line=f"--normalize {method}")
+    before = format_number(scale_ratio(spreads(points)), 3)
+    return f"{call}, after which scatter differs {format_number(after, 2)}-fold instead of {before}"
 
 
 def fold(ratio: float) -> str:

@@ -7,13 +7,13 @@ and the rule in answers that are right or wrong. So the kind is found once, here
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
+from lmemtest.lmm.score_kind import Kind, ScoreKind, two_valued
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,10 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
 
-__all__ = ["EQUAL_BY_NATURE", "Kind", "ScoreKind", "looks_like", "score_kind", "two_valued"]
+__all__ = ["looks_like", "score_kind"]
 
-Kind = Literal["two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"]
-EQUAL_BY_NATURE: tuple[Kind, ...] = ("two-valued", "ranks", "count")  # two algorithms often have the same score
 
 _FEWEST = (
     20  # scores from which on two different values are a kind and no accident; half as many for 0 and 1, and for ranks
@@ -33,7 +31,6 @@ _FEWEST = (
 _RARER = 0.02  # the rarer of two values has this share, unless they are 0 and 1
 _CAPPED = 3  # three continuous scores never agree in the largest value
 _STANDS_OUT = 2.0  # times as often as any other value of the upper half
-_PENALTY = 2.0  # a limit this far above the next score is a penalty: PAR2 is the smallest that is in use
 _WIDE = 100.0  # positive scores over more than two powers of ten are compared by ratios
 _ROUNDING = 1e-9
 _TIME = {
@@ -46,44 +43,6 @@ _FOLD = {"fold", "folds", "cv", "kfold", "split", "splits", "crossvalidation"}
 _WORDS = {"time": _TIME, "share": _SHARE, "percent": _PERCENT, "fold": _FOLD}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScoreKind:
-    """The kind of the scores of a table, and how it is seen.
-
-    Attributes
-    ----------
-    kind : {"two-valued", "ranks", "capped", "min-max", "proportion", "percent", "count", "positive", "general"}
-        Two different values; ranks within groups; a limit that several scores of several benchmarks equal; from 0 to 1
-        on every benchmark; within 0 and 1; within 0 and 100 by name; whole numbers that repeat each other; positive
-        over more than two powers of ten; none of these.
-    evidence : str
-        What was seen, in a sentence.
-    low, high : float
-        The smallest and the largest finite score; NaN without any.
-    capped : tuple of (algorithm, rows, share)
-        Scores at the limit of every algorithm, the largest share first; empty if there is no limit.
-    below : float
-        The largest score below the limit; NaN if there is no limit.
-    """
-
-    kind: Kind
-    evidence: str
-    low: float
-    high: float
-    capped: tuple[tuple[Any, int, float], ...] = ()
-    below: float = float("nan")
-
-    @property
-    def penalised(self) -> bool:
-        """Whether runs at the limit got a penalty, as in PAR2 and PAR10: no other score comes near theirs."""
-        return self.kind == "capped" and self.high >= _PENALTY * self.below
-
-    @property
-    def equal_by_nature(self) -> bool:
-        """Whether equal scores of two algorithms are what this kind of score brings."""
-        return self.kind in EQUAL_BY_NATURE
-
-
 def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold"]) -> bool:
     """Whether the name of a column contains a word for times, for shares of right answers, percentages or folds.
 
@@ -92,18 +51,6 @@ def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold
     """
     words = [word.lower() for word in re.findall(r"[A-Z]?[a-z]+\d*|[A-Z]+(?![a-z])\d*", str(name or ""))]
     return bool(_WORDS[what] & {*words, *(word.rstrip("0123456789") for word in words)})
-
-
-def two_valued(n: Array, mean: Array, ss: Array, low: float, high: float) -> bool:
-    """Whether every score behind counts, means and sums of squares is one of two values.
-
-    A group of n scores has a sum of squares of at most n (mean - low)(high - mean), and this one only if all are ends.
-    """
-    if not high > low:
-        return False
-    m = (np.asarray(mean, dtype=float) - low) / (high - low)
-    largest = n * m * (1.0 - m)
-    return bool((np.abs(ss / (high - low) ** 2 - largest) <= _ROUNDING * n).all())
 
 
 def score_kind(points: Points) -> ScoreKind:

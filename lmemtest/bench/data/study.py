@@ -8,7 +8,8 @@ is asked for is a query of its own.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,23 +19,12 @@ import pandas as pd
 
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
 from lmemtest.core.caller import in_words_of
+from lmemtest.core.codes import Keys, column_codes, combine_codes, distinct_values, first_rows, group_codes, group_means
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
+from lmemtest.core.options import CURVES
 from lmemtest.core.words import format_level, listed
-from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import (
-    Cells,
-    Groups,
-    Keys,
-    aggregate,
-    cells_of,
-    column_codes,
-    combine_codes,
-    distinct_values,
-    first_rows,
-    group_codes,
-    group_means,
-    refuse_scores,
-)
+from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+from lmemtest.lmm.cells import Cells, Groups, aggregate, cells_of, refuse_scores, regrouped, transformed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,6 +33,8 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.points import Points
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
+    from lmemtest.lmm.cells import Transform
+    from lmemtest.lmm.score_kind import ScoreKind
 
 __all__ = ["Study"]
 
@@ -406,6 +398,147 @@ class Study:
         """Whether a mean over benchmarks is one over several."""
         return self.count(self.runs.benchmark) > 1
 
+    # ------------------------------------------------------------------ what a model asks: `lmemtest.lmm.scope.Scope`
+
+    @property
+    def response(self) -> str:
+        """The column of the scores."""
+        return self.runs.score
+
+    @property
+    def direction(self) -> str:
+        """Which end of the score is better."""
+        return self.runs.direction
+
+    @property
+    def compared(self) -> str:
+        """The algorithms are compared."""
+        return self.runs.algorithm
+
+    @property
+    def cluster(self) -> str | None:
+        """Benchmarks are independent of each other."""
+        return self.runs.benchmark
+
+    @property
+    def repeat(self) -> str | None:
+        """Seeds number repetitions."""
+        return self.runs.seed
+
+    def check_response(self, name: str) -> None:
+        """Refuse to fit a model of one score per run to the rows of the curves."""
+        runs, how = self.runs, name.removeprefix(f"{self.runs.score}_").rstrip("_")
+        if runs.budget is None or name in runs.columns or not name.startswith(f"{runs.score}_") or how not in CURVES:
+            return
+        raise UnknownColumnError(
+            f"formula models {name!r}, one score per run, and these runs have scores at several values of "
+            f"{runs.budget!r}. Fit it to recommend(runs).runs, which is runs.per_run({how!r})."
+        )
+
+    def summarised(self, keys: tuple[str, ...], response: str, transform: Transform | None) -> Groups | None:
+        """Scores by some columns with roles, or of a function of single ones; None where the table has to be asked."""
+        if response != self.runs.score or not set(keys) <= set(self.columns):
+            return None
+        if transform is None:
+            return self.groups(keys)
+        finest = self.groups(self.columns)
+        if (finest.n > 1).any():  # a transformed mean is not the mean of transformed scores
+            return None
+        y = transformed(finest.mean, transform)
+        return regrouped(replace(finest, mean=y, above=np.zeros(len(y)), low=y, high=y), keys)
+
+    def table(self, columns: Sequence[str]) -> pd.DataFrame | None:
+        """The rows by some columns with roles; None where others are among them."""
+        if not {*columns} <= {*self.columns, self.runs.score}:
+            return None
+        return self.rows([name for name in columns if name != self.runs.score])
+
+    def clusters(self, terms: Iterable[set[str]]) -> tuple[str, ...] | None:
+        """The coarsest families between which advantages of algorithms vary in the model, else the benchmarks."""
+        terms, runs = list(terms), self.runs
+        if runs.benchmark is None:
+            return None
+        return next((family for family in self.families if {*family, runs.algorithm} in terms), (runs.benchmark,))
+
+    def default_weights(self, averaged: Sequence[str]) -> str | None:
+        """Means over families count each benchmark alike."""
+        return "benchmark" if set(self.runs.family) & set(averaged) else None
+
+    def check_weights(self, weights: str) -> None:
+        """Refuse weights by what these runs do not name."""
+        if weights == "benchmark" and self.runs.benchmark is None:
+            raise ArgumentError(
+                "weights='benchmark' needs runs with a benchmark, to count them: Runs(..., benchmark=...)."
+            )
+        if weights == "family" and not self.families:
+            raise ArgumentError(
+                "weights='family' needs runs with families that hold several benchmarks: Runs(..., family=...)."
+            )
+
+    def amounts(self, weights: str, factors: Sequence[str]) -> tuple[pd.DataFrame, NDArray[np.float64]]:
+        """Benchmarks with levels of the factors; each counts 1, or its share of its family."""
+        instances = list(dict.fromkeys([str(self.runs.benchmark), *self.crossed]))
+        frame = self.distinct([*instances, *self.runs.family, *factors])
+        share = 1.0 / frame.groupby(instances, observed=True)[instances[0]].transform("size").to_numpy(dtype=float)
+        if weights == "family":
+            finest = [frame[name] for name in self.families[-1]]
+            share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
+        return frame, share
+
+    def met(self, levels: Sequence[Any]) -> NDArray[np.bool_] | None:
+        """Which two algorithms ran on a common benchmark; None where all did, or without benchmarks."""
+        crossing = self.crossing
+        return None if crossing is None or not crossing.apart else crossing.meet(list(levels))
+
+    @property
+    def reference(self) -> Any:
+        """The baseline of improvements, whose own score is 0 by definition; None without."""
+        return None if self.runs.scale is None else self.runs.scale.baseline
+
+    def zero_at(self, factors: Sequence[str], numeric: Sequence[str], limit: float) -> set[tuple[Any, ...]]:
+        """Cells of factors in which the baseline's mean is 0 on each benchmark, at each value of numeric columns."""
+        scale: Any = self.runs.scale
+        columns = [*scale.by, *factors, *numeric]
+        if not all(name in self.runs.columns for name in columns):
+            return set()
+        groups = self.groups([*columns, self.runs.algorithm])
+        frame = groups.keys.frame()
+        baseline = (frame[self.runs.algorithm] == scale.baseline).to_numpy()
+        cells = [frame.loc[baseline, name] for name in factors]
+        at = list(zip(*cells, strict=True)) if cells else [()] * int(baseline.sum())
+        zero = np.abs(groups.mean[baseline]) <= limit
+        return set(at) - {cell for cell, is_zero in zip(at, zero, strict=True) if not is_zero}
+
+    @cached_property
+    def kind(self) -> ScoreKind:
+        """What kind of score these are."""
+        from lmemtest.bench.data.score_kind import score_kind
+
+        return score_kind(self.points)
+
+    def one_scale(self, kind: ScoreKind) -> str:
+        """The normalisation that brings benchmarks to one scale, and how much it does; empty where none does."""
+        from lmemtest.bench.data.scales import on_one_scale
+
+        return on_one_scale(self.points, kind)
+
+    def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
+        """Scatter between seeds by benchmark, of a function of the score where the model has one."""
+        from lmemtest.bench.data.scales import Modelled
+
+        points = self.points if transform is None else Modelled(response, transform).of(self.points)
+        return points.residual_scales()
+
+    @property
+    def place(self) -> set[str]:
+        """What is repeated with other seeds: an algorithm on an instance."""
+        return {self.runs.algorithm, *self.runs.instance}
+
+    @property
+    def along(self) -> set[str]:
+        """The budget, where every run has the same ones."""
+        return {self.runs.budget} if self.runs.budget and self.points.regular else set()
+
     # ------------------------------------------------------------------ words
 
     def require(self, role: str, so: str) -> str:
@@ -430,50 +563,6 @@ def labels(frame: pd.DataFrame, columns: Sequence[str]) -> NDArray[np.object_]:
     first = first_rows(index, int(index.max(initial=-1)) + 1)
     parts = [np.array([format_level(level) for level in levels], dtype=object)[codes[first]] for codes, levels in coded]
     return np.array([BETWEEN.join(row) for row in zip(*parts, strict=True)], dtype=object)[index]
-
-
-def regrouped(groups: Groups, by: Sequence[str]) -> Groups:
-    """Coarser groups from finer ones: counts, means and sums of squares about them, exact to rounding.
-
-    Means are pooled by how far they are above the lowest score of the group, so that an offset that all scores share
-    costs no digits.
-    """
-    at = {name: i for i, name in enumerate(groups.keys.names)}
-    coded = [(groups.keys.codes[at[name]], groups.keys.levels[at[name]]) for name in by]
-    index = combine_codes([(codes, len(levels)) for codes, levels in coded], len(groups.n))
-    size = int(index.max()) + 1
-    first = first_rows(index, size)
-
-    def total(values: NDArray[np.float64]) -> NDArray[Any]:
-        return np.bincount(index, weights=values, minlength=size)
-
-    n, bad = total(groups.n), total(groups.n_bad)
-    low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    valid = groups.n - groups.n_bad
-    good = valid > 0
-    np.minimum.at(low, index[good], groups.low[good])
-    np.maximum.at(high, index[good], groups.high[good])
-    with np.errstate(invalid="ignore", divide="ignore"):
-        off = np.where(good, (groups.low - low[index]) + groups.above, 0.0)
-        centre = total(valid * off) / (n - bad)
-    ss = total(np.where(good, groups.ss + valid * (off - np.nan_to_num(centre)[index]) ** 2, 0.0))
-    constant = low == high
-    above = np.where(constant, 0.0, centre)
-    return Groups(
-        keys=Keys(
-            names=tuple(by),
-            codes=tuple(codes[first] for codes, _ in coded),
-            levels=tuple(levels for _, levels in coded),
-            size=size,
-        ),
-        n=n,
-        n_bad=bad,
-        mean=low + above,
-        above=above,
-        ss=np.where(constant, 0.0, ss),
-        low=low,
-        high=high,
-    )
 
 
 def subset(groups: Groups, wanted: Mapping[str, Sequence[Any]]) -> Groups:

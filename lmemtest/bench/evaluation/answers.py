@@ -20,11 +20,13 @@ from lmemtest.bench.evaluation.refusals import (
     refuse_scores,
 )
 from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.codes import combine_codes
 from lmemtest.core.frames import collected
+from lmemtest.core.numeric import check_numeric
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns
 from lmemtest.core.words import counted, format_level, joined, listed, plural, spoken
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.cells import Groups, aggregate, check_numeric, combine_codes
+from lmemtest.lmm.cells import Groups, aggregate
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -33,7 +33,7 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         return ()
     if has_baseline(runs):
         return instance
-    from lmemtest.lmm.compress import compress
+    from lmemtest.lmm.cells import compress
 
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
     means = cells.frame.assign(score=cells.mean)

@@ -26,7 +26,7 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.validate import check_choice, resolve_rng
 from lmemtest.core.words import counted, p_text
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, NestingError
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import compress
 from lmemtest.lmm.engine.blocks import Shape
 from lmemtest.lmm.engine.theta import lower_root, pack, unpack
 from lmemtest.lmm.formula import Bar

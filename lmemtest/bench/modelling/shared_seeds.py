@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 from scipy import special
 
+from lmemtest.core.codes import group_means, group_numbers
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
 from lmemtest.errors import DataError, DesignError
-from lmemtest.lmm.cells import group_means, group_numbers
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import compress
 
 if TYPE_CHECKING:
     import pandas as pd

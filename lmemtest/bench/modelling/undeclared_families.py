@@ -19,10 +19,10 @@ import numpy as np
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.core.codes import group_codes
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import format_level, joined, p_text, plural
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.cells import group_codes
 from lmemtest.lmm.hypotheses.mean_vectors import MeanTest, between_groups
 from lmemtest.lmm.means.emmeans import emmeans
 

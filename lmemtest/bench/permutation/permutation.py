@@ -18,6 +18,7 @@ import pandas as pd
 from scipy.special import gammaln
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.codes import combine_codes, group_codes
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import Result, result
@@ -26,9 +27,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError, DataError, EstimationError
-from lmemtest.lmm.cell_map import CellMap, regroup
-from lmemtest.lmm.cells import Cells, combine_codes, group_codes
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import CellMap, Cells, compress, regroup
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.hypotheses.simulated_null import NullDraws
 from lmemtest.lmm.means.emmeans import emmeans

@@ -23,9 +23,10 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.table import Format
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.core.words import counted, format_level, format_number, format_p, p_text, plural
 from lmemtest.errors import DataError
+from lmemtest.lmm.distributions.sign_patterns import sign_patterns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
     FloatArray = NDArray[np.float64]
 
-__all__ = ["SignFlipTest", "max_t_p_values", "sign_flip_test", "sign_patterns"]
+__all__ = ["SignFlipTest", "max_t_p_values", "sign_flip_test"]
 
 _ROUNDING = 1e-12  # of the largest score of a benchmark: differences below it are rounding, and the scores equal
 _NO_SCATTER = 1e-12  # 1 - r^2 below it: all differences of a pair agree, and t is infinite
@@ -215,23 +216,6 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
         unit=sample.noun,
         notes=(*sample.notes, *sample.weights, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
     )
-
-
-def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[FloatArray, bool]:
-    """Patterns of n signs, up to the sign of all, and whether they are all: at most `most`, else so many random ones.
-
-    Of all patterns the first has plus signs only; random ones do not hold it.
-
-    Examples
-    --------
-    >>> signs, exact = sign_patterns(3, 10, None)
-    >>> exact, signs.astype(int).tolist()
-    (True, [[1, 1, 1], [1, 1, -1], [1, -1, 1], [1, -1, -1]])
-    """
-    if n - 1 < 60 and 2 ** (n - 1) <= most:
-        bits = (np.arange(2 ** (n - 1))[:, None] >> np.arange(n - 1)[::-1]) & 1
-        return np.hstack([np.ones((len(bits), 1)), 1.0 - 2.0 * bits]), True
-    return resolve_rng(rng).choice(np.array([-1.0, 1.0]), size=(most, n)), False
 
 
 def max_t_p_values(

@@ -136,7 +136,9 @@ class VarianceComponents(Result):
                 check_sd(value, name)
         object.__setattr__(self, "sources", _checked_sources(self.sources))
         if not (self.pilot is None or isinstance(self.pilot, Pilot)):
-            raise ArgumentError(f"pilot must be a Pilot, as components_of makes it, or None, got {self.pilot!r}.")
+            raise ArgumentError(
+                f"pilot must be a Pilot, as VarianceComponents.of makes it, or None, got {self.pilot!r}."
+            )
         if not (isinstance(self.notes, (tuple, list)) and all(isinstance(note, str) for note in self.notes)):
             raise ArgumentError(f"notes must be a tuple of sentences, got {self.notes!r}.")
         if self.run_sd == 0:
@@ -260,71 +262,73 @@ class VarianceComponents(Result):
         runs = f"{written(p.n_seeds, '.4g')} runs each"
         return (f"Estimated from {p.n_algorithms} algorithms on {p.said()}, {runs}.",)
 
+    @classmethod
+    @one_blas_thread()
+    def of(
+        cls, fit: Any, *, algorithm: str | None = None, benchmark: str | None = None, seed: str | None = None
+    ) -> VarianceComponents:
+        """Variance components of a fitted model, for planning a study like it.
 
-@one_blas_thread()
-def components_of(
-    fit: Any, *, algorithm: str | None = None, benchmark: str | None = None, seed: str | None = None
-) -> VarianceComponents:
-    """Variance components of a fitted model, for planning a study like it.
+        Parameters
+        ----------
+        fit : LmmFit
+            A model with ``(1 | benchmark:algorithm)`` on one row per run, such as ``fit_lmm(recommend(runs).formula,
+            runs)`` of runs at one budget and one level of each metafeature.
+        algorithm, benchmark, seed : str, optional
+            Columns with these roles; those of the `Runs` behind the fit by default.
 
-    Parameters
-    ----------
-    fit : LmmFit
-        A model with ``(1 | benchmark:algorithm)`` on one row per run, such as ``fit_lmm(recommend(runs).formula,
-        runs)`` of runs at one budget and one level of each metafeature.
-    algorithm, benchmark, seed : str, optional
-        Columns with these roles; those of the `Runs` behind the fit by default.
+        Returns
+        -------
+        VarianceComponents
+            ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are taken
+            over. ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to
+            the residual, with a note: the planned study has new seeds on each benchmark. Such a model does not tell
+            which source a residual comes from, so there are no `sources`. Of several levels of families the variances
+            are added, with a note.
 
-    Returns
-    -------
-    VarianceComponents
-        ``(1 | benchmark)``, ``(1 | benchmark:algorithm)``, ``(1 | benchmark:seed)`` and the residual are carried over.
-        ``(1 | seed)`` is not, with a note: it cancels from comparisons. ``(1 | seed:algorithm)`` is added to the
-        residual, with a note: the planned study has new seeds on each benchmark. Such a model does not tell which
-        source a residual comes from, so there are no `sources`. Of several levels of families the variances are
-        added, with a note.
+        Raises
+        ------
+        ArgumentError
+            If the model has a term that the planned study cannot have, or lacks the one that it cannot do without.
 
-    Raises
-    ------
-    ArgumentError
-        If the model has a term that the planned study cannot have, or lacks the one that it cannot do without.
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> from lmemtest.bench.power.components import components_of
-    >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> components_of(lt.fit_lmm(lt.recommend(runs).formula, runs)).to_frame()[["name", "sd"]].round(4)
-                 name      sd
-    0  interaction_sd  0.0026
-    1     residual_sd  0.0068
-    2         seed_sd  0.0027
-    3    benchmark_sd  0.2088
-    """
-    check_fit(fit, "fit")
-    roles = _roles(fit, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed})
-    for argument in ("weights", "dispersion"):
-        column = getattr(fit, argument)
-        if column is not None:
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+        >>> fit = lt.fit_lmm(lt.recommend(runs).formula, runs)
+        >>> lt.VarianceComponents.of(fit).to_frame()[["name", "sd"]].round(4)
+                     name      sd
+        0  interaction_sd  0.0026
+        1     residual_sd  0.0068
+        2         seed_sd  0.0027
+        3    benchmark_sd  0.2088
+        """
+        check_fit(fit, "fit")
+        roles = _roles(fit, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed})
+        for argument in ("weights", "dispersion"):
+            column = getattr(fit, argument)
+            if column is not None:
+                raise ArgumentError(
+                    f"the model has {argument}='{column}', and a study is planned with one residual variance. Fit it "
+                    f"without {argument}, or plan with VarianceComponents(...) of a typical benchmark."
+                )
+        sds, notes = _matched(fit, roles)
+        if "interaction_sd" not in sds:
             raise ArgumentError(
-                f"the model has {argument}='{column}', and a study is planned with one residual variance. Fit it "
-                f"without {argument}, or plan with VarianceComponents(...) of a typical benchmark."
+                f"the model '{fit.formula}' has no term (1 | {roles['benchmark']}:{roles['algorithm']}), so it does "
+                "not say how much an algorithm's advantage differs between benchmarks. Fit recommend(runs).formula to "
+                "runs with several seeds, or plan with VarianceComponents(interaction_sd=..., residual_sd=...)."
             )
-    sds, notes = _matched(fit, roles)
-    if "interaction_sd" not in sds:
-        raise ArgumentError(
-            f"the model '{fit.formula}' has no term (1 | {roles['benchmark']}:{roles['algorithm']}), so it does not "
-            "say how much an algorithm's advantage differs between benchmarks. Fit recommend(runs).formula to runs "
-            "with several seeds, or plan with VarianceComponents(interaction_sd=..., residual_sd=...)."
-        )
-    families, more = _of_families(fit, roles)
-    notes += more
-    sds |= {name: math.sqrt(variance) for name, variance in families.items()}
-    n_families = _fewest_families(fit) if "family_interaction_sd" in families else None
-    pilot = replace(_pilot(fit, roles), n_families=n_families)
-    if "seed_sd" not in sds and roles["seed"] is not None:
-        notes.append(f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual.")
-    return VarianceComponents(**sds, pilot=pilot, notes=tuple(notes))
+        families, more = _of_families(fit, roles)
+        notes += more
+        sds |= {name: math.sqrt(variance) for name, variance in families.items()}
+        n_families = _fewest_families(fit) if "family_interaction_sd" in families else None
+        pilot = replace(_pilot(fit, roles), n_families=n_families)
+        if "seed_sd" not in sds and roles["seed"] is not None:
+            notes.append(
+                f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual."
+            )
+        return cls(**sds, pilot=pilot, notes=tuple(notes))
 
 
 def as_components(plan: Any) -> VarianceComponents:
@@ -351,7 +355,7 @@ def as_components(plan: Any) -> VarianceComponents:
             f"components must be a fitted model, VarianceComponents or a dict, got {type(plan).__name__}. Write "
             "VarianceComponents(interaction_sd=..., residual_sd=...)."
         )
-    return components_of(plan)
+    return VarianceComponents.of(plan)
 
 
 def check_sd(value: Any, name: str) -> float:
@@ -392,8 +396,8 @@ def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
         if roles[role] is None:
             where = "the runs name none" if runs is not None else "the model was fitted to a plain table"
             raise ArgumentError(
-                f"which column is the {role}? {where[0].upper()}{where[1:]}. Use components_of(fit, algorithm=..., "
-                "benchmark=..., seed=...)."
+                f"which column is the {role}? {where[0].upper()}{where[1:]}. Use VarianceComponents.of(fit, "
+                "algorithm=..., benchmark=..., seed=...)."
             )
     if fit.data is not None:
         columns = as_frame(fit.data).collect_schema().names()

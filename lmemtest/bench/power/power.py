@@ -345,7 +345,7 @@ def power(
     Parameters
     ----------
     components : LmmFit, result with components(), VarianceComponents or dict
-        How much scores vary: a fit of a pilot study (see `components_of` for what is carried over), or standard
+        How much scores vary: a fit of a pilot study (see `VarianceComponents.of` for what is carried over), or standard
         deviations, for instance ``{"interaction_sd": 0.02, "residual_sd": 0.03}``.
     effect : float >= 0
         True difference of the two algorithms on the score's scale (of a fit: the scale of its response). The smallest

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.study import ONLY_INSTANCE, labels
+from lmemtest.core.codes import group_codes
 from lmemtest.core.validate import check_magnitude
 from lmemtest.core.words import counted, format_level, plural
 from lmemtest.errors import DesignError
-from lmemtest.lmm.cells import group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

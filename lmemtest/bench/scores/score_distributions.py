@@ -14,6 +14,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.study import labels
+from lmemtest.core.codes import by_levels
 from lmemtest.core.frames import collected
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most
@@ -21,7 +22,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.cells import by_levels
 from lmemtest.lmm.distributions.density import count_modes, density, drawn_bandwidth
 from lmemtest.lmm.hypotheses.dip import dip, dip_p_value
 from lmemtest.lmm.means.adjust import adjust_raw

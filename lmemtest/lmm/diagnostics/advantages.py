@@ -18,12 +18,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import Runs
+from lmemtest.core.codes import column_codes
 from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.words import format_level, listed
-from lmemtest.lmm.cells import column_codes
 from lmemtest.lmm.diagnostics.check import LOOK_P, Check, Judged
 from lmemtest.lmm.diagnostics.scale import SD_ACT, SD_LOOK
 
@@ -131,8 +130,8 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
 def _roles(fit: LmmFit) -> tuple[str, str] | None:
     """Columns of the algorithms and of the benchmarks, where one variance is all that their interaction has."""
     parsed, frame = fit.design.parsed, fit.cells.frame
-    if isinstance(fit.data, Runs):
-        algorithm, benchmark = fit.data.algorithm, fit.data.benchmark
+    if fit.scope is not None:
+        algorithm, benchmark = fit.scope.compared, fit.scope.cluster
         if benchmark is None or algorithm not in fit.design.factors or benchmark not in frame:
             return None
     else:

@@ -11,14 +11,14 @@ from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
 from lmemtest.lmm.diagnostics.check import Check, Judged
-from lmemtest.lmm.diagnostics.scores import columns_of, role_of, score_of
+from lmemtest.lmm.diagnostics.scores import columns_of, score_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.score_kind import ScoreKind
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
+    from lmemtest.lmm.score_kind import ScoreKind
 
     Array = NDArray[np.float64]
 
@@ -76,7 +76,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     else:
         found += _worst_level(["all"], np.zeros(len(y), dtype=np.intp), y, count)
         for name, codes, levels in columns_of(fit):
-            if role_of(fit.data, name) != "seed":  # a seed has no bounds of its own
+            if fit.scope is None or name != fit.scope.repeat:  # a repetition has no bounds of its own
                 found += _worst_level([f"{name}={level}" for level in levels], codes[cell], y, count)
         place = max(found, key=lambda place: place[3])
         worst = place[3]

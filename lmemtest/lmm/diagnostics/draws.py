@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.bench.data.runs import Runs
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.threads import one_blas_thread
@@ -162,9 +161,9 @@ def residual_variance_of_rows(fit: LmmFit) -> Array:
 def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     """How much of the variance of the estimates comes from each random effect, ``(k,)`` shares per term.
 
-    The largest share over the coefficients that distinguish algorithms, where the fit knows the algorithms from its
-    `Runs`, and else over all but the intercept: in a balanced table a benchmark's own level moves the mean of all
-    algorithms and none of their differences. With ``A y`` the estimates, ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds
+    The largest share over the coefficients that distinguish what is compared, where the table says what that is, and
+    else over all but the intercept: in a balanced table the level of a group moves all means and none of their
+    differences. With ``A y`` the estimates, ``A = (X'V^-1 X)^-1 X'V^-1``, a term adds
     ``A Z_j S_j Z_j'A'`` to their covariance.
     """
     kept, names = fit.problem.kept, fit.design.x_names
@@ -176,8 +175,8 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
     own: set[int] = set()
-    if isinstance(fit.data, Runs):
-        atoms = {fit.data.algorithm, f"C({fit.data.algorithm})"}
+    if fit.scope is not None:
+        atoms = {fit.scope.compared, f"C({fit.scope.compared})"}
         terms = [part for label, part in fit.design.terms if atoms & set(label.replace("`", "").split(":"))]
         own = {j for part in terms for j in range(part.start, part.stop)}
     seen = [c for c, j in enumerate(kept) if names[j] != "Intercept"]

@@ -422,15 +422,13 @@ def group_columns(fit: Any, group: str, argument: str = "group") -> tuple[str, .
 
 
 def _specs(fit: Any, group: tuple[str, ...], specs: str | Sequence[str] | None) -> tuple[str, ...]:
-    from lmemtest.bench.data.runs import Runs
-
     factors = tuple(fit.design.factors)
     if specs is not None:
         names = check_names(specs, "specs")
         check_specs(fit, names, (), {})
         return names
-    if isinstance(fit.data, Runs) and fit.data.algorithm in factors:
-        return (fit.data.algorithm,)
+    if fit.scope is not None and fit.scope.compared in factors:
+        return (fit.scope.compared,)
     candidates = [name for name in factors if (name,) != group] or list(factors)
     if len(candidates) > 1:
         raise ArgumentError(

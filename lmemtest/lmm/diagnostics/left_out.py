@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from lmemtest.core.codes import group_codes
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import DataError
-from lmemtest.lmm.cell_map import CellMap
-from lmemtest.lmm.cells import Cells, group_codes
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.formula.columns import distinct
 from lmemtest.lmm.means.emmeans import emmeans

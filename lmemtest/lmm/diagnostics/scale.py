@@ -17,15 +17,13 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.data.points import Points
-from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.scales import Modelled
 from lmemtest.core.caller import in_words_of
 from lmemtest.core.result import result
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
-from lmemtest.lmm.diagnostics.scores import columns_of, role_of, rows_of, sum_by
+from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
+from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -228,29 +226,27 @@ def levene(sums: Sums, df: Array, expected: Array) -> float:
     return float(between / within) if within > 0 else 0.0
 
 
-def seed_scatter(fit: LmmFit, column: Column, points: Points | None) -> tuple[Array, Array] | None:
-    """Scatter between seeds on each benchmark, over that of the model, with its degrees of freedom.
+def scatter_of_repeats(fit: LmmFit, column: Column, scope: Scope | None) -> tuple[Array, Array] | None:
+    """Scatter between repetitions in each cluster, over that of the model, with its degrees of freedom.
 
-    Residuals of a model with one variance carry what it smooths on the noisiest benchmarks over to the quiet ones,
-    which then look alike. Where the model has the advantages of the algorithms on each benchmark, the scatter about the
-    mean of an algorithm on a benchmark is free of that. It is the one that ``Runs.check`` reports; None elsewhere.
+    Residuals of a model with one variance carry what it smooths in the noisiest clusters over to the quiet ones, which
+    then look alike. Where the model has an effect of each cell that was repeated, the scatter about the mean of the
+    cell is free of that. It is the one that ``Runs.check`` reports; None elsewhere.
     """
-    runs, parsed = fit.data, fit.design.parsed
-    if points is None or not isinstance(runs, Runs) or column.name != runs.benchmark or not runs.seed:
+    parsed = fit.design.parsed
+    if scope is None or column.name != scope.cluster or not scope.repeat:
         return None
-    place = {runs.algorithm, *runs.instance}
+    place = scope.place
     if fit.dispersion is not None or fit.weights is not None or place not in [set(bar.groups) for bar in parsed.bars]:
         return None
-    if parsed.response_transform is not None:
-        points = Modelled(parsed.response, parsed.response_transform).of(points)
-    scales = points.residual_scales()
+    scales = scope.scatter_of_repeats(parsed.response, parsed.response_transform)
     scales = scales.set_index(scales["benchmark"].map(str))
     if not set(column.levels) <= set(scales.index):
         return None
     scales = scales.loc[list(column.levels)]
-    within = place | ({runs.budget} if runs.budget and points.regular else set())
+    within = place | scope.along
     shared = [
-        covariance[0, 0]  # of the intercept: what runs with one seed share
+        covariance[0, 0]  # of the intercept: what rows of one repetition share
         for bar, term, covariance in zip(parsed.bars, fit.design.random, fit.covariances, strict=True)
         if not set(bar.groups) <= within and term.names[0] == "Intercept"
     ]
@@ -272,7 +268,7 @@ def judge(
     p = simulated_p(statistic, map(statistic_of, draws))
     with np.errstate(invalid="ignore", divide="ignore"):
         variance = np.where(df >= _FEWEST_DF, observed.squares / df, np.nan)
-    scatter, nothing = seed_scatter(fit, column, score.points), _CONSTANT
+    scatter, nothing = scatter_of_repeats(fit, column, score.scope), _CONSTANT
     if scatter is not None:
         df, nothing = scatter[1], _CONSTANT**2  # no residual of another level is in it
         variance = np.where(df >= _FEWEST_DF, scatter[0] ** 2, np.nan)
@@ -288,7 +284,7 @@ def judge(
     else:
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
         found = f"largest sd {format_number(ratio, 3)} times the smallest"
-    if score.two_valued and role_of(fit.data, column.name) != "algorithm":
+    if score.two_valued and (fit.scope is None or column.name != fit.scope.compared):
         decision, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
         decision, advice = _decide(fit, column, sd, constant, ratio, p, score)
@@ -349,7 +345,7 @@ def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: b
         return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
     if fit.dispersion == column.name:
         return "The model has their residual variances already: look for outliers within levels."
-    together = score.one_scale() if role_of(fit.data, column.name) in ("benchmark", None) else ""
+    together = score.one_scale() if fit.scope is None or column.name == fit.scope.cluster else ""
     if fit.dispersion is not None:
         merged = in_words_of(python="dispersion=", command_line="--dispersion")
         scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"

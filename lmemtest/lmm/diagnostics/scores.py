@@ -14,21 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.points import Points
-from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.scales import remedies, scale_ratio, spreads
-from lmemtest.bench.data.score_kind import ScoreKind, score_kind, two_valued
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.codes import column_codes, group_codes
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame
-from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.cells import column_codes, group_codes
+from lmemtest.lmm.score_kind import ScoreKind, two_valued
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.lmm.model import LmmFit
+    from lmemtest.lmm.scope import Scope
 
     Array = NDArray[np.float64]
     Index = NDArray[np.intp]
@@ -81,9 +77,8 @@ def _from_table(fit: LmmFit) -> Rows | None:
     parsed, cells, data = fit.design.parsed, fit.cells, fit.data
     keys = list(dict.fromkeys([*cells.frame.columns, *([fit.weights] if fit.weights is not None else [])]))
     try:
-        if isinstance(data, Runs) and {*keys, parsed.response} <= {*data.study.columns, data.score}:
-            table = data.study.rows([name for name in (*keys, parsed.response) if name != data.score])
-        else:
+        table = None if fit.scope is None else fit.scope.table([*keys, parsed.response])
+        if table is None:
             table = collected(as_frame(data).select(*dict.fromkeys([*keys, parsed.response]))).to_pandas()
         score = table[parsed.response].to_numpy(dtype=float)
         if parsed.response_transform is not None:
@@ -111,27 +106,20 @@ def columns_of(fit: LmmFit) -> Iterator[tuple[str, Index, list[Any]]]:
                 yield str(name), codes.astype(np.intp), list(levels)
 
 
-def role_of(data: Any, column: str) -> str | None:
-    """What a column is in the `Runs` of the fit; None where that is not known."""
-    if getattr(data, "roles", None) is None:
-        return None
-    return next((str(role) for role, value in data.roles().items() if value == column), "other")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Score:
     """The score of a fit.
 
     ``kind`` is that of its table (of frames without roles only two values and "general" are known), ``logged`` whether
     the model is one of logarithms, ``positive`` whether all values that are modelled are, ``rarer`` the rows with the
-    rarer one of two values (else NaN), and ``points`` the runs of the fit, where it was given `Runs`.
+    rarer one of two values (else NaN), and ``scope`` the one of the fit, where its table can still be read.
     """
 
     kind: ScoreKind
     logged: bool
     positive: bool
     rarer: float = float("nan")
-    points: Points | None = None
+    scope: Scope | None = None
 
     @property
     def two_valued(self) -> bool:
@@ -144,27 +132,21 @@ class Score:
         return self.positive and not self.logged and not self.kind.equal_by_nature
 
     def one_scale(self) -> str:
-        """How scores are put on one scale over benchmarks, with the ratio that is left; empty where nothing does it."""
-        found = [] if self.points is None else remedies(self.points, self.kind)
-        if not found or self.points is None:
-            return ""
-        method, after = found[0]
-        call = in_words_of(python=f"runs.normalize({method!r})", command_line=f"--normalize {method}")
-        before = scale_ratio(spreads(self.points))
-        return (
-            f"{call}, after which scatter differs {format_number(after, 2)}-fold instead of {format_number(before, 3)}"
-        )
+        """How clusters are put on one scale, with the ratio that is left; empty where nothing does it."""
+        return "" if self.scope is None else self.scope.one_scale(self.kind)
 
 
 def score_of(fit: LmmFit, rows: Rows) -> Score:
     """The score of a fit, from its runs where it has them."""
-    cells, parsed, points = fit.cells, fit.design.parsed, None
+    cells, parsed = fit.cells, fit.design.parsed
+    scope, kind = fit.scope, None
     # a cell of several rows has some below zero unless its mean is far above its spread
     lowest = cells.mean[rows.cell] + rows.deviation if rows.single else cells.mean - np.sqrt(cells.ss)
-    if isinstance(fit.data, Runs) and fit.data.score == parsed.response:
+    if scope is not None and scope.response == parsed.response:
         with suppress(LmemtestError):  # the table is not what it was
-            points = fit.data.study.points
-    if points is None:
+            kind = scope.kind
+    if kind is None:
+        scope = None
         low, high = float(cells.mean.min()), float(cells.mean.max())
         kind = ScoreKind(kind="general", evidence="The roles of the columns are not known.", low=low, high=high)
         low, high = (0.0, 1.0) if (cells.n > 1).any() else (low, high)
@@ -174,8 +156,6 @@ def score_of(fit: LmmFit, rows: Rows) -> Score:
             and 0 < cells.mean.mean() < cells.n.sum()
         ):
             kind = ScoreKind(kind="two-valued", evidence=f"Scores are {low:g} or {high:g}.", low=low, high=high)
-    else:
-        kind = score_kind(points)
     rarer = float("nan")
     if kind.kind == "two-valued":
         of_high = float(cells.n @ (cells.mean - kind.low)) / (kind.high - kind.low)
@@ -185,5 +165,5 @@ def score_of(fit: LmmFit, rows: Rows) -> Score:
         logged=parsed.response_function in _LOGARITHMS,
         positive=bool((lowest > 0).all()),
         rarer=rarer,
-        points=points,
+        scope=scope,
     )

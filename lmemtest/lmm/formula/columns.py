@@ -12,10 +12,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.core.codes import Keys
 from lmemtest.core.levels import level_order
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError, LmemtestError
-from lmemtest.lmm.cells import Keys
 from lmemtest.lmm.formula.syntax import Name
 from lmemtest.lmm.formula.tokens import pointed, unknown_column
 

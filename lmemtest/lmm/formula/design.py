@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.core.codes import Keys
 from lmemtest.errors import ArgumentError, DataError, FormulaError
-from lmemtest.lmm.cells import Keys
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.coding import Atom, Coding, Measure, code_factor, measure
 from lmemtest.lmm.formula.columns import Codes, Columns, Grouping, distinct, group_rows

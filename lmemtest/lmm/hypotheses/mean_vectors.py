@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy import special
 
-from lmemtest.bench.permutation.sign_flips import sign_patterns
+from lmemtest.lmm.distributions.sign_patterns import sign_patterns
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -158,7 +158,7 @@ def _joint_frame(null: Any, alternative: Any) -> pd.DataFrame:
     names = dict.fromkeys((*alternative.design.parsed.columns, *null.design.parsed.columns))
     if all(name in alternative.cells.frame.columns for name in names):
         return alternative.cells.frame
-    from lmemtest.lmm.compress import compress
+    from lmemtest.lmm.cells import compress
 
     return compress(alternative.data, by=list(names), score=alternative.design.parsed.response).frame
 

@@ -14,9 +14,7 @@ import numpy as np
 
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.errors import EstimationError
-from lmemtest.lmm.cell_map import CellMap
-from lmemtest.lmm.cells import Cells
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.simulate import draw_cells

@@ -18,9 +18,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError, DesignError
-from lmemtest.lmm.cell_map import CellMap
-from lmemtest.lmm.cells import Cells
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.robust import Sandwich, balanced_leverage, cluster_leverage, sandwich, whitening_root

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs
 from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:
@@ -30,17 +29,17 @@ _ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
     """The means as differences from the baseline's, which are 0, and a note; as they are where there is no baseline."""
-    runs, parsed = fit.data, fit.design.parsed
-    if not isinstance(runs, Runs) or runs.scale is None or runs.scale.baseline is None:
+    scope, parsed, frame = fit.scope, fit.design.parsed, means.frame
+    if scope is None or scope.reference is None or scope.compared not in frame:
         return means, ()
-    baseline, frame = runs.scale.baseline, means.frame
-    if parsed.response != runs.score or parsed.response_function or runs.algorithm not in frame:
+    if parsed.response != scope.response or parsed.response_function:
         return means, ()
-    columns = [name for name in frame.columns if name != runs.algorithm]
+    reference = format_level(scope.reference)
+    columns = [name for name in frame.columns if name != scope.compared]
     factors = [name for name in columns if name not in fit.design.numeric]
     keys, cells = _tuples(frame, columns), _tuples(frame, factors)
-    known = _zero(runs, factors, list(fit.design.numeric), spread)
-    own = np.flatnonzero(frame[runs.algorithm].map(format_level).to_numpy() == format_level(baseline))
+    known = scope.zero_at(factors, fit.design.numeric, _ZERO * spread)
+    own = np.flatnonzero(frame[scope.compared].map(format_level).to_numpy() == reference)
     is_zero = np.abs(means.estimate) <= _ZERO * spread  # by definition, too: of balanced tables over their budgets
     at = {keys[row]: row for row in own if is_zero[row] or cells[row] in known}
     if not at:
@@ -56,22 +55,9 @@ def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
         name: np.where(zero, 0.0, getattr(each, name)) for name in ("estimate", "se", "ci_low", "ci_high")
     }
     return replace(found, df=np.where(zero, np.inf, each.df), **certain), (
-        f"Means are improvements on {format_level(baseline)}, whose own mean is 0 by definition: their standard errors "
+        f"Means are improvements on {reference}, whose own mean is 0 by definition: their standard errors "
         f"are those of the differences from it, with its noise.",
     )
-
-
-def _zero(runs: Runs, factors: list[str], numeric: list[str], spread: float) -> set[tuple[Any, ...]]:
-    """Cells of factors in which the baseline's mean is 0 on each benchmark, and at each value of numeric columns."""
-    scale: Any = runs.scale
-    columns = [*scale.by, *factors, *numeric]
-    if not all(name in runs.columns for name in columns):
-        return set()
-    groups = runs.study.groups([*columns, runs.algorithm])
-    found = groups.keys.frame()
-    own = (found[runs.algorithm] == scale.baseline).to_numpy()
-    cells, zero = _tuples(found[own], factors), np.abs(groups.mean[own]) <= _ZERO * spread
-    return set(cells) - {cell for cell, is_zero in zip(cells, zero, strict=True) if not is_zero}
 
 
 def _tuples(frame: pd.DataFrame, columns: list[str]) -> list[tuple[Any, ...]]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs
+from lmemtest.core.codes import Keys
 from lmemtest.core.options import DDF_METHODS
 from lmemtest.core.result import result
 from lmemtest.core.rounding import written
@@ -16,7 +16,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.cells import Keys
 from lmemtest.lmm.engine.functions import Functions, OfFunctions
 from lmemtest.lmm.intervals.cluster_robust import check_vcov
 from lmemtest.lmm.means.carried import carried
@@ -46,6 +45,7 @@ if TYPE_CHECKING:
 
 E = TypeVar("E", bound="EmmeansResult")
 
+WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
 VCOV = ("moderated", "model")
 _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which an estimate says nothing
@@ -368,28 +368,25 @@ def _sources(fit: Any, vcov: Any, specs: tuple[str, ...], ddf: str) -> tuple[Mod
 
 def _weights(fit: Any, asked: str | None, nuisance: Sequence[str]) -> str:
     """How to average over factors, as asked for, or by benchmark where families of benchmarks are among them."""
-    runs = fit.data if isinstance(fit.data, Runs) else None
+    scope = fit.scope
     if asked is None:
-        return "benchmark" if runs is not None and set(runs.family) & set(nuisance) else "equal"
+        return (None if scope is None else scope.default_weights(nuisance)) or "equal"
     check_choice(asked, "weights", WEIGHTS)
-    if asked == "benchmark" and (runs is None or runs.benchmark is None):
+    if scope is not None:
+        scope.check_weights(asked)
+    elif asked in WEIGHTS_OF_A_SCOPE:
         raise ArgumentError(
-            "weights='benchmark' needs a fit of Runs with a benchmark, to count them: fit_lmm(formula, Runs(...))."
-        )
-    if asked == "family" and (runs is None or not runs.study.families):
-        raise ArgumentError(
-            "weights='family' needs a fit of Runs with families that hold several benchmarks: Runs(..., family=...)."
+            f"weights='{asked}' needs a fit of Runs, which name what is counted: fit_lmm(formula, Runs(...))."
         )
     return asked
 
 
 def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     """Which two means belong to algorithms that met on a benchmark; None where all did, or nothing is known of it."""
-    runs = fit.data
-    if not isinstance(runs, Runs) or runs.algorithm not in frame or runs.algorithm not in fit.design.factors:
+    scope = fit.scope
+    if scope is None or scope.compared not in frame or scope.compared not in fit.design.factors:
         return None
-    found = runs.study.crossing
-    return None if found is None or not found.apart else found.meet(frame[runs.algorithm].tolist())
+    return scope.met(frame[scope.compared].tolist())
 
 
 def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
@@ -547,14 +544,14 @@ def _listed_rows(frame: pd.DataFrame, mask: NDArray[np.bool_]) -> str:
 
 
 def _direction(fit: Any, what: str) -> tuple[str | None, list[str]]:
-    """Direction of the response from the Runs behind the fit, and what to say about its scale."""
+    """Direction of the response from the table behind the fit, and what to say about its scale."""
     parsed = fit.design.parsed
     notes = []
     if parsed.response_function:
         notes.append(f"{what} and differences are on the scale of {parsed.score}.")
-    if not isinstance(fit.data, Runs) or fit.data.score != parsed.response:
+    if fit.scope is None or fit.scope.response != parsed.response:
         return None, notes
     if parsed.response_function not in _INCREASING:
         notes.append(f"{parsed.score} does not keep the order of scores, so no direction is assumed.")
         return None, notes
-    return str(fit.data.direction), notes
+    return str(fit.scope.direction), notes

@@ -351,26 +351,20 @@ def _standard_errors(fit: Any) -> Callable[[Functions], tuple[FloatArray, FloatA
 
 
 def clusters_of(fit: Any) -> tuple[str, ...] | None:
-    """The columns of the clusters in the runs behind a fit: the coarsest families between which advantages of
-    algorithms vary in the model, else the benchmarks; None without any."""
-    from lmemtest.bench.data.runs import Runs
-
-    runs = fit.data
-    if not isinstance(runs, Runs) or runs.benchmark is None:
+    """The columns of the clusters in the table behind a fit, as its scope names them for the random terms."""
+    if fit.scope is None:
         return None
-    advantages = [
+    terms = [
         {*bar.groups, *(name for effect in bar.slopes for name in effect.columns)} for bar in fit.design.parsed.bars
     ]
-    found = (families for families in runs.study.families if {*families, runs.algorithm} in advantages)
-    return next(found, (runs.benchmark,))
+    clusters: tuple[str, ...] | None = fit.scope.clusters(terms)
+    return clusters
 
 
 def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated | None:
-    """Moderated standard errors where the data have benchmarks that can be clusters, None elsewhere."""
-    from lmemtest.bench.data.runs import Runs
-
-    runs = fit.data
-    if not isinstance(runs, Runs) or runs.benchmark is None or runs.algorithm not in specs:
+    """Moderated standard errors where the table has independent units that can be clusters, None elsewhere."""
+    scope = fit.scope
+    if scope is None or scope.cluster is None or scope.compared not in specs:
         return None
     if ddf not in ("satterthwaite", "kenward-roger"):
         return None

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.codes import Keys
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import several
 from lmemtest.core.words import format_level, suggest
 from lmemtest.errors import ArgumentError, UnknownColumnError
-from lmemtest.lmm.cells import Keys
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -83,15 +83,9 @@ def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:
 
 def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -> FloatArray:
     """Benchmarks in each combination of factor levels, divided by those of their family for weights by family."""
-    runs = fit.data
     factors = [name for name in values if name in fit.design.factors]
-    own = list(dict.fromkeys([runs.benchmark, *runs.study.crossed]))
-    frame = runs.study.distinct([*own, *runs.family, *factors])
-    share = 1.0 / frame.groupby(own, observed=True)[own[0]].transform("size").to_numpy(dtype=float)
-    if weights == "family":
-        finest = [frame[name] for name in runs.study.families[-1]]
-        share /= frame.assign(share=share).groupby(finest, observed=True)["share"].transform("sum").to_numpy()
-    return _totals(frame, share, values, factors)
+    frame, amounts = fit.scope.amounts(weights, factors)
+    return _totals(frame, amounts, values, factors)
 
 
 def _totals(

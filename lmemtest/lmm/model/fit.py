@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.codes import column_codes
 from lmemtest.core.hints import Guided
 from lmemtest.core.result import csv_text
 from lmemtest.core.rounding import written
@@ -18,7 +19,7 @@ from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, real, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
-from lmemtest.lmm.cells import Cells, column_codes
+from lmemtest.lmm.cells import Cells
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.ddf import Curvature, curvature
@@ -34,6 +35,7 @@ from lmemtest.lmm.formula.estimable import beside_held
 from lmemtest.lmm.model import random_effects
 from lmemtest.lmm.model.rows import residuals, rows_of
 from lmemtest.lmm.model.verbs import Verbs
+from lmemtest.lmm.scope import Scope, scope_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -100,6 +102,11 @@ class LmmFit(Verbs, Guided):
     problem: Problem
     optim: Optimum
     notes: tuple[str, ...]
+
+    @property
+    def scope(self) -> Scope | None:
+        """What the table behind the fit tells of its columns; None of a plain dataframe."""
+        return scope_of(self.data)
 
     @property
     def label(self) -> str:

@@ -10,16 +10,13 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.per_run import refuse_reduced
-from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import in_words_of
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_flag, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, ConvergenceWarning, DesignError, EstimationError
-from lmemtest.lmm.cells import Cells
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import Cells, compress
 from lmemtest.lmm.engine.optimize import Optimum, optimise
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.saturation import no_residual, unbounded
@@ -28,6 +25,7 @@ from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.formula.estimable import check_variances, held_by_fixed
 from lmemtest.lmm.model.fit import SINGULAR, LmmFit, engine_terms, strata
 from lmemtest.lmm.model.search_time import tell_long_search
+from lmemtest.lmm.scope import scope_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -120,8 +118,9 @@ def fit_lmm(
         raise ArgumentError(f"weights must name a column, got {weights!r}. Add the weights to the table as a column.")
     parsed, table = parse_formula(formula), as_frame(data)
     names = table.columns if isinstance(table, nw.DataFrame) else table.collect_schema().names()
-    if isinstance(data, Runs):
-        refuse_reduced(parsed.response, data)
+    scope = scope_of(data)
+    if scope is not None:
+        scope.check_response(parsed.response)
     parsed.check_columns(names)
     by = list(parsed.columns)
     if dispersion is not None:
@@ -138,7 +137,7 @@ def fit_lmm(
             )
         by = list(dict.fromkeys([*by, dispersion]))
     cells = compress(
-        data if isinstance(data, Runs) else table,
+        table if scope is None else data,
         by=by,
         score=parsed.response,
         transform=parsed.response_transform,
@@ -331,11 +330,11 @@ def _notes(fit: LmmFit) -> tuple[str, ...]:
         )
     if fit.dispersion is not None and len(fit.residual_variances) == 1:
         notes.append(f"The column {fit.dispersion} has one level, so there is one residual variance.")
-    algorithm = fit.data.algorithm if isinstance(fit.data, Runs) else None
-    if algorithm in fit.design.numeric:
+    compared = None if fit.scope is None else fit.scope.compared
+    if compared in fit.design.numeric:
         notes.append(
-            f"The algorithms are numbers ({algorithm}), and the formula takes them for a covariate with one slope. "
-            f"Write C({algorithm}) to compare them as names."
+            f"What is compared are numbers ({compared}), and the formula takes them for a covariate with one slope. "
+            f"Write C({compared}) to compare them as names."
         )
     held = {term.label: held_by_fixed(fit.design, term) for term in fit.design.random}
     for reason in filter(None, held.values()):

@@ -8,10 +8,10 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.codes import group_codes
 from lmemtest.core.frames import as_float, as_pandas
 from lmemtest.core.validate import as_frame
 from lmemtest.errors import ArgumentError, LmemtestError
-from lmemtest.lmm.cells import group_codes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

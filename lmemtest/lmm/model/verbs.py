@@ -8,7 +8,6 @@ from types import MethodType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
-    from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.diagnostics.influence import InfluenceResult
     from lmemtest.lmm.hypotheses.ranova import RanovaResult
@@ -40,7 +39,6 @@ class Verbs:
     anova: Verb[FTestsResult] = Verb("means.joint:anova")
     bootstrap: Verb[BootstrapResult] = Verb("intervals.bootstrap:bootstrap")
     cluster_robust: Verb[ClusterRobust] = Verb("intervals.cluster_robust:cluster_robust")
-    components: Verb[VarianceComponents] = Verb("power.components:components_of")
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
     emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
     emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")

@@ -16,10 +16,12 @@ import pyarrow as pa
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.data import cells, query, study
-from lmemtest.bench.power.components import components_of
+from lmemtest.bench.data import study
+from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.core import frames
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm import cells
+from lmemtest.lmm.cells import compress
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES = {
@@ -152,7 +154,7 @@ def test_an_order_within_groups_that_dask_lacks_has_another_way():
 
 
 def test_more_cells_than_memory_holds_are_refused_with_a_way_to_fewer(monkeypatch):
-    monkeypatch.setattr(query, "MOST_CELLS", 100)
+    monkeypatch.setattr(frames, "MOST_CELLS", 100)
     monkeypatch.setattr(study, "MOST_CELLS", 100)
     runs = lt.Runs(pl.from_pandas(table()).lazy(), **ROLES)  # 36 runs, 144 scores
     assert lt.fit_lmm(FORMULA, runs).nobs == 144
@@ -255,7 +257,7 @@ def test_the_check_of_the_budget_sees_the_same_few_budgets(monkeypatch):
     few = lt.Runs(frame[frame["epoch"].isin([1, 27])], **ROLES)
     want = lt.check(few, checks=["budget"])["budget"]
     monkeypatch.setattr(study, "MOST_POINTS", 72)
-    for module in (study, query, cells):
+    for module in (study, frames, cells):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
     found = lt.check(lt.Runs(lazy_polars(frame), **ROLES), checks=["budget"])["budget"]
     assert not found.skipped
@@ -268,11 +270,11 @@ def test_what_tells_the_rows_of_a_run_apart_is_seen_at_a_few_budgets_too(monkeyp
     def refusal() -> str:
         runs = lt.Runs(lazy_polars(table()), **ROLES)
         with pytest.raises(ArgumentError, match=r"The rows of a run differ in epoch") as error:
-            components_of(lt.fit_lmm(formula, runs))
+            VarianceComponents.of(lt.fit_lmm(formula, runs))
         return str(error.value)
 
     want = refusal()
     monkeypatch.setattr(study, "MOST_POINTS", 72)
-    for module in (study, query, cells):
+    for module in (study, frames, cells):
         monkeypatch.setattr(module, "MOST_CELLS", 100)
     assert refusal() == want

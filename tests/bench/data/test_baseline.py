@@ -8,10 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from tests.data.test_backends import KINDS
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
+from tests.bench.data.test_backends import KINDS
 
 TASKS = ["w", "x", "y", "z"]
 

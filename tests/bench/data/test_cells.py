@@ -17,13 +17,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lmemtest.bench.data import cells as module
-from lmemtest.bench.data import query
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core import codes, frames
 from lmemtest.core.levels import natural_key
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
-from lmemtest.lmm.cells import Cells
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import Cells, compress
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 BACKENDS = ["pandas", "pandas object", "pandas arrow", "polars", "lazy", "pyarrow", "duckdb"]
@@ -293,7 +291,7 @@ def test_keys_beyond_64_bits_are_renumbered(monkeypatch: pytest.MonkeyPatch) -> 
     want = frame.groupby(by)["y"].mean()
     assert list(got.frame.itertuples(index=False, name=None)) == want.index.tolist()
     np.testing.assert_array_equal(got.mean, want)
-    monkeypatch.setattr(module, "MAX_KEY", 2000)
+    monkeypatch.setattr(codes, "MAX_KEY", 2000)
     assert_same(compress(frame, by, score="y"), got)
 
 
@@ -326,14 +324,14 @@ def test_the_callers_frame_is_not_written_to(frame: pd.DataFrame) -> None:
 def test_a_lazy_table_is_only_asked_for_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     lazy = pl.LazyFrame({"g": ["a", "b"] * 500, "y": np.arange(1000.0)})
     sizes = []
-    collected = query.collected
+    collected = frames.collected
 
     def spy(frame: Any) -> Any:
         out = collected(frame)
         sizes.append(len(out))
         return out
 
-    monkeypatch.setattr(query, "collected", spy)
+    monkeypatch.setattr(frames, "collected", spy)
     compress(lazy, ["g"], score="y")
     assert sizes == [2]
 

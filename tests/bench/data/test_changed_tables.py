@@ -13,7 +13,7 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.data import query
+from lmemtest.core import frames
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -107,7 +107,7 @@ def test_a_closed_connection_is_said_when_runs_are_made(connection: Any) -> None
 
 
 @pytest.mark.parametrize(
-    "ask", [lambda t: query.cell_sums(t, ["task"], "loss"), lambda t: query.distinct_rows(t, ["task"])]
+    "ask", [lambda t: frames.cell_sums(t, ["task"], "loss"), lambda t: frames.distinct_rows(t, ["task"])]
 )
 def test_what_a_backend_raises_before_it_is_asked_is_said_too(ask: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """DuckDB 1.3 looks a table up when columns of it are chosen."""

@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.data.study import labels, regrouped, subset
+from lmemtest.bench.data.study import labels, subset
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.cells import aggregate
+from lmemtest.lmm.cells import aggregate, regrouped
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool"}
 ALL = {**ROLES, "benchmark": "task", "seed": "rep", "budget": "epoch", "metafeatures": ("prior", "family", "kind")}

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lmemtest.lmm.cells import Keys
+from lmemtest.core.codes import Keys
 from lmemtest.lmm.engine.fixed import fixed_part, independent_columns
 from lmemtest.lmm.formula import build_design, parse_formula
 

@@ -13,7 +13,7 @@ import pytest
 from scipy.optimize import minimize
 
 import lmemtest as lt
-from lmemtest.lmm.compress import compress
+from lmemtest.lmm.cells import compress
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.fixed import independent_columns
 from lmemtest.lmm.engine.saturation import no_residual, unbounded

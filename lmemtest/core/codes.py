@@ -1,0 +1,205 @@
+"""Columns to codes: the levels of a column in their order, groups of rows by several columns."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+import pandas as pd
+
+from lmemtest.core.frames import distinct_rows
+from lmemtest.core.levels import level_order
+from lmemtest.errors import DataError
+
+__all__ = ["EXAMPLES", "Keys", "column_codes", "combine_codes", "distinct_values", "group_codes"]
+
+EXAMPLES = 3  # bad rows that an error shows
+MAX_KEY = 2**62  # keys are int64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Keys:
+    """The distinct combinations of some columns, sorted: per column the level of each group, and the levels."""
+
+    names: tuple[str, ...]
+    codes: tuple[np.ndarray, ...]
+    levels: tuple[Any, ...]
+    size: int
+
+    @classmethod
+    def product(cls, values: Mapping[str, Sequence[Any]]) -> Keys:
+        """All combinations of some values, the last name running fastest."""
+        sizes = [len(v) for v in values.values()]
+        total = inner = math.prod(sizes)
+        codes = []
+        for size in sizes:
+            inner //= size
+            codes.append(np.tile(np.repeat(np.arange(size), inner), total // (inner * size)))
+        levels = tuple(pd.Series(list(v)).array for v in values.values())
+        return cls(names=tuple(values), codes=tuple(codes), levels=levels, size=total)
+
+    def only(self, names: Sequence[str]) -> Keys:
+        """Some of the columns of every group."""
+        kept = [self.names.index(name) for name in names]
+        codes, levels = tuple(self.codes[i] for i in kept), tuple(self.levels[i] for i in kept)
+        return Keys(names=tuple(names), codes=codes, levels=levels, size=self.size)
+
+    def frame(self) -> pd.DataFrame:
+        """One row per group, with the values of the columns in their own dtypes."""
+        columns = [levels.take(codes) for codes, levels in zip(self.codes, self.levels, strict=True)]
+        frame = pd.DataFrame(dict(enumerate(columns)), index=pd.RangeIndex(self.size))
+        frame.columns = pd.Index(self.names, dtype=None if self.names else object)
+        return frame
+
+
+def group_codes(columns: Sequence[pd.Series[Any]], n_rows: int) -> tuple[np.ndarray, Keys]:
+    """The group of every row, groups numbered in sorted order, and the key of every group."""
+    coded = [column_codes(column) for column in columns]
+    index = combine_codes([(codes, len(levels)) for codes, levels in coded], n_rows)
+    size = int(index.max()) + 1 if n_rows else 0
+    first = first_rows(index, size)
+    keys = Keys(
+        names=tuple(str(column.name) for column in columns),
+        codes=tuple(codes[first] for codes, _ in coded),
+        levels=tuple(levels for _, levels in coded),
+        size=size,
+    )
+    return index, keys
+
+
+def group_numbers(frame: pd.DataFrame, columns: Sequence[str]) -> np.ndarray:
+    """The group of every row, groups numbered in the order of their levels; one group without columns."""
+    return group_codes([frame[name] for name in columns], len(frame))[0]
+
+
+def group_means(frame: pd.DataFrame, columns: Sequence[str], value: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """One row per group, in the order of the levels, with the mean of a column; and the number of rows of each."""
+    index, keys = group_codes([frame[name] for name in columns], len(frame))
+    n = np.bincount(index, minlength=keys.size)
+    means = np.bincount(index, weights=frame[value].to_numpy(dtype=float), minlength=keys.size) / n
+    return keys.frame().assign(**{value: means}), n
+
+
+def by_levels(frame: pd.DataFrame, columns: Sequence[str]) -> list[pd.DataFrame]:
+    """The parts of a frame that agree in some columns, in the order of their levels."""
+    index = group_numbers(frame, columns)
+    order = np.argsort(index, kind="stable")
+    return [frame.iloc[rows] for rows in np.split(order, np.cumsum(np.bincount(index))[:-1])]
+
+
+def combine_codes(coded: Sequence[tuple[np.ndarray, int]], n_rows: int) -> np.ndarray:
+    """One code for several, given with their numbers of levels; it counts the combinations that occur, in order."""
+    key = np.zeros(n_rows, dtype=np.int64)
+    size = 1
+    for codes, levels in coded:
+        if size * levels >= MAX_KEY:  # renumber what is there so far: at most n_rows values
+            key, seen = _dense(key, size)
+            size = len(seen)
+        key = key * levels + codes
+        size *= levels
+    return _dense(key, size)[0]
+
+
+def first_rows(index: np.ndarray, size: int) -> np.ndarray:
+    """The first row of every group."""
+    first = np.empty(size, dtype=np.intp)
+    first[index[::-1]] = np.arange(len(index) - 1, -1, -1)
+    return first
+
+
+def _dense(key: np.ndarray, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """Renumber integer keys below `size` as 0, 1, ... in the same order; and the keys that occur."""
+    if size <= 4 * len(key) + 1024:  # a table of all keys is cheaper than sorting
+        present = np.zeros(size, dtype=bool)
+        present[key] = True
+        return (np.cumsum(present) - 1)[key], np.flatnonzero(present)
+    codes, seen = pd.factorize(key)
+    order = np.argsort(seen, kind="stable")
+    rank = np.empty_like(order)
+    rank[order] = np.arange(len(order))
+    return rank[codes], seen[order]
+
+
+def column_codes(column: pd.Series[Any]) -> tuple[np.ndarray, Any]:
+    """Codes and levels of a column; levels sorted, or in the order of the categories, all of them used."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy().astype(np.int64)
+        refuse_missing(column, int((codes < 0).sum()))
+        used = np.bincount(codes, minlength=len(column.cat.categories)) > 0
+        levels = pd.Categorical.from_codes(
+            np.arange(int(used.sum())),
+            categories=column.cat.categories[used],
+            ordered=bool(column.cat.ordered),
+        )
+        return (np.cumsum(used) - 1)[codes], levels
+    try:
+        codes, levels = pd.factorize(column)  # type: ignore[assignment]
+    except TypeError:  # lists, dicts
+        raise DataError(
+            f"The column {str(column.name)!r} holds values such as {column.iloc[0]!r}, which cannot be "
+            f"compared. Turn them into strings or numbers."
+        ) from None
+    refuse_missing(column, int((codes < 0).sum()))
+    if levels.dtype == object:
+        for level in levels:
+            if isinstance(level, str):
+                refuse_half_characters(str(column.name), level)
+    try:
+        order = _order(levels)
+    except TypeError:
+        kinds = " and ".join(sorted({type(level).__name__ for level in levels}))
+        raise DataError(
+            f"The column {str(column.name)!r} mixes values of type {kinds}. Give all values one type, "
+            f"for example with df[{str(column.name)!r}].astype(str)."
+        ) from None
+    rank = np.empty(len(order), dtype=np.int64)
+    rank[order] = np.arange(len(order))
+    return rank[codes], levels.take(order)
+
+
+def refuse_half_characters(column: str, value: str) -> None:
+    """Half of a surrogate pair is no text: no file, database or page can hold it."""
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise DataError(
+            f"The column {column!r} holds {value!r}, which is no valid text (half of a surrogate pair at position "
+            f"{error.start}). It was probably read with a wrong encoding: read it again, or replace it with "
+            f"df[{column!r}].str.encode('utf-8', 'replace').str.decode('utf-8')."
+        ) from None
+
+
+def _order(levels: Any) -> np.ndarray:
+    """The order of distinct levels: numbers and dates at the speed of arrays, text as people count."""
+    if pd.api.types.is_numeric_dtype(levels.dtype) or levels.dtype.kind in "mM":
+        return np.asarray(levels.argsort(kind="stable"))
+    return level_order(levels.tolist())
+
+
+def distinct_values(table: nw.DataFrame[Any] | nw.LazyFrame[Any], column: str) -> tuple[Any, ...]:
+    """The values of a column that occur, in the order of levels; missing values left out."""
+    if table.implementation.is_pandas() and isinstance(table, nw.DataFrame):
+        values = table.to_native()[column]
+    else:
+        values = distinct_rows(table, [column])[column]
+    _, levels = column_codes(values.dropna())
+    return tuple(pd.Series(levels).tolist())
+
+
+def refuse_missing(column: pd.Series[Any], count: int) -> None:
+    if count:
+        rows = [str(row) for row in np.flatnonzero(column.isna().to_numpy())[:EXAMPLES]]
+        raise missing_values_error(str(column.name), count, rows)
+
+
+def missing_values_error(name: str, count: int, rows: Sequence[str] = ()) -> DataError:
+    """The error for a column that must not have missing values but has."""
+    where = f" (first at row {rows[0]}, counted from 0)" if rows else ""
+    return DataError(
+        f"The column {name!r} has {count:,} missing value{'s' * (count > 1)}{where}. Every run needs one: "
+        f"fill them in, drop these rows, or leave the column out."
+    )
