@@ -23,7 +23,7 @@ def main() -> None:
 
     means = lt.fit_lmm(model.formula, runs).emmeans("algorithm")
     differences = means.pairs()
-    ranking = differences.separation()
+    ranking = differences.decisions()
     print(means, "\n")
     print(differences, "\n")
     print(ranking)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
 
 CLAIM = """Paper: ranks and the simple model lead to the same conclusion, with critical differences of another scale.
@@ -31,20 +31,20 @@ def study() -> lt.Runs:
     return replace(lt.datasets.fetch_priorband(Path(folder) / "priorband.parquet"), score="normalized_regret")
 
 
-def ranked(runs: lt.Runs) -> Separation:
+def ranked(runs: lt.Runs) -> Decisions:
     """Mean ranks within benchmark, prior, budget and seed, with Nemenyi's critical difference: what Autorank does."""
     by = [runs.benchmark, *runs.metafeatures, runs.budget, runs.seed, runs.algorithm]
     table = runs.to_frame().groupby(by, observed=True)[runs.score].mean().unstack()
     found = lt.rank(table.dropna().reset_index(drop=True), "frequentist", test="nemenyi", direction=runs.direction)
-    return replace(found.separation, score=f"{runs.score} in {len(table):,} blocks")
+    return replace(found.decisions, score=f"{runs.score} in {len(table):,} blocks")
 
 
-def modelled(runs: lt.Runs, formula: str, se: str | None = None) -> Separation:
+def modelled(runs: lt.Runs, formula: str, se: str | None = None) -> Decisions:
     """Marginal means of a model, and all pairs by the standard errors of the model or by the default ones."""
-    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs(se=se).separation()
+    return lt.fit_lmm(formula, runs).emmeans("algorithm").pairs(se=se).decisions()
 
 
-def said(found: Separation, title: str) -> None:
+def said(found: Decisions, title: str) -> None:
     """A few lines of text."""
     order = ", ".join(f"{name} {mean:.3f}" for name, mean in zip(found.levels, found.means, strict=True))
     low, high = found.critical_difference
@@ -53,7 +53,7 @@ def said(found: Separation, title: str) -> None:
     print(f"  not significantly different: {'; '.join(groups) or 'none'}\n")
 
 
-def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Separation]]:
+def diagrams(runs: lt.Runs) -> dict[str, tuple[str, Decisions]]:
     """The two halves of the figure, and the model that counts benchmarks instead of rows: titles and decisions."""
     recommended = lt.recommend(runs)
     return {

@@ -19,7 +19,7 @@ import lmemtest as lt
 from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.core.words import small_p
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import cd_diagram, detached_figures
 from lmemtest.plots.horizons import horizons_plot
 
@@ -34,20 +34,20 @@ def study() -> tuple[lt.Runs, list[float | tuple[float, float]]]:
     return replace(runs, score="normalized_regret"), [5, 10, 15, (5, 15)]
 
 
-def ranks_at(runs: lt.Runs, budget: float) -> Separation:
+def ranks_at(runs: lt.Runs, budget: float) -> Decisions:
     """The left half: ranks within benchmark, prior and seed at one budget."""
     by = [runs.benchmark, *runs.metafeatures, runs.seed, runs.algorithm]
     table = runs.at_budgets([budget]).to_frame().groupby(by, observed=True)[runs.score].mean().unstack()
     found = lt.rank(table.dropna().reset_index(drop=True), "frequentist", test="nemenyi", direction=runs.direction)
-    return replace(found.separation, score=f"{runs.score} in {len(table):,} blocks")
+    return replace(found.decisions, score=f"{runs.score} in {len(table):,} blocks")
 
 
-def rows_within(runs: lt.Runs, start: float, end: float) -> Separation:
+def rows_within(runs: lt.Runs, start: float, end: float) -> Decisions:
     """The right half: the model of the paper, in which every row is an observation of its own."""
     column = runs.budget
     window = runs.filter(**{column: [budget for budget in runs.levels(column) if start <= budget <= end]})
     fit = lt.fit_lmm(f"{runs.score} ~ {runs.algorithm} + (1 | {column}) + (1 | {runs.benchmark})", window)
-    return fit.emmeans(runs.algorithm).pairs(se="model").separation()
+    return fit.emmeans(runs.algorithm).pairs(se="model").decisions()
 
 
 def main() -> None:

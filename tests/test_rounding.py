@@ -87,7 +87,7 @@ def test_levels_with_equal_means_are_in_the_order_of_the_levels() -> None:
                 direction=direction,
             )  # fmt: skip
             fit = lt.fit_lmm("loss ~ tool", runs)
-            assert "".join(fit.emmeans("tool").pairs().separation().levels) == want
+            assert "".join(fit.emmeans("tool").pairs().decisions().levels) == want
 
 
 def _calls(tree: ast.AST, name: str) -> list[ast.Call]:

@@ -51,7 +51,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "score_distributions": ["score_distributions_plot"],
         "seed_effect": ["seed_effect_plot"],
         "selection": ["selection_plot"],
-        "separation": ["cd_diagram"],
+        "diagram": ["cd_diagram"],
         "source_normality": ["source_normality_plot"],
         "tuning": [
             "tuning_band_plot",

@@ -45,7 +45,7 @@ def detached_figures() -> Iterator[None]:
     --------
     >>> from lmemtest.plots import detached_figures
     >>> with detached_figures():
-    ...     pass  # ax = cd_diagram(separation); ax.figure.savefig("ranking.svg")
+    ...     pass  # ax = cd_diagram(decisions); ax.figure.savefig("ranking.svg")
     """
     token = _detached.set(True)
     try:

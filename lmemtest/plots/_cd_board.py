@@ -13,7 +13,7 @@ from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import format_level, listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _style
 from lmemtest.plots.emmeans import decided_by, omnibus_text
 
@@ -70,35 +70,35 @@ class Board:
 
 
 def board_of(
-    separation: Separation,
+    decisions: Decisions,
     *,
     values: bool = False,
     whiskers: bool = False,
     highlight: str | Iterable[str] = (),
     left_only: bool = False,
 ) -> Board:
-    """The content of the diagram of a separation; the options are those of `cd_diagram`."""
+    """The content of the diagram of decisions; the options are those of `cd_diagram`."""
     for name, flag in {"values": values, "whiskers": whiskers, "left_only": left_only}.items():
         check_flag(flag, name)
-    means = dict(zip(separation.levels, map(float, separation.means), strict=True))
+    means = dict(zip(decisions.levels, map(float, decisions.means), strict=True))
     placed = in_tie_order((level for level in means if math.isfinite(means[level])), lambda level: means[level])
     if not placed:
         raise ArgumentError(
-            "separation has no finite mean to draw: "
+            "decisions has no finite mean to draw: "
             f"{', '.join(map(str, means))} cannot be estimated. The notes of the marginal means say why."
         )
     index = {level: position for position, level in enumerate(placed)}
-    found = (tuple(sorted(index[level] for level in group if level in index)) for group in separation.groups)
+    found = (tuple(sorted(index[level] for level in group if level in index)) for group in decisions.groups)
     groups = tuple(sorted({group for group in found if len(group) > 1}))
     if len(groups) > MOST_GROUPS:
         raise ArgumentError(
-            f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and this separation has {len(groups)}. "
+            f"cd_diagram draws at most {MOST_GROUPS} groups as bars, and these decisions have {len(groups)}. "
             "Use comparison_matrix_plot or p_value_plot, or compare fewer levels."
         )
-    cd = separation.critical_difference
-    where = ", ".join(f"{name} = {format_level(value)}" for name, value in separation.selected.items())
-    undecided = separation.undecided.loc[placed, placed].to_numpy(dtype=bool)
-    significant = separation.significant.loc[placed, placed].to_numpy(dtype=bool)
+    cd = decisions.critical_difference
+    where = ", ".join(f"{name} = {format_level(value)}" for name, value in decisions.selected.items())
+    undecided = decisions.undecided.loc[placed, placed].to_numpy(dtype=bool)
+    significant = decisions.significant.loc[placed, placed].to_numpy(dtype=bool)
     return Board(
         names=tuple(_style.one_line(level) for level in placed),
         means=tuple(means[level] for level in placed),
@@ -108,25 +108,25 @@ def board_of(
         differences=None
         if cd is None or not all(math.isfinite(value) and value > 0 for value in cd)
         else (float(cd[0]), float(cd[1])),
-        direction=separation.direction,
-        subject=_subject(separation) + (f" at {_style.one_line(where)}" if where else ""),
-        test=decided_by(separation),
+        direction=decisions.direction,
+        subject=_subject(decisions) + (f" at {_style.one_line(where)}" if where else ""),
+        test=decided_by(decisions),
         undecided=int(undecided.sum()) // 2,
         significant=int(significant.sum()) // 2,
         values=_as_text([means[level] for level in placed]) if values else (),
-        intervals=_intervals(separation, index) if whiskers else (),
-        level=separation.level,
-        highlight=frozenset(index[name] for name in _known(highlight, separation) if name in index),
+        intervals=_intervals(decisions, index) if whiskers else (),
+        level=decisions.level,
+        highlight=frozenset(index[name] for name in _known(highlight, decisions) if name in index),
         left_only=left_only,
-        omnibus=omnibus_text(separation),
-        posterior=separation.posterior,
+        omnibus=omnibus_text(decisions),
+        posterior=decisions.posterior,
     )
 
 
-def _subject(separation: Separation) -> str:
+def _subject(decisions: Decisions) -> str:
     """What the means are of."""
-    what = f"{separation.statistic[:1].upper()}{separation.statistic[1:]}s"
-    score = _style.one_line(separation.score)
+    what = f"{decisions.statistic[:1].upper()}{decisions.statistic[1:]}s"
+    score = _style.one_line(decisions.score)
     return f"{what} {score.removeprefix('rank ')}" if score.startswith("rank by ") else f"{what} of {score}"
 
 
@@ -138,25 +138,25 @@ def _as_text(means: list[float]) -> tuple[str, ...]:
     return tuple(_style.fixed(mean, places) for mean in means)
 
 
-def _intervals(separation: Separation, index: Mapping[str, int]) -> tuple[tuple[float, float], ...]:
-    if separation.ci_low is None or separation.ci_high is None:
+def _intervals(decisions: Decisions, index: Mapping[str, int]) -> tuple[tuple[float, float], ...]:
+    if decisions.ci_low is None or decisions.ci_high is None:
         raise ArgumentError(
-            "whiskers asks for intervals of the means, and this separation has none. Give means with the columns "
+            "whiskers asks for intervals of the means, and these decisions have none. Give means with the columns "
             "ci_low and ci_high, or leave whiskers out."
         )
-    ends = dict(zip(separation.levels, zip(separation.ci_low, separation.ci_high, strict=True), strict=True))
+    ends = dict(zip(decisions.levels, zip(decisions.ci_low, decisions.ci_high, strict=True), strict=True))
     return tuple(ends[level] for level in index)
 
 
-def _known(highlight: Any, separation: Separation) -> tuple[str, ...]:
+def _known(highlight: Any, decisions: Decisions) -> tuple[str, ...]:
     """The names to highlight, each of a level."""
     one = isinstance(highlight, str) or not isinstance(highlight, Iterable) or getattr(highlight, "ndim", None) == 0
     names = (highlight,) if one else tuple(highlight)
     names = tuple(map(format_level, names))
     for name in names:
-        if name not in separation.levels:
+        if name not in decisions.levels:
             raise ArgumentError(
-                f"highlight names {name!r}, which is not one of {listed(separation.levels)}."
-                f"{suggest(name, separation.levels)}"
+                f"highlight names {name!r}, which is not one of {listed(decisions.levels)}."
+                f"{suggest(name, decisions.levels)}"
             )
     return names

@@ -1,4 +1,4 @@
-"""What is drawn of decisions: a `Separation`, that of a ranking, or means beside a matrix from any other test."""
+"""What is drawn of decisions: a `Decisions`, that of a ranking, or means beside a matrix from any other test."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.hints import Guided
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 
-_OPTIONS = tuple(inspect.signature(Separation.of).parameters)[2:]
+_OPTIONS = tuple(inspect.signature(Decisions.of).parameters)[2:]
 
 
-def as_separation(given: Any, decisions: Any, options: Mapping[str, Any], *, name: str = "separation") -> Separation:
-    """The one conversion: what is drawn sees a `Separation` only.
+def as_decisions(given: Any, decisions: Any, options: Mapping[str, Any], *, name: str = "decisions") -> Decisions:
+    """The one conversion: what is drawn sees a `Decisions` only.
 
     Whatever holds one is taken for it: an analysis, an evaluation, or comparisons and means, which make it when asked.
     """
-    if not isinstance(given, (Separation, Ranking)) and isinstance(given, Guided) and hasattr(given, "separation"):
-        given = given.separation() if callable(given.separation) else given.separation
-    if isinstance(given, (Separation, Ranking)):
+    if not isinstance(given, (Decisions, Ranking)) and isinstance(given, Guided) and hasattr(given, "decisions"):
+        given = given.decisions() if callable(given.decisions) else given.decisions
+    if isinstance(given, (Decisions, Ranking)):
         if decisions is not None or options:
             what = "decisions" if decisions is not None else next(iter(options))
             raise ArgumentError(f"{what} is for means from elsewhere; {name} holds its own decisions. Leave it out.")
-        return given if isinstance(given, Separation) else _of_ranking(given)
+        return given if isinstance(given, Decisions) else _of_ranking(given)
     if decisions is None:
         raise ArgumentError(
-            f"{name} must be the result of separation() or rank(), or means beside a matrix of their decisions, got "
+            f"{name} must be the result of decisions() or rank(), or means beside a matrix of their decisions, got "
             f"{type(given).__name__}."
         )
     for option in options:
         if option not in _OPTIONS:
             raise ArgumentError(f"There is no option {option!r} beside {listed(_OPTIONS)}.{suggest(option, _OPTIONS)}")
-    return Separation.of(given, decisions, **options)
+    return Decisions.of(given, decisions, **options)
 
 
-def _of_ranking(ranking: Ranking) -> Separation:
+def _of_ranking(ranking: Ranking) -> Decisions:
     """The decisions of a ranking, with the intervals of its means, and what made them where these are no tests."""
-    found = ranking.separation
+    found = ranking.decisions
     if ranking.method == "bayesian":
         above = f"posterior probability above {1.0 - ranking.alpha:g}"
         found = replace(found, posterior=True, test=f"{found.test}, {above}", adjust="", alpha=math.nan)

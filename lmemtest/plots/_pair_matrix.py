@@ -14,23 +14,23 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.given import given_counts, given_decisions, given_means
-from lmemtest.lmm.means.separation import Separation
-from lmemtest.plots._given import as_separation
+from lmemtest.plots._given import as_decisions
 
 FloatArray = NDArray[np.float64]
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks
-_SOURCE = "a ranking, pairs(), a separation, or means beside a matrix of their decisions"
+_SOURCE = "a ranking, pairs(), decisions, or means beside a matrix of their decisions"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairMatrix:
     """What is known of the row against the column, ``(k, k)`` each, in the order of the levels; NaN where nothing is.
 
-    Decisions are those of the separation alone.
+    Decisions are those of the decisions alone.
     """
 
-    separation: Separation
+    decisions: Decisions
     difference: FloatArray  # row minus column
     p: FloatArray | None  # adjusted p-values
     chance: FloatArray | None  # posterior probability that the row is better
@@ -42,39 +42,39 @@ class PairMatrix:
 
     @property
     def levels(self) -> tuple[str, ...]:
-        return self.separation.levels
+        return self.decisions.levels
 
 
 def pair_matrix(
     given: Any, decisions: Any, wins: Any, ties: Any, options: Mapping[str, Any], *, name: str = "comparisons"
 ) -> PairMatrix:
-    """The matrix of a ranking, of comparisons, of a separation, or of means with decisions from anywhere."""
-    if isinstance(given, (Ranking, Comparisons, Separation)):
+    """The matrix of a ranking, of comparisons, of decisions, or of means with decisions from anywhere."""
+    if isinstance(given, (Ranking, Comparisons, Decisions)):
         if any(value is not None for value in (decisions, wins, ties)) or options:
             raise ArgumentError(f"decisions, wins, ties and options are for means from elsewhere; {name} has its own.")
         return _of_result(given)
-    separation = as_separation(given, decisions, options, name=name)
+    decisions = as_decisions(given, decisions, options, name=name)
     levels = given_means(given).levels  # the order of an array without names
     p, has_p = given_decisions(decisions, levels)
     won = None if wins is None else given_counts(wins, levels, "wins")
     tied = np.zeros(p.shape) if ties is None else given_counts(ties, levels, "ties")
     if won is None and ties is not None:
         raise ArgumentError("ties goes with counts of wins: give wins, too.")
-    order = np.ix_(*[[levels.index(level) for level in separation.levels]] * 2)
+    order = np.ix_(*[[levels.index(level) for level in decisions.levels]] * 2)
     return PairMatrix(
-        separation=separation,
-        difference=_differences(separation),
+        decisions=decisions,
+        difference=_differences(decisions),
         p=p[order] if has_p else None,
         chance=None,
         wins=None if won is None else won[order],
         ties=None if won is None else tied[order],
-        unit=_unit(separation),
-        what=f"difference of {separation.statistic}s",
-        direction=separation.direction,
+        unit=_unit(decisions),
+        what=f"difference of {decisions.statistic}s",
+        direction=decisions.direction,
     )
 
 
-def _of_result(given: Ranking | Comparisons | Separation) -> PairMatrix:
+def _of_result(given: Ranking | Comparisons | Decisions) -> PairMatrix:
     if isinstance(given, Comparisons):
         if given.kind != "pairs":
             raise ArgumentError(f"comparisons must be {_SOURCE}, got comparisons of the kind {given.kind!r}.")
@@ -84,35 +84,35 @@ def _of_result(given: Ranking | Comparisons | Separation) -> PairMatrix:
                 f"A matrix shows one group, but these pairs are in groups by {', '.join(given.by)}. Select one first: "
                 f"pairs.select({group})."
             )
-        separation, table = given.separation(given.alpha), given.table
+        decisions, table = given.decisions(given.alpha), given.table
     elif isinstance(given, Ranking):
-        separation, table = as_separation(given, None, {}), given.pairs
+        decisions, table = as_decisions(given, None, {}), given.pairs
     else:
-        separation, table = given, pd.DataFrame({"left": [], "right": []})
-    fill = _Fill(separation.levels, table)
+        decisions, table = given, pd.DataFrame({"left": [], "right": []})
+    fill = _Fill(decisions.levels, table)
     estimated = "estimate" in table
     # what was estimated for a pair may be in units of the score although mean ranks give the order
     scored = given if isinstance(given, Ranking) and estimated and given.test not in ON_RANKS else None
     return PairMatrix(
-        separation=separation,
-        difference=fill("estimate", turned=-1.0) if estimated else _differences(separation),
+        decisions=decisions,
+        difference=fill("estimate", turned=-1.0) if estimated else _differences(decisions),
         p=fill("p_value") if "p_value" in table else None,
         chance=fill("p_left", other="p_right") if "p_left" in table else None,
         wins=fill("wins", other="losses") if "wins" in table else None,
         ties=fill("ties") if "ties" in table else None,
-        unit=_unit(separation) if scored is None else scored.score,
-        what=f"difference of {separation.statistic}s" if scored is None else "difference",
-        direction=separation.direction if scored is None else scored.direction,
+        unit=_unit(decisions) if scored is None else scored.score,
+        what=f"difference of {decisions.statistic}s" if scored is None else "difference",
+        direction=decisions.direction if scored is None else scored.direction,
     )
 
 
-def _unit(separation: Separation) -> str:
+def _unit(decisions: Decisions) -> str:
     """What the differences of the means are measured in."""
-    return separation.statistic if separation.statistic == "mean rank" else separation.score
+    return decisions.statistic if decisions.statistic == "mean rank" else decisions.score
 
 
-def _differences(separation: Separation) -> FloatArray:
-    means = np.asarray(separation.means, dtype=float)
+def _differences(decisions: Decisions) -> FloatArray:
+    means = np.asarray(decisions.means, dtype=float)
     out = np.asarray(means[:, None] - means[None, :])
     np.fill_diagonal(out, np.nan)
     return out

@@ -10,13 +10,13 @@ from typing import Any
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.table import latex_text
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw
 from lmemtest.plots._cd_plan import Frame, Plan, plan_of
-from lmemtest.plots._given import as_separation, checked_limits
-from lmemtest.plots.separation import checked_title
+from lmemtest.plots._given import as_decisions, checked_limits
+from lmemtest.plots.diagram import checked_title
 
 _UNITS = {"cm": 72 / 2.54, "mm": 72 / 25.4, "in": 72.0, "pt": 72 / 72.27, "bp": 1.0}  # in points of figures, TeX's bp
 _COLOURS = {
@@ -31,7 +31,7 @@ _SIDES = {"left": " west", "right": " east", "center": ""}
 
 
 def cd_diagram_tikz(
-    separation: Separation | Ranking | Mapping[Any, float] | Any,
+    result: Decisions | Ranking | Mapping[Any, float] | Any,
     decisions: Any = None,
     /,
     *,
@@ -49,7 +49,7 @@ def cd_diagram_tikz(
 
     Parameters
     ----------
-    separation, decisions, values, whiskers, highlight, left_only, limits, title, **options
+    result, decisions, values, whiskers, highlight, left_only, limits, title, **options
         As in `cd_diagram`.
     width : str
         A number with a unit of TeX: cm, mm, in, pt or bp.
@@ -78,7 +78,7 @@ def cd_diagram_tikz(
     >>> r"A\_1" in text, r"B \& C" in text
     (True, True)
     """
-    found = as_separation(separation, decisions, options)
+    found = as_decisions(result, decisions, options)
     board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     if isinstance(font, bool) or not isinstance(font, (int, float)) or not 3.0 <= font <= 30.0:
         raise ArgumentError(f"font must be a size between 3 and 30 points, got {font!r}.")

@@ -12,12 +12,12 @@ from matplotlib.axes import Axes
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import Board, board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, Plan, axis_range, figure_width, label_zones, plan_of
-from lmemtest.plots._given import as_separation
+from lmemtest.plots._given import as_decisions
 
 LAYOUTS = ("stacked", "beside")
 # Means that move between diagrams by more than this many times their range in one would all be squeezed together.
@@ -27,7 +27,7 @@ _BESIDE = 5.0  # inches of a diagram beside others: the text width would make a 
 
 
 def cd_diagrams(
-    separations: Mapping[Any, Separation | Ranking],
+    panels: Mapping[Any, Decisions | Ranking],
     /,
     *,
     share_axis: bool = True,
@@ -42,7 +42,7 @@ def cd_diagrams(
 
     Parameters
     ----------
-    separations : mapping of str to Separation or Ranking
+    panels : mapping of str to Decisions or Ranking
         The diagrams by their titles, in this order.
     share_axis : bool
         Whether a length is the same difference in all diagrams. Means of different scores cannot share an axis.
@@ -61,7 +61,7 @@ def cd_diagrams(
     Raises
     ------
     ArgumentError
-        If `separations` is something else, scores that share an axis differ, or `ax` is too small.
+        If `panels` is something else, scores that share an axis differ, or `ax` is too small.
 
     Notes
     -----
@@ -74,21 +74,20 @@ def cd_diagrams(
     >>> import pandas as pd
     >>> import lmemtest as lt
     >>> p = pd.DataFrame([[1, 0.04], [0.04, 1]], ["A", "B"], ["A", "B"])
-    >>> from lmemtest.lmm.means.separation import Separation
-    >>> found = {name: Separation.of({"A": a, "B": 2.0}, p) for name, a in {"small": 1.0, "large": 1.4}.items()}
+    >>> from lmemtest.lmm.means.decisions import Decisions
+    >>> found = {name: Decisions.of({"A": a, "B": 2.0}, p) for name, a in {"small": 1.0, "large": 1.4}.items()}
     >>> len(lt.plots.cd_diagrams(found).child_axes)
     2
     """
     _canvas.check_axes(ax)
     check_flag(share_axis, "share_axis")
-    if not isinstance(separations, Mapping) or not separations:
+    if not isinstance(panels, Mapping) or not panels:
         raise ArgumentError(
-            "separations must be a dict with a separation or ranking for each title, got "
-            f"{'an empty one' if isinstance(separations, Mapping) else type(separations).__name__}."
+            "panels must be a dict with decisions or ranking for each title, got "
+            f"{'an empty one' if isinstance(panels, Mapping) else type(panels).__name__}."
         )
     found = {
-        _style.one_line(title): as_separation(one, None, {}, name=f"separations[{title!r}]")
-        for title, one in separations.items()
+        _style.one_line(title): as_decisions(one, None, {}, name=f"panels[{title!r}]") for title, one in panels.items()
     }
     names = (highlight,) if isinstance(highlight, str) else tuple(highlight)
     known = {level for one in found.values() for level in one.levels}

@@ -13,7 +13,7 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.rounding import below
 from lmemtest.core.words import format_p
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _heat, _style
 from lmemtest.plots._pair_matrix import FloatArray, PairMatrix, pair_matrix
 from lmemtest.plots.emmeans import decided_by, omnibus_text
@@ -21,7 +21,7 @@ from lmemtest.plots.pairs import UNTESTED
 
 
 def comparison_matrix_plot(
-    comparisons: Ranking | Comparisons | Separation | Mapping[Any, float] | Any,
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
     decisions: Any = None,
     /,
     *,
@@ -34,8 +34,8 @@ def comparison_matrix_plot(
 
     Parameters
     ----------
-    comparisons : Ranking, Comparisons, Separation, or means
-        From `rank`, `Estimates.pairs` or `separation`; or means of any other analysis as `Separation.of` takes them,
+    comparisons : Ranking, Comparisons, Decisions, or means
+        From `rank`, `Estimates.pairs` or `decisions`; or means of any other analysis as `Decisions.of` takes them,
         beside their `decisions`.
     decisions : pandas.DataFrame or array, optional
         Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
@@ -44,7 +44,7 @@ def comparison_matrix_plot(
     ax : Axes, optional
         Where to draw, labels included; by default a new figure, as large as its content.
     **options
-        Where means are given, those of `Separation.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
+        Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``score``, ``statistic``, ``test``.
 
     Returns
     -------
@@ -81,7 +81,7 @@ def comparison_matrix_plot(
         columns=matrix.levels,
         values=matrix.difference,
         shown=~np.eye(k, dtype=bool),
-        bold=matrix.separation.significant.to_numpy(dtype=bool),
+        bold=matrix.decisions.significant.to_numpy(dtype=bool),
         layers=tuple(_layers(matrix)),
         all_numbers=True,
         head_share=_heat.LABEL_SHARE,
@@ -98,7 +98,7 @@ def _layers(matrix: PairMatrix) -> list[_heat.Texts]:
     if matrix.wins is not None and matrix.ties is not None:
         outcomes = zip(matrix.wins, matrix.ties, matrix.wins.T, strict=True)
         found.append([list(map(_outcome, *lines)) for lines in outcomes])
-    undecided = matrix.separation.undecided.to_numpy(dtype=bool)
+    undecided = matrix.decisions.undecided.to_numpy(dtype=bool)
     if matrix.p is not None:
         found.append(_texts(matrix.p, undecided, format_p))
     elif matrix.chance is not None:
@@ -126,7 +126,7 @@ def _probability(p: float) -> str:
 
 def _note(matrix: PairMatrix) -> str:
     """What a cell holds, and which are bold."""
-    separation = matrix.separation
+    decisions = matrix.decisions
     parts = [f"{matrix.what}, row − column"]
     if matrix.wins is not None:
         parts.append(_style.nobreak("wins/ties/losses") + " of the row")
@@ -135,13 +135,13 @@ def _note(matrix: PairMatrix) -> str:
     elif matrix.chance is not None:
         parts.append("probability that the row is better")
     said = f"Cells: {'; '.join(parts)}."
-    word = "decided" if separation.posterior else "significant"
-    some = separation.significant.to_numpy(dtype=bool).any()
-    said += f" {f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(separation)})."
+    word = "decided" if decisions.posterior else "significant"
+    some = decisions.significant.to_numpy(dtype=bool).any()
+    said += f" {f'Bold: {word}' if some else f'No pair is {word}'} ({decided_by(decisions)})."
     if matrix.direction is not None:
         said += " Blue: the row is better."
-    count, missing = len(matrix.levels), int(separation.undecided.to_numpy().sum()) // 2
+    count, missing = len(matrix.levels), int(decisions.undecided.to_numpy().sum()) // 2
     if missing:
         verb = "has" if missing == 1 else "have"
         said += f" {missing} of {count * (count - 1) // 2} pairs {verb} no test: undecided."
-    return f"{said} {omnibus_text(separation)}".strip()
+    return f"{said} {omnibus_text(decisions)}".strip()

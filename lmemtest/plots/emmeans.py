@@ -11,22 +11,22 @@ from lmemtest.core.options import ADJUSTMENT_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.words import format_level, p_text
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.estimates import Estimates
-from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, _rows, _style
 
 READINGS = {"minimize": " (lower is better)", "maximize": " (higher is better)"}
 
 
 @_canvas.draws(Estimates, source="emmeans()")
-def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: Axes | None = None) -> Axes:
+def emmeans_plot(em: Estimates, /, *, decisions: Decisions | None = None, ax: Axes | None = None) -> Axes:
     """Draw marginal means as dots with their confidence intervals.
 
     Parameters
     ----------
     em : Estimates
         From `LmmFit.emmeans`.
-    separation : Separation, optional
+    decisions : Decisions, optional
         Of the pairs of `em`; its letters are written beside the means, and its order of the levels is used.
 
     Returns
@@ -37,7 +37,7 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
     Raises
     ------
     ArgumentError
-        If an argument has the wrong type, `separation` belongs to other means, or `ax` is too small.
+        If an argument has the wrong type, `decisions` belongs to other means, or `ax` is too small.
 
     Notes
     -----
@@ -52,16 +52,16 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
     >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
-    >>> ax = lt.plots.emmeans_plot(em, separation=em.pairs().separation())
+    >>> ax = lt.plots.emmeans_plot(em, decisions=em.pairs().decisions())
     >>> [label.get_text() for label in ax.get_yticklabels()]
     ['A', 'B', 'C']
     """
     labels, groups = em.labels(), em.groups()
-    if separation is None:
+    if decisions is None:
         order = _order(em, labels)
     else:
-        _check_separation(em, separation)
-        order = list(separation.levels)
+        _check_decisions(em, decisions)
+        order = list(decisions.levels)
     place = {label: row for row, label in enumerate(order)}
     series = tuple(
         _rows.Series(
@@ -79,31 +79,29 @@ def emmeans_plot(em: Estimates, /, *, separation: Separation | None = None, ax: 
     response = _style.one_line(em.score)
     what = f"Marginal {response}" if em.subject else f"Marginal mean of {response}"  # of slopes the response is one
     label = f"{what}, {_style.nobreak(f'{100 * em.level:g} % CI')}{READINGS.get(em.direction or '', '')}"
-    if separation is not None:
-        label += f"\nMeans that share a letter do not differ significantly ({decided_by(separation)})."
+    if decisions is not None:
+        label += f"\nMeans that share a letter do not differ significantly ({decided_by(decisions)})."
     content = _rows.Rows(
         labels=order,
         series=series,
         lanes=len(groups),
         legend=bool(em.by),
         axis_label=label,
-        aside=() if separation is None else tuple(separation.letters[label] for label in order),
+        aside=() if decisions is None else tuple(decisions.letters[label] for label in order),
     )
     return _rows.draw_rows(content, ax)
 
 
-def decided_by(separation: Separation, *, level: bool = True) -> str:
-    """Test, standard errors, adjustment and maybe level of the decisions of a separation, as far as they are known."""
-    adjustment = adjustment_name(separation.adjust) if separation.adjust else ""
-    named = separation.test.lower()
-    if adjustment.lower() in named or (
-        separation.adjust == "tukey" and "nemenyi" in named
-    ):  # which is Tukey's of ranks
+def decided_by(decisions: Decisions, *, level: bool = True) -> str:
+    """Test, standard errors, adjustment and maybe level of the decisions of decisions, as far as they are known."""
+    adjustment = adjustment_name(decisions.adjust) if decisions.adjust else ""
+    named = decisions.test.lower()
+    if adjustment.lower() in named or (decisions.adjust == "tukey" and "nemenyi" in named):  # which is Tukey's of ranks
         adjustment = ""
-    alpha = f"α = {separation.alpha:.3g}" if level and not math.isnan(separation.alpha) else ""
-    errors = ERROR_NAMES.get(separation.errors)
+    alpha = f"α = {decisions.alpha:.3g}" if level and not math.isnan(decisions.alpha) else ""
+    errors = ERROR_NAMES.get(decisions.errors)
     parts = [
-        _style.one_line(separation.test) if separation.test else "",
+        _style.one_line(decisions.test) if decisions.test else "",
         _style.nobreak(adjustment),
         f"{errors} standard errors" if errors else "",
         _style.nobreak(alpha),
@@ -111,11 +109,11 @@ def decided_by(separation: Separation, *, level: bool = True) -> str:
     return ", ".join(part for part in parts if part) or "as given"
 
 
-def omnibus_text(separation: Separation) -> str:
+def omnibus_text(decisions: Decisions) -> str:
     """A warning if a test of all levels together is not significant, else nothing."""
-    if separation.omnibus_p is None or separation.omnibus_significant:
+    if decisions.omnibus_p is None or decisions.omnibus_significant:
         return ""
-    return f"Omnibus test: not significant, {p_text(separation.omnibus_p)}."
+    return f"Omnibus test: not significant, {p_text(decisions.omnibus_p)}."
 
 
 def adjustment_name(name: str) -> str:
@@ -123,18 +121,18 @@ def adjustment_name(name: str) -> str:
     return "unadjusted" if name == "none" else ADJUSTMENT_NAMES.get(name, name).partition(" (")[0]
 
 
-def _check_separation(em: Estimates, separation: Separation) -> None:
-    if not isinstance(separation, Separation):
-        raise ArgumentError(f"separation must be the result of separation(), got {type(separation).__name__}.")
+def _check_decisions(em: Estimates, decisions: Decisions) -> None:
+    if not isinstance(decisions, Decisions):
+        raise ArgumentError(f"decisions must be the result of decisions(), got {type(decisions).__name__}.")
     if em.by:
         raise ArgumentError(
-            f"separation is for one group of means, but em has groups by {', '.join(em.by)}. Pass separation=None."
+            f"decisions is for one group of means, but em has groups by {', '.join(em.by)}. Pass decisions=None."
         )
-    if sorted(separation.levels) != sorted(em.labels()):
-        ours, theirs = ", ".join(em.labels()[:6]), ", ".join(separation.levels[:6])
+    if sorted(decisions.levels) != sorted(em.labels()):
+        ours, theirs = ", ".join(em.labels()[:6]), ", ".join(decisions.levels[:6])
         raise ArgumentError(
-            f"separation must come from the pairs of em, but em has {ours} and separation {theirs}. "
-            "Pass em.pairs().separation()."
+            f"decisions must come from the pairs of em, but em has {ours} and decisions {theirs}. "
+            "Pass em.pairs().decisions()."
         )
 
 

@@ -51,13 +51,13 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
     for horizon in result.horizons:
         title, board = (
             f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}",
-            board_of(horizon.separation),
+            board_of(horizon.decisions),
         )
         if shared:
-            title += f", α = {horizon.separation.alpha:.3g}"
+            title += f", α = {horizon.decisions.alpha:.3g}"
             every = f"{result.alpha:g} over the {len(result.horizons)} diagrams"
             remark = f"α in the titles: shares of {every}, by Holm's method."
-            board = replace(board, test=decided_by(horizon.separation, level=False), remark=remark)
+            board = replace(board, test=decided_by(horizon.decisions, level=False), remark=remark)
         titles.append(_style.one_line(title))
         boards.append(board)
     return draw_boards(boards, titles, layout, ax)

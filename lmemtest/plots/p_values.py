@@ -15,7 +15,7 @@ from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.rounding import below
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _heat, _layout, _style
 from lmemtest.plots._pair_matrix import PairMatrix, pair_matrix
 from lmemtest.plots.emmeans import decided_by, omnibus_text
@@ -29,7 +29,7 @@ _GAP = 1.2  # between the map and its legend
 
 
 def p_value_plot(
-    comparisons: Ranking | Comparisons | Separation | Mapping[Any, float] | Any,
+    comparisons: Ranking | Comparisons | Decisions | Mapping[Any, float] | Any,
     decisions: Any = None,
     /,
     *,
@@ -40,14 +40,14 @@ def p_value_plot(
 
     Parameters
     ----------
-    comparisons : Ranking, Comparisons, Separation, or means
-        As in `comparison_matrix_plot`; of a separation, which has no p-values, the decisions are drawn.
+    comparisons : Ranking, Comparisons, Decisions, or means
+        As in `comparison_matrix_plot`; of decisions, which has no p-values, the decisions are drawn.
     decisions : pandas.DataFrame or array, optional
         Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
     ax : Axes, optional
         Where to draw, labels included; by default a new figure, as large as its content.
     **options
-        Where means are given, those of `Separation.of`.
+        Where means are given, those of `Decisions.of`.
 
     Returns
     -------
@@ -88,7 +88,7 @@ def p_value_plot(
     k = len(matrix.levels)
     if ax is None:
         ax = _canvas.new_axes(*_figure_size(matrix.levels, key))
-    decided = matrix.separation.significant.to_numpy(dtype=bool)
+    decided = matrix.decisions.significant.to_numpy(dtype=bool)
     dotted = bool((decided != (code < names.index("not significant" if matrix.p is None else "p ≥ 0.05"))).any())
     room: dict[str, Any] = {"beside": (0.0, key, key), "above": 0.5, "head_share": _heat.LABEL_SHARE}
     what = f"a map of {k} x {k} cells"
@@ -103,7 +103,7 @@ def p_value_plot(
     if dotted:
         row, column = np.nonzero(decided)
         ax.plot(column, row, color="white", markeredgecolor=_style.INK, markersize=2 * across, label="_dots", **marks)
-    row, column = np.nonzero(matrix.separation.undecided.to_numpy(dtype=bool))
+    row, column = np.nonzero(matrix.decisions.undecided.to_numpy(dtype=bool))
     marks["marker"] = "x"
     ax.plot(column, row, color=_style.NEUTRAL, markersize=1.6 * across, label="_undecided", **marks)
     handles = [Patch(facecolor=shades[i], edgecolor=_style.FAINT, linewidth=0.6) for i in present]
@@ -114,22 +114,22 @@ def p_value_plot(
 
 def _classes(matrix: PairMatrix) -> tuple[NDArray[np.intp], tuple[str, ...]]:
     """The class of each pair, and what the classes are called."""
-    separation = matrix.separation
-    undecided = separation.undecided.to_numpy(dtype=bool)
+    decisions = matrix.decisions
+    undecided = decisions.undecided.to_numpy(dtype=bool)
     if matrix.p is None:
-        significant = separation.significant.to_numpy(dtype=bool)
+        significant = decisions.significant.to_numpy(dtype=bool)
         return np.where(undecided, 2, np.where(significant, 0, 1)), _FLAGS
     reached = sum(below(matrix.p, level).astype(np.intp) for level in LEVELS)
     return np.where(undecided, len(LEVELS) + 1, len(LEVELS) - reached), _NAMES
 
 
 def _note(matrix: PairMatrix, *, dotted: bool) -> str:
-    separation = matrix.separation
+    decisions = matrix.decisions
     what = "Dots" if dotted else "Blue"
-    said = [f"{what}: significant difference ({decided_by(separation)})."]
-    if separation.undecided.any(axis=None):
+    said = [f"{what}: significant difference ({decided_by(decisions)})."]
+    if decisions.undecided.any(axis=None):
         said.append("Crosses: no test, undecided.")
-    return " ".join([*said, omnibus_text(separation)]).strip()
+    return " ".join([*said, omnibus_text(decisions)]).strip()
 
 
 def _figure_size(names: tuple[str, ...], key: float) -> tuple[float, float]:

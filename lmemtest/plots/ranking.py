@@ -15,13 +15,13 @@ from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
-from lmemtest.plots._given import as_separation
+from lmemtest.plots._given import as_decisions
 from lmemtest.plots._layout import FloatArray
 from lmemtest.plots._pair_matrix import ON_RANKS
 from lmemtest.plots.cd_diagrams import cd_diagrams
+from lmemtest.plots.diagram import cd_diagram
 from lmemtest.plots.emmeans import READINGS, adjustment_name, decided_by, omnibus_text
 from lmemtest.plots.pairs import MOST_PAIRS, UNTESTED
-from lmemtest.plots.separation import cd_diagram
 
 KINDS = ("diagram", "intervals", "differences")
 _CENTRES = ("mean", "median", "mean_rank")
@@ -44,7 +44,7 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
 
     Notes
     -----
-    All of them show the decisions of ``ranking.separation``. Overlap of the intervals of two algorithms does not tell
+    All of them show the decisions of ``ranking.decisions``. Overlap of the intervals of two algorithms does not tell
     whether they differ, the letters do; intervals of means over benchmarks are mostly as wide as the benchmarks are
     unlike, which all algorithms share. Intervals of differences, where a test has any, exclude zero where it is
     significant.
@@ -66,8 +66,8 @@ def ranking_plot(ranking: Ranking, /, *, kind: str | None = None, ax: Axes | Non
 
 def _centres(ranking: Ranking) -> _rows.Rows:
     """One row per algorithm."""
-    separation = as_separation(ranking, None, {})
-    table = ranking.table.set_index("algorithm").loc[list(separation.levels)]
+    decisions = as_decisions(ranking, None, {})
+    table = ranking.table.set_index("algorithm").loc[list(decisions.levels)]
     centre = next(name for name in _CENTRES if name in table.columns)
     direction = "minimize" if centre == "mean_rank" else ranking.direction
     limits, table = _bounded(table, centre)
@@ -75,13 +75,13 @@ def _centres(ranking: Ranking) -> _rows.Rows:
     said = [f"{what}, {_level(ranking)}{READINGS.get(direction, '')}", *_unbounded(limits)]
     letters: tuple[str, ...] = ()
     if ranking.control is None:
-        letters = tuple(separation.letters[level] for level in separation.levels)
-        verb = "no difference is decided" if separation.posterior else "no significant difference"
-        said.append(f"Algorithms that share a letter: {verb} ({decided_by(separation)}).")
+        letters = tuple(decisions.letters[level] for level in decisions.levels)
+        verb = "no difference is decided" if decisions.posterior else "no significant difference"
+        said.append(f"Algorithms that share a letter: {verb} ({decided_by(decisions)}).")
     return _rows.Rows(
-        labels=list(separation.levels),
+        labels=list(decisions.levels),
         series=(_rows.Series.of(table, np.arange(len(table), dtype=np.intp), centre=centre),),
-        axis_label="\n".join([*said, *filter(None, [omnibus_text(separation)])]),
+        axis_label="\n".join([*said, *filter(None, [omnibus_text(decisions)])]),
         limits=limits,
         aside=letters,
     )
@@ -89,7 +89,7 @@ def _centres(ranking: Ranking) -> _rows.Rows:
 
 def _differences(ranking: Ranking) -> _rows.Rows:
     """One row per pair that was compared, a control on the right."""
-    separation, table = as_separation(ranking, None, {}), ranking.pairs
+    decisions, table = as_decisions(ranking, None, {}), ranking.pairs
     if "estimate" not in table:
         raise ArgumentError("kind='differences' needs estimates of differences, which this method has not. Use "
                             "kind='diagram' or posterior_maps_plot.")  # fmt: skip
@@ -103,7 +103,7 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     pairs = list(zip(table["left"], table["right"], strict=True))
     significant, undecided = (
         np.array([matrix.loc[pair] for pair in pairs], dtype=bool)
-        for matrix in (separation.significant, separation.undecided)
+        for matrix in (decisions.significant, decisions.undecided)
     )
     hollow: dict[str, Any] = {"colour": _style.NEUTRAL, "hollow": True}
     kinds: tuple[_rows.Kind, ...] = (
@@ -113,10 +113,10 @@ def _differences(ranking: Ranking) -> _rows.Rows:
     )
     ranks = ranking.test in ON_RANKS
     what = f"mean ranks by {ranking.score}" if ranks else ranking.score
-    level = f"{_level(ranking)} ({adjustment_name(separation.adjust)})"
+    level = f"{_level(ranking)} ({adjustment_name(decisions.adjust)})"
     better = READINGS["minimize" if ranks else ranking.direction]
     said = [f"Difference of {_style.one_line(what)}{better}, {level}", *_unbounded(limits)]
-    said.append(f"Decisions: {decided_by(separation)}. {omnibus_text(separation)}".strip())
+    said.append(f"Decisions: {decided_by(decisions)}. {omnibus_text(decisions)}".strip())
     return _rows.Rows(
         labels=pairs,
         series=_rows.Series.kinds(table, np.arange(len(table), dtype=np.intp), kinds),
@@ -175,5 +175,5 @@ def rankings_plot(rankings: Rankings, /, *, ax: Axes | None = None) -> Axes:
         It holds the diagrams; each has the scale of its test, marginal means or mean ranks.
     """
     names = {name: TEST_NAMES[name] for name in rankings.rankings}
-    titles = {f"{text[:1].upper()}{text[1:]}": rankings[name].separation for name, text in names.items()}
+    titles = {f"{text[:1].upper()}{text[1:]}": rankings[name].decisions for name, text in names.items()}
     return cd_diagrams(titles, share_axis=False, ax=ax)

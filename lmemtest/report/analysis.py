@@ -72,10 +72,10 @@ if TYPE_CHECKING:
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.emmeans import EmmeansResult
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.f_test import FTest
-    from lmemtest.lmm.means.separation import Separation
     from lmemtest.lmm.model import LmmFit
     from lmemtest.report.document import Document
     from lmemtest.tuning.curves import TuningCurves
@@ -112,7 +112,7 @@ class Analysis(Guided):
         and with fewer than two estimable means.
     pairs : Comparisons
         All pairwise differences, intervals at 1 - `alpha`.
-    separation : Separation
+    decisions : Decisions
         The decisions at `alpha`, from which text, tables and figures are made.
     effects : ObservedAdvantages or None
         Deviations on each benchmark; None without a benchmark.
@@ -130,7 +130,7 @@ class Analysis(Guided):
         The same pairs on another scale: of normalised runs by the raw score; of a score as measured by ranks within
         benchmarks, where few benchmarks decide its means or scales differ. None elsewhere. The model of ranks has fixed
         effects of up to 100 benchmarks and random ones of more.
-    on_ranks : Separation or None
+    on_ranks : Decisions or None
         The decisions by these ranks.
     undeclared : UndeclaredFamilies or None
         Groups of benchmarks by names or columns that have no role as families, with the test whether it matters.
@@ -148,7 +148,7 @@ class Analysis(Guided):
     fit: LmmFit
     joint: FTest | None
     pairs: Comparisons
-    separation: Separation
+    decisions: Decisions
     effects: ObservedAdvantages | None
     call: str
     timings: dict[str, float] = field(repr=False)
@@ -156,7 +156,7 @@ class Analysis(Guided):
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: ScaleAgreement | None = None
-    on_ranks: Separation | None = None
+    on_ranks: Decisions | None = None
     undeclared: UndeclaredFamilies | None = None
     populations: Populations | None = None
     sensitivity: FailureSensitivity | None = None
@@ -171,7 +171,7 @@ class Analysis(Guided):
     @property
     def alpha(self) -> float:
         """Chance of any false difference that the adjustment allows for."""
-        return self.separation.alpha
+        return self.decisions.alpha
 
     @property
     def means(self) -> EmmeansResult:
@@ -234,7 +234,7 @@ class Analysis(Guided):
     @cached_property
     def comparable(self) -> tuple[str, ...]:
         """Algorithms whose differences are estimable, best first: a difference may be where the means are not."""
-        levels = self.separation.levels
+        levels = self.decisions.levels
         gaps: dict[str, dict[str, float]] = {level: {level: 0.0} for level in levels}
         table = self.pairs.to_frame()
         for left, right, gap in zip(table["left"], table["right"], table["estimate"], strict=True):
@@ -242,7 +242,7 @@ class Analysis(Guided):
                 gaps[left][right], gaps[right][left] = -gap, gap
         first = max(levels, key=lambda level: len(gaps[level]))  # estimable differences make classes: the largest
         found = tuple(level for level in levels if level in gaps[first])
-        means = dict(zip(levels, self.separation.means, strict=True))
+        means = dict(zip(levels, self.decisions.means, strict=True))
         if all(math.isfinite(means[level]) for level in found):
             return found  # in the order of the tables, also where rounding decides
         sign = 1.0 if self.runs.direction == "minimize" else -1.0
@@ -263,11 +263,11 @@ class Analysis(Guided):
         import pandas as pd
 
         means = self.means.to_frame().set_index(pd.Index(self.means.labels()))
-        levels = [*self.comparable, *(level for level in self.separation.levels if level not in self.comparable)]
+        levels = [*self.comparable, *(level for level in self.decisions.levels if level not in self.comparable)]
         frame = means.loc[levels, ["emmean", "se", "df", "ci_low", "ci_high"]].reset_index(drop=True)
         frame.insert(0, "algorithm", levels)
-        frame["letters"] = [self.separation.letters[level] for level in levels]
-        frame["worse_than_best"] = self.separation.decision.loc[levels[0], levels].array
+        frame["letters"] = [self.decisions.letters[level] for level in levels]
+        frame["worse_than_best"] = self.decisions.decision.loc[levels[0], levels].array
         return frame
 
     def headline(self) -> str:
@@ -286,7 +286,7 @@ class Analysis(Guided):
         from lmemtest.report.leaders import leaders, left_out
 
         shown = leaders(self)
-        parts = [one_line(self.headline()), shown.separation.summary(), shown.pairs.to_table().to_text()]
+        parts = [one_line(self.headline()), shown.decisions.summary(), shown.pairs.to_table().to_text()]
         parts += [left_out(self)] if shown is not self else []
         return Text("\n\n".join(parts), self._repr_html_())
 
@@ -299,7 +299,7 @@ class Analysis(Guided):
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw which algorithms differ: `lmemtest.plots.cd_diagram` of the decisions, with its options."""
-        return self.separation.plot(ax, **options)
+        return self.decisions.plot(ax, **options)
 
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
@@ -378,7 +378,7 @@ class Analysis(Guided):
         from lmemtest.report.wording import headline
 
         shown = leaders(self)
-        return render_fragment(headline(self), (shown.separation.to_table(), shown.pairs.to_table()))
+        return render_fragment(headline(self), (shown.decisions.to_table(), shown.pairs.to_table()))
 
 
 @guided
@@ -518,7 +518,7 @@ def analyze(
         fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
     with clock("comparing the algorithms"):
         differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
-        decisions = differences.separation(alpha=alpha, direction=runs.direction)
+        decisions = differences.decisions(alpha=alpha, direction=runs.direction)
         agreement, on_ranks = None, None
         other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
         beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation)
@@ -528,7 +528,7 @@ def analyze(
                 agreement = decisions_compared(runs, differences, of_other, alpha)
             else:
                 agreement = decisions_compared(other, of_other, differences, alpha)
-                on_ranks = of_other.separation(alpha=alpha, direction=other.direction)
+                on_ranks = of_other.decisions(alpha=alpha, direction=other.direction)
         undeclared = populations = None
         if own is None:
             undeclared = undeclared_families(fit, runs, differences, alpha=alpha, adjust=adjust, se=se)
@@ -580,7 +580,7 @@ def analyze(
         fit=fit,
         joint=_all_means_equal(fit, differences.estimates),
         pairs=differences,
-        separation=decisions,
+        decisions=decisions,
         effects=effects,
         call=_call(table, options, tuned),
         timings=clock.seconds,

@@ -213,7 +213,7 @@ def _plain(value: Any) -> Any:
 def _cd_diagram(analysis: Analysis) -> Axes:
     from lmemtest.plots import cd_diagram
 
-    return cd_diagram(analysis.separation)
+    return cd_diagram(analysis.decisions)
 
 
 def png_of(draw: Callable[[], Axes]) -> bytes:

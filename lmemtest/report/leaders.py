@@ -27,10 +27,10 @@ def leaders(analysis: Analysis) -> Analysis:
 
     Nothing is computed again: decisions, adjustments and deviations are those of all algorithms.
     """
-    if len(analysis.separation.levels) <= MOST_ALGORITHMS:
+    if len(analysis.decisions.levels) <= MOST_ALGORITHMS:
         return analysis
-    separation = analysis.separation.head(LEADERS)
-    among = set(separation.levels)
+    decisions = analysis.decisions.head(LEADERS)
+    among = set(decisions.levels)
     means, pairs, effects = analysis.means, analysis.pairs, analysis.effects
     means = means.rows(np.array([label in among for label in means.labels()]), means.by)
     both = pairs.table["left"].isin(among) & pairs.table["right"].isin(among)
@@ -38,12 +38,12 @@ def leaders(analysis: Analysis) -> Analysis:
     if effects is not None:
         kept = effects.table["algorithm"].map(format_level).isin(among)
         effects = replace(effects, table=effects.table[kept].reset_index(drop=True))
-    return replace(analysis, pairs=pairs, separation=separation, effects=effects)
+    return replace(analysis, pairs=pairs, decisions=decisions, effects=effects)
 
 
 def left_out(analysis: Analysis) -> str:
     """Which algorithms tables and figures leave out, and where they are; empty where they show all."""
-    count = len(analysis.separation.levels)
+    count = len(analysis.decisions.levels)
     if count <= MOST_ALGORITHMS:
         return ""
     where = in_words_of(
@@ -59,13 +59,13 @@ def left_out(analysis: Analysis) -> str:
 
 def best_only(analysis: Analysis) -> str:
     """A reminder that the best algorithms are shown, with a blank before it; empty where all are."""
-    count = len(analysis.separation.levels)
+    count = len(analysis.decisions.levels)
     return f" The {LEADERS} best of {count:,} algorithms are shown." if count > MOST_ALGORITHMS else ""
 
 
 def readable_letters(analysis: Analysis) -> bool:
     """Whether letters can be read off: not where there are many of them at each name."""
-    return max(map(len, analysis.separation.letters.values()), default=0) <= MOST_LETTERS
+    return max(map(len, analysis.decisions.letters.values()), default=0) <= MOST_LETTERS
 
 
 def telling(table: pd.DataFrame) -> tuple[list[Any], str]:

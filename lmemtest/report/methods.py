@@ -190,7 +190,7 @@ def _assumptions(analysis: Analysis) -> list[Block]:
 def methods_section(analysis: Analysis) -> Section:
     """A paragraph to be copied into a paper, and what it cites."""
     fit, em, runs, robust = analysis.fit, analysis.means, analysis.runs, analysis.means.moderate is not None
-    several, ddf, adjust = len(analysis.separation.levels) > 2, analysis.pairs.ddf, analysis.pairs.adjust
+    several, ddf, adjust = len(analysis.decisions.levels) > 2, analysis.pairs.ddf, analysis.pairs.adjust
     followed = bool(fit.design.random) and not analysis.own_formula
     groups = [f"{term.group} ({len(term.levels):,} levels)" for term in fit.design.random]
     random = f", with random effects of {joined(groups, most=99)}" if groups else ""
@@ -246,7 +246,7 @@ def reference(key: str) -> Text:
 def _procedure(analysis: Analysis) -> str:
     """How the differences were tested, adjusted and grouped."""
     pairs, alpha, moderate = analysis.pairs, f"{analysis.alpha:g}", analysis.means.moderate
-    several = len(analysis.separation.levels) > 2
+    several = len(analysis.decisions.levels) > 2
     tests, ddf, condition = "by t-tests" if several else "by a t-test", _DDF[pairs.ddf][0], ""
     if moderate is not None:
         label = f"{moderate.robust.n_clusters} levels of {moderate.robust.label} (CR2; Pustejovsky & Tipton 2018)"
@@ -499,7 +499,7 @@ def _level(analysis: Analysis) -> Text:
         over = analysis.sample.nouns if families else "benchmarks"
         how = (
             f"The difference is judged by the larger of its scatter over the {over} and the model's variance"
-            if len(analysis.separation.levels) == 2
+            if len(analysis.decisions.levels) == 2
             else f"Every difference is judged by its own scatter over the {over} and by what the variances of its "
             "two algorithms predict, so algorithms may vary to different degrees"
         )

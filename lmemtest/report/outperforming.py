@@ -107,7 +107,7 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     except LmemtestError as error:
         return Section("outperforming", TITLE, (paragraph(f"Single runs are not compared: {error}"),))
     shown = found.table.set_index("right")
-    count = len(analysis.separation.levels)
+    count = len(analysis.decisions.levels)
     all_others = len(shown) == count - 1
     among = "each other algorithm" if all_others else f"each of the next {len(shown)} of {count} algorithms"
     text = (
@@ -131,7 +131,7 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Outperf
 
     The best one was found with the same scores, so that the family is all pairs of algorithms.
     """
-    count = len(analysis.separation.levels)
+    count = len(analysis.decisions.levels)
     compare = functools.partial(
         over_benchmarks,
         analysis.runs,
@@ -162,7 +162,7 @@ def _conclusions(best: str, shown: pd.DataFrame) -> str:
 
 def _beside_means(analysis: Analysis, best: str, shown: pd.DataFrame) -> Block:
     """Where the decision on the means is another one, and why it can be."""
-    means = analysis.separation.significant.loc[best].loc[list(shown.index)].to_numpy(dtype=bool)
+    means = analysis.decisions.significant.loc[best].loc[list(shown.index)].to_numpy(dtype=bool)
     runs = (shown["conclusion"] != NOT_SIGNIFICANT).to_numpy()
     turned = below(shown["ci_high"].to_numpy(), 0.5)
     more_often = "significantly more often better"

@@ -102,7 +102,7 @@ def rankings_section(analysis: Analysis) -> Section | None:
     if analysis.incomparable or analysis.fit.design.parsed.response_function is not None:
         return None
     try:
-        found = beside(analysis.pairs, analysis.separation.levels, analysis.runs, analysis.alpha)
+        found = beside(analysis.pairs, analysis.decisions.levels, analysis.runs, analysis.alpha)
     except LmemtestError:  # too few blocks for them; the report stands without
         return None
     unit = found.blocks.unit

@@ -209,7 +209,7 @@ def _means(analysis: Analysis) -> Section:
     if not letters:
         frame = frame.drop(columns="letters")
     if more or not letters:
-        ranks = analysis.separation.rank_ranges()
+        ranks = analysis.decisions.rank_ranges()
         spans = [ranks[name] for name in frame[analysis.runs.algorithm]]
         frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
@@ -227,10 +227,10 @@ def _means(analysis: Analysis) -> Section:
     )
     formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *frame.columns[4:6]), _estimates(frame["SE"]))
     table = ResultTable(f"Estimated marginal means of {score}, best first", frame, notes, {"df": ".1f", **formats})
-    ranked = zip(shown.separation.levels, shown.separation.means, strict=True)
+    ranked = zip(shown.decisions.levels, shown.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
     drawn = figure(
-        lambda: emmeans_plot(shown.means, separation=shown.separation if letters else None),
+        lambda: emmeans_plot(shown.means, decisions=shown.decisions if letters else None),
         alt=f"Marginal means with {interval}s, best first: {means}",
         caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
     )
@@ -240,7 +240,7 @@ def _means(analysis: Analysis) -> Section:
 
 def _without_test(analysis: Analysis) -> str:
     """How many pairs are undecided, where there are any."""
-    count = int(np.triu(analysis.separation.undecided.to_numpy()).sum())
+    count = int(np.triu(analysis.decisions.undecided.to_numpy()).sum())
     why = "no benchmark in common" if count == len(analysis.means.apart()) // 2 else "no test"
     one = count == 1
     return f" {counted(count, 'pair')} {'has' if one else 'have'} {why} and {'is' if one else 'are'} undecided." * bool(
@@ -251,7 +251,7 @@ def _without_test(analysis: Analysis) -> str:
 def _pairs(analysis: Analysis) -> Section:
     from lmemtest.plots import pairs_matrix_plot, pairs_plot
 
-    pairs, k, shown = analysis.pairs, len(analysis.separation.levels), leaders(analysis)
+    pairs, k, shown = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
     found: list[Block] = []
     said, n = wording.pairs_sentence(analysis), len(pairs.to_frame())
     text = paragraph(
@@ -284,7 +284,7 @@ def _pairs(analysis: Analysis) -> Section:
     drawn = figure(lambda: pairs_matrix_plot(shown.pairs), alt=alt, caption=(caption,))
     title = f"Table of all {n} differences of {k} algorithms"
     if shown is not analysis:
-        title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.separation.levels)} best"
+        title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.decisions.levels)} best"
     blocks = (*_no_verdict(analysis), text, drawn, Fold(title, (table,)), *found)
     return Section("pairs", "Pairwise differences", blocks)
 
@@ -328,7 +328,7 @@ def _no_verdict(analysis: Analysis) -> list[Block]:
 def _pairs_table(analysis: Analysis) -> ResultTable:
     pairs = analysis.pairs
     frame = pairs.to_frame()
-    apart, decided = analysis.means.apart(), analysis.separation.decision
+    apart, decided = analysis.means.apart(), analysis.decisions.decision
     decision = []
     for pair in zip(frame["left"], frame["right"], strict=True):
         untested = "no common benchmark" if pair in apart else "not tested"
@@ -362,7 +362,7 @@ def _ranking(analysis: Analysis) -> Section | None:
     if analysis.incomparable:
         return None  # a diagram of decisions would be a verdict
     shown = leaders(analysis)
-    sep = shown.separation
+    sep = shown.decisions
     low, high = map(format_number, sep.critical_difference)
     width = low if np.isclose(*sep.critical_difference) else f"{low} to {high}, depending on the pair"
     groups = [group for group in sep.groups if len(group) > 1]
@@ -417,12 +417,12 @@ def _benchmarks(analysis: Analysis) -> Section:
         caption=f"Observed deviation of each algorithm from the mean of the algorithms on each {noun}{intervals}"
         f"{UNITS * analysis.check.scales_differ}{rule}{best_only(analysis)}",
     )
-    of_whom = "all effects" if shown is analysis else f"the effects of the {len(shown.separation.levels)} best"
+    of_whom = "all effects" if shown is analysis else f"the effects of the {len(shown.decisions.levels)} best"
     blocks = (
         paragraph(" ".join(filter(None, (winners, wording.order_sentence(analysis))))),
         paragraph(_effects_method(analysis, effects)),
         drawn,
-        Fold(f"Table of the means by {noun}", (TableBlock(_wide_table(analysis, effects, shown.separation.levels)),)),
+        Fold(f"Table of the means by {noun}", (TableBlock(_wide_table(analysis, effects, shown.decisions.levels)),)),
         Fold(f"Table of {of_whom}, observed and shrunken", (TableBlock(_effects_table(shown, shown_effects)),)),
     )
     return Section("benchmarks", title, blocks)
@@ -456,7 +456,7 @@ def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
         unit = table["benchmark"].map({label: sd.get(name) for label, name in effects.benchmark_of.items()})
         table[values] = table[values].div(unit.astype(float), axis=0)
     table["algorithm"] = table["algorithm"].map(format_level)
-    order = table["algorithm"].map({name: i for i, name in enumerate(analysis.separation.levels)})
+    order = table["algorithm"].map({name: i for i, name in enumerate(analysis.decisions.levels)})
     return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
@@ -465,9 +465,7 @@ def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[st
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
     rows, more = first_rows(list(dict.fromkeys(table["benchmark"])), "analysis.effects.to_frame()")
-    wide = table.pivot(index="benchmark", columns="algorithm", values="mean").loc[
-        rows, list(analysis.separation.levels)
-    ]
+    wide = table.pivot(index="benchmark", columns="algorithm", values="mean").loc[rows, list(analysis.decisions.levels)]
     best = wide.min(axis=1) if analysis.runs.direction == "minimize" else wide.max(axis=1)
     winners = [joined(wide.columns[row], most=3) for row in wide.eq(best, axis=0).to_numpy()]
     wide = wide[list(shown)]

@@ -26,8 +26,8 @@ POWER = 0.8
 
 def study_size_section(analysis: Analysis) -> Section | None:
     """The smallest difference that is found with 80 % power; None where all is decided or the model tells nothing."""
-    k, n_benchmarks = len(analysis.separation.levels), analysis.n_benchmarks
-    n_open = k * (k - 1) // 2 - int(np.triu(analysis.separation.significant.to_numpy(dtype=bool), 1).sum())
+    k, n_benchmarks = len(analysis.decisions.levels), analysis.n_benchmarks
+    n_open = k * (k - 1) // 2 - int(np.triu(analysis.decisions.significant.to_numpy(dtype=bool), 1).sum())
     if analysis.incomparable or n_benchmarks < 2 or n_open == 0:
         return None
     if analysis.runs.study.crossed:  # its benchmarks are in several families, those of a planned study in one

@@ -1,6 +1,6 @@
 """Results into sentences for readers who do not read tables of tests.
 
-Every statement about who differs from whom is read from one matrix, `analysis.separation.significant`.
+Every statement about who differs from whom is read from one matrix, `analysis.decisions.significant`.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
 def against_the_best(analysis: Analysis) -> tuple[str, list[str], list[str], list[str]]:
     """The first algorithm; those significantly worse; those tested against it that are not; those without a test."""
     best, *others = analysis.comparable
-    significant, undecided = analysis.separation.significant.loc[best], analysis.separation.undecided.loc[best]
+    significant, undecided = analysis.decisions.significant.loc[best], analysis.decisions.undecided.loc[best]
     level = [name for name in others if not significant[name] and not undecided[name]]
     return best, [n for n in others if significant[n]], level, [n for n in others if undecided[n]]
 
@@ -126,7 +126,7 @@ def _who(analysis: Analysis) -> Text:
             f": {best} has the {better(analysis)} mean {response}, but the difference is not significant.",
         )
     rest = f"from {joined(level)}" if len(level) <= IN_SENTENCE else f"from any of the other {len(level)}"
-    some = analysis.separation.significant.to_numpy().any()
+    some = analysis.decisions.significant.to_numpy().any()
     end = ", although some of the others differ from each other." if some else "."
     scale = f" by mean {response}" if few_decide(analysis) and analysis.on_ranks is not None else ""
     return (
@@ -169,7 +169,7 @@ def _by_how_much(analysis: Analysis) -> Text | None:
         beaten = f"over {worse[0]}, the best of those that it is significantly better than,"
         text += f"; {beaten} it is {_lead(analysis, best, worse[0])}"
     text += _why_not(analysis, best, worse, level)
-    others = [name for name in analysis.separation.levels if name not in ranked]
+    others = [name for name in analysis.decisions.levels if name not in ranked]
     if others and not analysis.means.apart():
         text += f". The data do not identify how {joined(others)} compare{'s' * (len(others) == 1)} with these"
     return (f"{text}.",)
@@ -284,7 +284,7 @@ def error_text(analysis: Analysis) -> str:
     alike = ", if all algorithms vary alike between benchmarks" if assumes_alike(analysis) else ""
     if analysis.shape is not None:
         alike += f"{' and' if alike else ', if'} advantages are about normal"
-    if len(analysis.separation.levels) == 2:
+    if len(analysis.decisions.levels) == 2:
         return f"the chance of a false difference {rate}{alike}"
     if analysis.pairs.adjust == "none":
         return f"the chance of a false difference {rate} for each pair, not for all together{alike}"
@@ -295,7 +295,7 @@ def error_text(analysis: Analysis) -> str:
 
 def assumes_alike(analysis: Analysis) -> bool:
     """Whether all pairs are judged by one variance between benchmarks."""
-    return analysis.means.errors == "model" and analysis.sample.varies and len(analysis.separation.levels) > 2
+    return analysis.means.errors == "model" and analysis.sample.varies and len(analysis.decisions.levels) > 2
 
 
 # --------------------------------------------------------------------------------------------- reservations
@@ -488,7 +488,7 @@ def _mind_the_families(analysis: Analysis) -> Text | None:
     column_first = "" if found.column else " (a column with these groups)"
     counts = ""
     if found.significant is not None:
-        now, n = int(np.triu(analysis.separation.significant.to_numpy()).sum()), len(analysis.pairs.to_frame())
+        now, n = int(np.triu(analysis.decisions.significant.to_numpy()).sum()), len(analysis.pairs.to_frame())
         counts = f" With these groups as the sample {found.significant:,} of {counted(n, 'pair')} differ; here {now:,}."
     return (
         Strong("Mind the families"),
@@ -581,7 +581,7 @@ def joint_sentence(analysis: Analysis) -> str:
         f"{asked} F({test.df_num}, {den}) = {written(test.f_ratio, '.2f')}, {p_text(test.p_value)}: by this test the "
         f"{test.df_num + 1} means {verdict(test.p_value)}."
     )
-    if bool(analysis.separation.significant.to_numpy().any()) != below(test.p_value, analysis.alpha):
+    if bool(analysis.decisions.significant.to_numpy().any()) != below(test.p_value, analysis.alpha):
         text += (
             " The pairwise tests disagree, which can happen near the threshold because they ask a different question: "
             "claims about pairs rest on the pairwise tests."
@@ -593,9 +593,9 @@ def pairs_sentence(analysis: Analysis) -> str:
     """How many of the differences are significant."""
     if analysis.incomparable:
         return "The table compares the means as they stand, and decides nothing about the algorithms."
-    n, found = len(analysis.pairs.to_frame()), int(np.triu(analysis.separation.significant.to_numpy()).sum())
+    n, found = len(analysis.pairs.to_frame()), int(np.triu(analysis.decisions.significant.to_numpy()).sum())
     how = f"{DDF_NAMES[analysis.pairs.ddf]} degrees of freedom"
-    if len(analysis.separation.levels) > 2:
+    if len(analysis.decisions.levels) > 2:
         how = f"{ADJUSTMENT_NAMES[analysis.pairs.adjust]} adjustment, {how}"
         how = (
             f"{ERROR_NAMES[analysis.pairs.errors]} standard errors, {how}"
@@ -626,7 +626,7 @@ def order_sentence(analysis: Analysis) -> str:
             f"The change of the difference between {best} and {second} from {noun} to {noun} is estimated as zero; "
             "this does not show that there is none."
         )
-    alone = "" if len(analysis.separation.levels) == 2 else ", from the runs of these two,"
+    alone = "" if len(analysis.decisions.levels) == 2 else ", from the runs of these two,"
     return (
         f"From {noun} to {noun} the true difference between {best} and {second} is estimated{alone} to vary with a "
         f"standard deviation of {write(sd)} around its mean of {write(gap)}: taking these estimates at face value, "

@@ -76,7 +76,7 @@ def test_a_report_on_curves_is_the_report_on_their_means(tasks, seeds):
     for part in ("pairs", "means"):
         found, wanted = (getattr(a, part).to_frame().select_dtypes("number") for a in (mine, theirs))
         np.testing.assert_allclose(found.to_numpy(), wanted.to_numpy(), rtol=1e-8, atol=1e-10)
-    assert mine.separation.decision.equals(theirs.separation.decision)
+    assert mine.decisions.decision.equals(theirs.decisions.decision)
     assert (mine.check.scale_ratio, mine.on_ranks is None) == (
         pytest.approx(theirs.check.scale_ratio, nan_ok=True),
         theirs.on_ranks is None,

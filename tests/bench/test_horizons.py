@@ -16,7 +16,7 @@ from lmemtest.bench.budget.horizon_tests import best_sentence, share_level
 from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.means.separation import separation_of
+from lmemtest.lmm.means.decisions import decisions_of
 
 
 def make_table(
@@ -70,7 +70,7 @@ def test_a_single_horizon_is_the_recommended_analysis_of_the_filtered_runs():
         assert got.fit.llf == fit.llf
         pd.testing.assert_frame_equal(got.pairs.to_frame(), want.to_frame(), check_exact=True)
         pd.testing.assert_frame_equal(got.pairs.estimates.to_frame(), fit.emmeans("algorithm").to_frame())
-        assert got.separation.letters == want.separation().letters
+        assert got.decisions.letters == want.decisions().letters
 
 
 def test_metafeatures_are_conditions_at_every_horizon():
@@ -220,9 +220,9 @@ def test_table_and_diagrams_decide_alike_and_intervals_follow():
     np.testing.assert_array_equal(frame["significant"], (frame["ci_low"] > 0) | (frame["ci_high"] < 0))
     for horizon in found.horizons:
         part = frame[frame["horizon"] == horizon.label]
-        decided = [horizon.separation.significant.loc[a, b] for a, b in zip(part["left"], part["right"], strict=True)]
+        decided = [horizon.decisions.significant.loc[a, b] for a, b in zip(part["left"], part["right"], strict=True)]
         assert part["significant"].tolist() == decided
-        assert horizon.separation.alpha >= 0.05 / 3 * (1 - 1e-12)
+        assert horizon.decisions.alpha >= 0.05 / 3 * (1 - 1e-12)
 
 
 # ---------------------------------------------------------------------- which horizons
@@ -630,7 +630,7 @@ def test_two_that_share_the_best_mean_can_differ_in_what_they_are_better_than(fi
 
 def decided(p_values):
     """Means of which the first two are equal up to rounding, with the p-values of pairs."""
-    return separation_of(
+    return decisions_of(
         levels=["b", "a", "c", "d"],
         means=[1.0, 1.0 + 1e-13, 2.0, 3.0],
         se=[0.1, 0.3, 0.1, 0.1],

@@ -77,7 +77,7 @@ def child(name: str, question: str, folder: Path) -> dict[str, float]:
     runs = None if question in ("bare", "Runs", "frame") else lt.Runs(table, **ROLES)
 
     def decided(data: Any) -> Any:
-        return lt.fit_lmm(FORMULA, data).emmeans("algorithm").pairs().separation()
+        return lt.fit_lmm(FORMULA, data).emmeans("algorithm").pairs().decisions()
 
     asked: dict[str, Callable[[], Any]] = {
         "bare": bare,

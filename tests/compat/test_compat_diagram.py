@@ -147,11 +147,11 @@ def test_tables_of_the_caller_are_not_changed():
 def test_ranks_of_autorank_are_drawn():
     ranks = pd.DataFrame({"meanrank": [2.9, 1.0, 1.8]}, index=["RS", "PB", "HB"])
     result = RankResult(rankdf=ranks, pvalue=0.001, cd=1.0, alpha=0.05)
-    separation = diagram._of_ranks(result)
-    assert separation.levels == ("PB", "HB", "RS")
-    assert separation.groups == (("PB", "HB"), ("RS",))
-    assert separation.critical_difference == (1.0, 1.0)
-    assert bool(separation.significant.loc["PB", "RS"])
+    decisions = diagram._of_ranks(result)
+    assert decisions.levels == ("PB", "HB", "RS")
+    assert decisions.groups == (("PB", "HB"), ("RS",))
+    assert decisions.critical_difference == (1.0, 1.0)
+    assert bool(decisions.significant.loc["PB", "RS"])
     assert isinstance(cd_diagram(result), Figure)
 
 

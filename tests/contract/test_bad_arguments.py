@@ -282,7 +282,7 @@ def methods() -> dict[str, Call]:
         "Estimates.contrast": (means().contrast, {"coefficients": {"A - B": [1, -1, 0]}}),
         "Estimates.against": (means().against, {"control": "A"}),
         "Estimates.best": (means().best, {"direction": "minimize"}),
-        "Comparisons.separation": (differences().separation, {}),
+        "Comparisons.decisions": (differences().decisions, {}),
         "Comparisons.equivalence": (differences().equivalence, {"margin": 1.0}),
         "Comparisons.noninferiority": (control().noninferiority, {"margin": 1.0, "direction": "minimize"}),
     }

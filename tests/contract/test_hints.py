@@ -43,7 +43,7 @@ def objects() -> dict[str, Any]:
         "fit": analysis.fit,
         "means": analysis.means,
         "pairs": analysis.pairs,
-        "sep": analysis.separation,
+        "sep": analysis.decisions,
         "res": analysis,
         "ranking": lt.rank(runs),
     }
@@ -121,7 +121,7 @@ def test_a_guess_hits_or_is_told_the_right_name(owner, name, want):
 def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
     assert len(PARSED) == len(set(PARSED)) >= 125
     kinds = {"lmemtest", "plots", *(cls.__name__ for cls in (Result, LmmFit, Analysis, lt.Runs)), "Comparisons"}
-    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {*kinds, "Estimates", "Separation", "Ranking"}
+    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {*kinds, "Estimates", "Decisions", "Ranking"}
 
 
 def test_synonyms_are_what_they_lead_to():
@@ -277,7 +277,7 @@ def test_a_diagram_takes_whatever_holds_decisions():
         given = of[name]
         assert [text.get_text() for text in lt.plots.cd_diagram(given).texts] == want
     assert lt.plots.cd_diagram(of["means"]).texts
-    with pytest.raises(ArgumentError, match="separation must be"):
+    with pytest.raises(ArgumentError, match="decisions must be"):
         lt.plots.cd_diagram(of["fit"])
 
 

@@ -61,8 +61,8 @@ def test_results_take_no_more_than_they_hold(results: dict[str, Any]) -> None:
 def test_copies_of_results_read_the_same(results: dict[str, Any], copied: Any) -> None:
     copies = {name: copied(result) for name, result in results.items()}
     assert texts(copies) == texts(results)
-    again = copies["Estimates.pairs"].separation().sentences()
-    assert again == results["Estimates.pairs"].separation().sentences()
+    again = copies["Estimates.pairs"].decisions().sentences()
+    assert again == results["Estimates.pairs"].decisions().sentences()
 
 
 ROWS = {"tool": ["A", "B"] * 4, "task": ["a", "a", "b", "b"] * 2, "loss": [0.1, 0.2, 0.3, 0.5, 0.2, 0.2, 0.4, 0.7]}

@@ -58,8 +58,8 @@ def of_fit(fit: lt.LmmFit, *, ddf: str = "satterthwaite") -> dict[str, Any]:
         "scale": fit.scale,
         "means": means.to_frame(),
         "pairs": pairs.to_frame(),
-        "separation": pairs.separation().to_frame(),
-        "text": pairs.separation().summary(),
+        "decisions": pairs.decisions().to_frame(),
+        "text": pairs.decisions().summary(),
         "tests": fit.anova(ddf=ddf).to_frame(),
     }
 

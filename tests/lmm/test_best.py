@@ -62,7 +62,7 @@ def test_order_of_levels_does_not_matter(means_of):
 def test_it_rules_out_no_fewer_than_all_pairs_do(means_of):
     em = means_of([0.0, 0.5, 0.85, 2.0, 1.3], 0.1 * np.eye(5), df=15)
     best = em.best().to_frame().set_index("algorithm")["can_be_best"]
-    apart = em.pairs().separation().significant.loc["a3"]
+    apart = em.pairs().decisions().significant.loc["a3"]
     assert not (best & apart.reindex(best.index)).any()
     assert best.sum() < (~apart).sum()
 

@@ -445,7 +445,7 @@ def test_everything_made_from_the_means_uses_the_robust_covariance(unbalanced):
     assert "cluster-robust Satterthwaite degrees of freedom" in em.summary()
     pairs = em.pairs()
     assert pairs.to_frame()["df"].to_numpy() == approx(robust.df(np.array([[0, -1, 0], [0, 0, -1], [0, 1, -1]])))
-    ranking = pairs.separation()
+    ranking = pairs.decisions()
     assert ranking.ddf == "cluster-robust"
     assert "cluster-robust Satterthwaite degrees of freedom" in ranking.summary()
     assert len(em.pairs(adjust="mvt", rng=1).to_frame()) == 3

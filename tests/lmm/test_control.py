@@ -101,9 +101,9 @@ def test_groups_are_families_of_their_own(means_of):
     np.testing.assert_allclose(good.half_widths(0.95), (frame["ci_high"] - frame["ci_low"]) / 2, rtol=1e-10)
 
 
-def test_separation_takes_the_critical_difference_of_the_joint_distribution(means_of):
+def test_decisions_takes_the_critical_difference_of_the_joint_distribution(means_of):
     pw = means_of([0.0, 0.9, 1.1, 2.3], np.diag([0.1, 0.1, 0.2, 0.1]), df=11).pairs(adjust="mvt", rng=1)
-    result = pw.separation(alpha=0.1)
+    result = pw.decisions(alpha=0.1)
     half = pw.joint[0].isf(0.1, 11.0) * pw.table["se"]
     assert result.critical_difference == pytest.approx((half.min(), half.max()), rel=1e-10)
     assert "multivariate t adjustment" in result.summary()

@@ -35,7 +35,7 @@ def test_estimates_of_arrays_have_t_intervals_and_t_tests():
 
 def test_the_verbs_of_pairs_and_of_a_control_are_those_of_their_estimates(means):
     same = [
-        (means.separation(), means.pairs().separation()),
+        (means.decisions(), means.pairs().decisions()),
         (means.equivalence(0.5), means.pairs().equivalence(0.5)),
         (means.noninferiority(0.5, "A"), means.against("A").noninferiority(0.5)),
     ]
@@ -96,9 +96,9 @@ def test_a_group_of_estimates_keeps_who_may_be_compared_with_whom():
 
 def test_comparisons_are_asked_for_what_they_are(means):
     with pytest.raises(
-        ArgumentError, match=r"^separation is for the result of pairs\(\), and this is that of against\(\)\.$"
+        ArgumentError, match=r"^decisions is for the result of pairs\(\), and this is that of against\(\)\.$"
     ):
-        means.against("A").separation()
+        means.against("A").decisions()
     with pytest.raises(
         ArgumentError, match=r"^noninferiority is for the result of against\(\), and this is that of pairs"
     ):

@@ -49,7 +49,7 @@ def test_it_is_called_what_it_is(means):
     pairs = means.pairs()
     assert pairs.sentences()[1] == "A and C have no benchmark in common, so there is no verdict."
     assert any("1 of 3 differences are between algorithms without a common benchmark" in n for n in pairs.notes)
-    sep = pairs.separation()
+    sep = pairs.decisions()
     assert sep.undecided.loc["A", "C"]
     assert not sep.undecided.loc["A", "B"]
 

@@ -13,8 +13,8 @@ import pytest
 from matplotlib.text import Text
 
 from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.emmeans import EmmeansResult
-from lmemtest.lmm.means.separation import Separation
 from lmemtest.plots import _canvas, detached_figures
 
 LONG_NAMES = (
@@ -64,9 +64,9 @@ def make_pairs(*args: Any, **options: Any) -> Comparisons:
     return make_means(*args, **options).pairs()
 
 
-def make_separation(*args: Any, **options: Any) -> Separation:
-    """The separation of `make_means`."""
-    return make_pairs(*args, **options).separation()
+def make_decisions(*args: Any, **options: Any) -> Decisions:
+    """The decisions of `make_means`."""
+    return make_pairs(*args, **options).decisions()
 
 
 def random_case(count: int, *, seed: int = 3) -> tuple[list[str], np.ndarray, np.ndarray]:
@@ -192,7 +192,7 @@ def make() -> SimpleNamespace:
     return SimpleNamespace(
         means=make_means,
         pairs=make_pairs,
-        separation=make_separation,
+        decisions=make_decisions,
         effects=make_effects,
         cases=CASES,
         random_case=random_case,

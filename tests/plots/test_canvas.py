@@ -77,7 +77,7 @@ def test_style_sheets_neither_hide_nor_clip_anything(make, assert_readable, styl
     path = mpl.get_data_path() + f"/stylelib/{style}.mplstyle"
     with mpl.rc_context(fname=None if style == "default" else path):
         before = mpl.rcParams.copy()
-        ax = cd_diagram(make.separation(*make.cases["three"]))
+        ax = cd_diagram(make.decisions(*make.cases["three"]))
         assert_readable(ax)
         assert mpl.rcParams.copy() == before
         assert ax.figure.get_facecolor() == (1.0, 1.0, 1.0, 1.0)
@@ -94,20 +94,20 @@ def test_layout_settings_do_not_move_new_figures(make, assert_readable, setting)
 
 def test_large_fonts_are_followed(make, assert_readable):
     with mpl.rc_context({"font.size": 18}):
-        ax = cd_diagram(make.separation(*make.cases["five"]))
+        ax = cd_diagram(make.decisions(*make.cases["five"]))
         assert_readable(ax)
     assert max(text.get_fontsize() for text in ax.texts) == pytest.approx(0.9 * 18)
 
 
 @pytest.mark.parametrize("kind", ["png", "svg", "pdf"])
 def test_figures_save_in_every_format(make, tmp_path, kind):
-    ax = cd_diagram(make.separation(*make.cases["long names"]))
+    ax = cd_diagram(make.decisions(*make.cases["long names"]))
     ax.figure.savefig(tmp_path / f"figure.{kind}")
     assert (tmp_path / f"figure.{kind}").stat().st_size > 1000
 
 
 def test_svg_contains_no_markup_from_names(make, tmp_path):
-    ax = cd_diagram(make.separation(("<script>x</script>", "&amp;"), (1.0, 2.0), 0.1))
+    ax = cd_diagram(make.decisions(("<script>x</script>", "&amp;"), (1.0, 2.0), 0.1))
     with mpl.rc_context({"svg.fonttype": "none"}):
         ax.figure.savefig(tmp_path / "figure.svg")
     text = (tmp_path / "figure.svg").read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The diagram shows the separation: where, who, joined with whom, and readable."""
+"""The diagram shows the decisions: where, who, joined with whom, and readable."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def ascending(sep):
 @pytest.mark.parametrize("case", CASES)
 def test_markers_are_the_means_bars_the_groups_and_all_text_is_readable(make, case, assert_readable):
     for direction, size in (("minimize", None), ("maximize", (4.0, 3.0)), (None, (12.0, 8.0))):
-        sep = make.separation(*make.cases[case], direction=direction)
+        sep = make.decisions(*make.cases[case], direction=direction)
         ax = cd_diagram(sep, ax=None if size is None else Figure(figsize=size).subplots())
         assert_readable(ax)
         means = np.sort([mean for mean in sep.means if np.isfinite(mean)])
@@ -73,7 +73,7 @@ def test_markers_are_the_means_bars_the_groups_and_all_text_is_readable(make, ca
 
 
 def test_a_bar_never_joins_an_algorithm_that_differs(make):
-    sep = make.separation(*make.cases["twenty"])
+    sep = make.decisions(*make.cases["twenty"])
     ax = cd_diagram(sep)
     order = ascending(sep)
     gaps = 0
@@ -94,7 +94,7 @@ def test_a_bar_never_joins_an_algorithm_that_differs(make):
 @pytest.mark.parametrize("size", [(3.3, 3.0), (7.0, 4.0)])
 @pytest.mark.parametrize("case", CASES)
 def test_dots_on_bars_are_at_the_means_or_the_foot_says_that_they_are_not(make, case, size, texts_of):
-    sep = make.separation(*make.cases[case], direction="minimize")
+    sep = make.decisions(*make.cases[case], direction="minimize")
     ax = cd_diagram(sep, ax=Figure(figsize=size, layout="none").add_axes((0, 0, 1, 1)))
     means = np.sort([mean for mean in sep.means if np.isfinite(mean)])
     apart = "Close means stand apart below the axis" in " ".join(text.get_text() for text in texts_of(ax))
@@ -108,7 +108,7 @@ def test_dots_on_bars_are_at_the_means_or_the_foot_says_that_they_are_not(make, 
 def test_a_missing_direction_is_said(make, texts_of):
     said = {
         direction: " ".join(
-            t.get_text() for t in texts_of(cd_diagram(make.separation("AB", (1.0, 2.0), 0.1, direction=direction)))
+            t.get_text() for t in texts_of(cd_diagram(make.decisions("AB", (1.0, 2.0), 0.1, direction=direction)))
         )
         for direction in ("minimize", None)
     }
@@ -117,7 +117,7 @@ def test_a_missing_direction_is_said(make, texts_of):
 
 
 def test_text_stays_readable_at_another_resolution(make, assert_readable):
-    ax = cd_diagram(make.separation(*make.cases["twenty"]))
+    ax = cd_diagram(make.decisions(*make.cases["twenty"]))
     for dpi in (60, 150, 300):
         ax.figure.set_dpi(dpi)
         assert_readable(ax)
@@ -125,14 +125,14 @@ def test_text_stays_readable_at_another_resolution(make, assert_readable):
 
 def test_names_are_shown_as_they_are(make, texts_of):
     names = ("cost_$x$", "<b>PB</b>", "{braces}", "_hidden", "a\nb", "\\alpha")
-    ax = cd_diagram(make.separation(names, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 0.1))
+    ax = cd_diagram(make.decisions(names, (1.0, 2.0, 3.0, 4.0, 5.0, 6.0), 0.1))
     shown = {text.get_text() for text in texts_of(ax)}
     assert {"cost_$x$", "<b>PB</b>", "{braces}", "_hidden", "a b", "\\alpha"} <= shown
 
 
 def test_cut_names_stay_distinct(make, texts_of):
     names = [f"{'same' * 20} {i} {'tail' * 20}" for i in range(6)]
-    ax = cd_diagram(make.separation(names, np.arange(6.0), 0.1))
+    ax = cd_diagram(make.decisions(names, np.arange(6.0), 0.1))
     labels = [text.get_text() for text in texts_of(ax) if "…" in text.get_text()]
     assert len(set(labels)) == 6
 
@@ -141,7 +141,7 @@ def test_cut_names_stay_distinct(make, texts_of):
     ("minimize", "← lower is better", "right"), ("maximize", "higher is better →", "left")
 ])  # fmt: skip
 def test_direction_is_written_and_the_better_half_sits_on_its_side(make, texts_of, direction, text, first_side):
-    sep = make.separation(*make.cases["three"], direction=direction)
+    sep = make.decisions(*make.cases["three"], direction=direction)
     texts = {t.get_text(): t for t in texts_of(cd_diagram(sep))}
     assert text in texts
     better, last = sep.levels[:2], sep.levels[-1]
@@ -151,7 +151,7 @@ def test_direction_is_written_and_the_better_half_sits_on_its_side(make, texts_o
 
 
 def test_ruler_has_the_length_of_the_critical_differences(make, texts_of):
-    sep = make.separation(*make.cases["twenty"])
+    sep = make.decisions(*make.cases["twenty"])
     ax = cd_diagram(sep)
     lengths = [np.ptp(lines(ax, label)[0].get_xdata()) for label in ("_cd min", "_cd max")]
     np.testing.assert_allclose(lengths, sep.critical_difference, rtol=1e-9)
@@ -160,16 +160,16 @@ def test_ruler_has_the_length_of_the_critical_differences(make, texts_of):
 
 
 def test_a_ruler_far_longer_than_the_axis_is_written_only(make, texts_of):
-    sep = make.separation(("A", "B"), (1.0, 1.001), 1.0)
+    sep = make.decisions(("A", "B"), (1.0, 1.001), 1.0)
     ax = cd_diagram(sep)
     assert not lines(ax, "_cd max")
     assert any(text.get_text().endswith("(beyond the axis)") for text in texts_of(ax))
 
 
 def test_missing_means_and_untested_pairs_are_named(make, texts_of):
-    words = " ".join(text.get_text() for text in texts_of(cd_diagram(make.separation(*make.cases["missing"]))))
+    words = " ".join(text.get_text() for text in texts_of(cd_diagram(make.decisions(*make.cases["missing"]))))
     assert "Mean not estimable: B." in words
-    sep = make.separation(*make.cases["three"])
+    sep = make.decisions(*make.cases["three"])
     undecided = sep.undecided.copy()
     undecided.loc["HB", "PB"] = undecided.loc["PB", "HB"] = True
     ax = cd_diagram(dataclasses.replace(sep, undecided=undecided))
@@ -182,14 +182,14 @@ def test_a_long_name_takes_the_room_that_the_other_side_leaves(make, texts_of):
     """Before, both sides were cut to the room of the side that had less."""
 
     def kept(first):
-        ax = cd_diagram(make.separation([first, "B", "C", "D", "E" * 120, "F"], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.1))
+        ax = cd_diagram(make.decisions([first, "B", "C", "D", "E" * 120, "F"], [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 0.1))
         return max(len(text.get_text()) for text in texts_of(ax) if text.get_text().startswith("EE"))
 
     assert kept("A") > kept("a name of about forty letters, no cut") + 5
 
 
 def test_group_and_test_are_named(make, texts_of):
-    sep = dataclasses.replace(make.separation(*make.cases["three"]), selected={"prior": "bad"})
+    sep = dataclasses.replace(make.decisions(*make.cases["three"]), selected={"prior": "bad"})
     words = " ".join(text.get_text() for text in texts_of(cd_diagram(sep))).replace("\u00a0", " ")
     assert "Marginal means of value at prior = bad." in words
     assert "no significant difference (Tukey, α = 0.05)" in words
@@ -199,7 +199,7 @@ def test_given_axes_are_used_and_keep_their_place(make):
     figure = Figure(figsize=(10, 5))
     axes = figure.subplots(1, 2)
     before = axes[0].get_position().bounds
-    assert cd_diagram(make.separation(*make.cases["five"]), ax=axes[0]) is axes[0]
+    assert cd_diagram(make.decisions(*make.cases["five"]), ax=axes[0]) is axes[0]
     assert axes[0].get_position().bounds == before
     assert not axes[1].has_data()
 
@@ -208,16 +208,16 @@ def test_given_axes_are_used_and_keep_their_place(make):
 def test_layout_engines_and_subfigures_keep_the_text_readable(make, assert_readable, layout):
     figure = Figure(figsize=(11, 4), layout=layout)
     ax = figure.subplots(1, 2)[1]
-    assert_readable(cd_diagram(make.separation(*make.cases["five"]), ax=ax))
+    assert_readable(cd_diagram(make.decisions(*make.cases["five"]), ax=ax))
 
 
 def test_subfigures_work(make, assert_readable):
     part = Figure(figsize=(11, 4)).subfigures(1, 2)[1]
-    assert_readable(cd_diagram(make.separation(*make.cases["long names"]), ax=part.subplots()))
+    assert_readable(cd_diagram(make.decisions(*make.cases["long names"]), ax=part.subplots()))
 
 
 def test_new_figures_grow_with_the_number_of_algorithms(make):
-    heights = [cd_diagram(make.separation(*make.random_case(n))).figure.get_figheight() for n in (3, 10, 30)]
+    heights = [cd_diagram(make.decisions(*make.random_case(n))).figure.get_figheight() for n in (3, 10, 30)]
     assert heights[0] < heights[1] < heights[2]
 
 
@@ -226,21 +226,21 @@ def test_axes_that_are_too_small_are_refused(make):
     with pytest.raises(
         ArgumentError, match=r"ax is too small: a diagram of 20 algorithms needs at least \d\.\d inches"
     ):
-        cd_diagram(make.separation(*make.cases["twenty"]), ax=ax)
+        cd_diagram(make.decisions(*make.cases["twenty"]), ax=ax)
 
 
 def test_wrong_arguments_are_refused(make):
     with pytest.raises(
-        ArgumentError, match=re.escape("separation must be the result of separation() or rank(), or means beside")
+        ArgumentError, match=re.escape("decisions must be the result of decisions() or rank(), or means beside")
     ):
         cd_diagram({})
     with pytest.raises(ArgumentError, match="ax must be one matplotlib Axes with straight axes or None, got ndarray"):
-        cd_diagram(make.separation(*make.cases["two"]), ax=np.array([]))
+        cd_diagram(make.decisions(*make.cases["two"]), ax=np.array([]))
     polar = Figure().subplots(subplot_kw={"projection": "polar"})
     with pytest.raises(ArgumentError, match="got PolarAxes"):
-        cd_diagram(make.separation(*make.cases["two"]), ax=polar)
-    sep = dataclasses.replace(make.separation(*make.cases["two"]), means=(np.nan, np.nan))
-    with pytest.raises(ArgumentError, match=r"separation has no finite mean to draw: PB, HB cannot be estimated"):
+        cd_diagram(make.decisions(*make.cases["two"]), ax=polar)
+    sep = dataclasses.replace(make.decisions(*make.cases["two"]), means=(np.nan, np.nan))
+    with pytest.raises(ArgumentError, match=r"decisions has no finite mean to draw: PB, HB cannot be estimated"):
         cd_diagram(sep)
 
 
@@ -263,13 +263,13 @@ def test_stack_gives_touching_spans_their_own_level():
 
 
 def test_without_a_title_nothing_stands_above_the_ruler(make):
-    ax = cd_diagram(make.separation(*make.cases["five"]))
+    ax = cd_diagram(make.decisions(*make.cases["five"]))
     assert not [text.get_text() for text in ax.texts if text.get_text().strip("\"' ") == ""]
 
 
 @pytest.mark.parametrize("title", ["Ranks", "$a$_b " * 60])
 def test_a_title_is_inside_the_figure(make, texts_of, title):
-    ax = cd_diagram(make.separation(*make.cases["five"]), title=title)
+    ax = cd_diagram(make.decisions(*make.cases["five"]), title=title)
     (shown,) = [text for text in texts_of(ax) if text.get_fontweight() == "bold"]
     assert shown.get_text() == title or "…" in shown.get_text()
     box, figure = shown.get_window_extent(), ax.get_figure().bbox
@@ -277,4 +277,4 @@ def test_a_title_is_inside_the_figure(make, texts_of, title):
     assert box.x1 <= figure.x1
     assert box.y1 <= figure.y1
     with pytest.raises(ArgumentError, match="title must be a text, got 3"):
-        cd_diagram(make.separation(*make.cases["five"]), title=3)
+        cd_diagram(make.decisions(*make.cases["five"]), title=3)

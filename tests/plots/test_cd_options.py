@@ -17,7 +17,7 @@ from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import cd_diagram, cd_diagram_tikz, cd_diagrams
 
 NAMES = (
@@ -96,7 +96,7 @@ def test_the_order_of_the_columns_changes_nothing_and_the_other_direction_mirror
 
 @pytest.mark.parametrize("left_only", [False, True])
 def test_with_everything_on_request_all_text_is_readable_also_in_small_axes(assert_fits, left_only):
-    sep = Separation.of(means(), p_values(), **GIVEN)
+    sep = Decisions.of(means(), p_values(), **GIVEN)
     assert_fits(lambda ax: cd_diagram(sep, ax=ax, left_only=left_only, **OPTIONS), small=(4.2, 3.6))
 
 
@@ -143,8 +143,8 @@ def test_an_omnibus_test_that_is_not_significant_is_marked(texts_of):
 
 
 def test_options_that_cannot_be_met_are_refused():
-    sep = Separation.of(means()[["mean"]], p_values())
-    with pytest.raises(ArgumentError, match="whiskers asks for intervals of the means, and this separation has none"):
+    sep = Decisions.of(means()[["mean"]], p_values())
+    with pytest.raises(ArgumentError, match="whiskers asks for intervals of the means, and these decisions have none"):
         cd_diagram(sep, whiskers=True)
     with pytest.raises(ArgumentError, match="highlight names 'y', which is not one of"):
         cd_diagram(sep, highlight="y")
@@ -176,8 +176,8 @@ def test_figures_are_saved_in_every_format_and_nothing_is_clipped():
 
 
 def two():
-    first = Separation.of(means("ABCDEF"), p_values("ABCDEF"), direction="minimize")
-    return {"small": first, "large": Separation.of(means("ABCDEF") + 1.0, p_values("ABCDEF"), direction="minimize")}
+    first = Decisions.of(means("ABCDEF"), p_values("ABCDEF"), direction="minimize")
+    return {"small": first, "large": Decisions.of(means("ABCDEF") + 1.0, p_values("ABCDEF"), direction="minimize")}
 
 
 @pytest.mark.parametrize("layout", ["stacked", "beside"])
@@ -194,11 +194,11 @@ def test_several_diagrams_share_their_axis_unless_they_must_not(assert_readable,
 
 
 def test_diagrams_of_different_scores_cannot_share_an_axis():
-    other = Separation.of(means("ABCDEF"), p_values("ABCDEF"), score="seconds")
+    other = Decisions.of(means("ABCDEF"), p_values("ABCDEF"), score="seconds")
     with pytest.raises(ArgumentError, match=r"cannot share an axis: mean of seconds, mean of the score\. Pass share_a"):
         cd_diagrams(two() | {"time": other})
     assert len(cd_diagrams(two() | {"time": other}, share_axis=False).child_axes) == 3
-    with pytest.raises(ArgumentError, match=r"separations must be a dict .* got an empty one"):
+    with pytest.raises(ArgumentError, match=r"panels must be a dict .* got an empty one"):
         cd_diagrams({})
 
 

@@ -8,7 +8,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import comparison_matrix_plot, p_value_plot
 
 NAMES = list("ABCDE")
@@ -54,7 +54,7 @@ def written(ax):
 def test_cells_hold_difference_outcome_and_p_value_and_are_bold_where_the_decision_says_so():
     wins, ties = counts()
     found = cells(comparison_matrix_plot(MEANS, p_values(), wins=wins, ties=ties, **GIVEN))
-    decision = Separation.of(MEANS, p_values(), **GIVEN).decision
+    decision = Decisions.of(MEANS, p_values(), **GIVEN).decision
     assert len(found) == 20
     for (row, column), (lines, weight, _) in found.items():
         assert float(lines[0].replace("−", "-")) == pytest.approx(MEANS[row] - MEANS[column])
@@ -91,7 +91,7 @@ def test_neither_the_order_of_the_columns_nor_the_direction_changes_a_decision()
 def test_pairs_of_a_model_are_shown_with_their_own_p_values(make):
     pairs = make.pairs(*make.cases["five"])
     found = cells(comparison_matrix_plot(pairs))
-    sep = pairs.separation()
+    sep = pairs.decisions()
     for row in pairs.to_frame().to_dict("records"):
         lines, weight, _ = found[row["left"], row["right"]]
         assert float(lines[0].replace("−", "-")) == pytest.approx(row["estimate"], abs=0.006)
@@ -157,7 +157,7 @@ def test_what_cannot_be_a_matrix_is_refused(make):
     with pytest.raises(ArgumentError, match=r"wins must be a square pandas\.DataFrame"):
         comparison_matrix_plot(MEANS, p_values(), wins=3)
     with pytest.raises(ArgumentError, match="comparisons has its own"):
-        comparison_matrix_plot(make.separation(*make.cases["two"]), p_values())
+        comparison_matrix_plot(make.decisions(*make.cases["two"]), p_values())
     groups = make.pairs(("HB", "PB"), (1.0, 2.0, 1.5, 3.0), 0.1, groups=("good", "bad"))
     with pytest.raises(
         ArgumentError, match=r"these pairs are in groups by prior. Select one first: pairs.select\(prior="

@@ -77,8 +77,8 @@ def test_each_diagram_shows_its_horizon_and_a_length_is_the_same_difference_ever
         np.testing.assert_allclose([*map(points_per_unit, diagrams)], points_per_unit(diagrams[0]), rtol=1e-9)
         for ax, horizon in zip(diagrams, result.horizons, strict=True):
             (dots,) = of(ax, "_means")
-            np.testing.assert_array_equal(dots.get_xdata(), sorted(horizon.separation.means))
-            alone = cd_diagram(horizon.separation)
+            np.testing.assert_array_equal(dots.get_xdata(), sorted(horizon.decisions.means))
+            alone = cd_diagram(horizon.decisions)
             groups = [len(line.get_xdata()) for line in of(ax, "_group")]
             assert groups == [len(line.get_xdata()) for line in of(alone, "_group")]
             (line,) = of(ax, "_axis")
@@ -95,7 +95,7 @@ def test_diagrams_are_in_the_order_of_the_axis():
     result = study(3, given=((2, 4), 8, 1))
     assert result.labels == ("1", "2-4", "8")
     found = [titles_of(ax) for ax in result.plot().child_axes]
-    levels = [horizon.separation.alpha for horizon in result.horizons]
+    levels = [horizon.decisions.alpha for horizon in result.horizons]
     assert found == [
         [f"used budget $s$ {label}, α = {level:.3g}"]
         for label, level in zip(("1", "2-4 (mean)", "8"), levels, strict=True)
@@ -130,7 +130,7 @@ def test_all_text_is_readable(layout, assert_readable, assert_fits):
 
 
 def test_limits_widen_the_axis_of_one_diagram():
-    sep = study(3).horizons[0].separation
+    sep = study(3).horizons[0].decisions
     (line,) = of(cd_diagram(sep, limits=(-50.0, 100.0)), "_axis")
     low, high = line.get_xdata()
     assert low <= -50.0 + 1e-9
@@ -141,13 +141,13 @@ def test_limits_widen_the_axis_of_one_diagram():
 def test_limits_that_are_no_range_are_refused(limits):
     message = f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}."
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        cd_diagram(study(3).horizons[0].separation, limits=limits)
+        cd_diagram(study(3).horizons[0].decisions, limits=limits)
 
 
 def test_what_cannot_be_drawn_is_refused():
     result = study(3)
-    with pytest.raises(ArgumentError, match=r"^result must be the result of horizons\(\), got Separation\.$"):
-        horizons_plot(result.horizons[0].separation)
+    with pytest.raises(ArgumentError, match=r"^result must be the result of horizons\(\), got Decisions\.$"):
+        horizons_plot(result.horizons[0].decisions)
     with pytest.raises(ArgumentError, match=r"^ax must be one matplotlib Axes with straight axes or None, got list"):
         horizons_plot(result, ax=[1, 2, 3])
     with pytest.raises(ArgumentError, match=r"^layout must be 'stacked' or 'beside', got 'grid'\.$"):

@@ -81,7 +81,7 @@ def test_differences_from_a_control_are_those_of_the_pairs_with_their_decisions(
         ends = sorted([row["ci_low"], row["ci_high"]] if row["right"] == control else [-row["ci_high"], -row["ci_low"]])
         np.testing.assert_allclose(spans[i], ends)
         filled = to_hex(at[i][1].get_markerfacecolor()) == to_hex(_style.ACCENT)
-        assert filled == bool(found.separation.decision.loc[row["left"], row["right"]])
+        assert filled == bool(found.decisions.decision.loc[row["left"], row["right"]])
 
 
 def test_an_interval_without_an_end_reaches_the_edge_and_the_figure_says_so():
@@ -97,14 +97,14 @@ def test_the_matrix_has_the_outcomes_and_differences_of_the_ranking():
     ax = comparison_matrix_plot(found)
     names = [tick.get_text() for tick in ax.get_yticklabels()]
     cells = {tuple(map(int, text.get_position())): text for text in ax.texts}
-    place = {name: i for i, name in enumerate(found.separation.levels)}
+    place = {name: i for i, name in enumerate(found.decisions.levels)}
     assert len(names) == len(place)
     for row in found.pairs.to_dict("records"):
         text = cells[place[row["right"]], place[row["left"]]]
         difference, outcome, _ = text.get_text().split("\n")
         assert float(difference.replace("−", "-")) == pytest.approx(row["estimate"], abs=0.006)
         assert outcome == f"{row['wins']}/{row['ties']}/{row['losses']}"
-        assert (text.get_fontweight() == "bold") == bool(found.separation.decision.loc[row["left"], row["right"]])
+        assert (text.get_fontweight() == "bold") == bool(found.decisions.decision.loc[row["left"], row["right"]])
 
 
 def test_unknown_kinds_are_refused():

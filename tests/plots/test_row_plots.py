@@ -93,9 +93,9 @@ def test_a_mean_that_is_missing_says_so(make, texts_of):
     assert len(lines(ax, "_interval")) == 3
 
 
-def test_letters_come_from_the_separation(make, assert_readable):
-    em, sep = make.means(*make.cases["twenty"]), make.separation(*make.cases["twenty"])
-    ax = emmeans_plot(em, separation=sep)
+def test_letters_come_from_the_decisions(make, assert_readable):
+    em, sep = make.means(*make.cases["twenty"]), make.decisions(*make.cases["twenty"])
+    ax = emmeans_plot(em, decisions=sep)
     assert_readable(ax)
     shown = {text.xy[1]: text.get_text() for text in ax.texts if hasattr(text, "xy")}
     assert [shown[row] for row in range(20)] == [sep.letters[level] for level in sep.levels]
@@ -264,11 +264,11 @@ def test_wrong_arguments_are_refused(make):
         emmeans_plot(None)
     with pytest.raises(ArgumentError, match=re.escape("pairs must be the result of pairs(), got DataFrame.")):
         pairs_plot(table)
-    with pytest.raises(ArgumentError, match=re.escape("separation must come from the pairs of em, but em has HB, PB")):
-        emmeans_plot(make.means(*make.cases["two"]), separation=make.separation(*make.cases["three"]))
+    with pytest.raises(ArgumentError, match=re.escape("decisions must come from the pairs of em, but em has HB, PB")):
+        emmeans_plot(make.means(*make.cases["two"]), decisions=make.decisions(*make.cases["three"]))
     grouped = make.means(("HB", "PB"), (1, 2, 1.5, 1.6), 0.2, groups=("good", "bad"))
     with pytest.raises(ArgumentError, match="em has groups by prior"):
-        emmeans_plot(grouped, separation=make.separation(*make.cases["two"]))
+        emmeans_plot(grouped, decisions=make.decisions(*make.cases["two"]))
     with pytest.raises(ArgumentError, match=r"^kind must be 'auto' or .*, got 'bars'"):
         benchmark_effects_plot(table, kind="bars")
     with pytest.raises(ArgumentError, match=r"^direction must be 'minimize' or 'maximize', got 'up'"):
@@ -300,7 +300,7 @@ def test_a_plot_stays_in_the_axes_it_was_given_whatever_lays_them_out(make, asse
 def plot(make, draw, ax):
     five = make.cases["five"]
     return {
-        "emmeans": lambda: emmeans_plot(make.means(*five), separation=make.separation(*five), ax=ax),
+        "emmeans": lambda: emmeans_plot(make.means(*five), decisions=make.decisions(*five), ax=ax),
         "pairs": lambda: pairs_plot(make.pairs(*five), ax=ax),
         "matrix": lambda: pairs_matrix_plot(make.pairs(*five), ax=ax),
         "effects": lambda: benchmark_effects_plot(make.effects(6, 3), ax=ax),

@@ -32,7 +32,7 @@ def test_it_is_the_sum_of_its_parts(three: Analysis) -> None:
     assert three.fit.llf == approx(fit.llf)
     pd.testing.assert_frame_equal(three.means.to_frame(), em.to_frame())
     pd.testing.assert_frame_equal(three.pairs.to_frame(), pairs.to_frame())
-    assert three.separation.letters == pairs.separation().letters
+    assert three.decisions.letters == pairs.decisions().letters
     assert not three.own_formula
 
 
@@ -403,7 +403,7 @@ def test_a_pair_without_a_test_is_neither_different_nor_alike(three: Analysis) -
     """Before, what could not be tested was "not significantly different" from the best."""
     p_values = three.pairs.table["p_value"].where(three.pairs.table["right"] != "C")  # A - B is tested alone
     pairs = replace(three.pairs, table=three.pairs.table.assign(p_value=p_values))
-    analysis = replace(three, pairs=pairs, separation=pairs.separation())
+    analysis = replace(three, pairs=pairs, decisions=pairs.decisions())
     assert analysis.headline().startswith(
         "A has the lowest mean loss: it is significantly better than B; C could not be tested against it, so nothing "
         "is claimed there."

@@ -117,7 +117,7 @@ def test_pairs_and_decisions_are_those_of_the_result(three: Analysis, page: Page
         assert row[:2] == [want["left"], want["right"]]
         assert float(row[2]) == pytest.approx(want["estimate"], abs=6e-4)
         assert row[6] == format_p(want["p_value"])
-        assert row[9] == ("yes" if three.separation.significant.loc[want["left"], want["right"]] else "no")
+        assert row[9] == ("yes" if three.decisions.significant.loc[want["left"], want["right"]] else "no")
 
 
 def test_the_formula_the_call_and_the_versions_are_there(three: Analysis, page: Page) -> None:
@@ -193,7 +193,7 @@ def test_findings_come_with_their_advice(table: Make, as_runs: Make) -> None:
 def test_one_decision_matrix_feeds_everything(table: Make, as_runs: Make) -> None:
     analysis = analyze(as_runs(table(spread=2.0)))
     page = Page(analysis.to_html())
-    count = int(np.triu(analysis.separation.significant.to_numpy()).sum())
+    count = int(np.triu(analysis.decisions.significant.to_numpy()).sum())
     rows = page.tables["Differences of the means of loss: first − second"][1:]
     assert sum(row[-1] == "yes" for row in rows) == count
     assert f"{count} of 3 differences" in page.text

@@ -44,9 +44,9 @@ def test_few_algorithms_are_all_shown(three: Analysis) -> None:
 
 def test_the_leaders_keep_the_decisions_of_the_whole_family(many: Analysis) -> None:
     shown = leaders(many)
-    best = many.separation.levels[:LEADERS]
-    assert shown.separation.levels == best
-    assert shown.separation.significant.equals(many.separation.significant.loc[list(best), list(best)])
+    best = many.decisions.levels[:LEADERS]
+    assert shown.decisions.levels == best
+    assert shown.decisions.significant.equals(many.decisions.significant.loc[list(best), list(best)])
     both = many.pairs.table["left"].isin(best) & many.pairs.table["right"].isin(best)
     pd.testing.assert_frame_equal(shown.pairs.to_frame(), many.pairs.to_frame()[both].reset_index(drop=True))
     assert shown.pairs.family_size == len(NAMES)
@@ -55,17 +55,17 @@ def test_the_leaders_keep_the_decisions_of_the_whole_family(many: Analysis) -> N
 
 
 def test_letters_of_the_leaders_say_what_the_matrix_says(many: Analysis) -> None:
-    shown = leaders(many).separation
+    shown = leaders(many).decisions
     for left in shown.levels:
         for right in shown.levels:
             apart = not set(shown.letters[left]) & set(shown.letters[right])
-            assert apart == bool(many.separation.significant.loc[left, right])
+            assert apart == bool(many.decisions.significant.loc[left, right])
 
 
 def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
-    matrix, levels = many.separation.significant, many.separation.levels
-    means = dict(zip(levels, many.separation.means, strict=True))
-    for level, (low, high) in many.separation.rank_ranges().items():
+    matrix, levels = many.decisions.significant, many.decisions.levels
+    means = dict(zip(levels, many.decisions.means, strict=True))
+    for level, (low, high) in many.decisions.rank_ranges().items():
         others = [other for other in levels if matrix.loc[level, other]]
         assert low == 1 + sum(means[other] < means[level] for other in others)
         assert high == len(levels) - sum(means[other] > means[level] for other in others)
@@ -74,7 +74,7 @@ def test_ranks_are_those_that_the_decisions_leave_open(many: Analysis) -> None:
 def test_the_page_names_the_leaders_and_says_where_the_others_are(many: Analysis, page: str) -> None:
     assert f"{len(NAMES) - LEADERS} more are left out" in page
     assert "analysis.pairs.to_frame()" in page
-    last = many.separation.levels[-1]
+    last = many.decisions.levels[-1]
     tables = re.findall(r"<table.*?</table>", page, re.DOTALL)
     assert not any(f">{last}<" in table for table in tables)
     assert "Critical-difference diagram, best first" in page
@@ -90,10 +90,10 @@ def test_the_best_of_a_benchmark_is_that_of_all_algorithms(many: Analysis) -> No
     from lmemtest.report.sections import _wide_table
 
     assert many.effects is not None
-    frame = _wide_table(many, many.effects, leaders(many).separation.levels).frame
+    frame = _wide_table(many, many.effects, leaders(many).decisions.levels).frame
     means = many.effects.to_frame().pivot(index="benchmark", columns="algorithm", values="mean")
     assert frame["best"].tolist() == means.idxmin(axis=1)[frame["benchmark"]].tolist()
-    assert list(frame.columns[1:-1]) == list(many.separation.levels[:LEADERS])
+    assert list(frame.columns[1:-1]) == list(many.decisions.levels[:LEADERS])
 
 
 def effects_of(sizes: list[float], half: float = np.nan) -> pd.DataFrame:
@@ -137,5 +137,5 @@ def test_long_tables_are_cut_and_say_where_the_rest_is() -> None:
 def test_the_summary_of_many_algorithms_lists_the_leaders(many: Analysis) -> None:
     text = many.summary()
     assert text.endswith(left_out(many))
-    assert many.separation.levels[-1] not in text
+    assert many.decisions.levels[-1] not in text
     assert len(text.splitlines()) < 300

@@ -69,9 +69,9 @@ def test_the_report_has_classical_rankings_beside_the_model():
     model = {
         frozenset(pair): bool(p < 0.05) for *pair, p in analysis.pairs.table[["left", "right", "p_value"]].to_numpy()
     }
-    nemenyi = lt.rank(runs, "frequentist", test="nemenyi").separation.significant
-    wilcoxon = lt.rank(runs, "frequentist", test="wilcoxon").separation.significant
-    tukey = lt.rank(runs, "frequentist", test="tukey").separation.significant
+    nemenyi = lt.rank(runs, "frequentist", test="nemenyi").decisions.significant
+    wilcoxon = lt.rank(runs, "frequentist", test="wilcoxon").decisions.significant
+    tukey = lt.rank(runs, "frequentist", test="tukey").decisions.significant
     agree = sum({m.loc[tuple(pair)] for m in (nemenyi, wilcoxon, tukey)} == {differ} for pair, differ in model.items())
     assert f"The 4 tests agree on {agree} of 15 pairs." in said or agree == 15
     assert "Classical rankings" in analysis.to_text()

@@ -368,7 +368,7 @@ def test_differences_are_compared_where_the_means_are_not_estimable(table: Make,
     frame = table().assign(kind=lambda d: np.where(d["seed"] % 2 == 0, "even", "odd"))
     frame = frame[~((frame["task"] == "task0") & (frame["kind"] == "odd"))]
     analysis = analyze(as_runs(frame, direction="maximize"), formula="loss ~ tool + task * kind + (1 | task:tool)")
-    assert np.isnan(analysis.separation.means).all()
+    assert np.isnan(analysis.decisions.means).all()
     assert analysis.headline().startswith("C is the best of the 3 algorithms: its mean loss is the highest")
     assert "over the runner-up, B, is" in analysis.headline()
     shown = analysis.to_frame()

@@ -42,7 +42,7 @@ def test_no_level_is_promised_and_ranks_stand_beside_the_answer(unlike):
     assert "few benchmarks decide the means, so the chance of false differences is not controlled at 5 %" in headline
     assert "nominally" not in headline
     assert unlike.on_ranks.significant.loc["best", "second"]
-    assert not unlike.separation.significant.to_numpy().any()
+    assert not unlike.decisions.significant.to_numpy().any()
     assert "By mean rank, where every benchmark counts the same, best is significantly better than" in headline
     assert "No algorithm can be called best by mean score: best has the highest mean score, but it" in headline
     assert "; 3 of 6 pairs are decided otherwise than by mean score. This is about" in headline
@@ -50,7 +50,7 @@ def test_no_level_is_promised_and_ranks_stand_beside_the_answer(unlike):
 
 def test_the_ranks_are_the_comparison_of_ranks(unlike):
     ranked = lt.analyze(unlike.runs.normalize("rank", name="score_rank"))
-    assert ranked.separation.significant.equals(unlike.on_ranks.significant)
+    assert ranked.decisions.significant.equals(unlike.on_ranks.significant)
     np.testing.assert_allclose(unlike.agreement.table["p_value"], ranked.pairs.to_frame()["p_value"], rtol=1e-9)
     np.testing.assert_allclose(unlike.agreement.table["raw_p_value"], unlike.pairs.to_frame()["p_value"], rtol=0)
 

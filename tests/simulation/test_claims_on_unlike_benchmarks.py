@@ -57,7 +57,7 @@ def rates(drawn, benchmarks: int, n: int = N) -> Rates:
         analysis = lt.analyze(
             lt.Runs(table, score="score", direction="maximize", algorithm="algorithm", benchmark="benchmark")
         )
-        false = bool(analysis.separation.significant.to_numpy().any())
+        false = bool(analysis.decisions.significant.to_numpy().any())
         warned = analysis.shape.few_decide or analysis.shape.is_skewed
         found.append((false, false and not warned, warned))
     return Rates(*np.mean(found, axis=0))

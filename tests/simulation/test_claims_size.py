@@ -44,7 +44,7 @@ def analysed(runs: lt.Runs) -> tuple[bool, str]:
     from lmemtest.report import analysis
 
     found = analysis.analyze(runs)
-    return bool(found.separation.significant.to_numpy().any()), found.headline()
+    return bool(found.decisions.significant.to_numpy().any()), found.headline()
 
 
 def decisions(runs: lt.Runs) -> pd.Series:

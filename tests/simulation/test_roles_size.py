@@ -32,7 +32,7 @@ def claims(table: pd.DataFrame, **roles: str) -> bool:
         analysis = lt.analyze(table, score="accuracy", direction="maximize", algorithm="classifier", **roles)
     except ArgumentError:
         return False
-    return bool(analysis.separation.significant.to_numpy().any())
+    return bool(analysis.decisions.significant.to_numpy().any())
 
 
 def test_no_table_of_chance_gets_a_winner_without_its_roles() -> None:
@@ -55,6 +55,6 @@ def test_left_out_on_purpose_they_would_be_found_in_most_tables() -> None:
         analysis = lt.analyze(
             null_table(rng), score="accuracy", direction="maximize", algorithm="classifier", ignore=["dataset", "fold"]
         )
-        found += bool(analysis.separation.significant.to_numpy().any())
+        found += bool(analysis.decisions.significant.to_numpy().any())
         assert "left out on purpose" in analysis.headline()
     assert found >= 5

@@ -26,7 +26,7 @@ def rates(families: int, tasks: int, share: float) -> tuple[float, float, float]
         table = pd.DataFrame({"task": names, "tool": [f"a{i}" for i in a], "score": y.ravel()})
         runs = lt.Runs(table, score="score", direction="maximize", algorithm="tool", benchmark="task")
         analysis = lt.analyze(runs)
-        false, warned = bool(analysis.separation.significant.to_numpy().any()), analysis.undeclared.shows
+        false, warned = bool(analysis.decisions.significant.to_numpy().any()), analysis.undeclared.shows
         found.append((false, warned, false and not warned))
     return tuple(np.mean(found, axis=0))
 

@@ -76,7 +76,7 @@ class Anytime(Result):
     budgets : (points,) float
         Where curves are evaluated: the observed budgets, and points between them on smooth curves.
     estimates : Estimates
-        The curves by budget, with the errors of the model: ``.pairs()``, ``.separation()`` at each budget by itself.
+        The curves by budget, with the errors of the model: ``.pairs()``, ``.decisions()`` at each budget by itself.
     critical_means : float
     critical_differences : (pairs, points) float
         Half widths of the bands in standard errors.

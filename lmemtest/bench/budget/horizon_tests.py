@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -49,13 +49,13 @@ class Family:
     """The comparisons of one fit.
 
     `pairs` has p-values adjusted within the family and intervals at the level at which the family is tested,
-    `separation` the decisions at that level, and `table` one row per pair: left, right, estimate, se, df, p_raw (of
+    `decisions` the decisions at that level, and `table` one row per pair: left, right, estimate, se, df, p_raw (of
     this test alone), p_value (adjusted within the family and over families), significant (missing without a test),
     ci_low, ci_high.
     """
 
     pairs: Comparisons
-    separation: Separation
+    decisions: Decisions
     table: pd.DataFrame
 
 
@@ -71,11 +71,11 @@ def families_of(
             half, estimate = pairs.half_widths(1.0 - own), pairs.table["estimate"]
             table = pairs.table.assign(ci_low=estimate - half, ci_high=estimate + half)
             pairs = replace(pairs, table=table, level=1.0 - own)
-        separation, table = pairs.separation(own), pairs.to_frame()
-        decided = [separation.decision.loc[a, b] for a, b in zip(table["left"], table["right"], strict=True)]
+        decisions, table = pairs.decisions(own), pairs.to_frame()
+        decided = [decisions.decision.loc[a, b] for a, b in zip(table["left"], table["right"], strict=True)]
         p_raw = two_sided_p(table["t_ratio"].to_numpy(dtype=float), table["df"].to_numpy(dtype=float))
         table = table.assign(p_raw=p_raw, p_value=p_value, significant=pd.array(decided, dtype="boolean"))
-        families.append(Family(pairs, separation, table[_TESTED]))
+        families.append(Family(pairs, decisions, table[_TESTED]))
     return families
 
 
@@ -106,7 +106,7 @@ def share_level(p_values: Sequence[Any], alpha: float, across: str) -> tuple[lis
     return adjusted, levels
 
 
-def best_sentence(found: Separation, where: str) -> str:
+def best_sentence(found: Decisions, where: str) -> str:
     """Who has the best mean, which others are not shown to differ from it, and which were not tested against it."""
     means = np.array(found.means)
     tied = np.abs(means - means[0]) <= tolerance(means, found.se)

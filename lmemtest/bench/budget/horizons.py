@@ -30,7 +30,7 @@ from lmemtest.lmm.formula import Term
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit, ModelSpec
 
 WINDOWS = ("averaged", "fixed", "random")
@@ -51,7 +51,7 @@ class Horizon(Result):
         The recommended model of the scores here.
     pairs : Comparisons
         P-values are adjusted for the pairs of this horizon; ``pairs.estimates`` are the marginal means.
-    separation : Separation
+    decisions : Decisions
         Decisions at the level of this horizon, the same as in the table of the whole result.
     notes : tuple of str
     """
@@ -62,7 +62,7 @@ class Horizon(Result):
     budgets: tuple[float, ...]
     fit: LmmFit
     pairs: Comparisons
-    separation: Separation
+    decisions: Decisions
     notes: tuple[str, ...] = ()
 
     @property
@@ -87,7 +87,7 @@ class Horizon(Result):
 
     def sentences(self) -> tuple[str, ...]:
         """The best algorithm, and those that do not differ significantly from it."""
-        return (best_sentence(self.separation, f"{'Over' if self.place.is_window else 'At'} {self.label}"),)
+        return (best_sentence(self.decisions, f"{'Over' if self.place.is_window else 'At'} {self.label}"),)
 
     def shown(self) -> pd.DataFrame:
         """The pairs, as they print themselves."""
@@ -299,7 +299,7 @@ def horizons(
             budgets=scores.budgets,
             fit=fit,
             pairs=family.pairs,
-            separation=family.separation,
+            decisions=family.decisions,
             notes=(*scores.notes, *how),
         )
         for scores, fit, family, (_, _, how) in zip(at, fits, families, models, strict=True)

@@ -23,7 +23,7 @@ from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
 _OF_CLUSTERS = (("design_effect", ".2f"), ("n_effective", ",.0f"))
@@ -110,7 +110,7 @@ class Evaluation(Result):
 
     # -- what follows ---------------------------------------------------------------------------------------------
 
-    def separation(self, question: str = THESE) -> Separation:
+    def decisions(self, question: str = THESE) -> Decisions:
         """Groups of models that cannot be distinguished.
 
         Parameters
@@ -120,9 +120,9 @@ class Evaluation(Result):
 
         Returns
         -------
-        Separation
+        Decisions
         """
-        return self._asked(question).separation(self.alpha, direction=self.direction)
+        return self._asked(question).decisions(self.alpha, direction=self.direction)
 
     def components(self) -> VarianceComponents:
         """The variances in the words of `power` and `plan`: tasks are benchmarks, and items with one epoch are seeds.
@@ -285,13 +285,13 @@ class Evaluation(Result):
             *self._smallest(),
         )
 
-    def _questions(self) -> Iterator[tuple[str, str, Separation]]:
+    def _questions(self) -> Iterator[tuple[str, str, Decisions]]:
         """Suffix, beginning of a sentence and decisions of the questions that are answered."""
         tasks = counted(len(self.answers.tasks), "task")
         where = "On this task" if len(self.answers.tasks) == 1 else f"On these {tasks}"
-        yield "these", where, self.separation(THESE)
+        yield "these", where, self.decisions(THESE)
         if self.like is not None:
-            yield "like", f"For {self.answers.like}", self.separation(LIKE)
+            yield "like", f"For {self.answers.like}", self.decisions(LIKE)
 
     def _leads(self) -> Iterator[str]:
         most = "highest" if self.direction == "maximize" else "lowest"

@@ -75,13 +75,13 @@ def models_table(
     for question, means in asked.items():
         if means is None:
             continue
-        suffix, found = SUFFIX[question], pairs[question].separation(alpha, direction=direction)
+        suffix, found = SUFFIX[question], pairs[question].decisions(alpha, direction=direction)
         low, high = _accuracy_interval(means, fewest[question], alpha)
         out[f"accuracy_{suffix}"] = answers.task_means().mean(axis=1) if question == THESE else means.estimate
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
         outside = answers.without_tasks if question == THESE else {}
         out[f"letters_{suffix}"] = ["" if name in outside else found.letters[name] for name in answers.models]
-    found = pairs[THESE].separation(alpha, direction=direction)
+    found = pairs[THESE].decisions(alpha, direction=direction)
     if all(np.isfinite(found.means)):
         return out.set_index("model").loc[list(found.levels)].reset_index()
     best_first = tie_order(answers.task_means().mean(axis=1), descending=direction == "maximize")

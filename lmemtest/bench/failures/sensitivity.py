@@ -341,7 +341,7 @@ def _verdict(runs: Runs, alpha: float) -> tuple[pd.DataFrame, pd.DataFrame]:
     found = np.nan_to_num(gap) != 0
     better = pd.Series(np.where(gap > 0, frame["left"], frame["right"]), dtype=object)
     decided = frame[["left", "right"]].assign(advantage=gap, p_value=p, better=better.where(found & below(p, alpha)))
-    order = list(pairs.separation(alpha=alpha, direction=runs.direction).levels)
+    order = list(pairs.decisions(alpha=alpha, direction=runs.direction).levels)
     own = dict(zip(means.labels(), zip(means.estimate, means.se, strict=True), strict=True))
     rows = [(name, place, *own[name]) for place, name in enumerate(order, start=1)]
     return decided, pd.DataFrame(rows, columns=["algorithm", "place", "mean", "se"])

@@ -106,7 +106,7 @@ def undeclared_families(
     try:
         model = recommend(with_roles, curves="model")
         means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=means.ddf, level=1.0 - alpha)
-        decided = means.pairs(adjust=adjust, se=se).separation(alpha=alpha, direction=runs.direction)
+        decided = means.pairs(adjust=adjust, se=se).decisions(alpha=alpha, direction=runs.direction)
     except LmemtestError:  # a report is not lost because these families have no model
         return result
     return replace(result, significant=int(np.triu(decided.significant.to_numpy()).sum()))

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
 
     Codes = NDArray[np.int8]
     Mask = NDArray[np.bool_]
@@ -48,12 +48,12 @@ class Decided:
         return cls(levels=tuple(levels), codes=codes)
 
     @classmethod
-    def of_separation(cls, separation: Separation) -> Decided:
+    def of_decisions(cls, decisions: Decisions) -> Decided:
         """From levels in order: the first of two is the better one."""
-        i, j = np.triu_indices(len(separation.levels), 1)
-        differ, untested = (part.to_numpy()[i, j] for part in (separation.significant, separation.undecided))
+        i, j = np.triu_indices(len(decisions.levels), 1)
+        differ, untested = (part.to_numpy()[i, j] for part in (decisions.significant, decisions.undecided))
         ahead = np.ones(len(i), dtype=bool)
-        return cls.of(separation.levels, i, j, differ=differ, ahead=ahead, untested=untested)
+        return cls.of(decisions.levels, i, j, differ=differ, ahead=ahead, untested=untested)
 
     @classmethod
     def of_table(cls, pairs: pd.DataFrame, levels: Sequence[str]) -> Decided:

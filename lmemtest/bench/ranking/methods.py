@@ -28,7 +28,7 @@ from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.diagnostics.advantage_shape import advantage_shape
 from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
-from lmemtest.lmm.means.separation import separation_of
+from lmemtest.lmm.means.decisions import decisions_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.lmm.means.comparisons import Comparisons
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
     Array = NDArray[np.float64]
@@ -72,7 +72,7 @@ class Verdict:
 
     centre: pd.DataFrame
     tests: pd.DataFrame
-    separation: Separation
+    decisions: Decisions
     test: str
     lower_is_better: bool  # of the estimates in `tests`
     omnibus: Omnibus | None = None
@@ -123,7 +123,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
     """Comparisons of estimates as a verdict; `test` and `centre` are the caller's."""
     means = compared.estimates
     tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
-    separated = separation_of(
+    separated = decisions_of(
         levels=means.labels(),
         means=means.estimate,
         se=means.se,
@@ -142,7 +142,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
     return Verdict(
         centre=tests,
         tests=tests,
-        separation=separated,
+        decisions=separated,
         test="",
         lower_is_better=means.direction == "minimize",
         notes=compared.notes,
@@ -290,7 +290,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
     return Verdict(
         centre=centre,
         tests=tests,
-        separation=separated,
+        decisions=separated,
         test="",
         lower_is_better=blocks.direction == "minimize",
         omnibus=omnibus,
@@ -298,9 +298,9 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
     )
 
 
-def _on_mean_ranks(blocks: Blocks, centre: pd.DataFrame, tests: pd.DataFrame, alpha: float, **facts: Any) -> Separation:
+def _on_mean_ranks(blocks: Blocks, centre: pd.DataFrame, tests: pd.DataFrame, alpha: float, **facts: Any) -> Decisions:
     """The decisions of tests that are not of mean ranks, in the order of these."""
-    return separation_of(
+    return decisions_of(
         levels=blocks.algorithms,
         means=centre["mean_rank"].to_numpy(),
         se=np.full(len(centre), np.nan),
@@ -406,7 +406,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     return Verdict(
         centre=centre,
         tests=tests,
-        separation=separated,
+        decisions=separated,
         test=test,
         lower_is_better=blocks.direction == "minimize",
         notes=(*blocks.notes, BAYESIAN_SIZE, *few),
@@ -435,10 +435,10 @@ def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Decid
 
 def decided(verdict: Verdict) -> Decided:
     """What is said of each pair that was tested."""
-    separation = verdict.separation
-    left, right = (places(separation.levels, verdict.tests[side]) for side in ("left", "right"))
-    differ, untested = (part.to_numpy()[left, right] for part in (separation.significant, separation.undecided))
-    return Decided.of(separation.levels, left, right, differ=differ, ahead=ahead(verdict), untested=untested)
+    decisions = verdict.decisions
+    left, right = (places(decisions.levels, verdict.tests[side]) for side in ("left", "right"))
+    differ, untested = (part.to_numpy()[left, right] for part in (decisions.significant, decisions.undecided))
+    return Decided.of(decisions.levels, left, right, differ=differ, ahead=ahead(verdict), untested=untested)
 
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:

@@ -103,7 +103,7 @@ def rank(
     -------
     Ranking, or Rankings with "all"
         ``to_frame()``, ``to_frame("pairs")``, ``sentences()``, ``plot()``, ``paragraph()``, ``leaderboard()``,
-        ``stability()``; ``separation`` has the decisions.
+        ``stability()``; ``decisions`` has the decisions.
 
     Raises
     ------
@@ -249,13 +249,13 @@ def ranking_of(
     verdict: Verdict, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
 ) -> Ranking:
     """The record of a verdict: everything in the order of the ranking, pairs with their effect sizes and outcomes."""
-    order = verdict.separation.levels
+    order = verdict.decisions.levels
     ordered = blocks.of(order)
     table = verdict.centre.set_index("algorithm").loc[list(order)].reset_index()
     if "mean_rank" not in table:
         table["mean_rank"] = mean_ranks(ordered)
     if asked.control is None:
-        table["letters"] = [verdict.separation.letters[name] for name in order]
+        table["letters"] = [verdict.decisions.letters[name] for name in order]
     kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
     notes = (*runs.notes, *verdict.notes)
     if method == "lmem" and blocks.unit == "seed":
@@ -265,8 +265,8 @@ def ranking_of(
     return Ranking(
         table=table,
         pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
-        separation=replace(
-            verdict.separation,
+        decisions=replace(
+            verdict.decisions,
             test=TEST_NAMES[verdict.test],
             omnibus_p=None if verdict.omnibus is None else verdict.omnibus.p_value,
         ),
@@ -368,13 +368,13 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
 
 def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes) -> list[str]:
     """Who is better, in words, from the one matrix of decisions; i and j are the places of left and right in it."""
-    separation = verdict.separation
-    untested, differ = separation.undecided.to_numpy()[i, j], separation.significant.to_numpy()[i, j]
+    decisions = verdict.decisions
+    untested, differ = decisions.undecided.to_numpy()[i, j], decisions.significant.to_numpy()[i, j]
     left, right = ([f"{name} better" for name in tests[side]] for side in ("left", "right"))
     if "p_equal" in tests:
         chances = tests[["p_left", "p_right", "p_equal"]].to_numpy()
         said = np.choose(chances.argmax(axis=1), [left, right, "practically equivalent"])
-        differ, otherwise = below(1.0 - chances.max(axis=1), separation.alpha), "undecided"
+        differ, otherwise = below(1.0 - chances.max(axis=1), decisions.alpha), "undecided"
     else:
         said = np.where(ahead(replace(verdict, tests=tests)), left, right)
         otherwise = "not significant"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.leaderboard import Leaderboard
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.bench.ranking.stability import Stability
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
 
 
 @result
@@ -42,7 +42,7 @@ class Ranking(Result):
         ``df``, ``p_raw``, ``p_value`` (adjusted), ``effect_size`` with ``effect_low``,
         ``effect_high`` and ``magnitude``, ``p_better`` (share of the blocks on which left is better, ties one half),
         ``wins``, ``ties``, ``losses`` (of left over right, in blocks), ``decision``.
-    separation : Separation
+    decisions : Decisions
         The decisions, from which letters, groups and figures are made.
     blocks : Blocks
         The scores that were ranked.
@@ -71,7 +71,7 @@ class Ranking(Result):
 
     table: pd.DataFrame
     pairs: pd.DataFrame
-    separation: Separation
+    decisions: Decisions
     blocks: Blocks
     runs: Runs
     method: str
@@ -89,7 +89,7 @@ class Ranking(Result):
     @property
     def levels(self) -> tuple[str, ...]:
         """The algorithms, best first."""
-        return self.separation.levels
+        return self.decisions.levels
 
     @property
     def decided(self) -> pd.DataFrame:
@@ -109,7 +109,7 @@ class Ranking(Result):
         if self.method == "bayesian":
             how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
             return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
-        adjust = ADJUSTMENT_NAMES.get(self.separation.adjust, self.separation.adjust)
+        adjust = ADJUSTMENT_NAMES.get(self.decisions.adjust, self.decisions.adjust)
         against = f" with {self.control}" if self.control is not None else ""
         facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]
         if self.omnibus is not None:

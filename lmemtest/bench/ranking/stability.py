@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
 
 
 COLUMNS = ["left", "right", "decision"]
@@ -115,9 +115,9 @@ def _others(n: int) -> str:
 
 
 def stability_of(
-    refit: Callable[[Blocks], Separation | Decided],
+    refit: Callable[[Blocks], Decisions | Decided],
     blocks: Blocks,
-    decisions: Separation | Decided | None = None,
+    decisions: Decisions | Decided | None = None,
     *,
     progress: bool | None = None,
 ) -> Stability:
@@ -126,11 +126,11 @@ def stability_of(
     Parameters
     ----------
     refit : callable
-        Takes `Blocks` and returns their `Separation`, whose order says who is better, or what is `Decided`. The method
+        Takes `Blocks` and returns their `Decisions`, whose order says who is better, or what is `Decided`. The method
         of the ranking.
     blocks : Blocks
         The whole study.
-    decisions : Separation or Decided, optional
+    decisions : Decisions or Decided, optional
         Those of the whole study; ``refit(blocks)`` by default.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
@@ -211,8 +211,8 @@ def stability_of(
     )
 
 
-def _decided(decisions: Separation | Decided) -> Decided:
-    return decisions if isinstance(decisions, Decided) else Decided.of_separation(decisions)
+def _decided(decisions: Decisions | Decided) -> Decided:
+    return decisions if isinstance(decisions, Decided) else Decided.of_decisions(decisions)
 
 
 def _names(changed: NDArray[np.bool_], names: list[str]) -> list[tuple[str, ...]]:

@@ -111,7 +111,7 @@ def _headline(ranking: Ranking, beaten: Mapping[str, list[str]]) -> str:
 
 def _tied_first(ranking: Ranking) -> list[str]:
     """The algorithms that nothing but the order of the columns puts behind the first."""
-    centres, errors = np.array(ranking.separation.means), np.array(ranking.separation.se)
+    centres, errors = np.array(ranking.decisions.means), np.array(ranking.decisions.se)
     near = np.abs(centres - centres[0]) <= tolerance(centres, errors)
     return [name for name, tied in zip(ranking.levels, near, strict=True) if tied]
 
@@ -149,7 +149,7 @@ def _how(ranking: Ranking) -> str:
             f"Pairs were compared with the {name}; {ranking.asked.rope_text(ranking.score)}, and a pair is decided "
             f"where a posterior probability is above {1.0 - ranking.alpha:g}."
         )
-    adjust = ADJUSTMENT_NAMES.get(ranking.separation.adjust, ranking.separation.adjust)
+    adjust = ADJUSTMENT_NAMES.get(ranking.decisions.adjust, ranking.decisions.adjust)
     if ranking.method == "lmem":
         model = next(note for note in ranking.notes if note.startswith("Model: ")).removeprefix("Model: ")
         how = f"Marginal means come from the linear mixed model {model} (REML, Satterthwaite degrees of freedom)"
@@ -163,7 +163,7 @@ def _how(ranking: Ranking) -> str:
             each += f"; {without.split(';')[0]}"
         how = f"{each}. {_choice(ranking)}Pairs were compared by {name}"
     family = "all pairs" if ranking.control is None else f"the comparisons with {ranking.control}"
-    controls = "" if ranking.separation.adjust in ("none", "fdr") else ", family-wise"
+    controls = "" if ranking.decisions.adjust in ("none", "fdr") else ", family-wise"
     if len(ranking.pairs) == 1:  # no family
         return f"{how}; alpha = {ranking.alpha:g}."
     return f"{how}; {adjust} adjustment for {family}, alpha = {ranking.alpha:g}{controls}."

@@ -21,7 +21,7 @@ from lmemtest.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
 
     Array = NDArray[np.float64]
 
@@ -113,15 +113,15 @@ def stretches(apart: NDArray[np.bool_]) -> list[tuple[int, int]]:
     return found
 
 
-def separation(result: RankResult) -> Separation:
+def decisions(result: RankResult) -> Decisions:
     """The decisions of a result as this package draws and groups them, with names as text, each once."""
-    from lmemtest.lmm.means.separation import Separation
+    from lmemtest.lmm.means.decisions import Decisions
 
     values = centres(result)
     names = distinct(result.rankdf.index)
     on_ranks = values.name == "meanrank"
     descending = best_first(result) != tie_order(values.to_numpy(dtype=float))
-    return Separation.of(
+    return Decisions.of(
         dict(zip(names, values.to_numpy(dtype=float).tolist(), strict=True)),
         pd.DataFrame(differ(result), index=names, columns=names),
         direction="minimize" if on_ranks or not descending else "maximize",

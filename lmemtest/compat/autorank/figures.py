@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.compat.autorank.decisions import distinct, separation
+from lmemtest.compat.autorank.decisions import decisions, distinct
 from lmemtest.compat.autorank.result import RankResult
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import p_text
@@ -35,7 +35,7 @@ def plot_stats(result: RankResult, *, allow_insignificant: bool, ax: Axes | None
         warnings.warn("width is not used, because ax says where to draw.", stacklevel=3)
     if result.omnibus == "ttest" or result.posthoc == "tukeyhsd":
         return ci_plot(result, True, ax, width)
-    best_at_right = separation(result).direction == "minimize"
+    best_at_right = decisions(result).direction == "minimize"
     return cd_diagram(result, best_at_right, ax, width)
 
 
@@ -43,7 +43,7 @@ def cd_diagram(result: RankResult, reverse: bool, ax: Axes | None, width: float 
     """The critical-difference diagram; with `reverse` high values, of ranks the worst, are on the left."""
     from lmemtest import plots
 
-    ax = plots.cd_diagram(separation(result), ax=_axes_of_width(result, width) if ax is None else ax)
+    ax = plots.cd_diagram(decisions(result), ax=_axes_of_width(result, width) if ax is None else ax)
     if reverse:
         _turn(ax)
     return ax
@@ -57,7 +57,7 @@ def _axes_of_width(result: RankResult, width: float | None) -> Axes | None:
     from lmemtest.plots._cd_board import board_of
     from lmemtest.plots._cd_plan import Frame, figure_height
 
-    return new_axes(width, figure_height(board_of(separation(result)), width, Frame()))
+    return new_axes(width, figure_height(board_of(decisions(result)), width, Frame()))
 
 
 def _turn(ax: Axes) -> None:
@@ -84,7 +84,7 @@ def ci_plot(result: RankResult, reverse: bool, ax: Axes | None, width: float | N
     rows = rows if reverse else rows[::-1]
     centre = "mean" if "mean" in table.columns else "median"
     names = distinct(table.index)
-    letters = separation(result).letters if result.posthoc == "tukeyhsd" else {}
+    letters = decisions(result).letters if result.posthoc == "tukeyhsd" else {}
     series = Series.of(
         table.iloc[rows], np.arange(len(rows), dtype=np.intp), centre=centre, ends=("ci_lower", "ci_upper")
     )

@@ -38,7 +38,7 @@ def rank_lmem(
     }
     table, kind, positions = rank_table(scores, centre, order, effect_size, by="mean")
     ordered = [names[i] for i in positions]
-    significant = ranking.separation.significant.loc[ordered, ordered].to_numpy()
+    significant = ranking.decisions.significant.loc[ordered, ordered].to_numpy()
     means = table["mean"].to_numpy()
     apart = np.where(means[None, :] < means[:, None], "smaller", "larger")
     cells = np.where(significant, apart, "inconclusive").astype(object)

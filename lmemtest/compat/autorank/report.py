@@ -13,7 +13,7 @@ import numpy as np
 
 from lmemtest.compat.autorank._numbers import UNDEFINED
 from lmemtest.compat.autorank.checks import check_decimal_places, check_result
-from lmemtest.compat.autorank.decisions import differ, distinct, separation
+from lmemtest.compat.autorank.decisions import decisions, differ, distinct
 from lmemtest.compat.autorank.result import RankResult
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import joined
@@ -223,7 +223,7 @@ class Report:
 
     def groups(self) -> str:
         """Which populations do not differ significantly; of all others it is said that they do."""
-        found = separation(self.result)
+        found = decisions(self.result)
         groups = [joined(group, len(group)) for group in found.groups if len(group) > 1]
         if not groups:
             return f"By {self.by()}, all pairs differ significantly."

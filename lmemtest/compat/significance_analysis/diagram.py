@@ -16,7 +16,7 @@ from lmemtest.core.validate import check_columns, check_fraction
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.studentized_range import qtukey
-from lmemtest.lmm.means.separation import Separation, separation_of
+from lmemtest.lmm.means.decisions import Decisions, decisions_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -94,7 +94,7 @@ def cd_diagram(
 # ---------------------------------------------------------------------- what is drawn
 
 
-def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str) -> Separation:
+def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str) -> Decisions:
     """Groups of a post-hoc analysis; pairs that are not in the contrasts are undecided."""
     check_columns([system_id, "Estimate"], estimates.columns, argument="result[0]")
     check_columns(["Contrast", "P-val"], contrasts.columns, argument="result[1]")
@@ -107,7 +107,7 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
     sides = [(names[i], names[j]) for i, j in _pairs(names, contrasts["Contrast"])]
     tests = pd.DataFrame(sides, columns=["left", "right"]).assign(p_value=contrasts["P-val"].to_numpy(dtype=float))
     is_wins = system_id == VARIANT
-    return _separation(
+    return _decisions(
         dict(zip(names, estimates["Estimate"].to_numpy(dtype=float), strict=True)),
         tests,
         half_widths=_half_widths(contrasts, len(names)),
@@ -120,11 +120,11 @@ def _of_tables(estimates: pd.DataFrame, contrasts: pd.DataFrame, system_id: str)
     )
 
 
-def _separation(means: dict[str, float], tests: pd.DataFrame, *, adjust: str, **options: Any) -> Separation:
+def _decisions(means: dict[str, float], tests: pd.DataFrame, *, adjust: str, **options: Any) -> Decisions:
     """Groups by what the result says, without standard errors and without a better end."""
     unknown = np.full(len(means), np.nan)
     options |= {"levels": list(means), "means": list(means.values()), "se": unknown, "direction": None}
-    return separation_of(tests=tests, adjust=adjust, **options)
+    return decisions_of(tests=tests, adjust=adjust, **options)
 
 
 def _pairs(names: Sequence[str], contrasts: pd.Series) -> Iterator[tuple[int, int]]:
@@ -152,7 +152,7 @@ def _half_widths(contrasts: pd.DataFrame, count: int) -> NDArray[np.float64]:
     return np.empty(0)
 
 
-def _of_ranks(result: Any) -> Separation:
+def _of_ranks(result: Any) -> Decisions:
     """Groups of autorank's result: mean ranks that differ by no more than the critical difference."""
     missing = [name for name in ("rankdf", "cd", "alpha") if not hasattr(result, name)]
     if missing:
@@ -171,7 +171,7 @@ def _of_ranks(result: Any) -> Separation:
     rank = dict(zip(names, result.rankdf["meanrank"].to_numpy(dtype=float), strict=True))
     beyond = [(a, b, abs(rank[a] - rank[b]) > float(result.cd)) for a, b in combinations(names, 2)]
     tests = pd.DataFrame(beyond, columns=["left", "right", "differs"])
-    return _separation(
+    return _decisions(
         rank,
         tests.assign(p_value=np.where(tests["differs"], 0.0, 1.0)),  # autorank decides by the distance alone
         half_widths=[float(result.cd)],
@@ -186,7 +186,7 @@ def _of_ranks(result: Any) -> Separation:
 # ---------------------------------------------------------------------- the figure
 
 
-def _axes_of_width(found: Separation, width: float) -> Axes:
+def _axes_of_width(found: Decisions, width: float) -> Axes:
     """New axes of a width, and as high as the diagram needs there."""
     from lmemtest.plots._canvas import new_axes
     from lmemtest.plots._cd_board import board_of

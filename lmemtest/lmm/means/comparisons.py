@@ -16,8 +16,8 @@ from lmemtest.core.words import format_level, format_number, joined, p_text
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import critical_values
+from lmemtest.lmm.means.decisions import decisions
 from lmemtest.lmm.means.margins import equivalence, noninferiority
-from lmemtest.lmm.means.separation import separation
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -88,7 +88,7 @@ class Comparisons(Result):
 
     figure: ClassVar[str | None] = "pairs_plot"
 
-    separation = separation
+    decisions = decisions
     equivalence = equivalence
     noninferiority = noninferiority
 

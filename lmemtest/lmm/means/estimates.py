@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from lmemtest.lmm.means.comparisons import Comparisons
+    from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.moderated import ModeratedMeans
-    from lmemtest.lmm.means.separation import Separation
 
     FloatArray = NDArray[np.float64]
     BoolArray = NDArray[np.bool_]
@@ -239,9 +239,9 @@ class Estimates(Result):
         """Which are not worse than a control by a margin: `Comparisons.noninferiority` of `against`."""
         return self.against(control).noninferiority(margin, **options)
 
-    def separation(self, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
-        """Groups within which no difference is shown: `Comparisons.separation` of `pairs`."""
-        return self.pairs().separation(alpha, direction=direction)
+    def decisions(self, alpha: float = 0.05, *, direction: str | None = None) -> Decisions:
+        """Groups within which no difference is shown: `Comparisons.decisions` of `pairs`."""
+        return self.pairs().decisions(alpha, direction=direction)
 
     # ------------------------------------------------------------------ linear functions
 

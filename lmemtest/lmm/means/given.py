@@ -1,4 +1,4 @@
-"""Means and decisions that another program made, checked: what `Separation.of` takes.
+"""Means and decisions that another program made, checked: what `Decisions.of` takes.
 
 Nothing is tested here. Labels become text, as everywhere; a matrix is brought into the order of the means.
 """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     BoolArray = NDArray[np.bool_]
 
-_MOST_GROUPS = 2000  # real separations have about as many groups as levels; a graph of 30 levels can have 3^10
+_MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 

@@ -337,7 +337,7 @@ def test_one_task_refuses_the_second_question_in_words():
     assert found.like is None
     assert "One task says nothing about tasks like it" in " ".join(found.sentences())
     with pytest.raises(DesignError, match=r"One task says nothing about tasks like it.*Add tasks"):
-        found.separation("tasks like these")
+        found.decisions("tasks like these")
 
 
 def test_a_model_that_lacks_a_task_has_no_number_for_these_tasks():

@@ -29,7 +29,7 @@ def test_decisions_are_those_of_rank(table, monkeypatch):
     expected = lt.rank(table, "all", rng=0, n_draws=1000)
     for module, name in ((classical, "shift_intervals"), (effect_sizes, "effect_sizes")):
         monkeypatch.setattr(module, name, None)  # what is not needed is not called
-    found = beside(pairs, pairs.separation(direction="minimize").levels, table, 0.05)
+    found = beside(pairs, pairs.decisions(direction="minimize").levels, table, 0.05)
     columns = ["left", "right", *found.tests]
     pd.testing.assert_frame_equal(found.table[columns], expected.table[columns], check_dtype=False)
     trap, whole = found.rows_as_blocks, expected.rows_as_blocks

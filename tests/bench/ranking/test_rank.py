@@ -45,7 +45,7 @@ def test_order_of_columns_and_sign_with_direction_change_nothing(method, test):
 def test_decisions_letters_and_words_come_from_one_matrix(method, test):
     found = found_by(WIDE, method, test)
     better = found.pairs["decision"].str.endswith(" better").to_numpy()
-    matrix = found.separation.significant
+    matrix = found.decisions.significant
     assert [matrix.loc[pair] for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)] == better.tolist()
     letters = dict(zip(found.table["algorithm"], found.table["letters"], strict=True))
     shared = [
@@ -72,7 +72,7 @@ def test_a_control_leaves_the_other_pairs_open(method, test):
     assert {frozenset(pair) for pair in zip(found.pairs["left"], found.pairs["right"], strict=True)} == {
         frozenset({"cat", name}) for name in NAMES if name != "cat"
     }
-    assert found.separation.undecided.loc["ant", "dog"]
+    assert found.decisions.undecided.loc["ant", "dog"]
     assert "letters" not in found.table
 
 
@@ -130,8 +130,8 @@ def test_stability_is_the_ranking_again_without_one(method, test):
     pairs = stable.changes.query("left_out == 'algorithm' and name == 'cat'")
     changed = {frozenset(pair) for pair in zip(pairs["left"], pairs["right"], strict=True)}
     for row in again.pairs.to_dict("records"):
-        before = found.separation.significant.loc[row["left"], row["right"]]
-        now = again.separation.significant.loc[row["left"], row["right"]]
+        before = found.decisions.significant.loc[row["left"], row["right"]]
+        now = again.decisions.significant.loc[row["left"], row["right"]]
         assert (before != now) == (frozenset((row["left"], row["right"])) in changed)
 
 
@@ -143,7 +143,7 @@ def test_stability_of_the_model_refits_the_runs():
     without = lt.rank(runs.filter(benchmark=[b for b in runs.levels("benchmark") if b != "mlp-digits"]))
     row = stable.changes.query("name == 'mlp-digits'")
     differ = sum(
-        found.separation.significant.loc[a, b] != without.separation.significant.loc[a, b]
+        found.decisions.significant.loc[a, b] != without.decisions.significant.loc[a, b]
         for a, b in [("HB", "RS"), ("HB", "TPE"), ("RS", "TPE")]
     )
     assert len(row) == differ

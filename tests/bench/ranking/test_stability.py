@@ -8,7 +8,7 @@ from lmemtest.bench.ranking.asked import NOT_SHOWN
 from lmemtest.bench.ranking.blocks import Blocks
 from lmemtest.bench.ranking.stability import stability_of
 from lmemtest.errors import DesignError
-from lmemtest.lmm.means.separation import separation_of
+from lmemtest.lmm.means.decisions import decisions_of
 
 
 def blocks(scores, unit="benchmark"):
@@ -38,7 +38,7 @@ def by_wins(part, *, share=None, control=None):
         if control not in part.algorithms:
             raise DesignError(f"{control} is not there.")
         tests = tests[(tests["left"] == control) | (tests["right"] == control)]
-    return separation_of(
+    return decisions_of(
         levels=part.algorithms,
         means=part.scores.mean(axis=0),
         se=np.full(k, np.nan),

@@ -12,7 +12,7 @@ from scipy import stats
 
 from lmemtest.compat.autorank import autorank, create_report, latex_report, latex_table
 from lmemtest.compat.autorank._util import get_sorted_rank_groups
-from lmemtest.compat.autorank.decisions import differ, separation
+from lmemtest.compat.autorank.decisions import decisions, differ
 from lmemtest.compat.autorank.latex import latex_report_text, latex_table_text
 from lmemtest.compat.autorank.report import report_text
 
@@ -261,7 +261,7 @@ def test_equal_columns_are_no_difference(table, peer):
     result = autorank(data.assign(pop_2=lambda frame: frame["pop_0"]), force_mode="parametric")
     assert result.pvalue == 1.0
     assert get_sorted_rank_groups(result, False)[2] == [(0, 2)]
-    assert separation(result).groups == (("pop_0", "pop_1", "pop_2"),)
+    assert decisions(result).groups == (("pop_0", "pop_1", "pop_2"),)
 
 
 def test_a_constant_is_not_normal():

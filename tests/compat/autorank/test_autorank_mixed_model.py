@@ -32,7 +32,7 @@ def test_it_is_the_ranking_of_the_package(order, table):
     assert result.rankdf[["ci_lower", "ci_upper"]].to_numpy() == approx(found.table[["ci_low", "ci_high"]].to_numpy())
     assert result.pvalue == approx(found.pairs["p_value"].min())
     decided = result.decision_matrix.isin(["smaller", "larger"])
-    assert decided.equals(found.separation.significant.astype(bool))
+    assert decided.equals(found.decisions.significant.astype(bool))
     classical = autorank(data, order=order).rankdf
     pd.testing.assert_frame_equal(
         result.rankdf.drop(columns=["ci_lower", "ci_upper"]), classical.drop(columns=["ci_lower", "ci_upper"])

@@ -13,7 +13,7 @@ from scipy import stats
 from lmemtest.compat.autorank import autorank
 from lmemtest.compat.autorank._numbers import equal_variances_p
 from lmemtest.compat.autorank._util import get_sorted_rank_groups, rank_multiple_nonparametric, test_normality
-from lmemtest.compat.autorank.decisions import differ, separation
+from lmemtest.compat.autorank.decisions import decisions, differ
 from lmemtest.lmm.distributions.studentized_range import ptukey
 
 CLASSICAL = [
@@ -209,7 +209,7 @@ def test_nothing_depends_on_the_order_of_columns_or_on_which_end_is_good(approac
     assert turned.pvalue == approx(result.pvalue)
     assert list(turned.rankdf.index) == list(result.rankdf.index)
     assert turned.rankdf["effect_size"].tolist() == approx((-result.rankdf["effect_size"]).tolist())
-    assert separation(turned).groups == separation(result).groups
+    assert decisions(turned).groups == decisions(result).groups
     scaled = autorank(1000.0 * data + 5.0, **options)
     pd.testing.assert_series_equal(scaled.rankdf["effect_size"], result.rankdf["effect_size"], rtol=1e-7)
 
@@ -230,7 +230,7 @@ def test_groups_that_are_no_range_are_not_listed(ours):
         rankdf=result.rankdf.iloc[:3], decision_matrix=pd.DataFrame(cells, index=names, columns=names), cd=None
     )
     assert get_sorted_rank_groups(mixed, False)[2] == [(1, 2)]
-    assert separation(mixed).groups == ((names[0], names[2]), (names[1], names[2]))
+    assert decisions(mixed).groups == ((names[0], names[2]), (names[1], names[2]))
 
 
 def test_the_private_functions_return_what_others_read(table, theirs):

@@ -9,16 +9,16 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots._cd_draw import draw_plan
 from lmemtest.plots._cd_plan import Frame, figure_height, figure_width, plan_of
-from lmemtest.plots._given import as_separation, checked_limits
+from lmemtest.plots._given import as_decisions, checked_limits
 
 
 def cd_diagram(
-    separation: Separation | Ranking | Mapping[Any, float] | Any,
+    result: Decisions | Ranking | Mapping[Any, float] | Any,
     decisions: Any = None,
     /,
     *,
@@ -35,9 +35,9 @@ def cd_diagram(
 
     Parameters
     ----------
-    separation : Separation, Ranking, or means
-        Levels, means, groups and critical difference, from `Estimates.separation` or `Separation.of`. Or the means
-        alone, beside `decisions` from anywhere: a mapping, Series or frame as `Separation.of` takes them.
+    result : Decisions, Ranking, or means
+        Levels, means, groups and critical difference, from `Estimates.decisions` or `Decisions.of`. Or the means
+        alone, beside `decisions` from anywhere: a mapping, Series or frame as `Decisions.of` takes them.
     decisions : pandas.DataFrame or array, optional
         Where means are given: adjusted p-values, or booleans that are True where a difference is significant.
     values : bool
@@ -55,7 +55,7 @@ def cd_diagram(
     ax : Axes, optional
         Where to draw, labels included; by default a new figure, as large as its content.
     **options
-        Where means are given, those of `Separation.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
+        Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
         ``statistic``, ``test``, ``level``, ``omnibus_p``.
 
     Returns
@@ -66,7 +66,7 @@ def cd_diagram(
     Raises
     ------
     ArgumentError
-        If `separation` is something else, has no mean or more than 60 groups, `limits` are not two ascending numbers,
+        If `result` is something else, has no mean or more than 60 groups, `limits` are not two ascending numbers,
         whiskers are asked for where there are no intervals, a name to highlight is unknown, or `ax` is too small.
 
     Notes
@@ -91,7 +91,7 @@ def cd_diagram(
     >>> runs = pd.DataFrame({"algorithm": list("ABC") * 4, "task": list("wwwxxxyyyzzz"),
     ...                      "score": [1.0, 2, 4, 2, 3, 5, 4, 4, 7, 5, 7, 8]})
     >>> em = lt.fit_lmm("score ~ algorithm + (1|task)", runs).emmeans("algorithm")
-    >>> ax = em.pairs().separation(direction="minimize").plot()
+    >>> ax = em.pairs().decisions(direction="minimize").plot()
     >>> [text.get_text() for text in ax.texts if text.get_text() in "ABC"]
     ['A', 'B', 'C']
 
@@ -103,7 +103,7 @@ def cd_diagram(
     >>> ax = lt.plots.cd_diagram(ranks, p, direction="minimize", statistic="mean rank", test="Conover", values=True)
     """
     _canvas.check_axes(ax)
-    found = as_separation(separation, decisions, options)
+    found = as_decisions(result, decisions, options)
     board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
     frame = Frame(limits=checked_limits(limits), title=checked_title(title))
     if ax is None:

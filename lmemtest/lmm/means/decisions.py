@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 @result
-class Separation(Result):
+class Decisions(Result):
     """Levels in order, and the groups within which no difference is shown.
 
     Attributes
@@ -138,7 +138,7 @@ class Separation(Result):
         test: str = "",
         level: float | None = None,
         omnibus_p: float | None = None,
-    ) -> Separation:
+    ) -> Decisions:
         """Means and decisions of any other test, for the diagrams, groups and letters of this package.
 
         Parameters
@@ -165,7 +165,7 @@ class Separation(Result):
 
         Returns
         -------
-        Separation
+        Decisions
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Separation(Result):
         >>> import pandas as pd
         >>> ranks = {"A": 1.2, "B": 2.1, "C": 2.7}
         >>> p = pd.DataFrame([[1, 0.04, 0.001], [0.04, 1, 0.3], [0.001, 0.3, 1]], list(ranks), list(ranks))
-        >>> Separation.of(ranks, p, direction="minimize", statistic="mean rank").groups
+        >>> Decisions.of(ranks, p, direction="minimize", statistic="mean rank").groups
         (('A',), ('B', 'C'))
         """
         if direction is not None:
@@ -217,7 +217,7 @@ class Separation(Result):
         columns = {"mean": self.means, "se": self.se, "letters": [self.letters[level] for level in self.levels]}
         return pd.DataFrame({self.factor: self.levels, **columns})
 
-    def head(self, n: int) -> Separation:
+    def head(self, n: int) -> Decisions:
         """The first levels by themselves; the decisions stay those of the whole family.
 
         Parameters
@@ -226,7 +226,7 @@ class Separation(Result):
 
         Returns
         -------
-        Separation
+        Decisions
             Groups and letters are those of these levels; `critical_difference` is that of all pairs.
 
         Examples
@@ -234,7 +234,7 @@ class Separation(Result):
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
         >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-        >>> fit.emmeans("tool").pairs().separation(direction="minimize").head(2).groups
+        >>> fit.emmeans("tool").pairs().decisions(direction="minimize").head(2).groups
         (('A', 'B'),)
         """
         levels = self.levels[: check_positive_int(n, "n")]
@@ -272,7 +272,7 @@ class Separation(Result):
         >>> import lmemtest as lt
         >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "loss": [1.0, 2, 9, 2, 1, 8] * 2}
         >>> fit = lt.fit_lmm("loss ~ tool + (1|task)", runs)
-        >>> fit.emmeans("tool").pairs().separation(direction="minimize").rank_ranges()
+        >>> fit.emmeans("tool").pairs().decisions(direction="minimize").rank_ranges()
         {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
         """
         differ = self.significant.to_numpy()
@@ -285,7 +285,7 @@ class Separation(Result):
     @property
     def title(self) -> str:
         """Of what."""
-        return "Separation of the means"
+        return "Decisions of the means"
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -310,7 +310,7 @@ class Separation(Result):
 
 
 @one_blas_thread()
-def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Separation:
+def decisions(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None = None) -> Decisions:
     """Order the levels and find the groups within which no difference is shown, from all pairwise differences.
 
     Parameters
@@ -322,7 +322,7 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
 
     Returns
     -------
-    Separation
+    Decisions
 
     Raises
     ------
@@ -345,10 +345,10 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
     >>> import lmemtest as lt
     >>> runs = {"tool": list("ABC") * 4, "task": list("wwwxxxyyyzzz"), "score": [1.0, 2, 5, 3, 2, 7, 3, 4, 8, 6, 5, 9]}
     >>> means = lt.fit_lmm("score ~ tool + (1|task)", runs).emmeans("tool")
-    >>> means.pairs().separation(direction="minimize").letters
+    >>> means.pairs().decisions(direction="minimize").letters
     {'A': 'a', 'B': 'a', 'C': 'b'}
     """
-    check_kind(pairs, "separation", "pairs")
+    check_kind(pairs, "decisions", "pairs")
     check_fraction(alpha, "alpha")
     if direction is not None:
         direction = check_direction(direction)
@@ -356,13 +356,13 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
         groups = [key for key, _ in pairs.estimates.groups()]
         example = ", ".join(f"{name}={format_level(v)!r}" for name, v in groups[0].items())
         raise ArgumentError(
-            f"separation orders one group of means, but these pairs are in {len(groups)} groups by "
+            f"decisions orders one group of means, but these pairs are in {len(groups)} groups by "
             f"{', '.join(pairs.by)}. Select one first: pairs.select({example})."
         )
     notes = []
     if direction and pairs.direction and direction != pairs.direction:
         notes.append(f"Ordered to {direction} as asked; the runs say {pairs.direction}.")
-    return separation_of(
+    return decisions_of(
         levels=pairs.levels,
         means=pairs.estimates.estimate,
         se=pairs.estimates.se,
@@ -383,7 +383,7 @@ def separation(pairs: Comparisons, alpha: float = 0.05, *, direction: str | None
     )
 
 
-def separation_of(
+def decisions_of(
     *,
     levels: Sequence[str],
     means: Any,
@@ -394,12 +394,12 @@ def separation_of(
     direction: str | None,
     notes: Sequence[str] = (),
     **facts: Any,
-) -> Separation:
-    """The separation that a table of tests supports: every decision about a pair is made here.
+) -> Decisions:
+    """The decisions that a table of tests supports: every decision about a pair is made here.
 
     `means` and `se` are in the order of `levels`; `tests` has ``left``, ``right`` and ``p_value``, and a pair without
     a row or a p-value is undecided; `half_widths` are those of the intervals at 1 - `alpha`, NaN where there is
-    none; `facts` are other attributes of `Separation`.
+    none; `facts` are other attributes of `Decisions`.
     """
     import pandas as pd
 
@@ -440,7 +440,7 @@ def arranged(
     ci_high: Any = None,
     notes: Sequence[str] = (),
     **facts: Any,
-) -> Separation:
+) -> Decisions:
     """Levels in order with their groups, from decisions in the order of `levels`; the diagonal is ignored."""
     import pandas as pd
 
@@ -467,7 +467,7 @@ def arranged(
     def placed(ends: Any) -> tuple[float, ...] | None:
         return None if ends is None else tuple(np.asarray(ends, dtype=float)[order].tolist())
 
-    return Separation(
+    return Decisions(
         levels=ordered,
         means=tuple(values[order].tolist()),
         se=tuple(errors[order].tolist()),

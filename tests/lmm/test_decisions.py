@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import ArgumentError
+from lmemtest.lmm.means.decisions import decisions_of
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.groups import maximal_cliques
-from lmemtest.lmm.means.separation import separation_of
 
 
 def made_up(means, se=1.0, direction="minimize", df=np.inf):
@@ -64,20 +64,20 @@ def test_too_many_groups_are_refused_with_advice():
 
 @pytest.mark.parametrize(("direction", "order"), [("minimize", "CAB"), ("maximize", "BAC"), (None, "CAB")])
 def test_levels_are_ordered_best_first(direction, order):
-    sep = made_up([2.0, 9.0, 1.0], direction=direction).pairs().separation()
+    sep = made_up([2.0, 9.0, 1.0], direction=direction).pairs().decisions()
     assert "".join(sep.levels) == order
     assert sep.means == tuple({"A": 2.0, "B": 9.0, "C": 1.0}[level] for level in sep.levels)
     assert any("not known whether low or high" in note for note in sep.notes) == (direction is None)
 
 
 def test_direction_argument_overrides_and_says_so():
-    sep = made_up([2.0, 9.0, 1.0]).pairs().separation(direction="maximize")
+    sep = made_up([2.0, 9.0, 1.0]).pairs().decisions(direction="maximize")
     assert sep.levels[0] == "B"
     assert "Ordered to maximize as asked; the runs say minimize." in sep.notes
 
 
 def test_overlapping_groups_share_letters():
-    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
+    sep = made_up([0.0, 3.0, 6.0]).pairs().decisions()
     assert sep.groups == (("A", "B"), ("B", "C"))
     assert sep.letters == {"A": "a", "B": "ab", "C": "b"}
     assert sep.significant.loc["A", "C"]
@@ -86,7 +86,7 @@ def test_overlapping_groups_share_letters():
 
 def test_groups_need_not_be_contiguous_and_never_span_a_member_that_differs():
     # B lies between A and C and is measured far more precisely than they are
-    sep = made_up([0.0, 2.0, 3.0], se=[0.1, 0.1, 2.0]).pairs().separation()
+    sep = made_up([0.0, 2.0, 3.0], se=[0.1, 0.1, 2.0]).pairs().decisions()
     assert sep.significant.loc["A", "B"]
     assert sep.groups == (("A", "C"), ("B", "C"))
     for group in sep.groups:
@@ -96,7 +96,7 @@ def test_groups_need_not_be_contiguous_and_never_span_a_member_that_differs():
 @pytest.mark.parametrize("seed", range(10))
 def test_levels_differ_exactly_when_they_share_no_letter(seed):
     rng = np.random.default_rng(seed)
-    sep = made_up(rng.normal(size=9) * 4, se=rng.uniform(0.3, 2, 9)).pairs().separation()
+    sep = made_up(rng.normal(size=9) * 4, se=rng.uniform(0.3, 2, 9)).pairs().decisions()
     for a, b in itertools.combinations(sep.levels, 2):
         share = bool(set(sep.letters[a]) & set(sep.letters[b]))
         assert share == (not sep.significant.loc[a, b])
@@ -104,7 +104,7 @@ def test_levels_differ_exactly_when_they_share_no_letter(seed):
 
 def test_critical_difference_is_the_half_width_at_alpha():
     em = made_up([0.0, 1.0, 2.0], se=[1.0, 1.0, 2.0], df=20.0)
-    sep = em.pairs().separation(alpha=0.1)
+    sep = em.pairs().decisions(alpha=0.1)
     at_level = em.pairs(level=0.9).to_frame()
     half = (at_level["ci_high"] - at_level["ci_low"]) / 2
     assert sep.critical_difference == pytest.approx((half.min(), half.max()))
@@ -113,13 +113,13 @@ def test_critical_difference_is_the_half_width_at_alpha():
 def test_pairs_differ_exactly_when_their_distance_exceeds_their_critical_difference(fitted):
     em = emmeans(fitted("bench_unbalanced", "y ~ algorithm + (1|benchmark)"), "algorithm")
     frame = em.pairs().to_frame()
-    sep = em.pairs().separation()
+    sep = em.pairs().decisions()
     for row in frame.to_dict("records"):
         assert sep.significant.loc[row["left"], row["right"]] == (row["ci_low"] > 0 or row["ci_high"] < 0)
 
 
 def test_untested_pairs_are_undecided_and_flagged():
-    sep = made_up([0.0, np.nan, 9.0]).pairs().separation()
+    sep = made_up([0.0, np.nan, 9.0]).pairs().decisions()
     assert sep.levels == ("A", "C", "B")
     assert sep.undecided.loc["A", "B"]
     assert not sep.undecided.loc["A", "C"]
@@ -137,7 +137,7 @@ def test_a_pair_that_is_missing_from_the_tests_is_undecided():
     for row in range(3):
         kept = tests.drop(index=row)
         whole, found = (
-            separation_of(
+            decisions_of(
                 levels=["A", "B", "C"],
                 means=[0.0, 1.0, 9.0],
                 se=[1.0] * 3,
@@ -164,13 +164,13 @@ def test_a_pair_that_is_missing_from_the_tests_is_undecided():
 
 def test_nothing_tested_has_no_critical_difference():
     em = dataclasses.replace(made_up([0.0, 1.0]), V=np.zeros((2, 2)))
-    sep = em.pairs().separation()
+    sep = em.pairs().decisions()
     assert np.isnan(sep.critical_difference).all()
     assert sep.groups == (("A", "B"),)
 
 
 def test_ties_keep_the_level_order_and_the_result_ignores_row_order():
-    sep = made_up([1.0, 1.0, 1.0]).pairs().separation()
+    sep = made_up([1.0, 1.0, 1.0]).pairs().decisions()
     assert sep.levels == ("A", "B", "C")
     assert sep.groups == (("A", "B", "C"),)
 
@@ -181,8 +181,8 @@ def test_groups_of_by_must_be_selected(fitted):
     with pytest.raises(
         ArgumentError, match=rf"in 2 groups by prior. Select one first: pairs.select\(prior='{value}'\)"
     ):
-        em.pairs().separation()
-    assert em.pairs().select(prior=value).separation().selected == {"prior": value}
+        em.pairs().decisions()
+    assert em.pairs().select(prior=value).decisions().selected == {"prior": value}
 
 
 @pytest.mark.parametrize("adjust", ["holm", "shaffer", "stepdown", "singlestep", "fdr", "tukey"])
@@ -190,7 +190,7 @@ def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_cr
     for shift in np.linspace(0.5, 4.0, 8):
         pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, level=0.9)
         for alpha in (0.01, 0.05, 0.2):
-            separated = pairs.separation(alpha)
+            separated = pairs.decisions(alpha)
             beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(1.0 - alpha)
             ends = pairs.table[["left", "right"]].itertuples(index=False)
             assert [separated.significant.loc[pair] for pair in map(tuple, ends)] == beyond.tolist()
@@ -201,13 +201,13 @@ def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_cr
 def test_arguments_are_checked():
     pw = made_up([0.0, 1.0]).pairs()
     with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
-        pw.separation(alpha=5)
+        pw.decisions(alpha=5)
     with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize'"):
-        pw.separation(direction="up")
+        pw.decisions(direction="up")
 
 
 def test_to_frame_summary_and_html():
-    sep = made_up([0.0, 3.0, 6.0]).pairs().separation()
+    sep = made_up([0.0, 3.0, 6.0]).pairs().decisions()
     assert list(sep.to_frame().columns) == ["algorithm", "mean", "se", "letters"]
     assert "not the same as equal" in sep.summary()
     assert repr(sep) == sep.summary()
@@ -215,6 +215,6 @@ def test_to_frame_summary_and_html():
 
 
 def test_sixty_levels_are_separated_quickly():
-    sep = made_up(np.linspace(0, 30, 60)).pairs().separation()
+    sep = made_up(np.linspace(0, 30, 60)).pairs().decisions()
     assert len(sep.groups) < 60
     assert all(sep.letters.values())

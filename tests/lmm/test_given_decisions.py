@@ -1,4 +1,4 @@
-"""Means and decisions from elsewhere: the same separation in any order, and nothing that contradicts itself."""
+"""Means and decisions from elsewhere: the same decisions in any order, and nothing that contradicts itself."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.means.separation import Separation
+from lmemtest.lmm.means.decisions import Decisions
 
 MEANS = {"A": 3.0, "B": 1.0, "C": 2.0, "D": np.nan}
 P = pd.DataFrame(
@@ -24,7 +24,7 @@ def significant(sep):
 
 
 def test_p_values_and_booleans_give_the_decisions_that_they_say():
-    sep = Separation.of(MEANS, P, direction="minimize", alpha=0.05, critical_difference=(0.5, 1.0))
+    sep = Decisions.of(MEANS, P, direction="minimize", alpha=0.05, critical_difference=(0.5, 1.0))
     assert sep.levels == ("B", "C", "A", "D")
     assert sep.decision.loc["A", "B"]
     assert not sep.decision.loc["B", "C"]  # 0.05 is not below 0.05
@@ -32,7 +32,7 @@ def test_p_values_and_booleans_give_the_decisions_that_they_say():
     assert sep.groups == (("B", "C"), ("C", "A", "D"))
     assert sep.critical_difference == (0.5, 1.0)
     flags = (P < 0.05).astype("boolean").mask(P.isna())
-    same = Separation.of(MEANS, flags, direction="minimize")
+    same = Decisions.of(MEANS, flags, direction="minimize")
     pd.testing.assert_frame_equal(same.decision, sep.decision)
     assert np.isnan(same.alpha)
     assert "alpha" not in same.summary()
@@ -42,40 +42,40 @@ def test_p_values_and_booleans_give_the_decisions_that_they_say():
 def test_the_order_of_rows_columns_and_means_changes_nothing(seed):
     rng = np.random.default_rng(seed)
     rows, columns, means = (list(rng.permutation(list("ABCD"))) for _ in range(3))
-    found = Separation.of(
+    found = Decisions.of(
         pd.Series(MEANS).loc[means], P.loc[rows, columns].where(lambda p: ~np.isin(p, [1.0])), direction="maximize"
     )
-    want = Separation.of(MEANS, P, direction="maximize")
+    want = Decisions.of(MEANS, P, direction="maximize")
     assert (found.levels, found.groups, found.letters) == (want.levels, want.groups, want.letters)
     pd.testing.assert_frame_equal(found.decision, want.decision)
 
 
 def test_one_triangle_is_enough_and_an_array_has_the_order_of_the_means():
     upper = P.where(np.triu(np.ones((4, 4), dtype=bool), 1))
-    want = Separation.of(MEANS, P).decision
-    pd.testing.assert_frame_equal(Separation.of(MEANS, upper).decision, want)
-    pd.testing.assert_frame_equal(Separation.of(MEANS, P.to_numpy()).decision, want)
+    want = Decisions.of(MEANS, P).decision
+    pd.testing.assert_frame_equal(Decisions.of(MEANS, upper).decision, want)
+    pd.testing.assert_frame_equal(Decisions.of(MEANS, P.to_numpy()).decision, want)
 
 
 def test_labels_may_be_numbers_and_in_any_script():
     names = [10, "Ωμέγα", "漢字"]
     p = pd.DataFrame(np.full((3, 3), 0.5), index=names, columns=["10", "Ωμέγα", "漢字"])
-    assert Separation.of(dict(zip(names, [1, 2, 3], strict=True)), p).levels == ("10", "Ωμέγα", "漢字")
+    assert Decisions.of(dict(zip(names, [1, 2, 3], strict=True)), p).levels == ("10", "Ωμέγα", "漢字")
 
 
 def test_a_frame_brings_standard_errors_and_intervals_in_the_order_of_the_levels():
     frame = pd.DataFrame(
         {"mean": [2.0, 1.0], "se": [0.2, 0.1], "ci_low": [1.5, 0.8], "ci_high": [2.5, 1.2]}, ["A", "B"]
     )
-    sep = Separation.of(frame, np.array([[1, 0.5], [0.5, 1]]), level=0.95)
+    sep = Decisions.of(frame, np.array([[1, 0.5], [0.5, 1]]), level=0.95)
     assert (sep.levels, sep.se, sep.ci_low, sep.ci_high) == (("B", "A"), (0.1, 0.2), (0.8, 1.5), (1.2, 2.5))
     assert sep.head(1).ci_high == (1.2,)
 
 
 def test_the_omnibus_test_is_judged_at_the_level_of_the_decisions():
-    assert Separation.of(MEANS, P).omnibus_significant is None
-    assert Separation.of(MEANS, P, omnibus_p=0.06).omnibus_significant is False
-    assert Separation.of(MEANS, P, omnibus_p=0.06, alpha=0.1).omnibus_significant is True
+    assert Decisions.of(MEANS, P).omnibus_significant is None
+    assert Decisions.of(MEANS, P, omnibus_p=0.06).omnibus_significant is False
+    assert Decisions.of(MEANS, P, omnibus_p=0.06, alpha=0.1).omnibus_significant is True
 
 
 TWO = {"A": 1.0, "B": 2.0}
@@ -109,7 +109,7 @@ def square(value, diagonal=1.0, names="AB"):
 ])  # fmt: skip
 def test_what_contradicts_itself_is_refused(arguments, message):
     with pytest.raises(LmemtestError, match=re.escape(message)):
-        Separation.of(*arguments)
+        Decisions.of(*arguments)
 
 
 @pytest.mark.parametrize(("options", "message"), [
@@ -122,7 +122,7 @@ def test_what_contradicts_itself_is_refused(arguments, message):
 ])  # fmt: skip
 def test_bad_options_are_refused(options, message):
     with pytest.raises(LmemtestError, match=re.escape(message)):
-        Separation.of(TWO, square(0.5), **options)
+        Decisions.of(TWO, square(0.5), **options)
     flags = square(True, diagonal=False)
     with pytest.raises(LmemtestError, match=re.escape("omnibus_p is judged by the level of the decisions: give alpha")):
-        Separation.of(TWO, flags, omnibus_p=0.5)
+        Decisions.of(TWO, flags, omnibus_p=0.5)
