@@ -14,14 +14,17 @@ from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.validate import check_choice
+from lmemtest.core.verdicts import Verdict, turned
 from lmemtest.core.words import MISSING, listed, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _style
 
 SHOWN = ("all", "better", "equivalent", "worse", "decision")
-COLUMNS = ("left", "right", "rope", "p_left", "p_equal", "p_right", "decision")
+COLUMNS = ("left", "right", "rope", "p_left", "p_equal", "p_right", "verdict")
 # in the cells of the decisions
-BETTER, EQUIVALENT, WORSE, UNDECIDED = range(4)
+BETTER, EQUIVALENT, WORSE, UNDECIDED = (
+    Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE, Verdict.NOT_SIGNIFICANT
+)  # fmt: skip
 WORDS = {BETTER: "better", EQUIVALENT: "equivalent", WORSE: "worse", UNDECIDED: "undecided"}
 SIGNS = {BETTER: "+", EQUIVALENT: "=", WORSE: "−", UNDECIDED: "?"}
 COLOURS = {BETTER: _style.ACCENT, EQUIVALENT: _style.PALETTE[4], WORSE: _style.WARM, UNDECIDED: _heat.PALE}
@@ -37,7 +40,7 @@ class _Maps:
     algorithms: tuple[str, ...]
     better: NDArray[np.float64]
     equivalent: NDArray[np.float64]
-    decision: NDArray[np.intp]
+    decision: NDArray[np.int8]
     rope: NDArray[np.float64]
 
     @classmethod
@@ -48,14 +51,10 @@ class _Maps:
         better, equivalent = np.full((k, k), np.nan), np.full((k, k), np.nan)
         better[left, right], better[right, left] = p_left, p_right
         equivalent[left, right] = equivalent[right, left] = p_equal
-        said = pairs["decision"].astype(str)
-        ahead = np.where(p_left > p_right, BETTER, WORSE)
-        code = np.where(
-            said.str.endswith("better"), ahead, np.where(said.str.endswith("equivalent"), EQUIVALENT, UNDECIDED)
-        )
-        decision = np.full((k, k), UNDECIDED)
-        decision[left, right] = code
-        decision[right, left] = np.where(code == BETTER, WORSE, np.where(code == WORSE, BETTER, code))
+        code = pairs["verdict"].to_numpy(dtype=np.int8)
+        code = np.where(code == Verdict.NOT_TESTED, np.int8(UNDECIDED), code)
+        decision = np.full((k, k), UNDECIDED, dtype=np.int8)
+        decision[left, right], decision[right, left] = code, turned(code)
         return cls(tuple(algorithms), better, equivalent, decision, pairs["rope"].to_numpy(dtype=float))
 
 
@@ -74,7 +73,7 @@ def posterior_maps_plot(
     ----------
     pairs : Ranking or pandas.DataFrame
         A Bayesian ranking; or its pairs, with the columns ``left``, ``right``, ``rope``, ``p_left``, ``p_equal``,
-        ``p_right`` and ``decision``.
+        ``p_right`` and ``verdict`` (1: left is better, 2: equivalent, -1: right is better, 0: undecided).
     show : {"all", "better", "equivalent", "worse", "decision"}
         Which map: the probability that the row is practically better than the column, equivalent to it or worse, the
         decisions; or all of them, of which those of "equivalent" and "worse" are left out where there is no region of
@@ -99,7 +98,7 @@ def posterior_maps_plot(
     >>> import lmemtest as lt
     >>> pairs = pd.DataFrame({"left": ["A", "A", "B"], "right": ["B", "C", "C"], "rope": 0.1,
     ...                       "p_left": [0.97, 0.6, 0.0], "p_equal": [0.02, 0.3, 0.99], "p_right": [0.01, 0.1, 0.01],
-    ...                       "decision": ["left better", "undecided", "practically equivalent"]})
+    ...                       "verdict": [1, 0, 2]})
     >>> [label.get_text() for label in lt.plots.posterior_maps_plot(pairs, show="better").get_yticklabels()]
     ['A', 'B', 'C']
     """
@@ -123,7 +122,7 @@ def posterior_maps_plot(
 
 
 def _maps(pairs: Ranking | pd.DataFrame, order: Sequence[str] | None) -> _Maps:
-    table = pairs.pairs if isinstance(pairs, Ranking) else pairs
+    table = pairs.pairs.assign(verdict=pairs.codes) if isinstance(pairs, Ranking) else pairs
     if "p_left" not in table.columns and isinstance(pairs, Ranking):
         raise ArgumentError(
             f"pairs must be a ranking by posterior probabilities, got one by {pairs.method!r}: "
@@ -211,7 +210,7 @@ def _draw_decisions(maps: _Maps, ax: Axes | None) -> Axes:
     ax.pcolormesh(edges, edges, values, cmap=colours, label="_cells", **look)
     size = min(plan.font, *(0.8 * side for side in plan.cell))
     for row, column in np.argwhere(exists):
-        code = int(maps.decision[row, column])
+        code = Verdict(maps.decision[row, column])
         sign = SIGNS[code] if compared[row, column] else MISSING
         ax.text(column, row, sign, ha="center", va="center", **_style.text_style(size, color=INKS[code]))
     place: dict[str, Any] = {"xycoords": "axes fraction", "textcoords": "offset points", "va": "center"}

@@ -13,14 +13,14 @@ from lmemtest.errors import ArgumentError
 from lmemtest.plots import posterior_maps_plot
 from lmemtest.plots.posterior_maps import SHOWN, SIGNS, WORDS
 
-DECIDED = ("left better", "practically equivalent", "right better")
+DECIDED = (1, 2, -1)
 
 
 def make_pairs(names, rope=0.1, seed=1):
     pairs = pd.DataFrame(itertools.combinations(names, 2), columns=["left", "right"])
     p = np.random.default_rng(seed).dirichlet([0.3, 0.2 if rope else 1e-9, 0.3], size=len(pairs))
-    said = [DECIDED[i] if row[i] >= 0.95 else "undecided" for row, i in zip(p, p.argmax(axis=1), strict=True)]
-    return pairs.assign(rope=rope, p_left=p[:, 0], p_equal=p[:, 1], p_right=p[:, 2], decision=said)
+    said = [DECIDED[i] if row[i] >= 0.95 else 0 for row, i in zip(p, p.argmax(axis=1), strict=True)]
+    return pairs.assign(rope=rope, p_left=p[:, 0], p_equal=p[:, 1], p_right=p[:, 2], verdict=said)
 
 
 def cells(ax):
@@ -49,9 +49,7 @@ def test_cells_are_the_probabilities_of_the_row_against_the_column(show):
 def test_signs_are_the_decisions_and_the_key_explains_them():
     pairs = pd.DataFrame({"left": ["A", "A", "B"], "right": ["B", "C", "C"], "rope": 0.1})
     pairs = pairs.assign(p_left=[0.97, 0.0, 0.5], p_equal=[0.03, 0.99, 0.1], p_right=[0.0, 0.01, 0.4])
-    ax = posterior_maps_plot(
-        pairs.assign(decision=["A better", "practically equivalent", "undecided"]), show="decision"
-    )
+    ax = posterior_maps_plot(pairs.assign(verdict=[1, 2, 0]), show="decision")
     signs = {word: SIGNS[code] for code, word in WORDS.items()}
     better, equal, worse, undecided = (signs[word] for word in ("better", "equivalent", "worse", "undecided"))
     assert cells(ax) == {
@@ -69,7 +67,7 @@ def test_without_a_region_of_equivalence_two_maps_say_all():
 def test_a_pair_without_probabilities_has_a_dash():
     pairs = make_pairs("ABC")
     pairs.loc[0, ["rope", "p_left", "p_equal", "p_right"]] = np.nan
-    pairs.loc[0, "decision"] = "undecided"
+    pairs.loc[0, "verdict"] = 0
     shown = cells(posterior_maps_plot(pairs, show="better"))
     assert (shown[0, 1], shown[1, 0]) == ("–", "–")
     assert cells(posterior_maps_plot(pairs, show="decision"))[0, 1] == "–"

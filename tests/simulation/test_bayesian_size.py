@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.bayesian import bayesian_pairs
 from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.core.verdicts import Verdict
 
 pytestmark = pytest.mark.slow
 
@@ -57,8 +58,8 @@ def false_decisions(
     found = np.zeros((tables, 3))
     for row in found:
         pairs = bayesian_pairs(blocks(shape, n, k, seeds, generator), rng=generator, n_draws=n_draws, **options)
-        false = pairs["decision"].str.endswith("better")
-        row[:] = false.mean(), false.any(), (pairs["decision"] == "practically equivalent").mean()
+        false = pairs["verdict"].abs() == 1
+        row[:] = false.mean(), false.any(), (pairs["verdict"] == Verdict.EQUIVALENT).mean()
     pair, table, equivalent = found.mean(axis=0)
     return float(pair), float(table), float(equivalent)
 

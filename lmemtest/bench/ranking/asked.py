@@ -24,7 +24,6 @@ TEST_NAMES = {
     "hierarchical": "Bayesian hierarchical model",
 }
 ON_RANKS = ("nemenyi", "conover")
-NOT_SHOWN, NO_TEST = "no difference shown", "no test"  # decisions for neither
 OWN_VARIANCES = ("moderated", "t", "wilcoxon")  # each pair has its own: no Tukey, no Dunnett
 PAIR_ADJUSTMENTS = ("tukey", "shaffer", "holm", "sidak", "bonferroni", "fdr", "none")
 CONTROL_ADJUSTMENTS = ("dunnett", "holm", "sidak", "bonferroni", "fdr", "none")

@@ -12,6 +12,7 @@ from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.signed_rank import signed_rank
 from lmemtest.core.rounding import at_most, tolerance
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.verdicts import Verdict
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 MODELS = ("signed_rank", "hierarchical")
 ROPE_UNITS = ("score", "effect", "mad")
-DECISIONS = ("left better", "practically equivalent", "right better")
-UNDECIDED = "undecided"
 
 
 def bayesian_pairs(
@@ -68,7 +67,8 @@ def bayesian_pairs(
         - ``n_blocks`` with scores of both, and ``rope`` in units of the score;
         - ``p_left``, ``p_equal``, ``p_right``: posterior probability that "left is practically better", "they are
           equivalent", "right is practically better" is what happens most often on benchmarks of this kind;
-        - ``decision``: "left better", "practically equivalent", "right better" or "undecided";
+        - ``verdict``: the `lmemtest.core.verdicts.Verdict` on left, compared with right: 1 better, 2 practically
+          equivalent, -1 worse, 0 undecided;
         - hierarchical model only: ``advantage``, ``advantage_low``, ``advantage_high``, the mean advantage of left over
           benchmarks in units of the score, positive if left is better whatever the direction, with its credible
           interval at level 1 - `alpha`; ``p_mean_left``, the probability that it is positive; ``p_new_left``,
@@ -110,11 +110,11 @@ def bayesian_pairs(
     >>> from lmemtest.bench.ranking.blocks import blocks_of
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, algorithm=["RS", "HB", "HB+prior"])
     >>> pairs = bayesian_pairs(blocks_of(runs), rope=0.002, rng=1)
-    >>> pairs[["left", "right", "p_left", "p_equal", "p_right", "decision"]].round(2)
-           left     right  p_left  p_equal  p_right                decision
-    0        HB  HB+prior     0.0      1.0      0.0  practically equivalent
-    1        HB        RS     1.0      0.0      0.0             left better
-    2  HB+prior        RS     1.0      0.0      0.0             left better
+    >>> pairs[["left", "right", "p_left", "p_equal", "p_right", "verdict"]].round(2)
+           left     right  p_left  p_equal  p_right  verdict
+    0        HB  HB+prior     0.0      1.0      0.0        2
+    1        HB        RS     1.0      0.0      0.0        1
+    2  HB+prior        RS     1.0      0.0      0.0        1
     """
     import pandas as pd
 
@@ -149,7 +149,7 @@ def bayesian_pairs(
             "p_left": p[:, 0],
             "p_equal": p[:, 1],
             "p_right": p[:, 2],
-            "decision": decisions(p, alpha),
+            "verdict": posterior_verdicts(p, alpha),
             **more,
         }
     )
@@ -164,15 +164,15 @@ def check_rope(rope: Any) -> float:
     )
 
 
-def decisions(p: Array, alpha: float) -> list[str]:
-    """What three probabilities (pairs, 3) decide.
+def posterior_verdicts(p: Array, alpha: float) -> NDArray[np.int8]:
+    """What the probabilities of left, neither and right, ``(pairs, 3)``, decide.
 
-    >>> decisions(np.array([[0.96, 0.03, 0.01], [0.5, 0.0, 0.5], [np.nan] * 3]), 0.05)
-    ['left better', 'undecided', 'undecided']
+    >>> posterior_verdicts(np.array([[0.96, 0.03, 0.01], [0.5, 0.0, 0.5], [np.nan] * 3]), 0.05).tolist()
+    [1, 0, 0]
     """
     probable = at_most(1.0 - p, alpha) & (p > 0.5)  # of three outcomes one at most is
-    which = np.where(probable.any(axis=1), probable.argmax(axis=1), len(DECISIONS))
-    return [(*DECISIONS, UNDECIDED)[i] for i in which.tolist()]
+    said = np.array([Verdict.BETTER, Verdict.EQUIVALENT, Verdict.WORSE], dtype=np.int8)
+    return np.where(probable.any(axis=1), said[probable.argmax(axis=1)], np.int8(Verdict.NOT_SIGNIFICANT))
 
 
 def _spread(scores: Array, unit: str) -> float:

@@ -8,11 +8,12 @@ import numpy as np
 
 from lmemtest.bench.ranking.blocks import blocks_of
 from lmemtest.bench.ranking.classical import block_estimates, require_connected, signed_rank_sums
-from lmemtest.bench.ranking.compare import SideBySide, rows_as_blocks, with_agreement
-from lmemtest.bench.ranking.methods import ADJUST, require_blocks, require_pairs
+from lmemtest.bench.ranking.compare import SideBySide, rows_as_blocks
+from lmemtest.bench.ranking.methods import ADJUST, left_ahead, require_blocks, require_pairs
 from lmemtest.bench.ranking.rank import side_by_side
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import resolve_rng
+from lmemtest.core.verdicts import Verdict, turned
 from lmemtest.lmm.means.adjust import step_down
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.lmm.means.comparisons import Comparisons
 
-    Array = NDArray[np.float64]
+    Codes = NDArray[np.int8]
 
 
 def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float) -> SideBySide:
@@ -31,21 +32,16 @@ def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float)
 
     Only what decides is computed. Effect sizes and intervals take most of the time of `rank`, which has them.
     """
-    import pandas as pd
-
     blocks = blocks_of(runs)
     compared = pairs.to_frame().rename(columns={"t_ratio": "statistic"})
-    said = {"lmem": _decisions(compared, pairs.estimates.direction == "minimize", order, alpha)}
+    verdicts = {"lmem": _codes(compared, pairs.estimates.direction == "minimize", order, alpha)}
     for test in side_by_side(blocks):
-        said[test] = _decisions(*_tested(blocks, test, alpha), order, alpha)
-    left, right = np.triu_indices(len(order), 1)
-    names = np.array(order, dtype=object)
-    table = pd.DataFrame({"left": names[left], "right": names[right], **said})
+        verdicts[test] = _codes(*_tested(blocks, test, alpha), order, alpha)
     blocks = blocks.of(order)
     return SideBySide(
-        tests=tuple(said),
+        tests=tuple(verdicts),
         blocks=blocks,
-        table=with_agreement(table, tuple(said)),
+        verdicts=verdicts,
         rows_as_blocks=rows_as_blocks(blocks, alpha, resolve_rng(0)),
     )
 
@@ -71,15 +67,15 @@ def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, bool
     return compared.to_frame().rename(columns={"t_ratio": "statistic"}), means.direction == "minimize"
 
 
-def _decisions(tests: pd.DataFrame, lower_is_better: bool, order: tuple[str, ...], alpha: float) -> Array:
-    """Who is better of each pair in this order, in words; a pair without a p-value has no test."""
+def _codes(tests: pd.DataFrame, lower_is_better: bool, order: tuple[str, ...], alpha: float) -> Codes:
+    """The verdicts of tests in this order; a pair without a p-value has no test."""
     import pandas as pd
 
     left, right = (pd.Index(order).get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
     p = tests["p_value"].to_numpy(dtype=float)
-    ahead = (-1.0 if lower_is_better else 1.0) * tests["statistic"].to_numpy(dtype=float) > 0.0
-    better = np.array([f"{name} better" for name in order], dtype=object)[np.where(ahead, left, right)]
-    said = np.full((len(order), len(order)), "no test", dtype=object)
-    found = np.where(np.isnan(p), "no test", np.where(below(p, alpha), better, "not significant"))
-    said[np.minimum(left, right), np.maximum(left, right)] = found
-    return said[np.triu_indices(len(order), 1)]
+    ahead = left_ahead(tests, lower_is_better=lower_is_better)
+    said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
+    said[np.isnan(p)] = Verdict.NOT_TESTED
+    codes = np.full((len(order), len(order)), Verdict.NOT_TESTED, dtype=np.int8)
+    codes[left, right], codes[right, left] = said, turned(said)
+    return codes

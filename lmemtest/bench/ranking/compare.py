@@ -6,17 +6,18 @@ with its rate of false alarms, measured by exchanging the algorithms on whole be
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from lmemtest.bench.ranking.asked import TEST_NAMES
+from lmemtest.bench.ranking.asked import TEST_NAMES, TESTS
 from lmemtest.bench.ranking.classical import ranked
 from lmemtest.bench.ranking.methods import outcomes
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, tie_order
+from lmemtest.core.verdicts import Verdict, ahead_or_behind, pair_words
 from lmemtest.core.words import MISSING, counted, joined, percent
 from lmemtest.lmm.distributions.student import binomial_interval
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.ranking import Ranking
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.int8]
 
 BY_MEANS = ("lmem", "moderated", "tukey", "t", "hierarchical")
 EXCHANGES = 2000
@@ -72,8 +74,8 @@ class SideBySide(Result):
         Names of the tests.
     blocks : Blocks
         The scores that were compared, the algorithms best first by the first test.
-    table : pandas.DataFrame
-        One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
+    verdicts : dict of str to numpy.ndarray of int8, (k, k)
+        The `lmemtest.core.verdicts.Verdict` of every test, in the order of the algorithms of `blocks`.
     rows_as_blocks : RowsAsBlocks or None
         The trap, measured; None where every row is a block, or fewer than two blocks
         have all algorithms.
@@ -84,9 +86,43 @@ class SideBySide(Result):
 
     tests: tuple[str, ...]
     blocks: Blocks
-    table: pd.DataFrame
+    verdicts: Mapping[str, Codes]
     rows_as_blocks: RowsAsBlocks | None
     notes: tuple[str, ...] = ()
+
+    @property
+    def codes(self) -> Codes:
+        """The verdicts on the pairs, the first of the two compared with the second, ``(tests, pairs)``."""
+        pairs = np.triu_indices(len(self.blocks.algorithms), 1)
+        return np.array([self.verdicts[name][pairs] for name in self.tests])
+
+    @property
+    def agree(self) -> NDArray[np.bool_]:
+        """Pairs of which all tests say that the same one is better, or that none is."""
+        for_whom = np.where(ahead_or_behind(self.codes), self.codes, 0)
+        return np.asarray((for_whom == for_whom[0]).all(axis=0))
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row per pair: ``left``, ``right``, the decision of every test, ``agree``."""
+        left, right = self._names()
+        neither = {name: "undecided" if name in TESTS["bayesian"] else "not significant" for name in self.tests}
+        words = {name: pair_words(codes, left, right, neither=neither[name]) for name, codes in self._coded()}
+        return self._frame(words).assign(agree=self.agree)
+
+    def _coded(self) -> Iterator[tuple[str, Codes]]:
+        return zip(self.tests, self.codes, strict=True)
+
+    def _names(self) -> tuple[NDArray[np.object_], NDArray[np.object_]]:
+        names = np.array(self.blocks.algorithms, dtype=object)
+        left, right = np.triu_indices(len(names), 1)
+        return names[left], names[right]
+
+    def _frame(self, columns: Mapping[str, Any]) -> pd.DataFrame:
+        import pandas as pd
+
+        left, right = self._names()
+        return pd.DataFrame({"left": left, "right": right, **columns})
 
     @property
     def title(self) -> str:
@@ -101,16 +137,23 @@ class SideBySide(Result):
 
     def shown(self) -> pd.DataFrame:
         """Who is better by each test: a name, or a dash where no difference is shown."""
-        short = {"not significant": MISSING, "undecided": MISSING, "practically equivalent": "equivalent"}
-        found = self.table.drop(columns="agree")
-        for name in self.tests:
-            found[name] = [short.get(text, text.removesuffix(" better")) for text in found[name]]
-        return found
+        left, right = self._names()
+        words = {Verdict.EQUIVALENT: "equivalent", Verdict.NOT_TESTED: "no test"}
+        return self._frame(
+            {
+                name: [
+                    words.get(Verdict(code), MISSING) if abs(code) != 1 else first if code == Verdict.BETTER else second
+                    for code, first, second in zip(codes, left, right, strict=True)
+                ]
+                for name, codes in self._coded()
+            }
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """How far the tests agree, each pair on which they do not with its facts, and the trap."""
-        odd = self.table[~self.table["agree"]]
-        total = len(self.table)
+        table = self.table
+        odd = table[~table["agree"]]
+        total = len(table)
         found = [f"The {counted(len(self.tests), 'test')} {self._agree(total - len(odd), total)}."]
         found += [self._on(row) for row in odd.head(MOST_SAID).to_dict("records")]
         return (*found, *self.trap())
@@ -135,7 +178,7 @@ class SideBySide(Result):
         found = self.rows_as_blocks
         if found is None:
             return ()
-        unit, units, total = self.blocks.unit, self.blocks.units, len(self.table)
+        unit, units, total = self.blocks.unit, self.blocks.units, len(self.agree)
         return (
             f"If each of the {found.n_rows:,} rows counted as a {unit} of its own, Nemenyi's test would call "
             f"{found.n_significant} of {total} pairs different. That test finds a difference in "
@@ -157,8 +200,6 @@ class Rankings(SideBySide):
         These names.
     blocks : Blocks
         The scores that were ranked, the algorithms in the order of the first.
-    table : pandas.DataFrame
-        One row per pair: ``left``, ``right``, the decision of every test, ``agree``.
     places : pandas.DataFrame
         One row per algorithm, its place by every test.
     rows_as_blocks : RowsAsBlocks or None
@@ -182,19 +223,6 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
     import pandas as pd
 
     first = next(iter(rankings.values()))
-    decisions = {
-        name: {
-            frozenset((left, right)): decision
-            for left, right, decision in zip(
-                *(found.pairs[column].tolist() for column in ("left", "right", "decision")), strict=True
-            )
-        }
-        for name, found in rankings.items()
-    }
-    table = first.pairs[["left", "right"]].copy()
-    keys = [frozenset(pair) for pair in zip(table["left"].tolist(), table["right"].tolist(), strict=True)]
-    for name, known in decisions.items():
-        table[name] = [known.get(key, "no test") for key in keys]
     places = pd.DataFrame({"algorithm": first.levels})
     for name, found in rankings.items():
         places[name] = [found.levels.index(level) + 1 for level in first.levels]
@@ -202,16 +230,10 @@ def compared(rankings: Mapping[str, Ranking], rng: np.random.Generator) -> Ranki
         rankings=dict(rankings),
         tests=tuple(rankings),
         blocks=first.blocks,
-        table=with_agreement(table, tuple(rankings)),
+        verdicts={name: found.decisions.among(first.levels) for name, found in rankings.items()},
         places=places,
         rows_as_blocks=rows_as_blocks(first.blocks, first.alpha, rng),
     )
-
-
-def with_agreement(table: pd.DataFrame, tests: tuple[str, ...]) -> pd.DataFrame:
-    """The decisions of tests, with the column that says where all are for the same algorithm, or for none."""
-    for_whom = table[list(tests)].apply(lambda column: column.where(column.str.endswith(" better"), ""))
-    return table.assign(agree=for_whom.eq(for_whom.iloc[:, 0], axis=0).all(axis=1))
 
 
 def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:

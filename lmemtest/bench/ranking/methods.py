@@ -1,4 +1,4 @@
-"""The three ways to a ranking, each a function of the blocks that returns a `Verdict`: centres, tests, decisions."""
+"""The three ways to a ranking, each a function of the blocks that returns a `Assessment`: centres, tests, decisions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from lmemtest.bench.ranking.classical import (
     skillings_mack,
     wilcoxon_pairs,
 )
-from lmemtest.bench.ranking.decided import Decided, places
 from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.words import counted, format_level, format_number, p_text, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
@@ -43,6 +42,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.int8]
 
 
 # Of all pairs by estimates, where it is not Tukey's.
@@ -63,7 +63,7 @@ CONOVER_SIZE = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdict:
+class Assessment:
     """What a method says: everything of a `Ranking` that depends on the method.
 
     `centre` has one row per algorithm with what they are ordered by; `tests` one row per pair that was tested, in any
@@ -84,7 +84,7 @@ class Verdict:
 # ---------------------------------------------------------------------- the mixed model
 
 
-def by_model(runs: Runs, asked: Asked) -> Verdict:
+def by_model(runs: Runs, asked: Asked) -> Assessment:
     """The recommended mixed model: marginal means, and pairs by its standard errors or moderated ones."""
     from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
     from lmemtest.bench.modelling.recommend import recommend
@@ -100,7 +100,7 @@ def by_model(runs: Runs, asked: Asked) -> Verdict:
     return of_model(compared, fit, asked)
 
 
-def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Verdict:
+def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Assessment:
     """Comparisons of marginal means that were made already, as a verdict."""
     means = compared.estimates
     table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
@@ -119,7 +119,7 @@ def _residual_df(fit: LmmFit) -> float:
     return float(max(fit.problem.system.n_rows - len(fit.problem.kept) - levels, 1))
 
 
-def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
+def _of(compared: Comparisons, asked: Asked, statistic: str) -> Assessment:
     """Comparisons of estimates as a verdict; `test` and `centre` are the caller's."""
     means = compared.estimates
     tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
@@ -131,6 +131,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
         half_widths=compared.half_widths(1.0 - asked.alpha),
         alpha=asked.alpha,
         direction=means.direction,
+        ahead=left_ahead(tests, lower_is_better=means.direction == "minimize"),
         adjust=compared.adjust,
         errors=means.errors,
         ddf=compared.ddf,
@@ -139,7 +140,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
         factor="algorithm",
     )
     tests["p_raw"] = two_sided_p(tests["statistic"], tests["df"])
-    return Verdict(
+    return Assessment(
         centre=tests,
         tests=tests,
         decisions=separated,
@@ -152,7 +153,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Verdict:
 # ---------------------------------------------------------------------- classical tests
 
 
-def by_tests(blocks: Blocks, asked: Asked) -> Verdict:
+def by_tests(blocks: Blocks, asked: Asked) -> Assessment:
     """The classical tests on the blocks; "auto" chooses by the residuals, and by whether cells are missing."""
     complete = blocks.where(blocks.complete)
     k = len(blocks.algorithms)
@@ -222,7 +223,7 @@ def _check_adjust(asked: Asked, test: str) -> None:
         )
 
 
-def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Verdict:
+def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Assessment:
     means = block_estimates(blocks, test, 1.0 - asked.alpha)
     if asked.control is not None:
         adjust = asked.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
@@ -259,7 +260,7 @@ def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
     ]
 
 
-def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
+def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Assessment:
     names = blocks.algorithms
     control = None if asked.control is None else names.index(asked.control)
     adjust = asked.adjust or ("shaffer" if control is None else "holm")
@@ -287,7 +288,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
             f"{asked.alpha:g}: its smallest p-value is {format_number(least)} after adjustment. Use test='nemenyi' or "
             f"method='lmem', or add {plural(blocks.unit)}."
         )
-    return Verdict(
+    return Assessment(
         centre=centre,
         tests=tests,
         decisions=separated,
@@ -300,6 +301,10 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Verdict:
 
 def _on_mean_ranks(blocks: Blocks, centre: pd.DataFrame, tests: pd.DataFrame, alpha: float, **facts: Any) -> Decisions:
     """The decisions of tests that are not of mean ranks, in the order of these."""
+    equivalent = None
+    if "p_equal" in tests:
+        chances = tests[["p_left", "p_right", "p_equal"]].to_numpy()
+        equivalent = (chances.argmax(axis=1) == 2) & below(1.0 - chances.max(axis=1), alpha)
     return decisions_of(
         levels=blocks.algorithms,
         means=centre["mean_rank"].to_numpy(),
@@ -308,6 +313,8 @@ def _on_mean_ranks(blocks: Blocks, centre: pd.DataFrame, tests: pd.DataFrame, al
         half_widths=np.full(1, np.nan),
         alpha=alpha,
         direction="minimize",
+        ahead=left_ahead(tests, lower_is_better=blocks.direction == "minimize"),
+        equivalent=equivalent,
         ddf="asymptotic",
         score=f"rank by {blocks.score}",
         statistic="mean rank",
@@ -376,7 +383,7 @@ def mean_ranks(blocks: Blocks) -> Array:
 # ---------------------------------------------------------------------- posterior probabilities
 
 
-def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
+def by_posterior(blocks: Blocks, asked: Asked) -> Assessment:
     """Posterior probabilities that an algorithm is practically better; decided where one is above 1 - alpha."""
     from lmemtest.bench.ranking.bayesian import bayesian_pairs
 
@@ -403,7 +410,7 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
         )
     centre = rank_centres(blocks, asked.alpha)
     separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust="none", posterior=True)
-    return Verdict(
+    return Assessment(
         centre=centre,
         tests=tests,
         decisions=separated,
@@ -413,32 +420,24 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Verdict:
     )
 
 
-def ahead(verdict: Verdict) -> NDArray[np.bool_]:
+def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> NDArray[np.bool_]:
     """Of which tests the left is better, by the sign of what was tested.
 
     The order of the ranking does not say: mean ranks and signed ranks can favour different algorithms, and the estimate
     of a difference can be zero.
     """
-    tests = verdict.tests
     if "p_left" in tests:
         return (tests["p_left"] > tests["p_right"]).to_numpy()
-    sign = -1.0 if verdict.lower_is_better else 1.0
+    sign = -1.0 if lower_is_better else 1.0
     return np.asarray(sign * tests["statistic"].to_numpy() > 0.0)
 
 
-def decisions_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Decided:
-    """The decisions of the same method on some of the blocks and algorithms of the runs, pair by pair."""
+def codes_on(blocks: Blocks, runs: Runs, method: str, asked: Asked) -> Codes:
+    """The verdicts of the same method on some of the blocks and algorithms of the runs, in the order of the blocks'."""
     if asked.control is not None and asked.control not in blocks.algorithms:
         raise DesignError(f"the control {asked.control} is what is left out.")
-    return decided(verdict_of(method, _those_in(runs, blocks) if method == "lmem" else runs, blocks, asked))
-
-
-def decided(verdict: Verdict) -> Decided:
-    """What is said of each pair that was tested."""
-    decisions = verdict.decisions
-    left, right = (places(decisions.levels, verdict.tests[side]) for side in ("left", "right"))
-    differ, untested = (part.to_numpy()[left, right] for part in (decisions.significant, decisions.undecided))
-    return Decided.of(decisions.levels, left, right, differ=differ, ahead=ahead(verdict), untested=untested)
+    part = _those_in(runs, blocks) if method == "lmem" else runs
+    return assessment_of(method, part, blocks, asked).decisions.among(blocks.algorithms)
 
 
 def _those_in(runs: Runs, blocks: Blocks) -> Runs:
@@ -450,7 +449,7 @@ def _those_in(runs: Runs, blocks: Blocks) -> Runs:
     return runs.filter(**kept)
 
 
-def verdict_of(method: str, runs: Runs, blocks: Blocks, asked: Asked) -> Verdict:
+def assessment_of(method: str, runs: Runs, blocks: Blocks, asked: Asked) -> Assessment:
     """What a method says of the runs, or of their blocks."""
     if method == "lmem":
         return by_model(runs, asked)

@@ -16,14 +16,14 @@ from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.compare import Rankings, compared
 from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
-from lmemtest.bench.ranking.methods import Verdict, ahead, mean_ranks, outcomes, verdict_of
+from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ERRORS
-from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.verdicts import pair_words
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.distributions.student import t_quantile
@@ -155,17 +155,17 @@ def rank(
     if effect_size is not None:
         check_choice(effect_size, "effect_size", (*KINDS, "standardised") if method == "lmem" else KINDS)
     if method != "all":
-        return ranking_of(verdict_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
+        return ranking_of(assessment_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
     found, without = {}, []
     for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
         for name in tests:
             asked = replace(checked, test=name)
             try:
-                verdict = verdict_of(one, runs, blocks, asked)
+                assessment = assessment_of(one, runs, blocks, asked)
             except DesignError as error:
                 without.append((one if name == "auto" else name, error))
                 continue
-            found[verdict.test] = ranking_of(verdict, runs, blocks, one, asked, effect_size)
+            found[assessment.test] = ranking_of(assessment, runs, blocks, one, asked, effect_size)
     if not found:
         raise without[0][1]
     notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
@@ -246,41 +246,41 @@ def _control(control: Any, blocks: Blocks) -> str | None:
 
 
 def ranking_of(
-    verdict: Verdict, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
+    assessment: Assessment, runs: Runs, blocks: Blocks, method: str, asked: Asked, effect_size: str | None
 ) -> Ranking:
-    """The record of a verdict: everything in the order of the ranking, pairs with their effect sizes and outcomes."""
-    order = verdict.decisions.levels
+    """The record of an assessment: all in the order of the ranking, pairs with effect sizes and outcomes."""
+    order = assessment.decisions.levels
     ordered = blocks.of(order)
-    table = verdict.centre.set_index("algorithm").loc[list(order)].reset_index()
+    table = assessment.centre.set_index("algorithm").loc[list(order)].reset_index()
     if "mean_rank" not in table:
         table["mean_rank"] = mean_ranks(ordered)
     if asked.control is None:
-        table["letters"] = [verdict.decisions.letters[name] for name in order]
-    kind = effect_size or EFFECTS.get(verdict.test, "rank_biserial")
-    notes = (*runs.notes, *verdict.notes)
+        table["letters"] = [assessment.decisions.letters[name] for name in order]
+    kind = effect_size or EFFECTS.get(assessment.test, "rank_biserial")
+    notes = (*runs.notes, *assessment.notes)
     if method == "lmem" and blocks.unit == "seed":
         notes = (*notes, "One benchmark only: what follows says nothing about others.")
     if runs.curve is not None:
         notes = (*notes, *filter(None, (runs.curve.sentence, runs.curve.early)))
     return Ranking(
         table=table,
-        pairs=_pairs(_oriented(verdict.tests, order), ordered, verdict, kind, asked),
+        pairs=_pairs(_oriented(assessment.tests, order), ordered, assessment, kind, asked),
         decisions=replace(
-            verdict.decisions,
-            test=TEST_NAMES[verdict.test],
-            omnibus_p=None if verdict.omnibus is None else verdict.omnibus.p_value,
+            assessment.decisions,
+            test=TEST_NAMES[assessment.test],
+            omnibus_p=None if assessment.omnibus is None else assessment.omnibus.p_value,
         ),
         blocks=ordered,
         runs=runs,
         method=method,
-        test=verdict.test,
-        omnibus=verdict.omnibus,
+        test=assessment.test,
+        omnibus=assessment.omnibus,
         effect=kind,
         control=asked.control,
         alpha=asked.alpha,
         score=runs.score,
         direction=runs.direction,
-        assumptions=verdict.assumptions,
+        assumptions=assessment.assumptions,
         asked=asked,
         notes=notes,
     )
@@ -309,21 +309,20 @@ def _oriented(tests: pd.DataFrame, order: tuple[str, ...]) -> pd.DataFrame:
     return pd.DataFrame({name: values[first] for name, values in out.items()})
 
 
-def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, asked: Asked) -> pd.DataFrame:
+def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: str, asked: Asked) -> pd.DataFrame:
     import pandas as pd
 
     place = {name: i for i, name in enumerate(blocks.algorithms)}
     i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     if kind == "standardised":
-        size, low, high = _standardised(tests, verdict, asked)
+        size, low, high = _standardised(tests, assessment, asked)
     else:
         size, low, high = _effects(blocks.gains, i, j, kind, asked)
     wins, ties = outcomes(blocks)
     met = wins[i, j] + ties[i, j] + wins[j, i]
     better = np.divide(wins[i, j] + ties[i, j] / 2.0, met, out=np.full(len(i), np.nan), where=met > 0)
     # the p-values of posteriors were made for the matrix of decisions
-    dropped = ("decision", "p_value") if "p_equal" in tests else ("decision",)
-    table = tests.drop(columns=list(dropped), errors="ignore")
+    table = tests.drop(columns=["verdict", "p_value"] if "p_equal" in tests else [])
     more = {
         "effect_size": size,
         "effect_low": low,
@@ -333,17 +332,22 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, verdict: Verdict, kind: str, ask
         "wins": wins[i, j].astype(int),
         "ties": ties[i, j].astype(int),
         "losses": wins[j, i].astype(int),
-        "decision": _decisions(tests, verdict, i, j),
+        "decision": pair_words(
+            assessment.decisions.pairs(tests["left"], tests["right"]),
+            tests["left"],
+            tests["right"],
+            **({"neither": "undecided"} if "p_equal" in tests else {}),
+        ),
     }
     return table.join(pd.DataFrame(more))
 
 
-def _standardised(tests: pd.DataFrame, verdict: Verdict, asked: Asked) -> tuple[Array, Array, Array]:
+def _standardised(tests: pd.DataFrame, assessment: Assessment, asked: Asked) -> tuple[Array, Array, Array]:
     """Differences of marginal means in residual standard deviations, positive where the left is better."""
-    sign = -1.0 if verdict.lower_is_better else 1.0
+    sign = -1.0 if assessment.lower_is_better else 1.0
     estimate = sign * tests["estimate"].to_numpy(dtype=float)
     half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
-    return standardised(estimate, estimate - half, estimate + half, *verdict.residual_sd, level=1.0 - asked.alpha)
+    return standardised(estimate, estimate - half, estimate + half, *assessment.residual_sd, level=1.0 - asked.alpha)
 
 
 def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
@@ -364,18 +368,3 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
             )
             out[:, here] = np.stack([found[0], found[1], found[2]])
     return out[0], out[1], out[2]
-
-
-def _decisions(tests: pd.DataFrame, verdict: Verdict, i: Codes, j: Codes) -> list[str]:
-    """Who is better, in words, from the one matrix of decisions; i and j are the places of left and right in it."""
-    decisions = verdict.decisions
-    untested, differ = decisions.undecided.to_numpy()[i, j], decisions.significant.to_numpy()[i, j]
-    left, right = ([f"{name} better" for name in tests[side]] for side in ("left", "right"))
-    if "p_equal" in tests:
-        chances = tests[["p_left", "p_right", "p_equal"]].to_numpy()
-        said = np.choose(chances.argmax(axis=1), [left, right, "practically equivalent"])
-        differ, otherwise = below(1.0 - chances.max(axis=1), decisions.alpha), "undecided"
-    else:
-        said = np.where(ahead(replace(verdict, tests=tests)), left, right)
-        otherwise = "not significant"
-    return np.where(untested, "no test", np.where(differ, said, otherwise)).tolist()

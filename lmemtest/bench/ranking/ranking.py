@@ -8,15 +8,17 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest.bench.ranking.asked import TEST_NAMES
-from lmemtest.bench.ranking.decided import Decided
-from lmemtest.bench.ranking.methods import decisions_on
+from lmemtest.bench.ranking.methods import codes_on
 from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Result, result
 from lmemtest.core.table import Format
+from lmemtest.core.verdicts import ahead_or_behind
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
+    from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.bench.ranking.stability import Stability
     from lmemtest.lmm.means.decisions import Decisions
+
+    Codes = NDArray[np.int8]
 
 
 @result
@@ -92,9 +96,14 @@ class Ranking(Result):
         return self.decisions.levels
 
     @property
+    def codes(self) -> Codes:
+        """The verdict on every row of `pairs`, the left compared with the right."""
+        return self.decisions.pairs(self.pairs["left"], self.pairs["right"])
+
+    @property
     def decided(self) -> pd.DataFrame:
         """The pairs with a decision for one of the two."""
-        return self.pairs[self.pairs["decision"].str.endswith(" better")]
+        return self.pairs[ahead_or_behind(self.codes)]
 
     @property
     def title(self) -> str:
@@ -147,20 +156,21 @@ class Ranking(Result):
         DesignError
             If there are fewer than three blocks.
         """
-        from lmemtest.bench.ranking.single_runs import closed_form, decided_by_table
+        from lmemtest.bench.ranking.single_runs import closed_form, codes_by_table
         from lmemtest.bench.ranking.stability import stability_of
 
         test = "auto" if self.method == "lmem" else self.test
         at_once = self.method == "lmem" and closed_form(self.runs, self.blocks, self.asked)
 
-        def again(part: Blocks) -> Decided:
+        def again(part: Blocks) -> Codes:
             # the same draws for each part, so that none changes by chance alone
             asked = replace(self.asked, test=test, rng=deepcopy(self.asked.rng))
-            at_hand = decided_by_table(part, asked.alpha) if at_once else None
-            return decisions_on(part, self.runs, self.method, asked) if at_hand is None else at_hand
+            at_hand = codes_by_table(part, asked.alpha) if at_once else None
+            return codes_on(part, self.runs, self.method, asked) if at_hand is None else at_hand
 
-        whole = Decided.of_table(self.pairs, self.blocks.algorithms)
-        return stability_of(again, self.blocks, whole, progress=progress)
+        whole = self.decisions.among(self.blocks.algorithms)
+        neither = "undecided" if self.method == "bayesian" else "not significant"
+        return stability_of(again, self.blocks, whole, neither=neither, progress=progress)
 
     def paragraph(self) -> str:
         """What was done and found, as a paragraph for a paper."""

@@ -17,8 +17,8 @@ import numpy as np
 
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.relative import vary_less_than_by_chance
-from lmemtest.bench.ranking.decided import Decided
 from lmemtest.core.rounding import below
+from lmemtest.core.verdicts import Verdict, turned
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.intervals.cluster_robust import NO_SCATTER
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.blocks import Blocks
 
     Array = NDArray[np.float64]
+    Codes = NDArray[np.int8]
     Places = NDArray[np.intp]
 
 _FEWEST_BENCHMARKS = 3  # for moderated standard errors
@@ -50,7 +51,7 @@ def closed_form(runs: Runs, blocks: Blocks, asked: Asked) -> bool:
     return {*spec.fixed_columns} <= factors and all(bar.groups == (runs.benchmark,) for bar in spec.bars)
 
 
-def decided_by_table(blocks: Blocks, alpha: float) -> Decided | None:
+def codes_by_table(blocks: Blocks, alpha: float) -> Codes | None:
     """The decisions; None where benchmarks are too few, or their variance can be zero, or the scores do not scatter."""
     y = blocks.scores
     n, k = y.shape
@@ -67,8 +68,10 @@ def decided_by_table(blocks: Blocks, alpha: float) -> Decided | None:
     clear = np.flatnonzero(two_sided_p(t, np.inf) < alpha)  # others are not below it with fewer degrees of freedom
     p[clear] = step_down(two_sided_p(t[clear], df[clear]), k, first_by_range=True)
     ahead = t > 0.0 if blocks.direction == "maximize" else t < 0.0
-    untested = np.zeros(len(t), dtype=bool)
-    return Decided.of(blocks.algorithms, left, right, differ=below(p, alpha), ahead=ahead, untested=untested)
+    codes = np.zeros((k, k), dtype=np.int8)
+    codes[left, right] = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), codes[left, right])
+    codes[right, left] = turned(codes[left, right])
+    return codes
 
 
 def t_ratios(y: Array, variance: float, left: Places, right: Places) -> tuple[Array, Array]:

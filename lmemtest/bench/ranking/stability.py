@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from lmemtest.bench.ranking.decided import NOT_COMPARED, UNTESTED, Decided, in_words
 from lmemtest.core.replicates import check_replicates, progress_bar
 from lmemtest.core.result import Result, result
+from lmemtest.core.verdicts import Verdict, pair_words
 from lmemtest.core.words import counted, joined, percent, plural
 from lmemtest.errors import DesignError, LmemtestError
 
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
-    from lmemtest.lmm.means.decisions import Decisions
+
+    Codes = NDArray[np.int8]
 
 
 COLUMNS = ["left", "right", "decision"]
@@ -115,10 +116,11 @@ def _others(n: int) -> str:
 
 
 def stability_of(
-    refit: Callable[[Blocks], Decisions | Decided],
+    refit: Callable[[Blocks], Codes],
     blocks: Blocks,
-    decisions: Decisions | Decided | None = None,
+    codes: Codes | None = None,
     *,
+    neither: str = "not significant",
     progress: bool | None = None,
 ) -> Stability:
     """Leave out every block and every algorithm in turn, and compare the decisions with those of the whole study.
@@ -126,12 +128,13 @@ def stability_of(
     Parameters
     ----------
     refit : callable
-        Takes `Blocks` and returns their `Decisions`, whose order says who is better, or what is `Decided`. The method
-        of the ranking.
+        Takes `Blocks` and returns the verdicts on their algorithms, ``(k, k)``: the method of the ranking.
     blocks : Blocks
         The whole study.
-    decisions : Decisions or Decided, optional
-        Those of the whole study; ``refit(blocks)`` by default.
+    codes : (k, k) array of int, optional
+        The verdicts of the whole study; ``refit(blocks)`` by default.
+    neither : str
+        What is said of a pair without a decision.
     progress : bool, optional
         Progress bar on standard error for what takes more than two seconds: always, never, or (None) on a terminal.
 
@@ -167,40 +170,39 @@ def stability_of(
             f"stability leaves out one {blocks.unit} at a time, which takes at least 2 algorithms and 3 "
             f"{blocks.units}, got {len(names)} and {n}. Add some to the study."
         )
-    whole = _decided(refit(blocks) if decisions is None else decisions)
+    whole = refit(blocks) if codes is None else codes
     smaller = [(blocks.unit, name, blocks.where(np.arange(n) != i)) for i, name in enumerate(blocks.names)]
     if len(names) > 2:
         smaller += [("algorithm", name, blocks.of([other for other in names if other != name])) for name in names]
-    left, right = np.nonzero(np.triu(whole.codes > UNTESTED, 1))
-    before = whole.codes[left, right]
+    left, right = np.nonzero(np.triu((whole != Verdict.NOT_TESTED) & (whole != Verdict.ABSENT), 1))
+    before = whole[left, right]
     left_out: list[tuple[str, str]] = []
     notes = []
-    codes = np.zeros((len(smaller), len(left)), dtype=np.int8)
+    without = np.zeros((len(smaller), len(left)), dtype=np.int8)
     with progress_bar(len(smaller), progress, "Leaving out") as advance:
         for kind, name, part in smaller:
             try:
-                codes[len(left_out)] = _decided(refit(part)).among(whole.levels)[left, right]
+                without[len(left_out)] = _among(refit(part), part.algorithms, names)[left, right]
                 left_out.append((kind, name))
             except LmemtestError as error:
                 notes.append(f"Without {kind} {name} there is no ranking, so it counts for nothing here: {error}")
             advance(1)
-    codes = codes[: len(left_out)]
-    levels = np.array(whole.levels, dtype=object)
+    without = without[: len(left_out)]
+    levels = np.array(names, dtype=object)
     of_algorithm = np.array([kind == "algorithm" for kind, _ in left_out], dtype=bool)
-    compared = codes != NOT_COMPARED
-    changed = compared & (codes != before)
-    said = [in_words(*pair) for pair in zip(before.tolist(), levels[left], levels[right], strict=True)]
+    compared = without != Verdict.ABSENT
+    changed = compared & (without != before)
+    said = pair_words(before, levels[left], levels[right], neither=neither)
     columns = {"left": levels[left], "right": levels[right], "decision": said}
     for kind, rows in (("blocks", ~of_algorithm), ("algorithms", of_algorithm)):
         total, odd = compared[rows].sum(axis=0), changed[rows].sum(axis=0)
         unchanged = 1.0 - np.divide(odd, total, out=np.full(len(odd), np.nan), where=total > 0)
         columns |= {f"share_unchanged_{kind}": unchanged, f"n_changed_{kind}": odd}
         columns[f"changed_by_{kind}"] = _names(changed[rows], [left_out[row][1] for row in np.flatnonzero(rows)])
-    changes = [
-        (*left_out[row], levels[left[pair]], levels[right[pair]], said[pair],
-         in_words(int(codes[row, pair]), levels[left[pair]], levels[right[pair]]))
-        for pair, row in np.argwhere(changed.T)
-    ]  # fmt: skip
+    pair, row = np.nonzero(changed.T)
+    ends = levels[left[pair]], levels[right[pair]]
+    new = pair_words(without[row, pair], *ends, neither=neither)
+    changes = [(*left_out[i], a, b, said[j], after) for i, j, a, b, after in zip(row, pair, *ends, new, strict=True)]
     return Stability(
         table=pd.DataFrame(columns, columns=COLUMNS),
         changes=pd.DataFrame(changes, columns=["left_out", "name", "left", "right", "decision", "without"]),
@@ -211,8 +213,12 @@ def stability_of(
     )
 
 
-def _decided(decisions: Decisions | Decided) -> Decided:
-    return decisions if isinstance(decisions, Decided) else Decided.of_decisions(decisions)
+def _among(codes: Codes, part: Sequence[str], names: Sequence[str]) -> Codes:
+    """The verdicts of a part of the algorithms in the order of all."""
+    at = [names.index(name) for name in part]
+    out = np.full((len(names), len(names)), Verdict.ABSENT, dtype=np.int8)
+    out[np.ix_(at, at)] = codes
+    return out
 
 
 def _names(changed: NDArray[np.bool_], names: list[str]) -> list[tuple[str, ...]]:

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.ranking.asked import NO_TEST, ON_RANKS, TEST_NAMES
+from lmemtest.bench.ranking.asked import ON_RANKS, TEST_NAMES
 from lmemtest.bench.ranking.classical import FEWEST_BLOCKS
 from lmemtest.bench.ranking.methods import left_out
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import tolerance, written
+from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_number, joined, p_text
 
 if TYPE_CHECKING:
@@ -72,16 +73,13 @@ def _sorted_out(
     equal: list[tuple[str, str]] = []
     undecided: list[tuple[str, str]] = []
     untested: list[tuple[str, str]] = []
-    for row in ranking.pairs.to_dict("records"):
-        left, right, decision = row["left"], row["right"], row["decision"]
-        if decision == f"{left} better":
-            beaten.setdefault(left, []).append(right)
-        elif decision == f"{right} better":
-            beaten.setdefault(right, []).append(left)
-        elif decision == "practically equivalent":
-            equal.append((left, right))
+    neither = {Verdict.EQUIVALENT: equal, Verdict.NOT_SIGNIFICANT: undecided, Verdict.NOT_TESTED: untested}
+    for left, right, code in zip(ranking.pairs["left"], ranking.pairs["right"], ranking.codes, strict=True):
+        if ahead_or_behind(code):
+            better, worse = (left, right) if code == Verdict.BETTER else (right, left)
+            beaten.setdefault(better, []).append(worse)
         else:
-            (untested if decision == NO_TEST else undecided).append((left, right))
+            neither[code].append((left, right))
     return beaten, equal, undecided, untested
 
 
@@ -178,16 +176,15 @@ def _choice(ranking: Ranking) -> str:
 
 
 def _found(ranking: Ranking) -> list[str]:
-    table = ranking.pairs[ranking.pairs["decision"] != "no test"].to_dict("records")
-    decided = [
-        row for row in table if row["decision"].endswith(" better") or row["decision"] == "practically equivalent"
-    ]
-    said = [_pair_text(ranking, row) for row in decided[:MOST_PAIRS]]
+    decided = np.flatnonzero(ahead_or_behind(ranking.codes) | (ranking.codes == Verdict.EQUIVALENT))
+    rows = ranking.pairs.iloc[decided[:MOST_PAIRS]].to_dict("records")
+    said = [_pair_text(ranking, row, code) for row, code in zip(rows, ranking.codes[decided], strict=False)]
     found = [f"{'; '.join(said)}."] if said else []
     if len(decided) > MOST_PAIRS:
         found.append(f"Of {len(decided) - MOST_PAIRS} further decided pairs the table has the numbers.")
-    rest = len(table) - len(decided)
-    if rest == len(table):
+    tested = int((ranking.codes != Verdict.NOT_TESTED).sum())
+    rest = tested - len(decided)
+    if rest == tested:
         found.append("No pair was decided." if rest > 1 else "The pair was not decided.")
     elif rest:
         which = "the other pair" if rest == 1 else f"the other {rest} pairs"
@@ -200,12 +197,12 @@ def _chance(p: float) -> str:
     return "P > 0.999" if p > 0.9995 else f"P = {written(p, '.3f')}"
 
 
-def _pair_text(ranking: Ranking, row: Mapping[str, Any]) -> str:
-    left, right, decision = row["left"], row["right"], row["decision"]
+def _pair_text(ranking: Ranking, row: Mapping[str, Any], code: int) -> str:
+    left, right = row["left"], row["right"]
     wins = f"better on {row['wins']} of {row['wins'] + row['ties'] + row['losses']} {ranking.blocks.units}"
-    if decision == "practically equivalent":
+    if code == Verdict.EQUIVALENT:
         return f"{left} and {right} are practically equivalent ({_chance(row['p_equal'])})"
-    turned = decision == f"{right} better"
+    turned = code == Verdict.WORSE
     first, second = (right, left) if turned else (left, right)
     sign, low, high = 1.0, row.get("ci_low", np.nan), row.get("ci_high", np.nan)
     if turned:

@@ -1,14 +1,14 @@
-"""Which means differ: one decision matrix, from which groups, letters and critical differences follow.
+"""Which means differ: one matrix of verdicts, from which groups, letters and critical differences follow.
 
-A pair is significantly different, tested and not significantly different, or undecided because it has no test. Groups,
-letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test, and
-mark what is undecided.
+Of two levels one is better, they are tested and not significantly different, practically equivalent, or have no test.
+Groups, letters and diagrams join what is not shown to differ, so that no claim of a difference rests on a missing test,
+and mark what has none.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -19,6 +19,7 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
+from lmemtest.core.verdicts import Verdict, ahead_or_behind, turned
 from lmemtest.core.words import format_level, format_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.given import (
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.comparisons import Comparisons
 
     BoolArray = NDArray[np.bool_]
+    Codes = NDArray[np.int8]
 
 
 @result
@@ -61,8 +63,10 @@ class Decisions(Result):
         where its means are further apart than its own; NaN if there is none.
     alpha : float
         Significance level of the decisions; NaN if it is unknown.
-    significant, undecided : pandas.DataFrame of bool, levels x levels
-        Pairs whose difference is significant, and pairs without a test; no pair is both. `decision` has both in one.
+    codes : numpy.ndarray of int8, (k, k)
+        The `lmemtest.core.verdicts.Verdict` of each row, compared with each column: 1 better, -1 worse, 0 not
+        significant, 2 equivalent, 3 not tested; 0 on the diagonal. `significant` and `undecided` are read from it.
+        Where the direction is unknown, the level with the lower mean counts as the better one.
     direction : {"minimize", "maximize"} or None
         Which end of the response is better.
     adjust, errors, ddf, score : str
@@ -94,8 +98,7 @@ class Decisions(Result):
     letters: dict[str, str]
     critical_difference: tuple[float, float]
     alpha: float
-    significant: pd.DataFrame
-    undecided: pd.DataFrame
+    codes: Codes
     direction: str | None
     adjust: str
     ddf: str
@@ -112,12 +115,40 @@ class Decisions(Result):
     selected: Mapping[str, Any] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
+    figure: ClassVar[str | None] = "cd_diagram"
+
+    @property
+    def significant(self) -> pd.DataFrame:
+        """Levels x levels: whether the difference is significant."""
+        return self._frame(ahead_or_behind(self.codes))
+
+    @property
+    def undecided(self) -> pd.DataFrame:
+        """Levels x levels: whether there is no test; nothing is said of such a pair."""
+        return self._frame(self.codes == Verdict.NOT_TESTED)
+
     @property
     def decision(self) -> pd.DataFrame:
         """Levels x levels: True (significant), False (tested, not significant), missing (undecided)."""
         return self.significant.astype("boolean").mask(self.undecided)
 
-    figure: ClassVar[str | None] = "cd_diagram"
+    def among(self, levels: Sequence[str]) -> Codes:
+        """The codes in the order of other levels, `Verdict.ABSENT` for those that are not there."""
+        place = {level: i for i, level in enumerate(self.levels)}
+        at = np.array([place.get(level, -1) for level in levels], dtype=np.intp)
+        codes = self.codes[np.ix_(at, at)]
+        codes[at < 0] = codes[:, at < 0] = Verdict.ABSENT
+        return codes
+
+    def pairs(self, left: Iterable[str], right: Iterable[str]) -> Codes:
+        """The codes of pairs, the left compared with the right."""
+        place = {level: i for i, level in enumerate(self.levels)}
+        return self.codes[[place[name] for name in left], [place[name] for name in right]]
+
+    def _frame(self, matrix: BoolArray) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(matrix, index=list(self.levels), columns=list(self.levels))
 
     @property
     def omnibus_significant(self) -> bool | None:
@@ -194,8 +225,7 @@ class Decisions(Result):
             levels=given.levels,
             means=given.mean,
             se=given.se,
-            significant=below(matrix, alpha) if has_p else matrix == 1.0,
-            undecided=np.isnan(matrix),
+            codes=_codes(below(matrix, alpha) if has_p else matrix == 1.0, np.isnan(matrix)),
             critical_difference=given_critical_difference(critical_difference),
             alpha=alpha,
             direction=direction,
@@ -240,9 +270,8 @@ class Decisions(Result):
         levels = self.levels[: check_positive_int(n, "n")]
         if len(levels) == len(self.levels):
             return self
-        kept = list(levels)
-        significant, undecided = self.significant.loc[kept, kept], self.undecided.loc[kept, kept]
-        groups, letters = groups_with_letters(significant.to_numpy(), levels)
+        codes = self.codes[: len(levels), : len(levels)]
+        groups, letters = groups_with_letters(ahead_or_behind(codes), levels)
         note = f"The first {len(levels)} of {len(self.levels)} levels; decisions and adjustment are those of all."
         return replace(
             self,
@@ -253,8 +282,7 @@ class Decisions(Result):
             ci_high=None if self.ci_high is None else self.ci_high[: len(levels)],
             groups=groups,
             letters=letters,
-            significant=significant,
-            undecided=undecided,
+            codes=codes,
             notes=(*self.notes, note),
         )
 
@@ -275,10 +303,9 @@ class Decisions(Result):
         >>> fit.emmeans("tool").pairs().decisions(direction="minimize").rank_ranges()
         {'A': (1, 2), 'B': (1, 2), 'C': (3, 3)}
         """
-        differ = self.significant.to_numpy()
-        better, worse = np.tril(differ).sum(axis=1), np.triu(differ).sum(axis=1)
+        better, worse = ((self.codes == code).sum(axis=1) for code in (Verdict.WORSE, Verdict.BETTER))
         return {
-            level: (int(1 + above), int(len(differ) - below))
+            level: (int(1 + above), int(len(self.levels) - below))
             for level, above, below in zip(self.levels, better, worse, strict=True)
         }
 
@@ -392,33 +419,39 @@ def decisions_of(
     half_widths: Any,
     alpha: float,
     direction: str | None,
+    ahead: BoolArray | None = None,
+    equivalent: BoolArray | None = None,
     notes: Sequence[str] = (),
     **facts: Any,
 ) -> Decisions:
     """The decisions that a table of tests supports: every decision about a pair is made here.
 
     `means` and `se` are in the order of `levels`; `tests` has ``left``, ``right`` and ``p_value``, and a pair without
-    a row or a p-value is undecided; `half_widths` are those of the intervals at 1 - `alpha`, NaN where there is
-    none; `facts` are other attributes of `Decisions`.
+    a row or a p-value has no test; `half_widths` are those of the intervals at 1 - `alpha`, NaN where there is none;
+    `ahead` and `equivalent` are by row of `tests`: whether the left is the better one, which the means say by default,
+    and whether the two are shown to be equivalent; `facts` are other attributes of `Decisions`.
     """
     import pandas as pd
 
     names = pd.Index(list(levels))
-    # every pair is undecided until a p-value decides it
     left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
     p = tests["p_value"].to_numpy(dtype=float)
-    significant = np.zeros((len(names), len(names)), dtype=bool)
-    undecided = ~np.eye(len(names), dtype=bool)
-    significant[left, right] = significant[right, left] = below(p, alpha)
-    undecided[left, right] = undecided[right, left] = np.isnan(p)
+    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
+    if ahead is None:
+        place = np.argsort(_order(means, se, direction))
+        ahead = place[left] < place[right]
+    said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
+    said[np.isnan(p)] = Verdict.NOT_TESTED
+    if equivalent is not None:
+        said[equivalent] = Verdict.EQUIVALENT
+    codes[left, right], codes[right, left] = said, turned(said)
     half = np.asarray(half_widths, dtype=float)
     half = half[~np.isnan(half)]
     return arranged(
         levels=levels,
         means=means,
         se=se,
-        significant=significant,
-        undecided=undecided,
+        codes=codes,
         critical_difference=(float(half.min()), float(half.max())) if len(half) else (math.nan, math.nan),
         alpha=alpha,
         direction=direction,
@@ -432,8 +465,7 @@ def arranged(
     levels: Sequence[str],
     means: Any,
     se: Any,
-    significant: BoolArray,
-    undecided: BoolArray,
+    codes: Codes,
     alpha: float,
     direction: str | None,
     ci_low: Any = None,
@@ -441,15 +473,19 @@ def arranged(
     notes: Sequence[str] = (),
     **facts: Any,
 ) -> Decisions:
-    """Levels in order with their groups, from decisions in the order of `levels`; the diagonal is ignored."""
-    import pandas as pd
+    """Levels in order with their groups, from verdicts in the order of `levels`; the diagonal is ignored.
 
+    A pair of which it is not known who is better, +1 in both directions, is decided by the order.
+    """
     values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
-    order = tie_order(values, errors=errors, descending=direction == "maximize")  # best first, without a mean last
+    order = _order(means, se, direction)
     ordered = tuple(levels[i] for i in order)
-    apart, inside = ~np.eye(len(order), dtype=bool), np.ix_(order, order)
-    significant, undecided = significant[inside] & apart, undecided[inside] & apart
-    groups, letters = groups_with_letters(significant, ordered)
+    codes = np.array(codes[np.ix_(order, order)])
+    np.fill_diagonal(codes, Verdict.NOT_SIGNIFICANT)
+    lower = np.tril((codes == Verdict.BETTER) & (codes.T == Verdict.BETTER))
+    codes[lower] = Verdict.WORSE
+    groups, letters = groups_with_letters(ahead_or_behind(codes), ordered)
+    undecided = codes == Verdict.NOT_TESTED
     said = ['Levels that share a letter are "not significantly different", which is not the same as equal.']
     if direction is None:
         said.append(
@@ -474,11 +510,22 @@ def arranged(
         groups=groups,
         letters=letters,
         alpha=float(alpha),
-        significant=pd.DataFrame(significant, index=list(ordered), columns=list(ordered)),
-        undecided=pd.DataFrame(undecided, index=list(ordered), columns=list(ordered)),
+        codes=codes,
         direction=direction,
         ci_low=placed(ci_low),
         ci_high=placed(ci_high),
         notes=(*said, *notes),
         **facts,
     )
+
+
+def _order(means: Any, se: Any, direction: str | None) -> NDArray[np.intp]:
+    """Best first, without a mean last."""
+    values, errors = np.asarray(means, dtype=float), np.asarray(se, dtype=float)
+    return np.asarray(tie_order(values, errors=errors, descending=direction == "maximize"))
+
+
+def _codes(significant: BoolArray, undecided: BoolArray | bool) -> Codes:
+    """Verdicts of a symmetric matrix, which does not say who is better."""
+    codes = np.where(significant, Verdict.BETTER, Verdict.NOT_SIGNIFICANT)
+    return np.where(undecided, Verdict.NOT_TESTED, codes).astype(np.int8)

@@ -16,6 +16,7 @@ from lmemtest.bench.ranking.bayesian import bayesian_pairs
 from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.directions import Directions, has_direction
 from lmemtest.bench.ranking.signed_rank import PRIOR, _gamma_weights, _Pair, signed_rank
+from lmemtest.core.verdicts import Verdict
 from lmemtest.errors import ArgumentError
 
 TIED = np.array([2.0, 1.0, 1.0, 0.0, -1.0, 3.0, -2.0])
@@ -137,7 +138,7 @@ def test_order_direction_and_units_do_not_matter(model):
         assert [row[name] for name in P] == approx(list(want), abs=1e-12)
     flipped = bayesian_pairs(make_blocks(-1000.0 * scores, direction="minimize"), rope=100.0, **options)
     np.testing.assert_allclose(flipped[P], found[P], atol=1e-9)
-    assert flipped["decision"].tolist() == found["decision"].tolist()
+    assert flipped["verdict"].tolist() == found["verdict"].tolist()
 
 
 def test_rope_in_units_of_the_spread():
@@ -159,7 +160,7 @@ def test_a_pair_is_compared_on_the_blocks_of_both():
     found = bayesian_pairs(make_blocks(scores), rng=9).set_index(["left", "right"])
     assert found["n_blocks"].tolist() == [5, 1, 8]
     assert found.loc[("A", "C"), P].isna().all()
-    assert found.loc[("A", "C"), "decision"] == "undecided"
+    assert found.loc[("A", "C"), "verdict"] == Verdict.NOT_SIGNIFICANT
     alone = bayesian_pairs(make_blocks(scores[4:, 1:]), rng=10)
     assert found.loc[("B", "C"), "p_right"] == approx(alone["p_right"][0], abs=4 * np.sqrt(2 * 0.25 / 50_000))
     by_model = bayesian_pairs(make_blocks(scores), model="hierarchical").set_index(["left", "right"])

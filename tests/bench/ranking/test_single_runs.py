@@ -11,8 +11,8 @@ from growth import calls
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.bench.ranking.methods import by_model, decisions_on
-from lmemtest.bench.ranking.single_runs import closed_form, decided_by_table, t_ratios
+from lmemtest.bench.ranking.methods import by_model, codes_on
+from lmemtest.bench.ranking.single_runs import closed_form, codes_by_table, t_ratios
 
 KINDS = ["difficulties", "relative", "copies", "rounded", "erratic"]
 
@@ -53,10 +53,10 @@ def test_decisions_are_those_of_a_refit(kind, size):
     assert closed_form(ranking.runs, blocks, ranking.asked)
     for i in range(len(blocks.names)):
         part = blocks.where(np.arange(len(blocks.names)) != i)
-        at_once = decided_by_table(part, 0.05)
-        refit = decisions_on(part, ranking.runs, "lmem", replace(ranking.asked, rng=0))
+        at_once = codes_by_table(part, 0.05)
+        refit = codes_on(part, ranking.runs, "lmem", replace(ranking.asked, rng=0))
         assert at_once is not None
-        assert (at_once.among(blocks.algorithms) == refit.among(blocks.algorithms)).all()
+        assert (at_once == refit).all()
 
 
 def test_a_variance_of_benchmarks_that_can_be_zero_is_left_to_the_fit():
@@ -65,7 +65,7 @@ def test_a_variance_of_benchmarks_that_can_be_zero_is_left_to_the_fit():
     residuals = y - y.mean(axis=0) - y.mean(axis=1, keepdims=True) + y.mean()
     ratio = y.shape[1] * y.mean(axis=1).var(ddof=1) / ((residuals**2).sum() / 40)
     assert 0.4 < ratio < 1.0  # below, but not by more than chance
-    assert decided_by_table(ranking.blocks, 0.05) is None
+    assert codes_by_table(ranking.blocks, 0.05) is None
 
 
 def test_other_tables_and_options_are_left_to_the_fit():
@@ -75,11 +75,11 @@ def test_other_tables_and_options_are_left_to_the_fit():
         assert not closed_form(runs, blocks, replace(asked, **change))
     repeated = lt.rank(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     assert not closed_form(repeated.runs, repeated.blocks, repeated.asked)
-    assert decided_by_table(blocks.where(np.arange(9) < 2), 0.05) is None
+    assert codes_by_table(blocks.where(np.arange(9) < 2), 0.05) is None
     constant = replace(blocks, runs=np.round(blocks.runs * 1e-9, 9) + 1.0)
-    assert decided_by_table(constant, 0.05) is None
+    assert codes_by_table(constant, 0.05) is None
 
 
 def test_pairs_are_decided_together():
     small, large = (ranked("difficulties", k=k, n=9).blocks for k in (5, 10))
-    assert calls(lambda: decided_by_table(large, 0.05)) < 1.5 * calls(lambda: decided_by_table(small, 0.05))
+    assert calls(lambda: codes_by_table(large, 0.05)) < 1.5 * calls(lambda: codes_by_table(small, 0.05))

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lmemtest.bench.ranking.asked import NOT_SHOWN
 from lmemtest.bench.ranking.blocks import Blocks
 from lmemtest.bench.ranking.stability import stability_of
 from lmemtest.errors import DesignError
@@ -14,8 +13,9 @@ from lmemtest.lmm.means.decisions import decisions_of
 def blocks(scores, unit="benchmark"):
     scores = np.asarray(scores, dtype=float)
     names = tuple("uvwxyz"[: len(scores)])
-    return Blocks(
-        algorithms=tuple("ABCD"[: scores.shape[1]]),
+    algorithms = tuple("ABCD"[: scores.shape[1]])
+    found = Blocks(
+        algorithms=algorithms,
         runs=scores[:, :, None],
         instances=names,
         block=np.arange(len(names)),
@@ -24,6 +24,7 @@ def blocks(scores, unit="benchmark"):
         score="accuracy",
         direction="maximize",
     )
+    return found.of(algorithms[::-1])  # best first
 
 
 def by_wins(part, *, share=None, control=None):
@@ -49,7 +50,7 @@ def by_wins(part, *, share=None, control=None):
         adjust="none",
         ddf="asymptotic",
         score="accuracy",
-    )
+    ).among(part.algorithms)
 
 
 # C before B before A, but for block w, where A is before B
@@ -60,17 +61,23 @@ def test_the_one_block_that_changes_a_decision_is_named():
     found = stability_of(by_wins, blocks(SCORES))
     table = found.to_frame().set_index(["left", "right"])
     assert table.index.tolist() == [("C", "B"), ("C", "A"), ("B", "A")]
-    assert table["decision"].tolist() == ["C better", "C better", NOT_SHOWN]
+    assert table["decision"].tolist() == ["C better", "C better", "not significant"]
     assert table["changed_by_blocks"].tolist() == [(), (), ("w",)]
     assert table["share_unchanged_blocks"].tolist() == [1.0, 1.0, 0.8]
     assert table["n_changed_blocks"].tolist() == [0, 0, 1]
     assert table["share_unchanged_algorithms"].tolist() == [1.0, 1.0, 1.0]
     assert found.to_frame("changes").to_dict("records") == [
-        {"left_out": "benchmark", "name": "w", "left": "B", "right": "A", "decision": NOT_SHOWN, "without": "B better"}
+        {
+            "left_out": "benchmark",
+            "name": "w",
+            "left": "B",
+            "right": "A",
+            "decision": "not significant",
+            "without": "B better",
+        }
     ]
     assert found.sentences() == (
-        "The decision between B and A (no difference shown) changes when benchmark w leaves the study; "
-        "the other 2 stay.",
+        "The decision between B and A (not significant) changes when benchmark w leaves the study; the other 2 stay.",
         "All 3 decisions stay the same whichever of the 3 algorithms leaves the study.",
     )
 
@@ -82,8 +89,7 @@ def test_leaving_algorithms_change_the_rest_and_are_not_asked_about_themselves()
     assert table["changed_by_algorithms"].tolist() == [(), (), ("C",)]
     assert table["share_unchanged_algorithms"].tolist() == [1.0, 1.0, 0.0]  # each pair is in one smaller study
     assert found.sentences()[-1] == (
-        "The decision between B and A (no difference shown) changes when algorithm C leaves the study; "
-        "the other 2 stay."
+        "The decision between B and A (not significant) changes when algorithm C leaves the study; the other 2 stay."
     )
 
 
