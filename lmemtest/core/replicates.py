@@ -35,9 +35,18 @@ _CHUNKS_PER_JOB = 16  # small enough for a bar that moves, large enough that mes
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A replicate without a result, and why."""
+    """A replicate without a result, and why: the class of the error, and what it says."""
 
-    reason: str
+    kind: str
+    message: str
+
+    @classmethod
+    def of(cls, error: Exception) -> Failure:
+        return cls(type(error).__name__, str(error))
+
+    @property
+    def reason(self) -> str:
+        return f"{self.kind}: {self.message}"
 
 
 @one_blas_thread()
@@ -163,7 +172,7 @@ def _attempt(task: Task, seed: np.random.SeedSequence) -> Any:
         with part():
             return task(np.random.default_rng(seed))
     except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-        return Failure(f"{type(error).__name__}: {error}")
+        return Failure.of(error)
 
 
 @one_blas_thread()

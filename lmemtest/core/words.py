@@ -251,7 +251,12 @@ def sentence(text: str) -> str:
     >>> sentence("the model lacks (1 | Task)")
     'The model lacks (1 | Task).'
     """
-    return f"{text[:1].upper()}{text[1:]}."
+    return f"{capitalised(text)}."
+
+
+def capitalised(text: str) -> str:
+    """With a capital letter at the beginning; the rest stays as it is."""
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def listed(names: Iterable[Any], most: int = LISTED) -> str:

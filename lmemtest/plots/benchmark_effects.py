@@ -112,6 +112,8 @@ class _Effects:
     comparisons: list[str]
     what: str
     held: str = ""  # what the intervals hold for
+    dashed: str = ""  # what the dashed line is
+    against_mean: bool = False
     holds: str = ""  # what emphasis says of a cell of the map, and what is said where no cell has it
     nothing: str = ""
     shrunken: str = ""
@@ -134,7 +136,9 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
         ),
         comparisons=list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
-        held=intervals(effects.level, simultaneous=effects.simultaneous) + "; dashed: overall",
+        held=intervals(effects.level, simultaneous=effects.simultaneous),
+        dashed="; dashed: overall",
+        against_mean=effects.contrast == "mean",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",
         nothing=f"Zero is inside every {level} interval shown; the intervals of a column {every}.",
         shrunken="shrunken, ",
@@ -165,6 +169,7 @@ def _of_table(table: pd.DataFrame, direction: str | None) -> _Effects:
         table=table,
         comparisons=list(dict.fromkeys(names)),
         what="Deviation from the benchmark's mean",
+        against_mean=True,
         holds="the interval excludes zero." if known else "",
         nothing="Every interval shown includes zero." if known else "",
         direction=direction,
@@ -211,7 +216,7 @@ def _side_by_side(content: _Effects, benchmarks: list[object], left_out: str) ->
         own = (table["comparison"] == name).to_numpy()
         look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "offset": i}
         series.append(_rows.Series.of(table[own], row[own], name=name, **look))
-    held = f"\n{content.held.removesuffix('; dashed: overall')}" if content.held else ""
+    held = f"\n{content.held}" if content.held else ""
     return _rows.Rows(
         labels=[format_level(name) for name in benchmarks],
         series=tuple(series),
@@ -241,8 +246,8 @@ def _draw_sorted(content: _Effects, comparison: str, max_rows: int, ax: Axes | N
         *((_rows.Series.of(rows[seen], shown.place[seen], name="observed", **observed),) if seen.any() else ()),
         *_rows.Series.kinds(rows, shown.place, kinds),
     )
-    versus = " minus the mean" if content.what.startswith("Deviation") else ""
-    held = f"\n{content.held}" if content.held else ""
+    versus = " minus the mean" if content.against_mean else ""
+    held = f"\n{content.held}{content.dashed}" if content.held else ""
     left_out = shown.sentence(f"{plural(content.noun)}, those in the middle,")
     content_rows = _rows.Rows(
         labels=labels,

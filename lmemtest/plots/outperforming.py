@@ -57,7 +57,8 @@ def outperforming_plot(
     'All 20 benchmarks'
     """
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
-    pairs = [f"{left} over {right}" for left, right in zip(result.table["left"], result.table["right"], strict=True)]
+    ends = list(zip(result.table["left"], result.table["right"], strict=True))
+    pairs = [f"{left} over {right}" for left, right in ends]
     alone = len(pairs) == 1
     count = int(result.table["n_benchmarks"].iloc[0])
     families = "" if result.family is None else f" of {int(result.table['n_families'].iloc[0])} {plural(result.family)}"
@@ -76,9 +77,7 @@ def outperforming_plot(
         labels = [*labels, *shown.labels(names)]
         left_out = shown.sentence("benchmarks, those nearest to one half,")
         single = "; below it score intervals of each benchmark by itself"
-    of = (
-        f"a run of {pairs[0].replace(' over ', ' is better than one of ')}" if alone else "a run of the first is better"
-    )
+    of = "a run of {} is better than one of {}".format(*ends[0]) if alone else "a run of the first is better"
     return _rows.draw_rows(
         _rows.Rows(
             labels=labels,

@@ -443,8 +443,9 @@ def _other_evidence(comparison: CurveComparison) -> str:
             where.setdefault((run.evidence, run.better), []).append(span(run.start, run.stop))
     found = []
     for (evidence, better), spans in where.items():
-        at = f"at {', '.join(spans)} trials" if comparison.axis == "trials" else f"at a cost of {', '.join(spans)}"
-        found.append(f"{evidence} evidence that {better} is better {at.replace('at 1 trials', 'at 1 trial')}")
+        trials = "trial" if spans == ["1"] else "trials"
+        at = f"at {', '.join(spans)} {trials}" if comparison.axis == "trials" else f"at a cost of {', '.join(spans)}"
+        found.append(f"{evidence} evidence that {better} is better {at}")
     return f" {'Elsewhere' if label else 'At some'}: {'; '.join(found)}." if found else ""
 
 

@@ -10,7 +10,7 @@ import pandas as pd
 from lmemtest.bench.evaluation.evaluated import MOST_PAIRS
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, counted, percent
+from lmemtest.core.words import MISSING, capitalised, counted, percent
 from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
 from lmemtest.report.figures import figure
 
@@ -46,9 +46,8 @@ def evaluation_document(found: Evaluation) -> Document:
 
 def _asked(found: Evaluation) -> list[tuple[str, str, str]]:
     """Suffix of the columns, words and sample of the questions that are answered."""
-    samples = [fact.partition(": ")[2] for fact in found.facts if fact.startswith("_")]
     where = {"these": f"On {found.answers.here}", "like": f"For {found.answers.like}"}
-    return [(suffix, words, sample) for (suffix, words), sample in zip(where.items(), samples, strict=False)]
+    return [(suffix, where[suffix], sample) for suffix, sample in found.samples.items()]
 
 
 def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
@@ -78,7 +77,7 @@ def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
         ResultTable(
             f"Differences, {count}",
             pairs,
-            (f"{sample[:1].upper()}{sample[1:]}", found.facts[len(_asked(found))]),
+            (capitalised(sample), found.facts[len(_asked(found))]),
             {"difference": ".3f"},
         )
     )

@@ -13,6 +13,7 @@ from lmemtest.bench.variation.model_components import components_frame
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
     MISSING,
+    capitalised,
     counted,
     format_level,
     format_number,
@@ -20,7 +21,6 @@ from lmemtest.core.words import (
     joined,
     listed,
     plural,
-    sentence,
 )
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import intervals_text
@@ -322,7 +322,7 @@ def _no_verdict(analysis: Analysis) -> list[Block]:
     if not analysis.incomparable:
         return []
     why = wording.why_incomparable(analysis)
-    return [Callout("warning", "No verdict follows from this", (paragraph(sentence(why.removesuffix("."))),))]
+    return [Callout("warning", "No verdict follows from this", (paragraph(capitalised(why)),))]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:

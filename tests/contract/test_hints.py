@@ -73,12 +73,12 @@ plots.heatmap: works            plots.violin: works              plots.boxplot: 
 plots.forest: works             plots.critical_difference: works plots.cd_diagramm: cd_diagram
 plots.qqplot: works             plots.caterpillar: works         plots.barplot: emmeans_plot
 plots.learning_curves: anytime  plots.benchmark_effect: benchmark_effects_plot
-fit.pvalues: works              fit.tvalues: works               fit.conf_int: profile
+fit.pvalues: works              fit.tvalues: works               fit.conf_int: works
 fit.resid: works                fit.fittedvalues: works          fit.fitted: works
-fit.ranef: conditional_modes    fit.fixef: works                 fit.VarCorr: works
+fit.ranef: works                fit.fixef: works                 fit.VarCorr: works
 fit.vcov: works                 fit.coef: works                  fit.AIC: works
-fit.logLik: works               fit.sigma: works                 fit.r2: r2_marginal
-fit.icc: icc_adjusted           fit.plot: works                  fit.random_effect: random_effects
+fit.logLik: works               fit.sigma: works                 fit.r2: works
+fit.icc: works                  fit.plot: works                  fit.random_effect: random_effects
 fit.to_latex: works             fit.to_csv: works                fit.sentences: works
 fit.lsmeans: works              fit.pairs: emmeans               fit.df_resid: works
 fit.update: works               fit.isSingular: works            fit.step: select_terms

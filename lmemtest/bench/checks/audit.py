@@ -272,7 +272,7 @@ def _decided(model: _Rejects, taken: Index) -> Any:
     try:
         return model(taken)
     except (LmemtestError, np.linalg.LinAlgError) as error:  # one model fails, the other still counts
-        return Failure(f"{type(error).__name__}: {error}")
+        return Failure.of(error)
 
 
 @one_blas_thread()

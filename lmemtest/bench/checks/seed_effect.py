@@ -308,7 +308,7 @@ def _per_algorithm(
         part = whole[~whole["flat"]]
         test, why = _one(part, crossed, standardized, level)
         if why:
-            reasons.append(f"{name} cannot be tested: {why}.")
+            reasons.append((name, why))
         elif len(part) < len(whole):
             gone = whole["instance"].nunique() - part["instance"].nunique()
             notes.append(f"{name}: {gone} benchmark{'s' * (gone > 1)} without variation over the seeds left out.")
@@ -319,7 +319,7 @@ def _per_algorithm(
     adjusted = adjust_raw(table["p_raw"].to_numpy(), "holm", int(table["p_raw"].notna().sum()))
     table.insert(list(table.columns).index("p_raw") + 1, "p_value", adjusted)
     table.insert(list(table.columns).index("p_value") + 1, "affected", at_most(adjusted, alpha))
-    return table, [*notes, *reasons]
+    return table, [*notes, *(f"{name} cannot be tested: {why}." for name, why in reasons)]
 
 
 def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) -> tuple[VarianceRatio | None, str]:
@@ -347,7 +347,7 @@ def _row(name: Any, part: pd.DataFrame, test: VarianceRatio | None) -> dict[str,
     return {"algorithm": name, **counts, **dict(zip(names, values, strict=True))}
 
 
-def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str]) -> str:
+def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tuple[str, str]]) -> str:
     if not runs.seed_shared and not scores.duplicated(["instance", "algorithm", "seed"]).any():
         return (
             "each benchmark has seeds of its own (seed_shared=False) and one run per algorithm and seed, so what the "
@@ -359,11 +359,13 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[str
             f"there is one benchmark and one run per algorithm and seed{budgets}, so what the seed does cannot be "
             "distinguished from chance. Bring several benchmarks that were run with the same seeds, or repeat seeds."
         )
-    whys = {reason.partition(" cannot be tested: ")[2] for reason in reasons}
+    whys = {why for _, why in reasons}
     if len(reasons) > 1 and len(whys) == 1:  # once for all algorithms, not once for each
-        reasons = [f"no algorithm can be tested: {whys.pop()}"]
+        because = f"no algorithm can be tested: {whys.pop()}."
+    else:
+        because = " ".join(f"{name} cannot be tested: {why}." for name, why in reasons)
     return (
-        f"the effect of the seed cannot be distinguished from chance: {' '.join(reasons)} Bring benchmarks that "
+        f"the effect of the seed cannot be distinguished from chance: {because} Bring benchmarks that "
         "were run "
         "with the same seeds, or repeat seeds."
     )

@@ -11,9 +11,10 @@ import pandas as pd
 
 from lmemtest.bench.evaluation.answers import Answers
 from lmemtest.bench.evaluation.noise import plan_components, points, variances_of
-from lmemtest.bench.evaluation.planning import EvaluationPlan, planned
+from lmemtest.bench.evaluation.planning import planned
 from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
 from lmemtest.bench.power.components import VarianceComponents
+from lmemtest.bench.power.planned import Plan
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
@@ -145,7 +146,7 @@ class Evaluation(Result):
         costs: float | Mapping[str, float] = 1.0,
         fixed: Mapping[str, int] | None = None,
         at_most: Mapping[str, int] | None = None,
-    ) -> EvaluationPlan:
+    ) -> Plan:
         """How many tasks, items of each and epochs of each answer the next evaluation should have.
 
         Parameters
@@ -162,7 +163,7 @@ class Evaluation(Result):
 
         Returns
         -------
-        EvaluationPlan
+        Plan
             See `lmemtest.plan`.
 
         Raises
@@ -228,25 +229,32 @@ class Evaluation(Result):
         )
 
     @property
-    def facts(self) -> tuple[str, ...]:
-        """What either question takes for the sample, and how the tests were adjusted."""
+    def samples(self) -> dict[str, str]:
+        """What either question takes for the sample, by the suffix of its columns."""
         judges = " and judges" if self.answers.judges_are_sample else ""
         families = f"{plural(self.answers.noun)}, " if self.answers.families_are_sample else ""
-        how, one = ADJUSTMENT_NAMES[self.these.adjust], len(self.answers.tasks) == 1
+        one = len(self.answers.tasks) == 1
         mean = "over" if self.noun == "mean score" else "as the mean over"
         where = "on this task" if one else f"{mean} these tasks"
-        said = [
-            f"_these: {self.noun} {where}; {self._sampled}{judges} are the "
-            "sample. Standard errors of each pair by itself, Satterthwaite degrees of freedom."
-        ]
+        said = {
+            "these": f"{self.noun} {where}; {self._sampled}{judges} are the sample. Standard errors of each pair by "
+            "itself, Satterthwaite degrees of freedom."
+        }
         if self.fit is not None:
             over = ["epochs"] * self.answers.has_epochs
             per_block = self.answers.per_block
             over += [f"blocks of {per_block:.0f} items"] * (per_block > 1.0)
-            said.append(
-                f"_like: {families}tasks{judges.replace(' and', ',')} and items are the sample: {self.fit.formula}"
+            judged = ", judges" if judges else ""
+            said["like"] = (
+                f"{families}tasks{judged} and items are the sample: {self.fit.formula}"
                 f"{f', of means over {joined(over)}' if over else ''}."
             )
+        return said
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """What either question takes for the sample, and how the tests were adjusted."""
+        said, how = [f"_{suffix}: {text}" for suffix, text in self.samples.items()], ADJUSTMENT_NAMES[self.these.adjust]
         level = percent(1.0 - self.alpha)
         if len(self.table) == 1:
             return (*said, f"{level} intervals.")

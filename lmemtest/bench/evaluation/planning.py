@@ -3,35 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.plan import plan
 from lmemtest.bench.power.planned import Plan
-from lmemtest.core.result import result
 
 _MANY = 10_000  # tasks whose critical value is that of the normal distribution
-
-
-@result
-class EvaluationPlan(Plan):
-    """The best numbers of tasks, items of each and epochs of each answer; attributes are those of `Plan`."""
-
-    @property
-    def title(self) -> str:
-        """What is planned."""
-        return _in_words_of_models(Plan.title.fget(self))  # type: ignore[attr-defined]
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the columns are."""
-        return tuple(map(_in_words_of_models, Plan.facts.fget(self)))  # type: ignore[attr-defined]
-
-
-def _in_words_of_models(text: str) -> str:
-    return text.replace("algorithm", "model")
 
 
 def planned(
@@ -44,7 +24,7 @@ def planned(
     power: float,
     alpha: float,
     **limits: Any,
-) -> EvaluationPlan:
+) -> Plan:
     """The plan from variances by source; with fixed tasks the advantages on them are no part of the error."""
     names = tuple(design)
     of_stage = {"task": 0.0 if fixed_tasks else variances["task:model"], "item": variances["item:model"]}
@@ -59,11 +39,10 @@ def planned(
     current = {**dict(design), **{name: n for name, n in (limits["fixed"] or {}).items() if name in design}}
     found = plan(sds, stages=names, n_algorithms=n_models, effect=effect, power=power, alpha=alpha, current=current,
                  **limits)  # fmt: skip
-    facts: dict[str, Any] = {field.name: getattr(found, field.name) for field in fields(found)}
     anew = "Families and their tasks are" if "family" in names else "Tasks are"
     where = "Tasks are these and stay" if fixed_tasks else f"{anew} drawn anew"
-    facts["notes"] = (
+    notes = (
         "The standard deviations are those of this evaluation, taken as known.",
         f"{where}; all models answer the same items, so what they share of tasks and items cancels.",
     )
-    return EvaluationPlan(**facts)
+    return replace(found, noun="model", notes=notes)

@@ -80,8 +80,8 @@ class Gate(Result):
         ``n_old``, ``n_new``.
     decision : {"not worse", "worse", "cannot say"}
         Over all metrics.
-    new, old : str
-        Names of the versions.
+    new, old, subject : str
+        Names of the versions; that of the new one as it begins a sentence.
     population : {"like these", "these"}
         Which tasks the claim is about.
     missing : tuple of str
@@ -106,6 +106,7 @@ class Gate(Result):
     decision: str
     new: str
     old: str
+    subject: str
     population: str
     missing: tuple[str, ...]
     n_tasks: int
@@ -167,7 +168,6 @@ class Gate(Result):
         rows = self.table.to_dict("records")
         first = self._headline(rows)
         metrics = map(self._on_metric, rows)
-        first = f"T{first[1:]}" if first.startswith("the ") else first  # names of versions stay as they are
         unseen = (*filter(None, map(self._on_broken, rows)), *self._on_failures())
         return (first, *metrics, *unseen, *self._on_missing(), *self._to_settle(rows))
 
@@ -175,9 +175,9 @@ class Gate(Result):
         found = {kind: [row["metric"] for row in rows if row["decision"] == kind] for kind in EXIT_CODES}
         where = self._where
         if self.decision == NOT_WORSE:
-            return f"{self.new} is not worse than {self.old} by the margin or more {where}: {joined(found[NOT_WORSE])}."
+            return f"{self.subject} is not worse than {self.old} by the margin or more {where}: {joined(found[NOT_WORSE])}."
         if self.decision == WORSE:
-            return f"{self.new} is worse than {self.old} by more than the margin {where}: {joined(found[WORSE])}."
+            return f"{self.subject} is worse than {self.old} by more than the margin {where}: {joined(found[WORSE])}."
         why = joined(found[CANNOT_SAY]) if found[CANNOT_SAY] else "scores are missing"
         return f"Cannot say whether {self.new} is worse than {self.old} {where}: {why}."
 

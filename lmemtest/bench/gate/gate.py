@@ -181,6 +181,7 @@ def gate(
         tasks=pd.concat(places, ignore_index=True),
         decision=decision,
         new=versions.label(versions.new),
+        subject=versions.subject,
         old=versions.label(versions.old),
         population=tasks,
         missing=tuple(missing),

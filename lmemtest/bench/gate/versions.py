@@ -82,8 +82,16 @@ class Versions:
 
     def label(self, version: Any) -> str:
         """A version in a sentence: the name of its algorithm, or which of the two tables it is."""
-        of_runs = self.metric is None and not (self.new == NEW and self.old == OLD)
-        return format_level(version) if of_runs else f"the {version} version"
+        return format_level(version) if self._of_runs else f"the {version} version"
+
+    @property
+    def subject(self) -> str:
+        """The new version at the beginning of a sentence."""
+        return self.label(self.new) if self._of_runs else "The new version"
+
+    @property
+    def _of_runs(self) -> bool:
+        return self.metric is None and not (self.new == NEW and self.old == OLD)
 
     def scores(self, name: str) -> pd.DataFrame:
         """The rows of a metric: the columns of the roles and "score"."""

@@ -20,11 +20,11 @@ def meaning(term: Term | Bar, runs: Runs, beside: Iterable[Bar] = ()) -> str:
     """What a term assumes about the runs, by their roles, `beside` the random terms of its model."""
     if isinstance(term, Term):
         return _of_fixed(term, runs)
-    text = _of_bar(term, runs)
+    if kind_of(term.groups, runs) != "interaction":
+        return _of_bar(term, runs)
     of_families = any(kind_of(bar.groups, runs) == "family_interaction" for bar in beside)
-    if of_families and kind_of(term.groups, runs) == "interaction":  # then the families are what there must be more of
-        return text.replace(f"; {_SAMPLE}", ", beyond what the family explains")
-    return text
+    # with families these are what there must be more of
+    return _of_bar(term, runs, ", beyond what the family explains" if of_families else f"; {_SAMPLE}")
 
 
 def of_residual(column: str | None) -> str:
@@ -59,9 +59,10 @@ def _of_interaction(term: Term, runs: Runs) -> str:
     return f"the effect of {names[0]} may be another for each value of {' and '.join(names[1:])} ({term})"
 
 
-def _of_bar(bar: Bar, runs: Runs) -> str:
+def _of_bar(bar: Bar, runs: Runs, sample: str = f"; {_SAMPLE}") -> str:
+    """`sample`: what an advantage on benchmarks says of how sure a comparison is."""
     if not bar.slopes:
-        return _of_intercept(bar, runs)
+        return _of_intercept(bar, runs, sample)
     noun = _noun(bar, runs)
     what = " and ".join(effect.label for effect in bar.slopes)
     levels = not bar.has_intercept and len(bar.slopes) == 1 and is_factor(bar.slopes[0], runs)
@@ -78,7 +79,7 @@ def _of_bar(bar: Bar, runs: Runs) -> str:
         )
     column = bar.slopes[0].columns[0]
     if levels and of_pairs:
-        return f"{_ADVANTAGE}, which may depend on {column}, all algorithms to the same degree; {_SAMPLE}"
+        return f"{_ADVANTAGE}, which may depend on {column}, all algorithms to the same degree{sample}"
     if levels:
         return (
             f"each {noun} has its own deviation at each level of {column}, normally distributed, correlated in any way"
@@ -88,7 +89,7 @@ def _of_bar(bar: Bar, runs: Runs) -> str:
     return f"each {noun} has its own effect of {what}, normally distributed, independent of its level"
 
 
-def _of_intercept(bar: Bar, runs: Runs) -> str:
+def _of_intercept(bar: Bar, runs: Runs, sample: str) -> str:
     groups, kind = set(bar.groups), kind_of(bar.groups, runs)
     if kind in ("family", "family_interaction"):
         finest = next(name for name in reversed(bar.groups) if name in runs.family)
@@ -105,7 +106,7 @@ def _of_intercept(bar: Bar, runs: Runs) -> str:
         return f"{text}; benchmarks are a sample of benchmarks like them"
     if kind != "interaction":
         return text
-    return f"{text}; {_SAMPLE}" if at == "benchmark" else f"{text}, beyond what the benchmark explains"
+    return f"{text}{sample}" if at == "benchmark" else f"{text}, beyond what the benchmark explains"
 
 
 def kind_of(groups: Iterable[str], runs: Runs) -> str:

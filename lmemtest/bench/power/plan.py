@@ -161,7 +161,8 @@ def plan(
         )
     check_choice(adjust, "adjust", POWER_ADJUSTMENTS)
     power, alpha = check_fraction(power, "power"), check_fraction(alpha, "alpha")
-    within, why = layout, {}
+    within: Stages = layout
+    why: dict[str, Any] = {}
     if effect is not None:
         why = {"effect": _positive(effect, "effect"), "power": power, "alpha": alpha}
         n_benchmarks, target = _for_effect(layout, names, _Test(k, alpha, adjust), why["effect"], power)

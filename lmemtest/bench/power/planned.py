@@ -61,6 +61,8 @@ class Plan(Result):
         The least standard error (or cost) with real numbers of units, which whole numbers cannot beat.
     current : dict of str to int
         Units of the current design; empty if none was given.
+    noun : str
+        What is compared: "algorithm", "model".
     notes : tuple of str
         What is assumed.
     """
@@ -84,6 +86,7 @@ class Plan(Result):
     power: float | None = None
     alpha: float | None = None
     current: Mapping[str, int]
+    noun: str = "algorithm"
     notes: tuple[str, ...] = ()
 
     @property
@@ -176,7 +179,7 @@ class Plan(Result):
         where = " over families of benchmarks" if {FAMILY, BENCHMARK} <= {*self.names} else where
         if self.n_algorithms == 1:
             return f"Plan: the mean score of one pipeline{where}"
-        of = "two algorithms" if self.n_algorithms == 2 else f"two of {self.n_algorithms} algorithms"
+        of = f"two {self.noun}s" if self.n_algorithms == 2 else f"two of {self.n_algorithms} {self.noun}s"
         return f"Plan: the difference of {of}{where}"
 
     @property
@@ -194,7 +197,7 @@ class Plan(Result):
         return (
             "n_x: units of stage x for each unit of the stage before it; share_x: of the variance of the mean.",
             f"Standard deviation{' of a difference' if self.n_algorithms > 1 else ''} and cost of a unit"
-            f"{' for each algorithm' if self.n_algorithms > 1 else ''}: {', '.join(parts)}.",
+            f"{f' for each {self.noun}' if self.n_algorithms > 1 else ''}: {', '.join(parts)}.",
             *bound,
         )
 

@@ -509,7 +509,7 @@ def _studies(
         try:
             test_of = compare(scores, test=test, ddf=ddf)
         except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-            found.append(Failure(f"{type(error).__name__}: {error}"))
+            found.append(Failure.of(error))
             continue
         critical = draw.design.critical(alpha, adjust, test_of.df)
         found.append((abs(test_of.estimate) > critical * test_of.se, test_of.estimate, test_of.no_interaction))

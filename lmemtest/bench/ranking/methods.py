@@ -76,6 +76,7 @@ class Assessment:
     test: str
     lower_is_better: bool  # of the estimates in `tests`
     omnibus: Omnibus | None = None
+    formula: str = ""
     assumptions: pd.DataFrame | None = None
     residual_sd: tuple[float, float] = (np.nan, np.nan)  # of a single run by the model, and its degrees of freedom
     notes: tuple[str, ...] = ()
@@ -109,6 +110,7 @@ def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Assessment:
         centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
         residual_sd=(float(np.sqrt(fit.scale)), _residual_df(fit)),
+        formula=str(fit.formula),
         notes=(f"Model: {fit.formula}", *compared.notes),
     )
 

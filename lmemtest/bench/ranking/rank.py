@@ -280,6 +280,7 @@ def ranking_of(
         alpha=asked.alpha,
         score=runs.score,
         direction=runs.direction,
+        formula=assessment.formula,
         assumptions=assessment.assumptions,
         asked=asked,
         notes=notes,

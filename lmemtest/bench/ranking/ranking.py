@@ -64,6 +64,8 @@ class Ranking(Result):
     score, direction : str
     asked : Asked
         The options.
+    formula : str
+        The mixed model; empty for other methods.
     assumptions : pandas.DataFrame or None
         Tests that chose the method: ``test``, ``of``, ``statistic``, ``p_value``.
     notes : tuple of str
@@ -87,6 +89,7 @@ class Ranking(Result):
     score: str
     direction: str
     asked: Asked
+    formula: str = ""
     assumptions: pd.DataFrame | None = None
     notes: tuple[str, ...] = ()
 

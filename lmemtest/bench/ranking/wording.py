@@ -149,9 +149,11 @@ def _how(ranking: Ranking) -> str:
         )
     adjust = ADJUSTMENT_NAMES.get(ranking.decisions.adjust, ranking.decisions.adjust)
     if ranking.method == "lmem":
-        model = next(note for note in ranking.notes if note.startswith("Model: ")).removeprefix("Model: ")
-        how = f"Marginal means come from the linear mixed model {model} (REML, Satterthwaite degrees of freedom)"
-        if any(note.startswith("Standard errors of differences are moderated") for note in ranking.notes):
+        how = (
+            f"Marginal means come from the linear mixed model {ranking.formula} (REML, Satterthwaite degrees of "
+            "freedom)"
+        )
+        if ranking.decisions.errors == "moderated":
             how += f", with standard errors of differences moderated by their scatter over the {ranking.blocks.units}"
     else:
         runs = int(ranking.blocks.n_runs.max())

@@ -218,8 +218,7 @@ def normalization_stability(
     for i, (score, level) in enumerate(left_out):
         after = found[i]
         if isinstance(after, Failure):  # such as ranks that are the same on all benchmarks
-            why = after.reason.partition(": ")[2].split(". ")[0]
-            notes.append(f"Without {level} mean {score.label} was not compared: {why}.")
+            notes.append(f"Without {level} mean {score.label} was not compared: {after.message}")
             continue
         row, changed = _compared(score.everyone.join(after.add_suffix("_after"), how="inner"), alpha)
         rows.append({"score": score.label, "left_out": level, **row})

@@ -77,8 +77,13 @@ def read(table: Any, score: str, names: tuple[str, ...], by: dict[str, str], n_t
     return out
 
 
+def name_of(key: Mapping[Any, Any]) -> str:
+    """A pipeline, or one on a benchmark; empty where there is only one."""
+    return " on ".join(format_level(level) for level in key.values())
+
+
 def where_of(key: Mapping[Any, Any]) -> str:
-    return f"{' on '.join(format_level(level) for level in key.values())}: " if key else ""
+    return f"{name_of(key)}: " if key else ""
 
 
 def tables_of(layout: Layout, found: SourceVariances, unit: str | None, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:

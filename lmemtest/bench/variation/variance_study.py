@@ -18,6 +18,7 @@ from lmemtest.bench.variation.study_tables import (
     columns_of,
     in_residual,
     labelled,
+    name_of,
     notes_of,
     read,
     tables_of,
@@ -382,7 +383,7 @@ def variance_study(
         for name, part in made.items():
             tables[name].append(labelled(part, labels))
         for note in notes_of(layout, found, made["table"], unit):
-            notes.setdefault(note, []).append(where_of(labels).removesuffix(": "))
+            notes.setdefault(note, []).append(name_of(labels))
     joint = {name: pd.concat(parts, ignore_index=True) for name, parts in tables.items()}
     p = joint["at_once"]["p_raw"].to_numpy(dtype=float)
     joint["at_once"]["p_value"] = adjust_raw(p, "holm", int(np.isfinite(p).sum()))

@@ -148,10 +148,7 @@ class Deletion:
             np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
         )
         nothing = Refits(kept, kept, components, tests, tests, tests, tests, 0, np.nan, np.nan, False, "")
-        rows = [
-            nothing._replace(reason=item.reason.partition(": ")[2]) if isinstance(item, Failure) else item
-            for item in found
-        ]
+        rows = [nothing._replace(reason=item.message) if isinstance(item, Failure) else item for item in found]
         return Refits(*map(np.array, zip(*rows, strict=True)))
 
     def __call__(self, rng: np.random.Generator) -> Refits:

@@ -339,3 +339,32 @@ def explained_variance(fit: LmmFit) -> Explained:
         ),
         residual=float(n @ residual_variance_of_rows(fit)) / rows,
     )
+
+
+def r2(fit: LmmFit) -> pd.Series[float]:
+    """Shares of the variance that are explained: ``marginal`` by the fixed effects, ``conditional`` by all.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> lt.fit_lmm("y ~ a + (1 | g)", table).r2().round(4).to_dict()
+    {'marginal': 0.1122, 'conditional': 0.9956}
+    """
+    import pandas as pd
+
+    shares = explained_variance(fit)
+    return pd.Series({"marginal": shares.r2_marginal, "conditional": shares.r2_conditional})
+
+
+def icc(fit: LmmFit) -> float:
+    """Share of the random effects in the variance that the fixed effects leave: the adjusted intra-class correlation.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+    >>> round(lt.fit_lmm("y ~ a + (1 | g)", table).icc(), 4)
+    0.995
+    """
+    return float(explained_variance(fit).icc_adjusted)

@@ -17,7 +17,7 @@ from lmemtest.core.result import csv_text
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_flag, real, resolve_rng
+from lmemtest.core.validate import check_choice, check_flag, check_fraction, real, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.cells import Cells
 from lmemtest.lmm.engine import theta as th
@@ -445,6 +445,10 @@ class LmmFit(Verbs, Guided):
         """
         return random_effects.by_level(self, group)
 
+    def ranef(self) -> dict[str, pd.DataFrame]:
+        """The conditional modes of all grouping factors, by their names: `conditional_modes` of each."""
+        return {group: self.conditional_modes(group) for group in dict.fromkeys(t.group for t in self.design.random)}
+
     # -- predictions --------------------------------------------------------------------------------------------
 
     def predict(self, frame: Any = None, *, random: bool = True) -> Array:
@@ -639,6 +643,7 @@ class LmmFit(Verbs, Guided):
         """
         from scipy.special import stdtr
 
+        check_choice(ddf, "ddf", DDF_METHODS)
         if ddf == "kenward-roger" and not self.reml:
             return self.refit(reml=True).to_frame(ddf)
         rows = np.eye(len(self.params))
@@ -656,6 +661,40 @@ class LmmFit(Verbs, Guided):
                 "p_value": 2.0 * stdtr(df, -np.abs(t)),
             }
         )
+
+    def conf_int(self, alpha: float = 0.05, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame:
+        """Intervals of the fixed effects from their standard errors and t quantiles; `profile` has those by likelihood.
+
+        Parameters
+        ----------
+        alpha : float in (0, 1)
+            Intervals hold with 1 - `alpha`, each by itself.
+        ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
+            Degrees of freedom, as in `to_frame`.
+
+        Returns
+        -------
+        pandas.DataFrame
+            ``ci_low`` and ``ci_high`` by term; NaN where the data do not identify a coefficient.
+
+        Raises
+        ------
+        ArgumentError
+            If an option is unknown.
+
+        Examples
+        --------
+        >>> import lmemtest as lt
+        >>> table = {"y": [1.0, 2.1, 2.9, 4.2, 4.8, 6.3], "a": ["p", "q"] * 3, "g": [1, 1, 2, 2, 3, 3]}
+        >>> lt.fit_lmm("y ~ a + (1 | g)", table).conf_int().loc["a[T.q]"].round(3).tolist()
+        [0.803, 1.797]
+        """
+        from lmemtest.lmm.distributions.student import t_quantile
+
+        check_fraction(alpha, "alpha")
+        table = self.to_frame(ddf).set_index("term")
+        half = t_quantile(alpha / 2.0, table["df"].to_numpy(dtype=float)) * table["se"]
+        return pd.DataFrame({"ci_low": table["estimate"] - half, "ci_high": table["estimate"] + half})
 
     def certificate(self) -> pd.DataFrame:
         """What is known about the optimum.

@@ -8,6 +8,8 @@ from types import MethodType
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.diagnostics.influence import InfluenceResult
     from lmemtest.lmm.hypotheses.ranova import RanovaResult
@@ -42,9 +44,11 @@ class Verbs:
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
     emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
     emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")
+    icc: Verb[float] = Verb("diagnostics.structure:icc")
     influence: Verb[InfluenceResult] = Verb("diagnostics.influence:influence")
     joint_tests: Verb[FTestsResult] = Verb("means.joint:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
     profile: Verb[ProfileResult] = Verb("intervals.profile:profile")
+    r2: Verb[pd.Series[float]] = Verb("diagnostics.structure:r2")
     random_effects: Verb[RandomEffects] = Verb("intervals.random_effects:random_effects")
     ranova: Verb[RanovaResult] = Verb("hypotheses.ranova:ranova")
