@@ -175,7 +175,8 @@ class Gate(Result):
         found = {kind: [row["metric"] for row in rows if row["decision"] == kind] for kind in EXIT_CODES}
         where = self._where
         if self.decision == NOT_WORSE:
-            return f"{self.subject} is not worse than {self.old} by the margin or more {where}: {joined(found[NOT_WORSE])}."
+            passed = joined(found[NOT_WORSE])
+            return f"{self.subject} is not worse than {self.old} by the margin or more {where}: {passed}."
         if self.decision == WORSE:
             return f"{self.subject} is worse than {self.old} by more than the margin {where}: {joined(found[WORSE])}."
         why = joined(found[CANNOT_SAY]) if found[CANNOT_SAY] else "scores are missing"
