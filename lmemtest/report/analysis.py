@@ -27,15 +27,15 @@ from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.data.scales import Modelled
-from lmemtest.bench.failures.sensitivity import sensitivity_if_any
 from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
 from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.bench.modelling.population import POPULATIONS
-from lmemtest.bench.modelling.populations import populations_compared
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.relative import MOST_FIXED
 from lmemtest.bench.modelling.undeclared_families import undeclared_families
-from lmemtest.bench.scores.scale_agreement import decisions_compared, free_name, raw_runs
+from lmemtest.bench.robustness.failures import by_policies_if_any
+from lmemtest.bench.robustness.populations import populations_compared
+from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import Guided, guided
 from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
@@ -61,12 +61,10 @@ if TYPE_CHECKING:
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
     from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.bench.checks.findings import RunsCheck
-    from lmemtest.bench.failures.sensitivity import FailureSensitivity
     from lmemtest.bench.modelling.adequacy import BudgetUse, Missing, Sample
-    from lmemtest.bench.modelling.populations import Populations
     from lmemtest.bench.modelling.recommend import Recommendation
     from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
-    from lmemtest.bench.scores.scale_agreement import ScaleAgreement
+    from lmemtest.bench.robustness.variants import Variants
     from lmemtest.bench.variation.variance_sources import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
@@ -126,7 +124,7 @@ class Analysis(Guided):
         Tuning curves that the report shows beside the runs.
     interactions : dict of str to Interaction
         By metafeature at whose levels another algorithm is first: the test that the comparison depends on it.
-    agreement : ScaleAgreement or None
+    agreement : Variants or None
         The same pairs on another scale: of normalised runs by the raw score; of a score as measured by ranks within
         benchmarks, where few benchmarks decide its means or scales differ. None elsewhere. The model of ranks has fixed
         effects of up to 100 benchmarks and random ones of more.
@@ -134,9 +132,9 @@ class Analysis(Guided):
         The decisions by these ranks.
     undeclared : UndeclaredFamilies or None
         Groups of benchmarks by names or columns that have no role as families, with the test whether it matters.
-    populations : Populations or None
+    populations : Variants or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
-    sensitivity : FailureSensitivity or None
+    sensitivity : Variants or None
         Of runs some of which failed: the decisions under several policies. None where none failed.
     """
 
@@ -155,11 +153,11 @@ class Analysis(Guided):
     diagnosis: Diagnosis | None = None
     trials: TuningCurves | None = None
     interactions: dict[str, Interaction] = field(default_factory=dict)
-    agreement: ScaleAgreement | None = None
+    agreement: Variants | None = None
     on_ranks: Decisions | None = None
     undeclared: UndeclaredFamilies | None = None
-    populations: Populations | None = None
-    sensitivity: FailureSensitivity | None = None
+    populations: Variants | None = None
+    sensitivity: Variants | None = None
 
     # ------------------------------------------------------------------ what follows from the fields
 
@@ -525,9 +523,9 @@ def analyze(
         if other is not None and beside is not None:
             of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
             if runs.scale is not None:
-                agreement = decisions_compared(runs, differences, of_other, alpha)
+                agreement = scores_compared([(runs, differences)], of_other, alpha)
             else:
-                agreement = decisions_compared(other, of_other, differences, alpha)
+                agreement = scores_compared([(other, of_other)], differences, alpha)
                 on_ranks = of_other.decisions(alpha=alpha, direction=other.direction)
         undeclared = populations = None
         if own is None:
@@ -537,7 +535,7 @@ def analyze(
                 runs, recommendation, differences, alpha=alpha, adjust=adjust, se=se, ddf=ddf
             )
     with clock("comparing policies for failed runs"):
-        sensitivity = sensitivity_if_any(runs, alpha)
+        sensitivity = by_policies_if_any(runs, alpha)
     with clock("looking at each benchmark"):
         effects = observed_advantages(fit, runs, level=1.0 - alpha)
         seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)

@@ -174,8 +174,8 @@ def json_of(analysis: Analysis) -> str:
         "ranking": records(analysis.to_frame()),
         "pairs": records(analysis.pairs.to_frame()),
         **({"population": analysis.recommendation.population, "claim": analysis.claim} if analysis.claim else {}),
-        **({"populations": records(analysis.populations.table)} if analysis.populations is not None else {}),
-        **({"other_scale": records(analysis.agreement.table)} if analysis.agreement is not None else {}),
+        **({"populations": records(analysis.populations.decisions)} if analysis.populations is not None else {}),
+        **({"other_scale": records(analysis.agreement.decisions)} if analysis.agreement is not None else {}),
         "variance_components": records(components_frame(analysis.components)),
     }
     return json_text(found)

@@ -265,12 +265,13 @@ def _pairs(analysis: Analysis) -> Section:
             why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.finer_units(analysis))
         found += [paragraph(why), TableBlock(check.to_table())]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
-        count = len(analysis.agreement.disagreements())
-        first, *others = analysis.agreement.sentences(of_raw=analysis.runs.scale is None)
-        more = f"... and {count - MOST_NAMES:,} more (see the table)." if count > MOST_NAMES else ""
-        words = " ".join(filter(None, (first, *others[:count][:MOST_NAMES], more, *others[count:])))
-        table = TableBlock(analysis.agreement.to_table())
-        found += [paragraph(words), Fold("Both scores, pair by pair", (table,))]
+        beside = analysis.agreement
+        changed = beside.changed().index
+        pairs_said = [beside.on_pair(pair) for pair in changed[:MOST_NAMES]]
+        if len(changed) > MOST_NAMES:
+            pairs_said.append(f"... and {len(changed) - MOST_NAMES:,} more (see the table).")
+        words = " ".join((beside.overview(), *pairs_said, *beside.notes))
+        found += [paragraph(words), Fold("Both scores, pair by pair", (TableBlock(beside.to_table()),))]
     found += _both_populations(analysis)
     table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
     if n <= MOST_PAIRS:
@@ -294,23 +295,22 @@ def _both_populations(analysis: Analysis) -> list[Block]:
     found = analysis.populations
     if found is None or analysis.incomparable:
         return []
-    changed = found.disagreements()
+    changed = found.changed()
     if changed.empty:
-        return [paragraph(found.overview())]
-    first, second = (found.claims[name].about for name in ("family", "benchmark"))
-    frame = changed[["left", "right", "family_p_value", "benchmark_p_value", "decision"]].copy()
-    words = {"family only": first, "benchmark only": second, "opposite": "both, in opposite directions"}
-    frame["decision"] = frame["decision"].replace(words)
-    columns = ("first", "second", f"p, {first}", f"p, {second}", "significant for")
+        return [paragraph(f"{found.overview()} {found.counts()}")]
+    columns = ("first", "second", *(f"better {phrase}" for phrase in found.phrases.values()))
+    frame = changed[["left", "right", *found.phrases]].set_axis(list(columns), axis=1)
+    p_values = {f"p {found.phrases[name]}": found.p_value[i, changed.index] for i, name in enumerate(found.phrases)}
     table = ResultTable(
         "Pairs that are decided otherwise for the other population",
-        frame.set_axis(list(columns), axis=1),
-        tuple(f"{claims.about[:1].upper()}{claims.about[1:]}: {claims.formula}" for claims in found.claims.values()),
-        {columns[2]: format_p, columns[3]: format_p},
+        frame.assign(**p_values),
+        tuple(f"{capitalised(meaning)}." for meaning in found.meanings.values()),
+        dict.fromkeys(p_values, format_p),
     )
     families = plural(analysis.runs.study.families[-1][-1])
+    first, second = found.phrases.values()
     text = (
-        f"{found.overview()} Claims about {first} are as sure as the number of {families} allows; claims about "
+        f"{found.overview()} {found.counts()} Claims {first} are as sure as the number of {families} allows; claims "
         f"{second} are surer, and say nothing about other {families}."
     )
     block = TableBlock(table)

@@ -15,7 +15,7 @@ from lmemtest.bench.benchmark.observed_advantages import CautiousCheck, cautious
 from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO
-from lmemtest.bench.scores.scale_agreement import hypothesis_on, what_differs
+from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
 from lmemtest.bench.variation.model_components import own_difference_sd, share_of_benchmarks
 from lmemtest.core.caller import in_words_of
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
@@ -421,9 +421,9 @@ def _reversal(analysis: Analysis) -> list[Text]:
 def _other_population(analysis: Analysis) -> Text | None:
     """Say so where a claim about the other population is decided otherwise."""
     found = analysis.populations
-    if found is None or found.disagreements().empty:
+    if found is None or found.alike.all():
         return None
-    return (Strong("Mind the population"), f": {found.overview()[:1].lower()}{found.overview()[1:]}")
+    return (Strong("Mind the population"), f". {found.overview()} {found.counts()}")
 
 
 def _mind_the_scale(analysis: Analysis) -> Text | None:
@@ -438,14 +438,14 @@ def _mind_the_scale(analysis: Analysis) -> Text | None:
     text = f": {' and '.join(known)}, so few benchmarks {'' if few else 'may '}decide the average."
     alike = ""
     if not _by_ranks(analysis) and analysis.on_ranks is not None and analysis.agreement is not None:
-        alike = f" {analysis.agreement.overview(of_raw=True)}"
+        alike = f" {analysis.agreement.overview()}"
     return (Strong("Mind the scale"), f"{text}{alike}{_seldom_first(analysis)}")
 
 
 def _by_ranks(analysis: Analysis) -> Text | None:
     """Who is better by mean rank within benchmarks, where few benchmarks decide the means or ranks decide otherwise."""
     decided, found = analysis.on_ranks, analysis.agreement
-    if decided is None or found is None or (found.disagreements().empty and not few_decide(analysis)):
+    if decided is None or found is None or (found.alike.all() and not few_decide(analysis)):
         return None
     best, *others = decided.levels
     worse = [name for name in others if decided.significant.loc[best, name]]
@@ -453,9 +453,9 @@ def _by_ranks(analysis: Analysis) -> Text | None:
         verdict = f"{best} is significantly better than {joined(worse)}"
     else:
         verdict = f"{best} is first and not significantly better than any other"
-    changed, n = len(found.disagreements()), int((found.table["decision"] != "not tested").sum())
+    changed, n = int((~found.alike).sum()), int(found.comparable.sum())
     score = analysis.means.score
-    opposite = int((found.table["decision"] == "opposite").sum())
+    opposite = int(found.opposite.sum())
     more = f", {opposite:,} of them in the opposite direction" if opposite else ""
     if changed:
         are = "is" if changed == 1 else "are"
@@ -505,15 +505,15 @@ def few_decide(analysis: Analysis) -> bool:
 def _other_scale(analysis: Analysis) -> Text | None:
     """Say so where the raw score decides otherwise than the normalised one."""
     found = analysis.agreement
-    if analysis.runs.scale is None or found is None or found.disagreements().empty:
+    if analysis.runs.scale is None or found is None or found.alike.all():
         return None
-    return (Strong("Mind the score"), f": this is about mean {found.score}. {found.overview()}")
+    return (Strong("Mind the score"), f": this is about mean {analysis.runs.score}. {found.overview()}")
 
 
 def _failed_runs(analysis: Analysis) -> Text | None:
     """Say so where decisions depend on what a failed run counts."""
     found = analysis.sensitivity
-    if found is None or found.table["alike"].all():
+    if found is None or found.alike.all():
         return None
     return (Strong("Mind the failed runs"), f": {found.overview()}")
 

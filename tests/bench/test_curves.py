@@ -236,7 +236,7 @@ def test_roles_scales_and_failures_survive():
     scaled = runs.normalize("minmax").per_run("mean")  # the raw score goes along
     assert scaled.scale.score == "acc_mean"
     np.testing.assert_allclose(scaled.to_frame()["acc_mean"], got.to_frame()["acc_mean"])
-    assert lt.scale_agreement(runs.normalize("minmax")).to_frame().shape[0] == 3
+    assert len(lt.robustness(runs.normalize("minmax")).to_frame()) == 3
     lost = frame.assign(acc=frame["acc"].where(frame.index != 7))
     done = of(lost, family="suite", metafeatures=["prior"], failed="missing").score_failures(0.0).per_run("mean")
     assert done.failures.n_failed == 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -213,18 +214,18 @@ def test_runs_that_have_scores_again_are_told() -> None:
 def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
     frame = table().assign(space=lambda t: t["task"] % 5)
     both = pd.concat([frame.assign(epoch=1, loss=lambda t: t["loss"] + np.sin(t.index)), frame.assign(epoch=2)])
-    found = lt.failure_sensitivity(failing(both, budget="epoch", family="space"), ("worst", "rank"))
-    assert found.policies["worst"] == "a failed run has the worst score of its benchmark and epoch"
-    assert found.policies["rank"].startswith("scores are ranks within the benchmark and epoch")
+    found = lt.robustness(failing(both, budget="epoch", family="space"), "failures", variants=("worst", "rank"))
+    assert found.meanings["worst"] == "a failed run has the worst score of its benchmark and epoch"
+    assert found.meanings["rank"].startswith("scores are ranks within the benchmark and epoch")
     assert found.notes[0].startswith("The 5 spaces are the sample: what is said holds for new spaces.")
 
 
 def test_runs_that_do_not_say_what_failed_are_refused() -> None:
-    for ask in (lt.failure_rates, lt.failure_sensitivity):
+    for ask in (lt.failure_rates, partial(lt.robustness, of="failures")):
         with pytest.raises(ArgumentError, match=r"do not say which of them failed: Runs\(..., failed='missing'\)"):
             ask(lt.Runs(table(), **ROLES))
     with pytest.raises(DataError, match="No run failed"):
-        lt.failure_sensitivity(failing(table().assign(crashed=False)))
+        lt.robustness(failing(table().assign(crashed=False)), "failures")
 
 
 # ------------------------------------------------------------------------------------------------------ sensitivity
@@ -232,44 +233,44 @@ def test_runs_that_do_not_say_what_failed_are_refused() -> None:
 
 def test_each_policy_decides_as_the_recommended_model_of_its_runs() -> None:
     runs = failing()
-    found = lt.failure_sensitivity(runs, reference="C")
-    assert list(found.policies) == ["worst", "rank", "drop", "baseline C"]
+    found = lt.robustness(runs, "failures", reference="C")
+    assert list(found.phrases) == ["worst", "rank", "drop", "baseline C"]
     for policy, reference in (("worst", None), ("drop", None), ("baseline", "C")):
         scored = runs.score_failures(policy, reference=reference)
         pairs = lt.fit_lmm(lt.recommend(scored).formula, scored).emmeans("tool").pairs().to_frame()
-        own = found.decisions[found.decisions["policy"] == (f"{policy} {reference}" if reference else policy)]
+        own = found.decisions[found.decisions["variant"] == (f"{policy} {reference}" if reference else policy)]
         assert_allclose(own["advantage"], -pairs["estimate"])
         assert_allclose(own["p_value"], pairs["p_value"])
         better = pd.Series(np.where(pairs["estimate"] < 0, pairs["left"], pairs["right"]))
-        assert own["better"].fillna("-").tolist() == better.where(pairs["p_value"] < 0.05, "-").tolist()
-    ranks = found.means[found.means["policy"] == "rank"].set_index("algorithm")["mean"]
+        assert own["better"].tolist() == better.where(pairs["p_value"] < 0.05, "-").tolist()
+    ranks = found.means[found.means["variant"] == "rank"].set_index("algorithm")["mean"]
     last = runs.score_failures(1e6).normalize("rank").to_frame().groupby("tool")["loss_rank"].mean()
     assert_allclose(ranks.sort_index(), last)
 
 
 def test_sentences_name_the_pairs_that_depend_on_the_policy() -> None:
-    found = lt.failure_sensitivity(failing(), ("worst", "drop"))
+    found = lt.robustness(failing(), "failures", variants=("worst", "drop"))
     table = found.table.set_index(["left", "right"])
     assert table["alike"].to_dict() == {("A", "B"): False, ("A", "C"): True, ("B", "C"): True}
-    first, best, *changes = found.sentences()
+    first, _, best, *changes = found.sentences()
     said = (
         "7 of 96 runs failed (7.3 %); 2 of 3 pairs of algorithms are decided alike under the policies worst and drop."
     )
     assert first == said
-    assert best == "A has the best mean under every policy."
+    assert best == "A has the best mean under the policies worst and drop."
     assert changes[0].startswith("A is better than B under drop (p < 0.001); no difference is found under worst")
     assert len(changes) == 1
-    assert found.shown()["drop"].tolist() == ["A", "A", "B"]
+    assert found.table["drop"].tolist() == ["A", "A", "B"]
 
 
 def test_what_was_done_since_is_done_under_each_policy() -> None:
     kept = {"task": list(range(4))}
     scored = failing().score_failures(3.0).filter(**kept).normalize("minmax")
-    found = lt.failure_sensitivity(scored)
-    assert list(found.policies) == ["score 3", "worst", "rank", "drop"]
+    found = lt.robustness(scored, "failures")
+    assert list(found.phrases) == ["score 3", "worst", "rank", "drop"]
     want = failing().score_failures("worst").filter(**kept).normalize("minmax")
     pairs = lt.fit_lmm(lt.recommend(want).formula, want).emmeans("tool").pairs().to_frame()
-    own = found.decisions[found.decisions["policy"] == "worst"]
+    own = found.decisions[found.decisions["variant"] == "worst"]
     assert_allclose(own["advantage"], -pairs["estimate"])
 
 
@@ -278,41 +279,41 @@ def test_ranks_need_no_score_that_logarithms_or_shares_refuse(how: dict[str, Any
     frame = table().assign(loss=lambda frame: np.exp(-frame["loss"]))
     frame.loc[95, "loss"] = 0.0 if how["method"] == "baseline" else 0.1
     runs = failing(frame, direction="maximize")
-    found = lt.failure_sensitivity(runs.score_failures("worst").normalize(**how))
-    ranks, plain = (one.decisions.query("policy == 'rank'") for one in (found, lt.failure_sensitivity(runs)))
+    found = lt.robustness(runs.score_failures("worst").normalize(**how), "failures")
+    ranks, plain = (one.decisions.query("variant == 'rank'") for one in (found, lt.robustness(runs, "failures")))
     assert_allclose(ranks["advantage"], plain["advantage"])
 
 
 def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_under_it() -> None:
     frame = table()
     frame["crashed"] = ((frame["tool"] == "A") & (frame["task"] > 0)) | ((frame["tool"] == "B") & (frame["task"] == 0))
-    found = lt.failure_sensitivity(failing(frame))
-    assert found.shown().set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
+    found = lt.robustness(failing(frame), "failures")
+    assert found.table.set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
     assert found.overview().endswith(
-        "under the policies worst, rank and drop that test them (1 pair cannot be tested under all)."
+        "under the policies worst, rank and drop that test them (1 pair cannot be tested by all)."
     )
 
 
 def test_without_benchmarks_a_failed_run_has_the_worst_score_of_the_table() -> None:
     frame = table(1).drop(columns="task")
     runs = lt.Runs(frame, failed="crashed", **{role: name for role, name in ROLES.items() if role != "benchmark"})
-    assert lt.failure_sensitivity(runs).policies["worst"] == "a failed run has the worst score of the table"
+    assert lt.robustness(runs, "failures").meanings["worst"] == "a failed run has the worst score of the table"
 
 
 def test_a_policy_that_cannot_be_applied_is_a_note() -> None:
     with pytest.raises(DataError, match="All 96 runs failed, so no policy has a score to compare"):
-        lt.failure_sensitivity(failing(table().assign(crashed=True)))
+        lt.robustness(failing(table().assign(crashed=True)), "failures")
     frame = table()
     frame.loc[frame["task"] == 0, "crashed"] = True
-    found = lt.failure_sensitivity(failing(frame), {"half": 0.5, "worst": "worst", "ten": 10})
-    assert list(found.policies) == ["half", "ten"]
+    found = lt.robustness(failing(frame), "failures", variants={"half": 0.5, "worst": "worst", "ten": 10})
+    assert list(found.phrases) == ["half", "ten"]
     assert found.notes[0].startswith("worst could not be applied: Every run failed on 0")
     with pytest.raises(DataError, match="Fewer than two policies could be applied"):
-        lt.failure_sensitivity(failing(frame), ("worst", 10))
-    with pytest.raises(ArgumentError, match="policies must be several, such as"):
-        lt.failure_sensitivity(failing(), "worst")
-    with pytest.raises(ArgumentError, match="policies must be two or more of different names, got worst"):
-        lt.failure_sensitivity(failing(), ["worst"])
+        lt.robustness(failing(frame), "failures", variants=("worst", 10))
+    with pytest.raises(ArgumentError, match="variants must be several policies, such as"):
+        lt.robustness(failing(), "failures", variants="worst")
+    with pytest.raises(ArgumentError, match="variants must be two or more policies of different names, got worst"):
+        lt.robustness(failing(), "failures", variants=["worst"])
 
 
 # --------------------------------------------------------------------------------------------- checks and the report

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
-from lmemtest.bench.modelling.populations import populations_compared
+from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.errors import ArgumentError, DesignError
 
@@ -176,18 +175,17 @@ def test_both_populations_are_decided_by_their_own_models() -> None:
     pairs = {name: model.spec.fit(runs).emmeans("tool").pairs() for name, model in models.items()}
     found = populations_compared(runs, models["family"], pairs["family"], alpha=0.05, adjust=None, ddf="satterthwaite")
     assert found is not None
-    for name, of_role in pairs.items():
-        assert found.table[f"{name}_p_value"].tolist() == approx(of_role.to_frame()["p_value"].tolist())
-        assert found.count(name) == (of_role.to_frame()["p_value"] < 0.05).sum()
-    assert found.table["decision"].tolist() == ["benchmark only", "benchmark only", "neither"]
-    assert found.sentences() == (
-        "For new spaces 0 of 3 pairs differ significantly, for new tasks of these 6 spaces 2.",
-        "For new tasks of these 6 spaces only: A – B and A – C.",
-    )
-    none = replace(found, table=found.table.assign(decision="neither"))
-    assert none.overview() == (
-        "None of 3 pairs differs significantly, either for new spaces or for new tasks of these 6 spaces."
-    )
+    for i, (name, of_role) in enumerate(pairs.items()):
+        assert list(found.phrases)[i] == name
+        assert found.p_value[i].tolist() == approx(of_role.to_frame()["p_value"].tolist())
+        assert found.significant(name) == (of_role.to_frame()["p_value"] < 0.05).sum()
+    assert found.alike.tolist() == [False, False, True]
+    overview, counts, *_, last = found.sentences()
+    among = "for new spaces and for new tasks of these 6 spaces"
+    assert overview == f"1 of 3 pairs of algorithms is decided alike {among}."
+    assert counts == "Significant differences: 0 for new spaces and 2 for new tasks of these 6 spaces."
+    assert last.startswith("C is better than A for new tasks of these 6 spaces (p = 0.020)")
+    pd.testing.assert_frame_equal(found.table, lt.robustness(runs, of="population").table)
 
 
 def test_families_that_are_too_few_to_be_a_sample_are_not_set_beside_their_benchmarks() -> None:

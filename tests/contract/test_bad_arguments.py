@@ -213,8 +213,7 @@ def calls() -> dict[str, Call]:
         "recommend": (lt.recommend, {"runs": few()}),
         "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
         "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
-        "failure_sensitivity": (lt.failure_sensitivity, {"runs": failing()}),
-        "scale_agreement": (lt.scale_agreement, {"runs": few()}),
+        "robustness": (lt.robustness, {"runs": failing(), "of": "failures"}),
         "normalization_stability": (lt.normalization_stability, {"runs": few()}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
         "search_models": (
@@ -356,7 +355,7 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "check": [("checks", NO_DIMENSION)],
     "effect_size": [("a", COMPLEX), ("b", COMPLEX), ("level", DOUBLE)],
     "evaluate": [("model", NO_DIMENSION), ("power", 5e-324), ("max_score", 1e308)],
-    "failure_sensitivity": [("reference", NO_VALUE)],
+    "robustness": [("reference", NO_VALUE)],
     "gate": [(name, NO_DIMENSION) for name in ("score", "family", "ignore", "allow")] + [("alpha", 5e-324)],
     "horizons": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
     "metafeature_effect": [("levels", NO_DIMENSION), ("levels", np.array([[0, 1j]]))],

@@ -47,7 +47,7 @@ CALLS: dict[str, Callable[[lt.Runs], Any]] = {
     "rank": lt.rank,
     "rank, bayesian": lambda runs: lt.rank(runs, "bayesian", n_draws=1000, rng=0),
     "seed_effect": lt.seed_effect,
-    "scale_agreement": lt.scale_agreement,
+    "robustness": lt.robustness,
     "probability_of_outperforming": lambda runs: lt.probability_of_outperforming(runs, rng=0),
     "the same, not paired": lambda runs: lt.probability_of_outperforming(runs, paired=False),
 }

@@ -39,10 +39,10 @@ def test_the_headline_and_the_report_name_the_population(table: pd.DataFrame) ->
 def test_the_report_says_which_pairs_the_other_population_decides_otherwise(table: pd.DataFrame) -> None:
     analysis = lt.analyze(table, **ROLES)
     assert analysis.populations is not None
-    changed = analysis.populations.disagreements()
+    changed = analysis.populations.changed()
     assert len(changed)
     overview = analysis.populations.overview()
-    assert f"Mind the population: f{overview[1:]}" in analysis.headline()
+    assert f"Mind the population. {overview}" in analysis.headline()
     assert "Pairs that are decided otherwise for the other population" in analysis.to_text()
     narrow = lt.analyze(table, population="benchmark", **ROLES)
     assert narrow.claim == "new tasks of these 6 search spaces"

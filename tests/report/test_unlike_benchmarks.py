@@ -51,8 +51,8 @@ def test_no_level_is_promised_and_ranks_stand_beside_the_answer(unlike):
 def test_the_ranks_are_the_comparison_of_ranks(unlike):
     ranked = lt.analyze(unlike.runs.normalize("rank", name="score_rank"))
     assert ranked.decisions.significant.equals(unlike.on_ranks.significant)
-    np.testing.assert_allclose(unlike.agreement.table["p_value"], ranked.pairs.to_frame()["p_value"], rtol=1e-9)
-    np.testing.assert_allclose(unlike.agreement.table["raw_p_value"], unlike.pairs.to_frame()["p_value"], rtol=0)
+    np.testing.assert_allclose(unlike.agreement.p_value[0], ranked.pairs.to_frame()["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(unlike.agreement.p_value[1], unlike.pairs.to_frame()["p_value"], rtol=0)
 
 
 def test_many_benchmarks_have_random_effects_in_the_model_of_ranks(unlike, monkeypatch):
@@ -67,7 +67,7 @@ def test_many_benchmarks_have_random_effects_in_the_model_of_ranks(unlike, monke
     many = lt.analyze(runs_of(np.where(np.arange(20) < 2, 1000.0, 1.0), step=1000.0))
     assert formulas[1] == "score_rank ~ tool + (1 | task)"
     assert many.on_ranks.significant.equals(unlike.on_ranks.significant)
-    np.testing.assert_allclose(many.agreement.table["p_value"], unlike.agreement.table["p_value"], rtol=1e-6)
+    np.testing.assert_allclose(many.agreement.p_value[0], unlike.agreement.p_value[0], rtol=1e-6)
 
 
 def test_benchmarks_alike_have_a_nominal_level_with_its_condition_and_one_answer():

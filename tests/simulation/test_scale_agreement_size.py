@@ -87,10 +87,8 @@ def test_agreement_claims_no_more_than_its_two_tests():
         frame = pd.DataFrame(np.argwhere(Y > -1), columns=["task", "tool", "seed"])
         frame = frame.assign(accuracy=Y.ravel(), tool=frame["tool"].map("ABCD".__getitem__))
         roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
-        decisions = lt.scale_agreement(lt.Runs(frame, score="accuracy", direction="maximize", **roles)).to_frame()[
-            "decision"
-        ]
-        other += bool(decisions.isin(["score only", "raw only", "opposite"]).any())
-        opposite += bool((decisions == "opposite").any())
+        found = lt.robustness(lt.Runs(frame, score="accuracy", direction="maximize", **roles), of="score")
+        other += not found.alike.all()
+        opposite += bool(found.opposite.any())
     assert binomtest(other, n, 0.10, alternative="greater").pvalue > 0.001
     assert opposite == 0

@@ -31,8 +31,8 @@ def failed_findings(points: Points) -> list[Finding]:
     advice = (
         "Say what a failure counts: "
         + in_words_of(
-            python="runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.failure_sensitivity(runs) "
-            "compares the verdicts.",
+            python="runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.robustness(runs, "
+            "of='failures') compares the verdicts.",
             command_line="--score-failures worst, baseline=NAME, a number, or drop.",
         )
         + _where(runs)
@@ -83,7 +83,7 @@ def _scored(runs: Runs) -> Finding:
         count=done.n_failed,
         message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
         advice=in_words_of(
-            python="Whether the verdict depends on that: lmemtest.failure_sensitivity(runs).",
+            python="Whether the verdict depends on that: lmemtest.robustness(runs, of='failures').",
             command_line="Try another --score-failures to see whether the verdict depends on that.",
         ),
     )

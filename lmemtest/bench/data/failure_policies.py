@@ -65,7 +65,7 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
     if runs.failed is None and runs.failures is not None:
         raise ArgumentError(
             f"These runs are without failures already: {runs.failures.note} Another policy is for the runs as they "
-            "were before that; lmemtest.failure_sensitivity(runs) compares several."
+            "were before that; lmemtest.robustness(runs, of='failures') compares several."
         )
     if runs.failed is None:
         raise ArgumentError(

@@ -152,7 +152,7 @@ def refuse_failures(runs: Runs) -> None:
         + in_words_of(
             python="runs.score_failures('worst') gives it the worst score of its benchmark, "
             "score_failures('baseline', reference=...) that of an algorithm, a number or a value per benchmark that "
-            "score, and 'drop' leaves it out. lmemtest.failure_sensitivity(runs) compares the verdicts.",
+            "score, and 'drop' leaves it out. lmemtest.robustness(runs, of='failures') compares the verdicts.",
             command_line="--score-failures worst gives it the worst score of its benchmark, baseline=NAME that of an "
             "algorithm, a number that score, and drop leaves it out.",
         )

@@ -564,7 +564,7 @@ class Runs(Guided):
         Notes
         -----
         No policy is right in general. "drop" answers how good an algorithm is when it works, "worst" and a baseline
-        what a user has who starts it, and `lmemtest.failure_sensitivity` whether the answers differ. Scores that are
+        what a user has who starts it, and `lmemtest.robustness` whether the answers differ. Scores that are
         given are constants: many of them break the normal distribution that a mixed model takes errors to have.
 
         Examples

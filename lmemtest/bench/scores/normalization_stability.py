@@ -18,7 +18,8 @@ from lmemtest.bench.data.normalise import ALL_METHODS
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.curves import reduced
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.scores.scale_agreement import better_by, free_name, raw_runs
+from lmemtest.bench.robustness.scores import free_name, raw_runs
+from lmemtest.bench.robustness.variants import advantages
 from lmemtest.core.caller import in_words_of
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Result, result
@@ -295,7 +296,7 @@ def _scaled(runs: Runs, method: str | None, by: Any, name: str, given: dict[str,
 def _pairs(formula: str, runs: Runs) -> pd.DataFrame:
     """By how much left is better, with its p-value, by pair."""
     pairs = emmeans(fit_lmm(formula, runs), runs.algorithm).pairs(adjust="none").to_frame()
-    frame = pairs[["left", "right"]].assign(gap=better_by(pairs, runs.direction), p=pairs["p_value"])
+    frame = pairs[["left", "right"]].assign(gap=advantages(pairs, runs.direction), p=pairs["p_value"])
     return frame.set_index(["left", "right"])
 
 

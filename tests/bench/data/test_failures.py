@@ -91,7 +91,7 @@ def test_dropping_is_one_policy() -> None:
 
 
 def test_runs_with_failures_are_not_compared() -> None:
-    said = r"3 of 12 runs failed \(A 1, B 2\) and have no score.*score_failures\('worst'\).*failure_sensitivity"
+    said = r"3 of 12 runs failed \(A 1, B 2\) and have no score.*score_failures\('worst'\).*robustness\(runs, of='fail"
     for ask in (lambda r: lt.recommend(r).fit(r), lt.analyze, lt.rank, lambda r: r.normalize("rank"),
                 lambda r: lt.fit_lmm("log(loss) ~ tool + (1 | task)", r)):  # fmt: skip
         with pytest.raises(DataError, match=said):

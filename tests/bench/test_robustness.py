@@ -9,7 +9,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.bench.data.normalise import METHODS
-from lmemtest.bench.scores.scale_agreement import hypothesis_on, raw_runs, what_differs
+from lmemtest.bench.robustness.scores import hypothesis_on, raw_runs, what_differs
 
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
 
@@ -25,38 +25,41 @@ def failing(tasks=40, **roles):
 
 
 def test_opposite_decisions_are_found_and_told():
-    found = lt.scale_agreement(failing())
-    frame = found.to_frame().set_index(["left", "right"])
-    assert frame.loc[("A", "B"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
-    assert frame.loc[("A", "C"), ["order", "decision"]].tolist() == ["reversed", "opposite"]
-    first, *rest = found.sentences()
-    assert first == "Mean loss decides 2 of 3 pairs otherwise than mean loss_rank, 2 of them in the opposite direction."
-    assert rest[0] == "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss (p = 0.012)."
-    assert rest[1] == "A is better than C by mean loss_rank (p = 0.041), and worse by mean loss (p = 0.007)."
+    found = lt.robustness(failing(), of="score")
+    pairs = list(zip(found.pairs["left"], found.pairs["right"], strict=True))
+    assert [pair for pair, odd in zip(pairs, found.opposite, strict=True) if odd] == [("A", "B"), ("A", "C")]
+    first, counts, best, *rest = found.sentences()
+    assert first == (
+        "1 of 3 pairs of algorithms is decided alike by mean loss_rank and by mean loss, and 2 in opposite directions."
+    )
+    ranks, raw = map(found.significant, ("loss_rank", "loss"))
+    assert counts == f"Significant differences: {ranks} by mean loss_rank and {raw} by mean loss."
+    assert (ranks, raw) == tuple((found.p_value < 0.05).sum(axis=1))
+    assert best == "Who has the best mean differs: A by mean loss_rank; C by mean loss."
+    assert rest[0] == "A is better than B by mean loss_rank (p < 0.001); B is better than A by mean loss (p = 0.012)."
+    assert rest[1] == "A is better than C by mean loss_rank (p = 0.041); C is better than A by mean loss (p = 0.007)."
     assert rest[0] in found.summary()
 
 
 def test_each_side_is_the_comparison_of_that_score():
     runs = failing()
-    frame = lt.scale_agreement(runs).to_frame()
-    for table, estimate, p in (
-        (runs.normalize("rank"), "advantage", "p_value"),
-        (runs, "raw_advantage", "raw_p_value"),
-    ):
+    frame = lt.robustness(runs, of="score").to_frame("decisions")
+    for table, name in ((runs.normalize("rank"), "loss_rank"), (runs, "loss")):
         pairs = lt.fit_lmm(lt.recommend(table).formula, table).emmeans("tool").pairs().to_frame()
-        assert frame[estimate].to_numpy() == approx(-pairs["estimate"].to_numpy(), rel=1e-9)
-        np.testing.assert_array_equal(frame[p], pairs["p_value"])
+        own = frame[frame["variant"] == name]
+        assert own["advantage"].to_numpy() == approx(-pairs["estimate"].to_numpy(), rel=1e-9)
+        np.testing.assert_array_equal(own["p_value"], pairs["p_value"])
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_a_regret_is_decided_as_the_score_whatever_the_direction(direction):
     runs = failing(direction=direction)
-    found = lt.scale_agreement(runs.normalize("regret"))
-    frame = found.to_frame()
-    assert frame["advantage"].to_numpy() == approx(frame["raw_advantage"].to_numpy(), rel=1e-6)
-    assert (frame["order"] == "same").all()
-    assert found.sentences() == ("Mean loss decides all 3 pairs as mean loss_regret does.",)
-    assert found.differs == ""
+    found = lt.robustness(runs.normalize("regret"), of="score")
+    assert found.advantage[0] == approx(found.advantage[1], rel=1e-6)
+    assert found.alike.all()
+    assert found.sentences()[0] == ("All 3 pairs of algorithms are decided alike by mean loss_regret and by mean loss.")
+    assert found.described == ()
+    assert found.notes == ()
 
 
 def test_runs_remember_how_they_were_normalised_until_they_get_another_score():
@@ -73,11 +76,11 @@ def test_runs_remember_how_they_were_normalised_until_they_get_another_score():
 
 def test_other_normalisations_can_be_asked_for():
     ranks = failing().normalize("rank")
-    assert lt.scale_agreement(ranks).score == "loss_rank"
-    assert lt.scale_agreement(ranks, "zscore").score == "loss_zscore"
+    assert list(lt.robustness(ranks).phrases) == ["loss_rank", "loss"]
+    assert list(lt.robustness(ranks, variants="zscore").phrases) == ["loss_zscore", "loss"]
     taken = failing().normalize("rank")
     again = lt.Runs(taken.frame, **{**taken.roles(), "score": "loss"})
-    assert lt.scale_agreement(again).score == "loss_rank_"  # nothing is overwritten
+    assert list(lt.robustness(again).phrases) == ["loss_rank_", "loss"]  # nothing is overwritten
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -97,13 +100,14 @@ def exp(runs):
 def test_a_report_on_ranks_says_which_hypothesis_it_tests_and_where_means_decide_otherwise():
     analysis = lt.analyze(failing().normalize("rank"))
     assert (
-        "Mind the score: this is about mean loss_rank. Mean loss decides 2 of 3 pairs otherwise" in analysis.headline()
+        "Mind the score: this is about mean loss_rank. 1 of 3 pairs of algorithms is decided alike"
+        in analysis.headline()
     )
     text = " ".join(analysis.to_text().split())
     assert "The null hypothesis of a pair is that mean ranks are equal, so that the runs of either algorithm" in text
     assert "What is tested. The hypothesis is that mean ranks are equal" in text
-    assert "A is better than B by mean loss_rank (p < 0.001), and worse by mean loss" in text
-    pd.testing.assert_frame_equal(analysis.agreement.to_frame(), lt.scale_agreement(failing()).to_frame())
+    assert "A is better than B by mean loss_rank (p < 0.001); B is better than A by mean loss" in text
+    pd.testing.assert_frame_equal(analysis.agreement.to_frame(), lt.robustness(failing()).to_frame())
 
 
 def test_a_report_on_raw_scores_has_no_such_words():
@@ -125,7 +129,7 @@ def test_a_model_of_ones_own_is_compared_with_the_same_of_the_raw_score():
     runs = failing().normalize("minmax")
     analysis = lt.analyze(runs, formula="loss_minmax ~ tool + task")
     raw = lt.fit_lmm("loss ~ tool + task", failing()).emmeans("tool").pairs().to_frame()
-    np.testing.assert_allclose(analysis.agreement.to_frame()["raw_p_value"], raw["p_value"], rtol=1e-9)
+    np.testing.assert_allclose(analysis.agreement.p_value[1], raw["p_value"], rtol=1e-9)
 
 
 def test_algorithms_that_are_numbers_are_compared_too():
@@ -134,9 +138,7 @@ def test_algorithms_that_are_numbers_are_compared_too():
     numbered = lt.Runs(frame.assign(tool=frame["tool"].map({"A": 1, "B": 2, "C": 10})), **runs.roles()).normalize(
         "rank"
     )
-    assert lt.analyze(numbered).agreement.to_frame()["decision"].tolist() == (
-        lt.scale_agreement(runs).to_frame()["decision"].tolist()
-    )
+    np.testing.assert_array_equal(lt.analyze(numbered).agreement.codes, lt.robustness(runs).codes)
 
 
 def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
@@ -149,14 +151,12 @@ def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
         "loss": rng.normal(size=90) + 0.8 * a + rng.normal(size=30)[b],
     }
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    fixed = lt.scale_agreement(runs).table
-    monkeypatch.setattr("lmemtest.bench.scores.scale_agreement.MOST_FIXED", 29)
+    fixed = lt.robustness(runs)
+    monkeypatch.setattr("lmemtest.bench.robustness.scores.MOST_FIXED", 29)
     formulas = []
     fit = lt.fit_lmm
-    monkeypatch.setattr(
-        "lmemtest.bench.scores.scale_agreement.fit_lmm", lambda f, runs: formulas.append(f) or fit(f, runs)
-    )
-    found = lt.scale_agreement(runs).table
+    monkeypatch.setattr("lmemtest.bench.robustness.scores.fit_lmm", lambda f, runs: formulas.append(f) or fit(f, runs))
+    found = lt.robustness(runs)
     assert formulas == ["loss_rank ~ tool + (1 | task)", "loss ~ tool + (1 | task)"]
-    assert list(found["decision"]) == list(fixed["decision"])
-    assert found["advantage"].to_numpy() == pytest.approx(fixed["advantage"].to_numpy())
+    assert (found.codes == fixed.codes).all()
+    assert found.advantage == pytest.approx(fixed.advantage)

@@ -1,0 +1,165 @@
+"""What the verdict owes to what a failed run counts: the same comparison under several policies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
+from lmemtest.bench.data.failure_policies import check_reference, compared_within
+from lmemtest.bench.data.failures import count_failures, refuse_without_failures, rows_or_runs
+from lmemtest.bench.data.runs import Runs, with_named_algorithms
+from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
+from lmemtest.core.rounding import written
+from lmemtest.core.words import joined, percent
+from lmemtest.errors import ArgumentError, DataError, LmemtestError
+from lmemtest.lmm.means.emmeans import emmeans
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.failures import Failures
+
+__all__ = ["by_policies", "by_policies_if_any"]
+
+RANK = "rank"
+USUAL = ("worst", RANK, "drop")
+MEANING = {
+    "worst": "a failed run has the worst score of {its}",
+    RANK: "scores are ranks within {the}, and a failed run is the last",
+    "drop": "failed runs are left out",
+    "baseline": "a failed run has the mean score of {reference} on {its}",
+}
+
+
+def by_policies(
+    runs: Runs, policies: Sequence[Any] | Mapping[str, Any] | None, reference: Any, alpha: float
+) -> Variants:
+    """The verdict under several policies for failed runs, each by its recommended model.
+
+    Policies are those of `Runs.score_failures`, and "rank": ranks within the benchmark with failed runs last. By
+    default "worst", "rank", "drop", "baseline" where `reference` is given, and the policy that the runs have been
+    scored by. A policy that cannot be applied (every run of a benchmark failed, so there is no worst score) is left
+    out, which a note says.
+    """
+    refuse_without_failures(runs)
+    known, source = runs.failures, runs if runs.failures is None else runs.failures.source
+    if reference is not None:
+        check_reference(source, reference)
+    named = _named(policies, reference, known, source.benchmark is not None)
+    failed = int(count_failures(source)[1].sum())
+    if not failed:
+        raise DataError("No run failed, so there is nothing that depends on a policy: compare the runs as they are.")
+    if failed == source.n_rows:
+        raise DataError(
+            f"All {failed:,} {rows_or_runs(source)} failed, so no policy has a score to compare. Does the column of "
+            "scores, or of failures, hold what it should?"
+        )
+    variants: list[Variant] = []
+    notes, last = [], None
+    where = compared_within(source)
+    for name, (policy, of) in named.items():
+        try:
+            scored = _scored(runs, source, policy, of)
+            variants.append(_variant(scored, name, _meaning(policy, of, where), alpha))
+        except ArgumentError:
+            raise
+        except LmemtestError as error:
+            notes.append(f"{name} could not be applied: {error}")
+            last = error
+    if len(variants) < 2:
+        raise DataError(f"Fewer than two policies could be applied, so there is nothing to compare. {last}")
+    noun, n = rows_or_runs(source), source.n_rows
+    return side_by_side(
+        variants,
+        of="failures",
+        among=f"under the policies {joined([variant.name for variant in variants], most=8)}",
+        alpha=alpha,
+        lead=f"{failed:,} of {n:,} {noun} failed ({percent(failed / n)})",
+        notes=(*source.study.sampled.notes, *notes),
+    )
+
+
+def by_policies_if_any(runs: Runs, alpha: float) -> Variants | None:
+    """The verdicts under several policies; None where no run failed, or only one policy can be applied."""
+    if runs.failures is None or not runs.failures.n_failed:
+        return None
+    try:
+        return by_policies(runs, None, None, alpha)
+    except LmemtestError:  # another policy may have no model
+        return None
+
+
+def _named(policies: Any, reference: Any, known: Failures | None, ranks: bool) -> dict[str, tuple[Any, Any]]:
+    """The policies with their references, by the names that the result gives them."""
+    if policies is None:
+        found: list[tuple[Any, Any]] = [(name, None) for name in USUAL if ranks or name != RANK]
+        found += [("baseline", reference)] if reference is not None else []
+        if known is not None and (known.policy, known.reference) not in found:
+            found.insert(0, (known.policy, known.reference))
+        return {_name(policy, of): (policy, of) for policy, of in found}
+    if isinstance(policies, str) or not isinstance(policies, (Mapping, Sequence)):
+        raise ArgumentError(f"variants must be several policies, such as ('worst', 'drop'), got {policies!r}.")
+    if isinstance(policies, Mapping):
+        items = [(str(name), policy) for name, policy in policies.items()]
+    else:
+        items = [(_name(policy, reference), policy) for policy in policies]
+    named = {name: (policy, reference if _is(policy, "baseline") else None) for name, policy in items}
+    if len(items) < 2 or len(named) < len(items):
+        raise ArgumentError(
+            "variants must be two or more policies of different names, got "
+            f"{joined([name for name, _ in items], most=8) if items else 'none'}. Name them: variants={{name: policy}}."
+        )
+    return named
+
+
+def _is(policy: Any, word: str) -> bool:
+    return isinstance(policy, str) and policy == word
+
+
+def _name(policy: Any, reference: Any) -> str:
+    """What tables call a policy."""
+    if _is(policy, "baseline"):
+        return f"baseline {reference}" if reference is not None else "baseline"
+    if isinstance(policy, str):
+        return policy
+    if isinstance(policy, Mapping):
+        return "given values"
+    if callable(policy):
+        return str(getattr(policy, "__name__", "function")).replace("<lambda>", "function")
+    return f"score {written(float(policy), '.6g')}"
+
+
+def _meaning(policy: Any, reference: Any, where: str) -> str:
+    if isinstance(policy, str):
+        its = f"its {where}" if where != "table" else "the table"
+        return MEANING[policy].format(its=its, the=f"the {where}", reference=reference)
+    if isinstance(policy, Mapping) or callable(policy):
+        return "a failed run has a value of its benchmark"
+    return f"a failed run has the score {written(float(policy), '.6g')}"
+
+
+def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
+    """The runs under a policy, with what was done with them since they were scored."""
+    if not _is(policy, RANK):
+        own = runs.failures
+        return source.score_failures(policy, reference=reference) if own is None else own.under(policy, reference)
+    steps = () if runs.failures is None else runs.failures.then
+    ends = source.study.groups(())
+    span = float(ends.high[0] - ends.low[0]) + 1.0
+    scored = source.score_failures(float(ends.high[0] + span if source.direction == "minimize" else ends.low[0] - span))
+    for step in steps:
+        if getattr(step, "func", None) is not Runs.normalize:  # ranks take the place of another normalisation
+            scored = step(scored)
+    name = f"{scored.score}_rank"
+    while name in scored.columns:
+        name += "_"
+    return scored.normalize("rank", name=name)
+
+
+def _variant(runs: Runs, policy: str, meaning: str, alpha: float) -> Variant:
+    """All pairs by the recommended model."""
+    runs = with_named_algorithms(runs)
+    model = recommend(runs)
+    means = emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, level=1.0 - alpha)
+    options = {"name": policy, "phrase": f"under {policy}", "meaning": meaning}
+    return Variant.of(means.pairs(), direction=runs.direction, alpha=alpha, **options)

@@ -1,0 +1,173 @@
+"""Which hypothesis a comparison of normalised scores tests, and whether raw scores decide alike.
+
+A mean rank, a mean of min-max scores and a mean score are three questions. They have one answer where algorithms differ
+by a shift; where one is more erratic than the others, or scores end at a bound, they need not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lmemtest.bench.data.runs import with_curve
+from lmemtest.bench.modelling.recommend import recommend
+from lmemtest.bench.modelling.relative import MOST_FIXED
+from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
+from lmemtest.core.words import joined
+from lmemtest.lmm.formula.tokens import quote_name
+from lmemtest.lmm.means.comparisons import Comparisons
+from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.model import fit_lmm
+
+if TYPE_CHECKING:
+    from lmemtest.bench.data.normalise import Scale
+    from lmemtest.bench.data.runs import Runs
+
+__all__ = ["by_scores", "free_name", "hypothesis_on", "raw_runs", "scores_compared", "what_differs"]
+
+_NULL = {
+    "rank": "mean ranks are equal, so that the runs of either algorithm are ahead of equally many others{within}",
+    "minmax": "mean scores are equal, each{within} in units of the range of the scores there",
+    "normalized_regret": "mean regrets are equal, each{within} in units of the range of the scores there",
+    "zscore": "mean scores are equal, each{within} in units of the standard deviation of the scores there",
+    "log": "geometric means are equal, as ratios of scores are compared and not differences",
+    "regret": "mean scores are equal, as the same best score{within} is taken from all algorithms",
+    "baseline": "mean scores are equal, each{within} as a share of {reference} there",
+    "target": "mean scores are equal, each{within} as a share of the way from {reference} to {target}",
+    "gap": "mean scores are equal, each{within} as a share of the best known one there",
+    "improvability": "mean shares of the errors that the best known one is below them are equal{within}",
+}
+_DIFFERS = {
+    "rank": "Equal mean ranks and equal mean scores are two hypotheses, and neither follows from the other. They part "
+    "where one algorithm is more erratic than the others and scores are skewed or end at a bound: an algorithm that is "
+    "mostly ahead and sometimes fails has a good mean rank and may have a bad mean score.",
+    "spread": "The unit is set by the scores of all algorithms that take part, so these are not equal mean scores: "
+    "where one algorithm is erratic, all differences are small in units of the range that it makes, and its own "
+    "failures count for little.",
+    "log": "An algorithm that varies more has a smaller geometric mean than another one of the same mean.",
+    "regret": "",
+    "baseline": "Benchmarks count by what scores are divided by, and where scores differ by factors, the mean of "
+    "ratios makes the algorithm that is divided by look better than its like: another baseline may give another order. "
+    "Geometric means (a comparison of logarithms) depend on no baseline.",
+    "target": "Benchmarks count by the distance between the two references: where it is small, differences are large.",
+    "gap": "Benchmarks count by the best known value: where it is near 0, differences are large.",
+    "improvability": "A share of the error itself is at most 1, so that large errors count for little.",
+}
+
+
+def hypothesis_on(scale: Scale) -> str:
+    """What a test of two algorithms on this scale takes for true until it is refuted.
+
+    Examples
+    --------
+    >>> from lmemtest.bench.data.normalise import Scale
+    >>> hypothesis_on(Scale(method="zscore", score="loss", direction="minimize", by=("task",)))
+    'mean scores are equal, each within task in units of the standard deviation of the scores there'
+    """
+    within = f" within {' and '.join(scale.by)}" if scale.by else ""
+    anchors = scale.anchors
+    if anchors is None:
+        return _NULL[scale.method].format(within=within)
+    means = f"the mean of {anchors.reference}" if anchors.baseline is not None else anchors.reference
+    null = _NULL["target" if anchors.target else scale.method]
+    return null.format(within=within, reference=means, target=anchors.target)
+
+
+def what_differs(method: str, *, target: bool = False) -> str:
+    """When the hypothesis on a scale is another one than equal mean scores; empty where it never is."""
+    return _DIFFERS["target" if target else "spread" if method in ("minmax", "normalized_regret", "zscore") else method]
+
+
+NO_PROOF = (
+    "Where only one of the two tests finds a difference, the claim holds for its own mean. It does not show that the "
+    "two disagree: the other test may lack power."
+)
+
+
+def by_scores(runs: Runs, methods: Sequence[str] | None, alpha: float) -> Variants:
+    """The raw score beside normalised ones: that of the runs, or ranks, unless `methods` name others.
+
+    Normalised scores have a fixed effect of each of up to 100 benchmarks; of more, all scores have the model of the raw
+    one, with random effects of benchmarks.
+    """
+    raw = raw_runs(runs)
+    if methods is None:
+        scaled = [runs if raw is not None else runs.normalize("rank", name=free_name(runs, "rank"))]
+    else:
+        source = runs if raw is None else raw
+        scaled = [
+            runs if runs.scale is not None and method == runs.scale.method
+            else source.normalize(method, name=free_name(source, method))
+            for method in methods
+        ]  # fmt: skip
+    raw = runs if raw is None else raw
+    compared = [(one, _decided(one, alpha, raw)) for one in scaled]
+    return scores_compared(compared, _decided(raw, alpha), alpha)
+
+
+def raw_runs(runs: Runs) -> Runs | None:
+    """The runs with the score from which theirs was made; None for scores as they were measured."""
+    scale = runs.scale
+    if scale is None:
+        return None
+    raw = type(runs)(runs.frame, **{**runs.roles(), "score": scale.score, "direction": scale.direction})
+    return with_curve(raw, runs.curve, None)
+
+
+def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Comparisons, alpha: float) -> Variants:
+    """The pairs of normalised runs beside those of the raw score."""
+    variants, described = [], []
+    scales = [runs.scale for runs, _ in of_scores if runs.scale is not None]
+    for (runs, compared), scale in zip(of_scores, scales, strict=True):
+        null, differs = hypothesis_on(scale), what_differs(scale.method, target=_has_target(scale))
+        variants.append(
+            Variant.of(
+                compared,
+                name=runs.score,
+                phrase=f"by mean {runs.score}",
+                meaning=f"the hypothesis of a pair is that {null}",
+                direction=runs.direction,
+                alpha=alpha,
+            )
+        )
+        described += [differs] if differs else []
+    raw = Variant.of(
+        of_raw,
+        name=scales[0].score,
+        phrase=f"by mean {scales[0].score}",
+        meaning="the hypothesis of a pair is that mean scores are equal",
+        direction=scales[0].direction,
+        alpha=alpha,
+    )
+    found = side_by_side(
+        [*variants, raw],
+        of="score",
+        among=joined([variant.phrase for variant in (*variants, raw)]),
+        alpha=alpha,
+        described=tuple(dict.fromkeys(described)),
+    )
+    one_sided = (~found.alike & ~found.opposite).any()
+    return replace(found, notes=(NO_PROOF,)) if one_sided else found
+
+
+def _has_target(scale: Scale) -> bool:
+    return scale.anchors is not None and bool(scale.anchors.target)
+
+
+def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
+    """All pairs; of scores on many benchmarks by the model of the raw score, see `MOST_FIXED`."""
+    model = recommend(runs)
+    formula = model.formula
+    if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
+        formula = f"{quote_name(model.runs.score)} ~{recommend(raw).formula.split('~', 1)[1]}"
+    fit = fit_lmm(formula, model.runs)
+    return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
+
+
+def free_name(runs: Runs, method: str) -> str:
+    """A name for the new score that the table does not have yet."""
+    name = f"{runs.score}_{method}"
+    while name in runs.columns:
+        name += "_"
+    return name
