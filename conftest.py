@@ -35,6 +35,7 @@ ROOT = Path(__file__).parent
 TESTS = ROOT / "tests"
 # The longest of these folders (and files) that holds a file decides.
 LEVELS = {
+    "examples": 1,  # doctests
     "lmemtest": 0,  # doctests
     "lmemtest/plots": 2,
     "lmemtest/report": 1,

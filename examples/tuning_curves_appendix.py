@@ -29,14 +29,14 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from paper_figures.coverage import coverage_plot, simulate_bootstrap_coverage, simulate_coverage
 
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.plots.tuning import tuning_band_plot, tuning_compare_plot, tuning_coverage_plot, tuning_curve_plot
+from lmemtest.plots.tuning import tuning_band_plot, tuning_compare_plot, tuning_curve_plot
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.laws.kernel_density import KernelDensity, kernel_density
-from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 N = 48  # scores of most figures
 FLAT = {"dkw": "DKW", "ks": "Kolmogorov-Smirnov", "ld_highest_density": "LD, highest density"}
@@ -105,13 +105,13 @@ def median(scores: np.ndarray, **options: object) -> TuningCurve:
 def figure_5(data: Searches, n_draws: int) -> Figure:
     """Pointwise coverage of 95 % bootstrap intervals."""
     k = [1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 35, 40, 45, 50]
-    options = {"k": k, "n_resamples": 1000, "n_draws": n_draws, "rng": 5, "progress": False}
+    options = {"k": k, "n_resamples": 1000, "n_draws": n_draws, "rng": 5}
     found = {
         f"{name}, {estimator.upper()}-statistic": simulate_bootstrap_coverage(law, 50, estimator=estimator, **options)
         for name, law in laws(data).items()
         for estimator in "uv"
     }
-    return tuning_coverage_plot(found).figure
+    return coverage_plot(found)
 
 
 def figure_6(data: Searches, n_draws: int, target: str = "median") -> Figure:
@@ -120,11 +120,8 @@ def figure_6(data: Searches, n_draws: int, target: str = "median") -> Figure:
         "level": (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99),
         "n_draws": n_draws,
         "rng": 6,
-        "progress": False,
     }
-    return tuning_coverage_plot(
-        {m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()}
-    ).figure
+    return coverage_plot({m: simulate_coverage(law, N, target=target, **options) for m, law in laws(data).items()})
 
 
 def figure_12(data: Searches, n_draws: int) -> Figure:

@@ -9,11 +9,9 @@ bundled study of two small pipelines on three data sets. Writes an svg figure in
 import argparse
 from pathlib import Path
 
-import lmemtest as lt
-from lmemtest.plots import detached_figures
+from paper_figures.binomial_noise import binomial_noise_plot, noise_of_study
 
-SOURCES = ["data", "tuning", "init", "order", "augment"]
-ROLES = {"algorithm": "pipeline", "benchmark": "dataset"}
+import lmemtest as lt
 
 
 def main() -> None:
@@ -21,12 +19,10 @@ def main() -> None:
     parser.add_argument("folder", nargs="?", type=Path, default=Path("out"), help="for the figures (default: out)")
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
-    table = lt.datasets.load_pipeline_study()
-    table = table[table["design"] == "one at a time"]
-    noise = lt.variance_study(table, score="score", sources=SOURCES, n_test="n_test", **ROLES).binomial_noise()
-    with detached_figures():
-        noise.plot().figure.savefig(out / "variance-figure-2.svg")
-    print("\n".join(noise.sentences()))
+    noise = noise_of_study(lt.datasets.load_pipeline_study())
+    binomial_noise_plot(noise).savefig(out / "variance-figure-2.svg")
+    shown = ["name", "n_test", "sd", "binomial_sd", "ratio", "ratio_low", "ratio_high", "n_effective", "p_value"]
+    print(noise[shown].round(4).to_string(index=False))
 
 
 if __name__ == "__main__":

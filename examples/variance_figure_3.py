@@ -12,10 +12,9 @@ import argparse
 from pathlib import Path
 
 import numpy as np
+from paper_figures.published_improvements import improvement_threshold, published_improvements, published_plot
 
 import lmemtest as lt
-from lmemtest.bench.outperforming.published import published_improvements
-from lmemtest.plots import detached_figures
 
 
 def main() -> None:
@@ -33,10 +32,10 @@ def main() -> None:
     results = {"publication (simulated)": year, "accuracy": truth + rng.normal(scale=sd, size=30)}
 
     found = published_improvements(results, score="accuracy", time="publication (simulated)", sd=sd)
-    with detached_figures():
-        found.plot().figure.savefig(out / "variance-figure-3.svg")
-    print(found)
-    conclusion, record = found.table["conclusion"].to_numpy(), np.maximum.accumulate(truth)
+    threshold = improvement_threshold(sd)
+    published_plot(found, threshold=threshold, sd=sd).savefig(out / "variance-figure-3.svg")
+    print(f"An improvement over the best before is significant from {threshold:.4f} on.")
+    conclusion, record = found["conclusion"].to_numpy(), np.maximum.accumulate(truth)
     better = np.append(True, truth[1:] > record[:-1])
     for name in ("significant", "not significant", "no improvement"):
         here = conclusion == name

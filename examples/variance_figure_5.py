@@ -10,25 +10,10 @@ Writes an svg figure into the folder (default: out).
 import argparse
 from pathlib import Path
 
-import pandas as pd
 from matplotlib.figure import Figure
+from paper_figures.estimator_quality import quality_of_study, quality_plot
 
 import lmemtest as lt
-from lmemtest.bench.estimators.quality import EstimatorQuality, quality_from_scores
-from lmemtest.plots import detached_figures
-
-EDGES = {"left": 0.02, "right": 0.98, "bottom": 0.01, "top": 0.95, "hspace": 0.15}  # plots keep inside their axes
-
-
-def quality(study: pd.DataFrame, pipeline: str, dataset: str) -> EstimatorQuality:
-    """Scores of each estimator with fixed tuning, a row per tuning run, against the ideal one."""
-    here = study[(study["pipeline"] == pipeline) & (study["dataset"] == dataset)]
-    fixed = here[here["design"] == "fixed tuning"]
-    scores = {
-        f"fixed tuning, {varied} new": rows.groupby("tuning")["score"].apply(list).tolist()
-        for varied, rows in fixed.groupby("varied", sort=False)
-    }
-    return quality_from_scores(scores, ideal=here.loc[here["design"] == "ideal", "score"])
 
 
 def main() -> None:
@@ -37,13 +22,12 @@ def main() -> None:
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     study = lt.datasets.load_pipeline_study()
-    figure = Figure(figsize=(7, 7), facecolor="white")
-    with detached_figures():
-        for ax, dataset in zip(figure.subplots(2, gridspec_kw=EDGES), ("digits", "wine"), strict=True):
-            found = quality(study, "mlp", dataset)
-            found.plot(ax=ax)
-            ax.set_title(f"mlp on {dataset}", loc="left")
-            print(f"mlp on {dataset}", *found.sentences(), sep="\n  ")
+    figure = Figure(figsize=(7, 7), layout="constrained")
+    for ax, dataset in zip(figure.subplots(2), ("digits", "wine"), strict=True):
+        found = quality_of_study(study, "mlp", dataset)
+        quality_plot(found, ax)
+        ax.set_title(f"mlp on {dataset}", loc="left")
+        print(f"mlp on {dataset}", found.at_largest_k.to_string(index=False), sep="\n")
     figure.savefig(out / "variance-figure-5.svg")
 
 

@@ -11,11 +11,10 @@ import argparse
 from pathlib import Path
 
 import pandas as pd
+from paper_figures.decision_rules import decision_rules, decision_rules_plot, error_rates
+from paper_figures.estimator_quality import quality_from_scores
 
 import lmemtest as lt
-from lmemtest.bench.estimators.quality import quality_from_scores
-from lmemtest.bench.outperforming.decision_rules import decision_rules
-from lmemtest.plots import detached_figures
 
 PAPER = {  # false positives and negatives; the latter are those over all P from 0.5 to 1
     "single": ("about 10 %", "about 75 %"),
@@ -31,7 +30,7 @@ def components(study: pd.DataFrame, dataset: str) -> lt.VarianceComponents:
     here = study[(study["dataset"] == dataset) & (study["design"] == "fixed tuning") & (study["varied"] == "all")]
     scores = {name: rows["score"].to_numpy() for name, rows in here.groupby("pipeline")}
     runs = (scores["mlp"] - scores["linear"]).reshape(here["tuning"].nunique(), -1)
-    found = quality_from_scores({"difference": runs}).to_frame("estimators").iloc[0]
+    found = quality_from_scores({"difference": runs}).estimators.iloc[0]
     shared = max(found["rho"], 0.0) * found["sd"] ** 2
     return lt.VarianceComponents(interaction_sd=shared**0.5, residual_sd=(found["sd"] ** 2 - shared) ** 0.5)
 
@@ -42,19 +41,18 @@ def main() -> None:
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     own = components(lt.datasets.load_pipeline_study(), "digits")
-    with detached_figures():
-        for name, given in (("paper", None), ("digits", own)):
-            found = decision_rules(given, n_draws=4000, rng=1)
-            found.plot().figure.savefig(out / f"variance-figure-6-{name}.svg")
-            print(found)
-            if given is not None:  # the paper has no numbers for this
-                continue
-            errors = found.errors[found.errors["estimator"] == "biased"].set_index("rule")
-            rates = {column: errors[column].map("{:.0%}".format) for column in errors.columns[1:]}
-            for rule, (positives, negatives) in PAPER.items():
-                false, overall, at_gamma = (rates[f"false_{kind}"][rule] for kind in KINDS)
-                print(f"{rule}: false positives {false} (paper {positives}); false negatives over all P from 0.5 to 1")
-                print(f"  {overall} (paper {negatives}), which is false_negatives_overall; at gamma alone {at_gamma}")
+    for name, given in (("paper", None), ("digits", own)):
+        found = decision_rules(given, n_draws=4000, rng=1)
+        decision_rules_plot(found).savefig(out / f"variance-figure-6-{name}.svg")
+        rates = error_rates(found)
+        print(rates.round(3).to_string(index=False))
+        if given is not None:  # the paper has no numbers for this
+            continue
+        errors = rates[rates["estimator"] == "biased"].set_index("rule")
+        for rule, (positives, negatives) in PAPER.items():
+            false, overall, at_gamma = (f"{errors.loc[rule, f'false_{kind}']:.0%}" for kind in KINDS)
+            print(f"{rule}: false positives {false} (paper {positives}); false negatives over all P from 0.5 to 1")
+            print(f"  {overall} (paper {negatives}), which is false_negatives_overall; at gamma alone {at_gamma}")
 
 
 if __name__ == "__main__":

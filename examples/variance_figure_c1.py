@@ -10,8 +10,7 @@ P(A > B) takes. Writes an svg figure into the folder (default: out).
 import argparse
 from pathlib import Path
 
-from lmemtest.bench.outperforming.sample_size import sample_size
-from lmemtest.plots import detached_figures
+from paper_figures.sample_size import sample_size, sample_size_plot
 
 
 def main() -> None:
@@ -20,9 +19,8 @@ def main() -> None:
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     found = sample_size([0.55, 0.56, 0.58, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95])
-    with detached_figures():
-        found.plot().figure.savefig(out / "variance-figure-c1.svg")
-    print(found)
+    sample_size_plot(found).savefig(out / "variance-figure-c1.svg")
+    print(found.to_string(index=False))
 
 
 if __name__ == "__main__":

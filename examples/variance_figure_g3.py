@@ -9,8 +9,9 @@ bundled study of two small pipelines on three data sets. Writes svg figures into
 import argparse
 from pathlib import Path
 
+from paper_figures.source_normality import samples, source_normality, source_normality_plot
+
 import lmemtest as lt
-from lmemtest.plots import detached_figures
 
 SOURCES = ["data", "tuning", "init", "order", "augment"]
 ROLES = {"algorithm": "pipeline", "benchmark": "dataset"}
@@ -23,10 +24,9 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     table = lt.datasets.load_pipeline_study()
     table = table[table["design"].isin(["one at a time", "ideal"])]
-    shapes = lt.variance_study(table, score="score", sources=SOURCES, **ROLES).normality()
-    with detached_figures():
-        shapes.plot().figure.savefig(out / "variance-figure-g3.svg")
-    print(shapes)
+    scores = samples(lt.variance_study(table, score="score", sources=SOURCES, **ROLES))
+    source_normality_plot(scores).savefig(out / "variance-figure-g3.svg")
+    print(source_normality(scores).round(3).to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -9,26 +9,10 @@ bundled study of two small pipelines on three data sets. Writes an svg figure in
 import argparse
 from pathlib import Path
 
-import pandas as pd
 from matplotlib.figure import Figure
+from paper_figures.estimator_quality import quality_of_study, quality_plot
 
 import lmemtest as lt
-from lmemtest.bench.estimators.quality import EstimatorQuality, quality_from_scores
-from lmemtest.plots import detached_figures
-
-# plots keep inside their axes
-EDGES = {"left": 0.02, "right": 0.98, "bottom": 0.01, "top": 0.96, "hspace": 0.15, "wspace": 0.04}
-
-
-def quality(study: pd.DataFrame, pipeline: str, dataset: str) -> EstimatorQuality:
-    """Scores of each estimator with fixed tuning, a row per tuning run, against the ideal one."""
-    here = study[(study["pipeline"] == pipeline) & (study["dataset"] == dataset)]
-    fixed = here[here["design"] == "fixed tuning"]
-    scores = {
-        f"fixed tuning, {varied} new": rows.groupby("tuning")["score"].apply(list).tolist()
-        for varied, rows in fixed.groupby("varied", sort=False)
-    }
-    return quality_from_scores(scores, ideal=here.loc[here["design"] == "ideal", "score"])
 
 
 def main() -> None:
@@ -37,14 +21,13 @@ def main() -> None:
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     study = lt.datasets.load_pipeline_study()
-    figure = Figure(figsize=(12, 11), facecolor="white")
-    with detached_figures():
-        for row, dataset in zip(figure.subplots(3, 2, gridspec_kw=EDGES), ("cancer", "digits", "wine"), strict=True):
-            for ax, pipeline in zip(row, ("linear", "mlp"), strict=True):
-                found = quality(study, pipeline, dataset)
-                found.plot(ax=ax)
-                ax.set_title(f"{pipeline} on {dataset}", loc="left")
-                print(f"{pipeline} on {dataset}", *found.sentences(), sep="\n  ")
+    figure = Figure(figsize=(12, 11), layout="constrained")
+    for row, dataset in zip(figure.subplots(3, 2), ("cancer", "digits", "wine"), strict=True):
+        for ax, pipeline in zip(row, ("linear", "mlp"), strict=True):
+            found = quality_of_study(study, pipeline, dataset)
+            quality_plot(found, ax)
+            ax.set_title(f"{pipeline} on {dataset}", loc="left")
+            print(f"{pipeline} on {dataset}", found.at_largest_k.to_string(index=False), sep="\n")
     figure.savefig(out / "variance-figure-h4.svg")
 
 

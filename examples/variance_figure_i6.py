@@ -10,8 +10,7 @@ out).
 import argparse
 from pathlib import Path
 
-from lmemtest.bench.outperforming.rule_curves import rule_curves
-from lmemtest.plots import detached_figures
+from paper_figures.decision_rules import rule_curves, rule_curves_plot
 
 TRUTHS = (0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
@@ -22,11 +21,10 @@ def main() -> None:
     out = parser.parse_args().folder
     out.mkdir(parents=True, exist_ok=True)
     gammas = (0.6, 0.7, 0.75, 0.8, 0.9)
-    with detached_figures():
-        for over, options in (("n_runs", {}), ("gamma", {"gamma": gammas, "n_runs": 50})):
-            found = rule_curves(over=over, probabilities=TRUTHS, n_draws=1000, rng=1, **options)
-            found.plot().figure.savefig(out / f"variance-figure-i6-{over}.svg")
-            print(found)
+    for over, options in (("n_runs", {}), ("gamma", {"gamma": gammas, "n_runs": [50]})):
+        found = rule_curves(probabilities=TRUTHS, n_draws=1000, rng=1, **options)
+        rule_curves_plot(found, over).savefig(out / f"variance-figure-i6-{over}.svg")
+        print(found.to_string(index=False))
 
 
 if __name__ == "__main__":

@@ -181,15 +181,3 @@ def questions():
 def test_every_question_gives_the_same_answer_on_other_processes(name, processes):
     ask = questions()[name]
     assert ask(executor=processes).to_frame().equals(ask().to_frame())
-
-
-@pytest.mark.level(2)
-def test_coverages_are_the_same_on_other_processes(processes):
-    from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
-
-    law = lt.tuning.QuadraticDistribution(a=0.0, b=1.0, c=2)
-    for ask in (
-        lambda **how: simulate_coverage(law, 5, n_draws=20, rng=1, **how),
-        lambda **how: simulate_bootstrap_coverage(law, 5, k=[1, 5], n_draws=20, n_resamples=100, rng=1, **how),
-    ):
-        assert ask(executor=processes).to_frame().equals(ask().to_frame())

@@ -28,9 +28,9 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pipelines import LOADERS, PIPELINES, SOURCES, Hyperparameters, Study, split
 
-from lmemtest.bench.estimators.estimators import TUNING, Estimate, fixed_tuning_estimator, ideal_estimator
+from pipelines import LOADERS, PIPELINES, SOURCES, Hyperparameters, Study, split  # isort: skip: it finds paper_figures
+from paper_figures.estimators import TUNING, Estimate, fixed_tuning_estimator, ideal_estimator
 
 TARGET = Path(__file__).resolve().parents[2] / "lmemtest" / "data" / "bundled" / "pipeline_study.parquet"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "pyarrow")
@@ -87,7 +87,7 @@ def seeds_of(found: Estimate) -> dict[str, int]:
 def rows(study: Study, design: str, varied: str, found: Estimate, tuned_on: int | None = None) -> pd.DataFrame:
     """One row per repetition; tuned on the repetition's own data unless `tuned_on` says otherwise."""
     if found.table["failure"].notna().any():
-        raise RuntimeError("\n".join(found.notes))
+        raise RuntimeError("\n".join(found.table["failure"].dropna()))
     frame = found.table.rename(columns={f"seed_{name}": name for name in (*SOURCES, TUNING)})
     chosen = [*found.hyperparameters] * (len(frame) // len(found.hyperparameters))
     return frame.assign(

@@ -14,16 +14,19 @@ seeds of its trials. What a search finds is thus a function of the seeds ``tunin
 from __future__ import annotations
 
 import functools
+import sys
 import warnings
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import NamedTuple
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))  # where paper_figures is
+
 import numpy as np
+from paper_figures.splits import OutOfBootstrap
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import StandardScaler
-
-from lmemtest.bench.estimators.splits import OutOfBootstrap
 
 SOURCES = ("data", "init", "order", "augment")  # of a training; "tuning" is the search's
 TRIALS = 25

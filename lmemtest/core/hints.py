@@ -25,7 +25,6 @@ _ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "lett
 _TESTS = "lmemtest.rank(runs, test={test!r})"
 _MEANS = "fit.emmeans('algorithm')"
 _RANKING = "bench.ranking"
-_ESTIMATORS = "bench.estimators"
 
 
 def _by_term(column: str) -> Callable[[Any], pd.Series]:
@@ -53,21 +52,16 @@ def _of_frame(name: str) -> Callable[[Any], Any]:
 # Of a package: a function elsewhere in it, "module:name"; of an object: an attribute of it, or a function of it.
 SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
     "lmemtest": {
-        "OutOfBootstrap": f"{_ESTIMATORS}.splits:OutOfBootstrap",
         "bands": "tuning.curves:curves",
-        "binomial_noise": "bench.variation.binomial_noise:binomial_noise",
         "bootstrap": "lmm.intervals.bootstrap:bootstrap",
         "cd_diagram": "plots:cd_diagram",
         "cluster_robust": "lmm.intervals.cluster_robust:cluster_robust",
         "contrast": "lmm.means.contrasts:contrast",
-        "decision_rules": "bench.outperforming.decision_rules:decision_rules",
         "diagnose": "lmm.diagnostics.diagnose:diagnose",
         "emmeans": "lmm.means.emmeans:emmeans",
         "emtrends": "lmm.means.emmeans:emtrends",
         "fetch_priorband": "bench.data.datasets:fetch_priorband",
         "fit": "lmm.model:fit_lmm",
-        "fixed_tuning_estimator": f"{_ESTIMATORS}.estimators:fixed_tuning_estimator",
-        "ideal_estimator": f"{_ESTIMATORS}.estimators:ideal_estimator",
         "influence": "lmm.diagnostics.influence:influence",
         "joint_tests": "lmm.means.joint:joint_tests",
         "leaderboard": f"{_RANKING}.leaderboard:leaderboard",
@@ -77,16 +71,12 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "outperform": "bench.outperforming.probability:probability_of_outperforming",
         "outperforming": "bench.outperforming.probability:probability_of_outperforming",
         "pairs": "lmm.means.contrasts:pairs",
-        "published_improvements": "bench.outperforming.published:published_improvements",
         "random_effects": "lmm.intervals.random_effects:random_effects",
         "rank_algorithms": f"{_RANKING}.rank:rank",
         "ranking": f"{_RANKING}.rank:rank",
         "ranova": "lmm.hypotheses.ranova:ranova",
-        "rule_curves": "bench.outperforming.rule_curves:rule_curves",
-        "sample_size": "bench.outperforming.sample_size:sample_size",
         "similar_algorithms": "bench.checks.similar:similar_algorithms",
         "similar_benchmarks": "bench.checks.similar:similar_benchmarks",
-        "source_normality": "bench.variation.source_normality:source_normality",
     },
     "plots": {
         "box": "score_distributions_plot",
@@ -230,6 +220,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "probability_of_improvement": "lmemtest.aggregate_scores(runs).improvement()",
         "read_csv": "lmemtest.read_runs(path, score=..., direction=..., algorithm=...)",
         "report": "lmemtest.analyze(runs).save('report.html')",
+        "sample_size": "lmemtest.power(...) for benchmarks and seeds, lmemtest.plan(...) for a budget of trainings",
         "sample_efficiency": "lmemtest.anytime(runs)",
         "signed_rank": _TESTS.format(test="wilcoxon"),
         "test": "lmemtest.rank(runs, 'frequentist')",

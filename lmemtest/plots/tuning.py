@@ -13,7 +13,7 @@ from lmemtest.core.words import counted, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._given import checked_limits
-from lmemtest.plots._layout import Axis, Cell, FloatArray
+from lmemtest.plots._layout import Axis, FloatArray
 from lmemtest.plots._lines import (
     Curve,
     Level,
@@ -37,7 +37,6 @@ from lmemtest.tuning.distribution import DistributionBand
 from lmemtest.tuning.estimators import ExpectedBest
 from lmemtest.tuning.evidence import EVIDENCE
 from lmemtest.tuning.plan import TuningPlan
-from lmemtest.tuning.simulate import Coverage
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
@@ -193,64 +192,6 @@ def tuning_expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest]
     return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=asked, whole=True)
 
 
-def tuning_coverage_plot(results: Coverage | Mapping[str, Coverage], /, *, ax: Axes | None = None) -> Axes:
-    """Draw how often bands held in simulation against what they claim, or several by name.
-
-    Parameters
-    ----------
-    results : Coverage or mapping of name to Coverage
-        From `lmemtest.tuning.simulate_coverage`, over the nominal level, or `simulate_bootstrap_coverage`, over the
-        budget.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-
-    Returns
-    -------
-    Axes
-        It holds the panel, ``ax.child_axes[0]``: coverage in percent with exact 99 % intervals of the simulation, as
-        points with bars at the levels, or lines with bands over the budget; the dashed line is what was claimed.
-
-    Raises
-    ------
-    ArgumentError
-        If `results` is something else, both kinds are mixed, or `ax` is too small.
-
-    Examples
-    --------
-    >>> from lmemtest import tuning
-    >>> ax = tuning.simulate_coverage(tuning.QuadraticDistribution(0, 1, 2), 5, n_draws=50, rng=1).plot()
-    >>> ax.texts[-1].get_text()
-    'Coverage, %'
-    """
-    named = _named(results, (Coverage,), "results", "simulate_coverage() or simulate_bootstrap_coverage()", ax)
-    _same(named, lambda found: found.by, "kind")
-    by_k = next(iter(named.values())).by == "k"
-    lines, claims = [], []
-    claim: dict[str, Any] = {"look": Look(_style.INK, "--"), "width": 0.09, "label": "_reference", "front": 1}
-    # nothing was simulated between levels, where a line or an area would say something
-    alone: dict[str, Any] = {} if by_k else {"bars": True, "width": 0.0, "opacity": 1.0}
-    for i, (look, (name, found)) in enumerate(zip(looks(len(named), dashed=by_k), named.items(), strict=True)):
-        order = np.argsort(found.at, kind="stable")
-        x = found.at[order] * (1.0 if by_k else 100.0)
-        rate, low, high = (100.0 * values[order] for values in (found.rate, *found.interval()))
-        marker = "none" if by_k else _style.marker(i)
-        line: dict[str, Any] = {"x": x, "y": rate, "low": low, "high": high, "look": look, "marker": marker}
-        lines.append(Curve(name=name, label="_estimate", **line, **alone))
-        if by_k:
-            claims.append(Curve(x=x, y=100.0 * found.nominal[order], **claim))
-    facts = (f"{f.method}, n = {f.n_scores:,} ({f.target}; {f.n_draws:,} simulations)" for f in named.values())
-    note = f"{_facts(facts)}. {'Bands' if by_k else 'Bars'}: 99 % intervals of the simulation."
-    words = ("Trials k" if by_k else "Nominal, %", "Coverage, %", note)
-    every = (0.0, 100.0)
-    if by_k:
-        return _draw(ax, lines, words, asked=[(line.x, line.y) for line in lines], limits=every, levels=claims)
-
-    def as_claimed(box: Axes, _: Cell, font: float) -> None:
-        box.plot(every, every, color=_style.INK, linestyle="--", linewidth=0.09 * font, zorder=1, label="_reference")
-
-    return _draw(ax, lines, words, limits=every, along=every, dodge=True, draw=as_claimed)
-
-
 def _named(given: Any, kinds: tuple[type, ...], argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
     """Results by name; one alone has no name."""
     _canvas.check_axes(ax)
@@ -296,27 +237,20 @@ def _draw(
     *,
     asked: Sequence[tuple[FloatArray, FloatArray]] = (),
     limits: tuple[float, float] | None = None,
-    along: tuple[float, float] | None = None,
     log: bool = True,
     whole: bool = False,
-    levels: Sequence[Curve] = (),
-    dodge: bool = False,
-    draw: Callable[[Axes, Cell, float], None] | None = None,
 ) -> Axes:
     """One panel with the curves, and dots at what was asked for where that is not much."""
     grid = np.concatenate([curve.x for curve in curves])
     curves = [replace(curve, outlined=len(curves) > 1) for curve in curves]
     dots = [_dots(*at, curve.look) for at, curve in zip(asked, curves, strict=bool(asked)) if len(at[0]) <= _MARKED]
-    x = Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole) if along is None else Axis(limits=along)
     panel = Panel(
-        x=x,
+        x=Axis.around(grid, log=log and spans_much(grid), pad=0.03, whole=whole),
         y=axis_around(curves) if limits is None else Axis(limits=limits),
-        curves=(*levels, *curves, *dots),
-        draw=draw,
+        curves=(*curves, *dots),
     )
     x_label, y_label, foot = words
-    words_of: dict[str, Any] = {"x_label": x_label, "y_label": (y_label,), "foot": foot}
-    lines = Lines(what="a plot of curves", panels=(panel,), dodge=dodge, **words_of)
+    lines = Lines(what="a plot of curves", panels=(panel,), x_label=x_label, y_label=(y_label,), foot=foot)
     return draw_lines(lines, ax)
 
 

@@ -11,9 +11,8 @@ compare           two curves: where which is better, by labels with their false 
 evidence          labels from two bands and how often they are wrong; curve_labels: counted over benchmarks
 best_of           the chance that the best of k of one beats the best of k of another
 risk              hyperparameters by what fixing them costs
-estimators        U, V and W estimators of the expected best of k, and the bootstrap band to avoid
+estimators        U, V and W estimators of the expected best of k
 plan              how many scores for a curve up to k, and up to which k with n scores
-simulate          simulated coverage
 laws              quadratic and noisy quadratic laws, kernel densities: density, quantiles, curves
 fit               fits of the quadratic laws with intervals, and a bootstrap that checks their shape
 ================  ==============================================================================
@@ -30,7 +29,6 @@ from lmemtest.tuning.compare import compare as compare
 from lmemtest.tuning.curve import curve as curve
 from lmemtest.tuning.curves import curves as curves
 from lmemtest.tuning.distribution import EmpiricalDistribution as EmpiricalDistribution
-from lmemtest.tuning.estimators import bootstrap_band as bootstrap_band
 from lmemtest.tuning.estimators import expected_best as expected_best
 from lmemtest.tuning.evidence import false_label_rates as false_label_rates
 from lmemtest.tuning.fit.bootstrap import bootstrap_fit as bootstrap_fit
@@ -41,8 +39,6 @@ from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution as N
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution as QuadraticDistribution
 from lmemtest.tuning.plan import plan as plan
 from lmemtest.tuning.risk import risk as risk
-from lmemtest.tuning.simulate import simulate_bootstrap_coverage as simulate_bootstrap_coverage
-from lmemtest.tuning.simulate import simulate_coverage as simulate_coverage
 
 __all__ = [
     "EmpiricalDistribution",
@@ -50,7 +46,6 @@ __all__ = [
     "QuadraticDistribution",
     "band",
     "best_of",
-    "bootstrap_band",
     "bootstrap_fit",
     "compare",
     "curve",
@@ -62,6 +57,4 @@ __all__ = [
     "kernel_density",
     "plan",
     "risk",
-    "simulate_bootstrap_coverage",
-    "simulate_coverage",
 ]

@@ -11,7 +11,6 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.variation.binomial_noise import binomial_noise
 from lmemtest.bench.variation.source_designs import identified
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
@@ -233,8 +232,6 @@ def test_a_balanced_crossed_table_gives_the_analysis_of_variance():
     assert min(want.values()) > 0
     assert_allclose(study.table.set_index("source")["variance"][list(want)], list(want.values()), rtol=1e-4)
     assert study.designs["design"].tolist() == ["crossed"]
-    with pytest.raises(DesignError, match="normality needs samples in which one source varies"):
-        study.normality()
 
 
 def test_copies_of_a_crossed_table_change_nothing():
@@ -282,69 +279,6 @@ def test_bad_tables_are_refused_in_words():
         lt.variance_study(table, score="acc", sources=["data", "ordr"])
     with pytest.raises(ArgumentError, match="has 'noise', a name that the table of results uses"):
         lt.variance_study(table.rename(columns={"init": "noise"}), score="acc", sources=["data", "noise"])
-
-
-# ---------------------------------------------------------------------- test set and normality
-
-
-def test_the_binomial_prediction_and_the_index_of_dispersion():
-    y, n = np.array([45, 41, 47, 43, 46, 40, 44]) / 50, 50
-    row = binomial_noise(y, n).table.iloc[0]
-    p, k = y.mean(), len(y)
-    assert_allclose(row["binomial_sd"], np.sqrt(p * (1 - p) / n))
-    assert_allclose(row["n_effective"], p * (1 - p) / y.var(ddof=1))
-    # the chi-squared test of a table of right and wrong answers is the index of dispersion
-    right = np.round(y * n)
-    chi2 = stats.chi2_contingency([right, n - right], correction=False)
-    assert_allclose(row["p_raw"], chi2.pvalue)
-    assert chi2.dof == k - 1
-    uneven = np.array([40, 50, 60, 40, 50, 60, 50])
-    right = np.round(y * uneven)
-    row = binomial_noise(right / uneven, uneven).table.iloc[0]
-    assert_allclose(row["p_raw"], stats.chi2_contingency([right, uneven - right], correction=False).pvalue)
-
-
-def test_what_is_said_of_the_test_set():
-    rng = np.random.default_rng(7)
-    wide, narrow = rng.binomial(40, 0.5, 60) / 40, 0.5 + np.tile([0.01, -0.01], 30)
-    found = binomial_noise({"wide": wide, "narrow": narrow}, {"wide": 400, "narrow": 400})
-    assert "wide: the standard deviation is " in found.sentences()[0]
-    assert "more than the size of the test set explains (one-sided p < 0.001)." in found.sentences()[0]
-    assert "less than independent test sets would give" in found.sentences()[1]
-    for scores, n_test, error, words in (
-        ([80.0, 82.0], 100, DataError, "Divide percentages by 100"),
-        ([1.0, 1.0], 100, DesignError, "all answers are right"),
-        ([0.5, 0.6], 0, ArgumentError, "n_test must be the number of test items"),
-        ([0.5, 0.6], [10, 20, 30], ArgumentError, "one for each of the 2 scores"),
-        ({"a": [0.5, 0.6]}, {"b": 10}, ArgumentError, "n_test must have the names of scores"),
-    ):
-        with pytest.raises(error, match=words):
-            binomial_noise(scores, n_test)
-
-
-def test_a_study_knows_its_test_sets_and_the_shapes_of_its_scores():
-    table = one_at_a_time(n=30).assign(items=lambda t: 100 + t["data"] % 7)
-    study = studied(table, n_test="items")
-    line = table[(table[["init", "order"]] == 0).all(axis=1)].groupby("data").agg({"acc": "mean", "items": "first"})
-    want = binomial_noise(line["acc"], line["items"]).table
-    assert_allclose(study.binomial_noise().table.drop(columns="name"), want.drop(columns="name"))
-    shapes = study.normality().table.set_index("source")
-    for source, row in shapes.iterrows():
-        scores = study.scores.loc[study.scores["source"] == source, "score"]
-        assert_allclose([row["skewness"], row["excess_kurtosis"]], [stats.skew(scores), stats.kurtosis(scores)])
-        assert_allclose(row["p_raw"], stats.shapiro(scores).pvalue)
-    assert list(shapes.index) == [*SOURCES, "all at once"]
-    with pytest.raises(ArgumentError, match="n_test is not known"):
-        studied(table).binomial_noise()
-
-
-def test_a_grid_of_few_scores_is_named_as_the_reason():
-    rng = np.random.default_rng(8)
-    table = one_at_a_time(n=300, at_once=0)
-    table["acc"] = rng.binomial(30, 0.8, size=len(table)) / 30
-    text = " ".join(studied(table).normality().sentences())
-    assert "have many equal scores, as from a small test set" in text
-    assert studied(table).normality().table["distinct"].max() < 30
 
 
 # ---------------------------------------------------------------------- what is not known has no number
@@ -416,12 +350,6 @@ def test_p_values_that_are_adjusted_say_so():
     two = pd.concat([table.assign(alg="a"), table.assign(alg="b")])
     assert "(p = " in studied(table).sentences()[-1]
     assert "(Holm-adjusted p = " in studied(two, algorithm="alg").sentences()[-1]
-
-
-def test_equal_scores_have_no_noise_to_compare():
-    found = binomial_noise({"a": [0.9, 0.9, 0.9], "b": [0.8, 0.9, 0.7]}, 100)
-    assert found.sentences()[0] == "a: all scores are equal, and nothing is said of their noise."
-    assert found.table.loc[0, ["ci_high", "ratio_high", "n_effective"]].isna().all()
 
 
 def crossed_table(draw, n: int = 12) -> pd.DataFrame:

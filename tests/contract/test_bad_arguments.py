@@ -239,7 +239,7 @@ def calls() -> dict[str, Call]:
         "variance_sources": (lt.variance_sources, {"runs": few()}),
         "variance_study": (
             lt.variance_study,
-            {"table": trainings(), "score": "accuracy", "sources": ["data", "init"], "n_test": 50},
+            {"table": trainings(), "score": "accuracy", "sources": ["data", "init"]},
         ),
     }
 
@@ -304,9 +304,8 @@ PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
 TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
 TESTED_ELSEWHERE = {
     "read_runs",  # tests/bench/data/test_readers.py
-    # tests/tuning/test_estimators.py, test_compare.py and test_tuning_simulation.py
-    *(f"tuning.{name}" for name in ("bootstrap_band", "false_label_rates", "kernel_density")),
-    *(f"tuning.{name}" for name in ("simulate_bootstrap_coverage", "simulate_coverage")),
+    # tests/tuning/test_compare.py and test_kernel_density.py
+    *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
 }
 
 

@@ -9,17 +9,13 @@ from pytest import approx
 from lmemtest import tuning
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas
-from lmemtest.plots.tuning import tuning_band_plot, tuning_coverage_plot, tuning_curve_plot, tuning_expected_best_plot
+from lmemtest.plots.tuning import tuning_band_plot, tuning_curve_plot, tuning_expected_best_plot
 from lmemtest.tuning.distribution import EmpiricalDistribution
 from lmemtest.tuning.estimators import expected_best
-from lmemtest.tuning.laws.quadratic import QuadraticDistribution
-from lmemtest.tuning.simulate import simulate_bootstrap_coverage, simulate_coverage
 
 SCORES = np.random.default_rng(1).beta(4, 2, 24)
 LONG = "a very long name with $\\alpha$ and _under_ <b>bold</b> that no legend has room for " * 2
-LAW = QuadraticDistribution(0, 1, 2)
 CURVE = tuning.curve(SCORES, direction="maximize", bounds=(0, 1))
-COVERED = simulate_coverage(LAW, 5, n_draws=40, rng=1)
 CASES = {
     "curve": (tuning_curve_plot, CURVE),
     "curves": (tuning_curve_plot, {LONG + str(i): CURVE for i in range(2)}),
@@ -33,8 +29,6 @@ CASES = {
         tuning_expected_best_plot,
         {e: expected_best(SCORES, direction="maximize", estimator=e) for e in "uvw"},
     ),
-    "coverage": (tuning_coverage_plot, {"a": COVERED, LONG: COVERED}),
-    "by k": (tuning_coverage_plot, simulate_bootstrap_coverage(LAW, 8, k=[1, 50], n_draws=20, n_resamples=100, rng=1)),
 }
 
 
@@ -73,17 +67,9 @@ def test_a_band_of_a_distribution_is_read_at_its_scores():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["x", "y"]
 
 
-def test_estimates_and_coverage_are_their_numbers():
+def test_estimates_are_their_numbers():
     found = expected_best(SCORES, direction="maximize")
     assert list(lines(tuning_expected_best_plot(found), "_estimate")[0].get_ydata()) == approx(found.estimate)
-    ax = tuning_coverage_plot(COVERED)
-    assert list(lines(ax, "_estimate")[0].get_ydata()) == approx(100 * COVERED.rate)
-    reference = lines(ax, "_reference")[0]
-    assert list(reference.get_xdata()) == list(reference.get_ydata()) == [0, 100]
-    low, high = COVERED.interval()  # nothing is drawn between the levels that were simulated
-    ends = [(bar.get_xdata()[0], *bar.get_ydata()) for bar in lines(ax, "_band")]
-    assert np.array(ends) == approx(100 * np.column_stack([COVERED.at, low, high]))
-    assert lines(ax, "_estimate")[0].get_linestyle() == "None"
 
 
 def test_curves_of_two_statistics_can_have_one_scale():

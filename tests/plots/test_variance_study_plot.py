@@ -8,9 +8,8 @@ import pytest
 from numpy.testing import assert_allclose
 
 import lmemtest as lt
-from lmemtest.bench.variation.binomial_noise import binomial_noise
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import binomial_noise_plot, source_normality_plot, variance_study_plot
+from lmemtest.plots import variance_study_plot
 
 
 def studied(groups, n=12, **options):
@@ -51,29 +50,3 @@ def test_many_studies_have_a_row_each():
     assert labels[:2] == ["data", "pipeline 0"]
     assert len(labels) == 27
     assert "Share of the variance" in ax.get_xlabel()
-
-
-def test_points_of_the_test_set_stand_beside_their_curves():
-    rng = np.random.default_rng(2)
-    noise = binomial_noise({name: rng.binomial(100, 0.8, 20) / 100 for name in "ab"}, {"a": 100, "b": 100})
-    (panel,) = binomial_noise_plot(noise).child_axes
-    lines = {label: [line for line in panel.lines if line.get_label() == label] for label in ("_binomial", "_observed")}
-    for line, name in zip(lines["_binomial"], "ab", strict=True):
-        assert_allclose(line.get_ydata(), noise.curves.loc[noise.curves["name"] == name, "binomial_sd"])
-    assert_allclose([line.get_ydata()[0] for line in lines["_observed"]], noise.table["sd"])
-    x = np.array([line.get_xdata()[0] for line in lines["_observed"]])
-    assert_allclose([x.prod() ** 0.5, x[1] / x[0]], [100.0, 1.06])
-
-
-def test_densities_are_those_of_the_result():
-    shapes = studied(["A", "B", "C"], n=30).normality()
-    ax = source_normality_plot(shapes)
-    assert [panel.get_title(loc="left") for panel in ax.child_axes] == ["A", "B", "C"]
-    for panel, name in zip(ax.child_axes, "ABC", strict=True):
-        curves = shapes.densities[shapes.densities["algorithm"] == name]
-        normals = [line for line in panel.lines if line.get_label() == "_normal"]
-        assert_allclose(np.concatenate([line.get_xdata() for line in normals]), curves["score"])
-        stars = [line for line in panel.lines if line.get_label() == "_star"]
-        rows = shapes.table[shapes.table["algorithm"] == name]
-        assert len(stars) == (rows["p_value"] <= 0.05).sum()
-        assert len(panel.collections) == len(normals) == 2

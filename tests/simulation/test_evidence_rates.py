@@ -9,17 +9,22 @@ import math
 
 import numpy as np
 import pytest
+from paper_figures.coverage import (
+    MEASURED_COVERAGE,
+    MEASURED_K,
+    MEASURED_LEVEL,
+    MEASURED_N,
+    simulate_bootstrap_coverage,
+)
 from pytest import approx
 from scipy import special
 
 from lmemtest import tuning
 from lmemtest.tuning.best_of import best_of
 from lmemtest.tuning.costs import mean_cost
-from lmemtest.tuning.estimators import MEASURED_COVERAGE, MEASURED_K, MEASURED_LEVEL, MEASURED_N
 from lmemtest.tuning.evidence import EVIDENCE, false_label_rates
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
-from lmemtest.tuning.simulate import simulate_bootstrap_coverage
 
 pytestmark = pytest.mark.slow
 
@@ -59,7 +64,7 @@ def test_the_bootstrap_covers_what_its_warning_says(estimator):
             n_resamples=1000,
             rng=17,
         )
-        rates.append(found.rate)
+        rates.append(found["coverage"])
     stated = np.array(MEASURED_COVERAGE[estimator]) / 100.0
     # the extreme of three rates, each with a standard error of up to 0.011, against one measured with 0.0055
     assert np.min(rates, axis=0) == approx(stated[:, 0], abs=0.05)

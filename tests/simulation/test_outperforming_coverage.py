@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_coverage import coverage
 from scipy import special, stats
 
 from lmemtest.bench.outperforming.duels import Duels, _unpaired, together
-from lmemtest.bench.outperforming.intervals import PAIRED, Counts, UStatistic, coverage
+from lmemtest.bench.outperforming.intervals import PAIRED, Counts, UStatistic
 from lmemtest.bench.outperforming.replicability import better_on
 from lmemtest.bench.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
 

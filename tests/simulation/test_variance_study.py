@@ -10,8 +10,6 @@ import pytest
 from scipy import special, stats
 
 import lmemtest as lt
-from lmemtest.bench.variation.binomial_noise import binomial_noise
-from lmemtest.lmm.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.lmm.intervals.bootstrap import bootstrap
 from lmemtest.lmm.intervals.variances import Combinations, SampleVariance
 from lmemtest.lmm.model import fit_lmm
@@ -162,40 +160,6 @@ def test_crossed_studies(levels, sd):
           "relative", relative_held, "bootstrap of shares", coverage(boot, truth / truth.sum()))  # fmt: skip
     assert coverage(share, truth / truth.sum()).min() > 0.88
     assert relative_held > 0.9
-
-
-def test_size_of_the_test_of_overdispersion():
-    rng = np.random.default_rng(5)
-    for n, p, k in itertools.product((50, 1000), (0.5, 0.9, 0.98), (10, 50)):
-        rejected = []
-        for _ in range(1000):
-            y = rng.binomial(n, p, size=k) / n
-            if 0 < y.mean() < 1:
-                rejected.append(binomial_noise(y, n).table["p_raw"].iloc[0] < 0.05)
-        print(f"binomial n={n} p={p} k={k}: {np.mean(rejected):.3f}")
-        assert np.mean(rejected) < 0.08
-
-
-def test_the_test_of_normality_rejects_any_grid():
-    """Shares of right answers of 50 items are close to normal, and are rejected as soon as there are many of them."""
-    rng = np.random.default_rng(6)
-    rates = {}
-    for items, n in itertools.product((50, 500, 5000), (20, 50, 200)):
-        p = [shapiro_wilk(rng.binomial(items, 0.8, size=n) / items)[1] for _ in range(500)]
-        rates[items, n] = np.mean(np.array(p) < 0.05)
-        print(f"Shapiro-Wilk, {items} items, {n} scores: {rates[items, n]:.3f}")
-    assert rates[50, 200] > 0.5
-    assert rates[5000, 50] < 0.1
-
-
-def test_the_coverage_that_is_told_from_the_kurtosis():
-    """The column of `source_normality` against simulated chi-squared intervals of 2,000 values."""
-    rng = np.random.default_rng(7)
-    for name, excess in (("exponential", 6.0), ("uniform", -1.2)):
-        found = [SampleVariance.of([LAWS[name](rng, 2000)], 0.95, "chi-squared") for _ in range(1000)]
-        told = 2 * stats.norm.cdf(1.96 / (1 + excess / 2) ** 0.5) - 1
-        print(name, held([(v.low, v.high) for v in found], 1.0), told)
-        assert abs(held([(v.low, v.high) for v in found], 1.0) - told) < 0.05
 
 
 @pytest.mark.parametrize(

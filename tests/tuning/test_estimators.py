@@ -1,4 +1,4 @@
-"""U, V and W against exact fractions, enumeration, published code and published numbers; the bootstrap's failure."""
+"""U, V and W against exact fractions, enumeration, published code and published numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pytest import approx
 
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.estimators import ESTIMATORS, MEASURED_COVERAGE, bootstrap_band, expected_best, order_weights
+from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
 
 SCORES = [0.61, 0.70, 0.58, 0.74, 0.66, 0.70]
 
@@ -170,42 +170,6 @@ def test_a_long_curve_is_shown_in_part():
     assert "<table" in result._repr_html_()
 
 
-# ------------------------------------------------------------------------------------------------------ bootstrap
-
-
-def test_the_bootstrap_never_exceeds_the_best_score_and_carries_a_warning():
-    band = bootstrap_band(SCORES, direction="minimize", k=[1, 6, 50], rng=5)
-    assert np.all(band.ci_low >= 0.58)
-    assert np.all(band.ci_low <= band.estimate)
-    assert np.all(band.estimate <= band.ci_high)
-    assert list(band.to_frame().columns) == ["k", "estimate", "ci_low", "ci_high"]
-    assert band.notes[0].startswith("Warning: bootstrap intervals do not keep their level. Measured for 95 %")
-    assert band.notes[0] in band.summary()
-
-
-def test_the_bootstrap_is_exactly_dual_and_reproducible():
-    up = bootstrap_band(np.negative(SCORES), direction="maximize", k=[2, 3], rng=5, estimator="u")
-    down = bootstrap_band(SCORES, direction="minimize", k=[2, 3], rng=5, estimator="u")
-    assert np.array_equal(down.ci_low, -up.ci_high)
-    assert np.array_equal(down.ci_high, -up.ci_low)
-    again = bootstrap_band(SCORES, direction="minimize", k=[2, 3], rng=5, estimator="u")
-    assert np.array_equal(down.ci_low, again.ci_low)
-
-
-def test_the_bootstrap_of_one_trial_is_that_of_a_mean():
-    scores = np.random.default_rng(2).normal(size=400)
-    band = bootstrap_band(scores, direction="maximize", k=1, rng=1)
-    half = 1.96 * scores.std() / math.sqrt(len(scores))
-    assert (band.ci_high[0] - band.ci_low[0]) / 2 == approx(half, rel=0.05)
-
-
-def test_measured_coverage_is_a_table_of_percentages_that_fall():
-    for rows in MEASURED_COVERAGE.values():
-        assert all(0 < low <= high < 96 for low, high in rows)
-        assert rows[0][0] > 90
-        assert rows[-1][1] < 70
-
-
 # ------------------------------------------------------------------------------------------------------ bad input
 
 
@@ -226,18 +190,11 @@ def test_what_cannot_be_estimated_is_refused_with_advice():
         "scores must be finite for a mean: 1 of 2 are infinite. Give a failed run the "
         "worst score that can occur, or use tuning.curve, whose medians allow infinite scores."
     )
-    assert message(lambda: bootstrap_band(SCORES, direction="maximize", n_draws=10)) == (
-        "n_draws must be a whole number of at least 100, got 10."
-    )
-    assert message(lambda: bootstrap_band(SCORES, direction="maximize", level=95)) == (
-        "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"
-    )
     assert message(lambda: order_weights(0, 1)) == "n_scores must be a whole number of at least 1, got 0."
 
 
-@pytest.mark.parametrize("call", [expected_best, bootstrap_band])
-def test_missing_scores_bad_budgets_and_directions_are_refused(call):
-    assert "1 of 2 are NaN" in message(lambda: call([0.5, np.nan], direction="maximize"))
-    assert "must hold at least 1 score" in message(lambda: call([], direction="maximize"))
-    assert "k must be positive and finite" in message(lambda: call(SCORES, direction="maximize", k=[1, 0]))
-    assert "direction must be" in message(lambda: call(SCORES, direction="sideways"))
+def test_missing_scores_bad_budgets_and_directions_are_refused():
+    assert "1 of 2 are NaN" in message(lambda: expected_best([0.5, np.nan], direction="maximize"))
+    assert "must hold at least 1 score" in message(lambda: expected_best([], direction="maximize"))
+    assert "k must be positive and finite" in message(lambda: expected_best(SCORES, direction="maximize", k=[1, 0]))
+    assert "direction must be" in message(lambda: expected_best(SCORES, direction="sideways"))

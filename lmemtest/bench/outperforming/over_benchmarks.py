@@ -10,8 +10,7 @@ import numpy as np
 
 from lmemtest.bench.outperforming.duels import Duels, by_benchmark, duels_of, least_p, p_values, together
 from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction
-from lmemtest.bench.outperforming.sample_size import adjusted_gamma
-from lmemtest.bench.outperforming.verdict import CONCLUSIONS, conclusions, in_words, meaning
+from lmemtest.bench.outperforming.verdict import CONCLUSIONS, adjusted_gamma, conclusions, in_words, meaning
 from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.core.caller import in_words_of, named
 from lmemtest.core.result import Result, result

@@ -180,14 +180,6 @@ class VarianceComponents(Result):
         advantages = self.interaction_sd or 0.0, self.family_interaction_sd or 0.0
         return 10.0 * math.hypot(*advantages, self.seed_sd, self.run_sd)
 
-    def run_variances(self) -> dict[str, float]:
-        """Variances of one score of one algorithm on one benchmark: of each source, and ``"residual"``.
-
-        Luck that runs with equal seeds share (`seed_sd`) is new with every seed, so the residual has it too.
-        """
-        named = {name: sd**2 for name, sd in self.sources.items()}
-        return {**named, "residual": self.residual_sd**2 + self.seed_sd**2}
-
     def of_mean(self, n_seeds: float, n_benchmarks: float = 1.0) -> float:
         """``v`` of the module's formulas: of one algorithm on so many benchmarks of one family."""
         own = self.own_advantage_sd**2 + self.run_sd**2 / n_seeds

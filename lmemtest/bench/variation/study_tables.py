@@ -17,7 +17,6 @@ from lmemtest.core.words import counted, format_level, joined, listed
 from lmemtest.errors import ArgumentError, DataError
 
 ROLES = ("algorithm", "benchmark")
-N_TEST = "n_test"
 _UNITS = ("data", "split")  # words in the name of the source that is the unit of the others by default
 _FEW = 10  # seeds, below which a variance is hardly known
 
@@ -45,7 +44,7 @@ def columns_of(
             raise ArgumentError(
                 f"sources has {name!r}, and {signs[0]!r} joins names of sources in the results. Rename the column."
             )
-        if name in (NOISE, RESIDUAL, "score", N_TEST, ALL, *ROLES):
+        if name in (NOISE, RESIDUAL, "score", ALL, *ROLES):
             raise ArgumentError(
                 f"sources has {name!r}, a name that the table of results uses itself. Rename the column."
             )
@@ -55,10 +54,9 @@ def columns_of(
     return score, names, by, check_choice(relative_to, "relative_to", names)
 
 
-def read(table: Any, score: str, names: tuple[str, ...], by: dict[str, str], n_test: Any) -> pd.DataFrame:
+def read(table: Any, score: str, names: tuple[str, ...], by: dict[str, str]) -> pd.DataFrame:
     """Columns by their roles, in memory; refuses what is missing."""
-    column = n_test if isinstance(n_test, str) else None
-    wanted = list(dict.fromkeys([score, *names, *by.values(), *([column] if column else [])]))
+    wanted = list(dict.fromkeys([score, *names, *by.values()]))
     frame = as_frame(table, argument="table").lazy().select(*wanted).collect().to_pandas().reset_index(drop=True)
     if frame.empty:
         raise DataError("table has no rows: give one row per training.")
@@ -71,10 +69,7 @@ def read(table: Any, score: str, names: tuple[str, ...], by: dict[str, str], n_t
     values = frame[score].to_numpy(dtype=float)
     if not np.isfinite(values).all():
         raise DataError(f"the score {score!r} has {counted(int((~np.isfinite(values)).sum()), 'infinite value')}.")
-    out = frame[list(names)].assign(**{role: frame[name] for role, name in by.items()}, score=values)
-    if n_test is not None:
-        out[N_TEST] = frame[column] if column else n_test
-    return out
+    return frame[list(names)].assign(**{role: frame[name] for role, name in by.items()}, score=values)
 
 
 def name_of(key: Mapping[Any, Any]) -> str:
@@ -86,7 +81,7 @@ def where_of(key: Mapping[Any, Any]) -> str:
     return f"{name_of(key)}: " if key else ""
 
 
-def tables_of(layout: Layout, found: SourceVariances, unit: str | None, rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+def tables_of(layout: Layout, found: SourceVariances, unit: str | None) -> dict[str, pd.DataFrame]:
     """The four tables of one study."""
     table = found.table(unit)
     lost = [name for name in layout.sources if name not in set(table["source"])]
@@ -103,12 +98,10 @@ def tables_of(layout: Layout, found: SourceVariances, unit: str | None, rows: pd
         )
         for a in found.at_once
     ]
-    first = np.unique(layout.cell, return_index=True)[1]
     samples = [
         {"source": name, "sample": i, "score": score}
-        | ({N_TEST: rows[N_TEST].to_numpy()[first[cells]]} if N_TEST in rows else {})
         for name, lines in found.lines.items()
-        for i, (cells, score) in enumerate(zip(lines.cells, lines.samples, strict=True))
+        for i, score in enumerate(lines.samples)
     ]
     scores = [pd.DataFrame(one) for one in samples] or [pd.DataFrame(columns=["source", "sample", "score"])]
     design = {

@@ -8,12 +8,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.power.components import TOGETHER, VarianceComponents
-from lmemtest.bench.variation.binomial_noise import BinomialNoise, binomial_noise
 from lmemtest.bench.variation.source_designs import Layout
-from lmemtest.bench.variation.source_normality import SourceNormality, longest_samples, source_normality
 from lmemtest.bench.variation.source_variances import NOISE, RESIDUAL, SourceVariances, of_lines, of_model
 from lmemtest.bench.variation.study_tables import (
-    N_TEST,
     ROLES,
     columns_of,
     in_residual,
@@ -30,10 +27,8 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import (
     as_frame,
     check_choice,
-    check_column,
     check_fraction,
     check_magnitude,
-    check_positive_int,
 )
 from lmemtest.core.words import counted, format_number, joined, listed, p_text, percent
 from lmemtest.errors import ArgumentError, DesignError
@@ -68,7 +63,7 @@ class VarianceStudy(Result):
         of freedom of the noise), ``left_over`` (trainings that are not used).
     scores : pandas.DataFrame
         The samples behind sources that vary one at a time or at once: ``source`` ("all at once" where every source is
-        new), ``sample``, ``score`` (the mean of trainings with equal seeds), and ``n_test`` where it is known.
+        new), ``sample``, ``score`` (the mean of trainings with equal seeds).
     sources : tuple of str
     relative_to : str or None
         Source whose variance is the unit of ``relative``.
@@ -178,37 +173,6 @@ class VarianceStudy(Result):
             notes=tuple(notes),
         )
 
-    def normality(self, *, alpha: float = 0.05) -> SourceNormality:
-        """Shapes of the distributions of the scores of each source; see `source_normality`."""
-        return source_normality(self._samples("normality"), by=self.by, score=self.score, alpha=alpha)
-
-    def binomial_noise(self, *, source: str | None = None) -> BinomialNoise:
-        """Standard deviation over `source` (default `relative_to`) against the binomial one; see `binomial_noise`."""
-        scores = self._samples("the binomial prediction")
-        if N_TEST not in scores:
-            raise ArgumentError("n_test is not known: give it to variance_study, n_test=... (a number, or a column).")
-        unit = self.relative_to if source is None else check_choice(source, "source", self.sources)
-        if unit is None:
-            raise ArgumentError(f"source must be named: none of {listed(self.sources)} is called data or split.")
-        rows = longest_samples(scores[scores["source"] == unit], self.by)
-        if rows.empty:
-            raise DesignError(f"{unit} was not varied alone, so its standard deviation is not known.")
-        names = rows[[*self.by]].astype(str).agg(" on ".join, axis=1) if self.by else pd.Series(unit, rows.index)
-        groups = {str(name): group for name, group in rows.groupby(names, sort=False)}
-        return binomial_noise(
-            {name: group["score"].to_numpy() for name, group in groups.items()},
-            {name: group[N_TEST].to_numpy() for name, group in groups.items()},
-            level=self.level,
-        )
-
-    def _samples(self, what: str) -> pd.DataFrame:
-        if self.scores.empty:
-            raise DesignError(
-                f"{what} needs samples in which one source varies and all others are fixed, and this table is crossed. "
-                "Give variance_study the trainings with one seed of all other sources."
-            )
-        return self.scores
-
     def _chosen(self, table: pd.DataFrame, key: dict[str, Any]) -> pd.DataFrame:
         for role, level in key.items():
             if level is None:
@@ -295,7 +259,6 @@ def variance_study(
     sources: Sequence[str],
     algorithm: str | None = None,
     benchmark: str | None = None,
-    n_test: str | int | None = None,
     relative_to: str | None = None,
     method: str = "bonett",
     level: float = 0.95,
@@ -312,8 +275,6 @@ def variance_study(
         Columns of the sources ("data", "init", "order", "dropout", "tuning", ...): equal values are the same seed.
     algorithm, benchmark : str, optional
         Columns of pipelines and data sets: each combination is a study of its own.
-    n_test : str or int, optional
-        Column of the numbers of test items, or the number: for `VarianceStudy.binomial_noise`.
     relative_to : str, optional
         Source whose variance is the unit of the others; by default the one with "data" or "split" in its name.
     method : {"bonett", "chi-squared"}
@@ -364,14 +325,9 @@ def variance_study(
     """
     columns = as_frame(table, argument="table").collect_schema().names()
     score, names, by, unit = columns_of(columns, score, sources, algorithm, benchmark, relative_to)
-    count = n_test
-    if isinstance(n_test, str):
-        check_column(n_test, columns, argument="n_test")
-    elif n_test is not None:
-        count = check_positive_int(n_test, "n_test", maximum=10**15)
     method = check_choice(method, "method", METHODS)
     level = check_fraction(level, "level")
-    frame = read(table, score, names, by, count)
+    frame = read(table, score, names, by)
     tables: dict[str, list[pd.DataFrame]] = {"table": [], "at_once": [], "designs": [], "scores": []}
     notes: dict[str, list[str]] = {}
     groups = frame.groupby(list(by), sort=False, observed=True) if by else [((), frame)]
@@ -379,7 +335,7 @@ def variance_study(
         labels = dict(zip(by, key, strict=True))
         layout = Layout.of(rows, names, "score")
         found = _variances(layout, labels, level, method)
-        made = tables_of(layout, found, unit, rows)
+        made = tables_of(layout, found, unit)
         for name, part in made.items():
             tables[name].append(labelled(part, labels))
         for note in notes_of(layout, found, made["table"], unit):

@@ -13,12 +13,7 @@ import lmemtest as lt
 from lmemtest.bench.outperforming import duels
 from lmemtest.bench.outperforming.random_intercept import RandomIntercept, mean_of
 from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction, sign_test
-from lmemtest.bench.outperforming.sample_size import (
-    adjusted_gamma,
-    decision_power,
-    noether_sample_size,
-    sample_size,
-)
+from lmemtest.bench.outperforming.verdict import adjusted_gamma
 from lmemtest.errors import ArgumentError, DesignError
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
@@ -284,38 +279,10 @@ def test_sign_tests_leave_ties_out():
     )
 
 
-# --------------------------------------------------------------------------------------------------- sample size
-
-
-def test_noether_gives_the_numbers_of_the_paper():
-    # 29 at the settings of the paper, more than 700 below 0.55, more than 500 "quickly" below 0.6
-    assert noether_sample_size(0.75, 0.05, 0.05) == 29
-    assert noether_sample_size(0.55) > 700
-
-
-def test_power_is_the_binomial_tail_of_the_least_significant_number_of_wins():
-    # Wilson's lower end of 20 of 29 is above one half, that of 19 is not.
-    assert decision_power(29, 0.75) == pytest.approx(stats.binom.sf(19, 29, 0.75), abs=1e-12)
-    assert decision_power(29, 0.75, method="exact") == pytest.approx(stats.binom.sf(20, 29, 0.75), abs=1e-12)
-
-
-def test_pairs_are_the_smallest_number_from_which_on_the_power_is_enough():
-    row = sample_size(0.9).table.iloc[0]
-    n = int(row["pairs"])
-    assert decision_power(n - 1, 0.9) < 0.95
-    assert all(decision_power(n + more, 0.9) >= 0.95 for more in range(8))
-    assert row["noether"] == noether_sample_size(0.9)
-
-
-def test_gamma_rises_so_that_as_many_runs_detect_it():
-    raised = adjusted_gamma(0.75, 0.05, 10)
-    assert noether_sample_size(raised, 0.005) == noether_sample_size(0.75, 0.05)
+def test_gamma_rises_with_the_sum_of_the_normal_quantiles():
+    one, ten = stats.norm.isf([0.05, 0.005]) + stats.norm.isf(0.05)
+    assert adjusted_gamma(0.75, 0.05, 10) == pytest.approx(0.5 + 0.25 * ten / one)
     assert adjusted_gamma(0.75, 0.05, 1) == 0.75
-
-
-def test_more_ties_than_a_probability_allows_are_refused():
-    with pytest.raises(ArgumentError, match=r"ties must lie between 0 and 0.5 where the probability is 0.75"):
-        decision_power(10, 0.75, ties=0.6)
 
 
 def test_benchmarks_of_unequal_numbers_of_pairs_have_the_mixed_model_of_their_wins():

@@ -4,19 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from exact_coverage import chances, coverage, ends_of, tables
 from scipy import optimize, special, stats
 
 import lmemtest as lt
-from lmemtest.bench.outperforming.intervals import (
-    Counts,
-    chances,
-    coverage,
-    ends_of,
-    exact_interval,
-    most_pairs,
-    score_interval,
-    tables,
-)
+from lmemtest.bench.outperforming.intervals import Counts, exact_interval, most_pairs, score_interval
 from lmemtest.bench.outperforming.verdict import (
     MEANINGFUL,
     NOT_MEANINGFUL,

@@ -5,25 +5,32 @@ from __future__ import annotations
 import functools
 
 import numpy as np
+import pandas as pd
 import pytest
+from paper_figures.decision_rules import (
+    THRESHOLD,
+    decision_rules,
+    decision_rules_plot,
+    error_rates,
+    rule_curves,
+    rule_curves_plot,
+)
 from scipy import special, stats
 
 from lmemtest import VarianceComponents
-from lmemtest.bench.outperforming.decision_rules import THRESHOLD, DecisionRules, decision_rules
-from lmemtest.bench.outperforming.rule_curves import rule_curves
 from lmemtest.errors import ArgumentError
 
 N, STUDIES = 50, 4000
 
 
 @functools.cache
-def found() -> DecisionRules:
+def found() -> pd.DataFrame:
     components = VarianceComponents(interaction_sd=0.02, residual_sd=0.14)  # 2 % of the variance is shared
     return decision_rules(components, probabilities=[0.9, 0.99], n_draws=STUDIES, rng=1)
 
 
 def rates(estimator: str, rule: str) -> np.ndarray:
-    table = found().table
+    table = found()
     return (
         table[(table["estimator"] == estimator) & (table["rule"] == rule)].sort_values("probability")["rate"].to_numpy()
     )
@@ -59,7 +66,7 @@ def test_the_numbers_of_the_paper_come_together_over_all_advantages():
 
     False positives at P = 0.5, and false negatives over all P above it, each alike.
     """
-    errors = decision_rules(n_draws=1000, rng=1).errors.set_index(["estimator", "rule"])
+    errors = error_rates(decision_rules(n_draws=1000, rng=1)).set_index(["estimator", "rule"])
     for estimator in ("ideal", "biased"):
         single, average, ours = (errors.loc[(estimator, rule)] for rule in ("single", "average", "outperforming"))
         assert single["false_positives"] == pytest.approx(0.08, abs=0.03)
@@ -76,28 +83,51 @@ def test_the_numbers_of_the_paper_come_together_over_all_advantages():
 def test_false_negatives_over_all_advantages_are_the_mean_of_their_closed_form():
     grid = np.linspace(0.5, 1.0, 2001)[:-1]
     want = stats.norm.cdf(THRESHOLD, np.sqrt(2) * special.ndtri(grid), np.sqrt(2)).mean()
-    errors = decision_rules(probabilities=np.linspace(0.5, 0.995, 34).tolist(), n_draws=1500, rng=3).errors
+    errors = error_rates(decision_rules(probabilities=np.linspace(0.5, 0.995, 34).tolist(), n_draws=1500, rng=3))
     got = errors.query("estimator == 'ideal' and rule == 'single'")["false_negatives_overall"].iloc[0]
     assert got == pytest.approx(want, abs=0.01)
 
 
 def test_refusals():
-    with pytest.raises(ArgumentError, match="components must be VarianceComponents, got 3"):
-        decision_rules(3)
     with pytest.raises(ArgumentError, match=r"alpha must be below 0.5, since it is of one side, got 0.6"):
         decision_rules(alpha=0.6)
-    with pytest.raises(ArgumentError, match=r"probabilities must be a sequence of numbers between 0 and 1, got 0.7"):
-        decision_rules(probabilities=0.7)
-    with pytest.raises(ArgumentError, match="n_runs must hold a value at least"):
-        rule_curves(n_runs=[])
     with pytest.raises(ArgumentError, match="threshold must be a positive number"):
         decision_rules(threshold=-1.0)
 
 
 def test_curves_over_gamma_have_its_threshold():
-    table = rule_curves(over="gamma", n_runs=10, gamma=[0.6, 0.9], probabilities=[0.75], n_draws=STUDIES, rng=2).table
+    table = rule_curves(n_runs=[10], gamma=[0.6, 0.9], probabilities=[0.75], n_draws=STUDIES, rng=2)
     single = table.query("rule == 'single' and estimator == 'ideal'")
     want = stats.norm.sf(special.ndtri(single["gamma"]), DELTA[1], np.sqrt(2))
     assert single["rate"].to_numpy() == pytest.approx(want, abs=4 * 0.5 / np.sqrt(STUDIES))
-    with pytest.raises(ArgumentError, match="gamma must be one value where over='n_runs', got 2"):
-        rule_curves(gamma=[0.7, 0.8])
+
+
+# ---------------------------------------------------------------------- figures
+
+
+@pytest.mark.level(2)
+def test_a_panel_per_rule_has_both_estimators_beside_the_oracle_and_three_regions():
+    rules = decision_rules(n_draws=50, probabilities=[0.4, 0.9], rng=1)
+    shown = {"Single comparison": "single", "Average": "average", "T-test": "t_test", "P(A > B)": "outperforming"}
+    axes = decision_rules_plot(rules).axes
+    assert [ax.get_title(loc="left") for ax in axes] == list(shown)
+    for ax, rule in zip(axes, shown.values(), strict=True):
+        drawn = {line.get_label(): line.get_ydata() for line in ax.lines}
+        rates = rules.set_index(["rule", "estimator"])["rate"]
+        assert drawn["ideal estimator"] == pytest.approx(100 * rates[rule, "ideal"])
+        assert drawn["biased estimator"] == pytest.approx(100 * rates[rule, "biased"])
+        assert drawn["oracle"] == pytest.approx(100 * rates["oracle", "ideal"])
+        (grey,) = ax.patches
+        assert (grey.get_x(), grey.get_x() + grey.get_width()) == pytest.approx((0.5, 0.75))
+        assert [text.get_text() for text in ax.texts] == ["H0", "not meaningful", "H1"]
+
+
+@pytest.mark.level(2)
+def test_curves_over_runs_have_a_panel_per_probability():
+    curves = rule_curves(n_runs=[5, 20], probabilities=[0.5, 0.75], n_draws=50, rng=1)
+    axes = rule_curves_plot(curves).axes
+    assert [ax.get_title(loc="left") for ax in axes] == ["P(A > B) = 0.5", "P(A > B) = 0.75"]
+    for ax, truth in zip(axes, (0.5, 0.75), strict=True):
+        drawn = {line.get_label(): line.get_xydata() for line in ax.lines}
+        part = curves[curves["probability"] == truth].query("rule == 't_test' and estimator == 'biased'")
+        assert drawn["t-test, biased"] == pytest.approx(part[["n_runs", "rate"]].to_numpy() * [1.0, 100.0])

@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-
-from lmemtest.bench.estimators.estimators import fixed_tuning_estimator, ideal_estimator
-from lmemtest.bench.estimators.moments import variance_of_mean
-from lmemtest.bench.estimators.quality import quality_from_components, quality_from_scores
+from paper_figures.estimator_quality import quality_from_components, quality_from_scores, variance_of_mean
+from paper_figures.estimators import fixed_tuning_estimator, ideal_estimator
 
 pytestmark = pytest.mark.level(3)
 
@@ -26,7 +24,7 @@ def test_coverage_of_intervals_of_the_correlation_and_of_the_standard_error(m, n
     for _ in range(1000):
         scores = rng.normal(scale=rho**0.5, size=(m, 1)) + rng.normal(scale=(1 - rho) ** 0.5, size=(m, n))
         found = quality_from_scores({"x": scores})
-        row, rows = found.estimators.iloc[0], found.table.iloc[k - 1]
+        row, rows = found.estimators.iloc[0], found.curves.iloc[k - 1]
         of_rho.append(row["rho_low"] <= rho <= row["rho_high"])
         of_error.append((rows["ci_low"] <= truth) & (truth <= rows["ci_high"]))
     print(m, n, rho, np.mean(of_rho), np.mean(of_error, axis=0).round(3))
@@ -66,7 +64,7 @@ def test_estimates_have_the_variance_of_the_formula(new):
     options = {"sources": ["data", "init"]} | ({} if new is None else {"randomize": new})
     estimator = ideal_estimator if new is None else fixed_tuning_estimator
     means = [estimator(pipeline, tuner, 5, rng=seed, **options).mean for seed in range(1000)]
-    table = quality_from_components(VARIANCES, k=5).to_frame().set_index(["estimator", "k"])["variance"]
+    table = quality_from_components(VARIANCES, k=5).curves.set_index(["estimator", "k"])["variance"]
     want = table[("ideal" if new is None else f"fixed tuning, {new} new", 5)]
     print(new, np.var(means, ddof=1), want)
     assert_allclose(np.var(means, ddof=1), want, rtol=4 * np.sqrt(2 / 999))

@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lmemtest.core.validate import check_flag, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 
 Indices = NDArray[np.intp]
@@ -37,11 +36,6 @@ class OutOfBootstrap:
         test sets where `test_size` is given.
     rng : int, numpy.random.Generator or None
         With an integer every call of `split` gives the same splits; a generator moves on.
-
-    Raises
-    ------
-    ArgumentError
-        If an argument is outside of its domain.
 
     Notes
     -----
@@ -73,11 +67,10 @@ class OutOfBootstrap:
         stratify: bool = False,
         rng: int | np.random.Generator | None = None,
     ) -> None:
-        self.n_splits = check_positive_int(n_splits, "n_splits")
-        self.train_size = None if train_size is None else check_positive_int(train_size, "train_size")
-        self.test_size = None if test_size is None else check_positive_int(test_size, "test_size")
-        self.stratify = check_flag(stratify, "stratify")
-        resolve_rng(rng)
+        self.n_splits = n_splits
+        self.train_size = train_size
+        self.test_size = test_size
+        self.stratify = stratify
         self.rng = rng
 
     def __repr__(self) -> str:
@@ -108,15 +101,12 @@ class OutOfBootstrap:
         Raises
         ------
         ArgumentError
-            If `X` has no length, or `stratify` meets no classes, or groups.
+            If `stratify` meets no classes, or groups.
         DataError
             If there are fewer than two observations or groups (of a class, with `stratify`), lengths differ, or the
             training sets are so large that they leave nothing out.
         """
-        try:
-            n = int(X.shape[0]) if hasattr(X, "shape") else len(X)
-        except (TypeError, IndexError):
-            raise ArgumentError(f"X must be the observations: a sequence, array or data frame, got {X!r}.") from None
+        n = X.shape[0] if hasattr(X, "shape") else len(X)  # a sparse matrix has no length
         if self.stratify and (y is None or groups is not None):
             what = "needs the classes y" if y is None else "draws observations within classes and cannot keep groups"
             raise ArgumentError(f"stratify=True {what}. Give split(X, y), or use stratify=False.")
@@ -136,7 +126,7 @@ class OutOfBootstrap:
         return self._draw(strata, units)
 
     def _draw(self, strata: Sequence[Indices], units: Sequence[Indices]) -> Iterator[tuple[Indices, Indices]]:
-        rng = resolve_rng(self.rng)
+        rng = np.random.default_rng(self.rng)
         sizes = np.array([len(stratum) for stratum in strata])
         train_sizes = sizes if self.train_size is None else _shares(self.train_size, sizes, "train_size")
         test_sizes = None if self.test_size is None else _shares(self.test_size, sizes, "test_size")

@@ -1,1 +1,0 @@
-"""Estimators of the mean score of a learning pipeline, their quality, and splits of the data for them."""
