@@ -118,6 +118,11 @@ def cd_diagram(
     raise _canvas.too_small(ax, f"a diagram of {len(board.names)} algorithms", plan.height + 2 * _canvas.PAD)
 
 
+def axes_of_width(decisions: Decisions, width: float) -> Axes:
+    """New axes of some inches, as high as the diagram needs there."""
+    return _canvas.new_axes(width, figure_height(board_of(decisions), width, Frame()))
+
+
 def checked_title(title: object) -> str:
     """A title on one line, or none."""
     if not isinstance(title, str):

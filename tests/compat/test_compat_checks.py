@@ -16,8 +16,7 @@ from lmemtest.compat.significance_analysis import (
     fidelity_check,
     seed_dependency_check,
 )
-from lmemtest.compat.significance_analysis.roles import as_runs
-from lmemtest.compat.significance_analysis.tables import conditions
+from lmemtest.compat.significance_analysis.tables import as_runs, conditions
 from lmemtest.errors import DataError, DataWarning, DesignError, UnknownColumnError
 
 # ---------------------------------------------------------------- seeds

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from pytest import approx
 from scipy import stats
 
-from lmemtest.compat.significance_analysis import cd_diagram, diagram, model
+from lmemtest.compat.significance_analysis import cd_diagram, model, post_hoc
 from lmemtest.errors import ArgumentError, UnknownColumnError
 
 RankResult = namedtuple("RankResult", "rankdf pvalue cd alpha")
@@ -27,7 +27,7 @@ def tables(p=(0.001, 0.3, 0.001)):
 
 
 def found(result, system_id="algorithm"):
-    return diagram._of_tables(*result, system_id)
+    return post_hoc._of_tables(*result, system_id)
 
 
 def lines(figure, label):
@@ -147,7 +147,7 @@ def test_tables_of_the_caller_are_not_changed():
 def test_ranks_of_autorank_are_drawn():
     ranks = pd.DataFrame({"meanrank": [2.9, 1.0, 1.8]}, index=["RS", "PB", "HB"])
     result = RankResult(rankdf=ranks, pvalue=0.001, cd=1.0, alpha=0.05)
-    decisions = diagram._of_ranks(result)
+    decisions = post_hoc._of_ranks(result)
     assert decisions.levels == ("PB", "HB", "RS")
     assert decisions.groups == (("PB", "HB"), ("RS",))
     assert decisions.critical_difference == (1.0, 1.0)
@@ -160,7 +160,7 @@ def test_autoranks_groups_are_those_within_the_critical_difference():
     for _ in range(20):
         ranks = np.sort(rng.uniform(1, 6, 6))
         frame = pd.DataFrame({"meanrank": ranks}, index=list("ABCDEF"))
-        groups = diagram._of_ranks(RankResult(rankdf=frame, pvalue=0.0, cd=1.5, alpha=0.05)).groups
+        groups = post_hoc._of_ranks(RankResult(rankdf=frame, pvalue=0.0, cd=1.5, alpha=0.05)).groups
         spans = [tuple(frame.index[(ranks >= start) & (ranks <= start + 1.5)]) for start in ranks]
         longest = [s for s in spans if not any(set(s) < set(other) for other in spans)]
         assert set(groups) == set(longest)

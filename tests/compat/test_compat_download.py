@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from lmemtest.bench.data import datasets
-from lmemtest.compat.significance_analysis import download, download_priorband_data
+from lmemtest.compat.significance_analysis import download_priorband_data, tables
 from lmemtest.errors import DownloadError
 
 FILE = Path("dataset/priorband_data.parquet")
@@ -46,7 +46,7 @@ def server(monkeypatch, tmp_path) -> Iterator[Server]:
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with Server(("127.0.0.1", 0), Handler) as running:
-        monkeypatch.setattr(download, "URL", f"http://127.0.0.1:{running.server_port}/file")
+        monkeypatch.setattr(tables, "URL", f"http://127.0.0.1:{running.server_port}/file")
         thread = threading.Thread(target=running.serve_forever, daemon=True)
         thread.start()
         yield running
@@ -73,7 +73,7 @@ def parquet(tmp_path, monkeypatch) -> bytes:
 
 
 def test_the_address_is_the_peers():
-    assert download.URL == "https://api.figshare.com/v2/file/download/49732203"
+    assert tables.URL == "https://api.figshare.com/v2/file/download/49732203"
 
 
 def test_the_file_arrives_once(server, parquet):
@@ -89,7 +89,7 @@ def test_the_file_arrives_once(server, parquet):
 def test_what_is_no_parquet_file_is_not_saved(server, answer):
     server.answer = answer
     text = (
-        f"{download.URL} answered with {len(answer)} bytes that are not a complete parquet file, so nothing was saved. "
+        f"{tables.URL} answered with {len(answer)} bytes that are not a complete parquet file, so nothing was saved. "
         "Download that address on a machine with a network and save the file as dataset/priorband_data.parquet."
     )
     with pytest.raises(DownloadError, match=f"^{re.escape(text)}$"):
@@ -133,7 +133,7 @@ def test_an_answer_that_breaks_off(server, parquet):
 
 @pytest.mark.usefixtures("server")
 def test_no_network(monkeypatch):
-    monkeypatch.setattr(download, "URL", "http://127.0.0.1:1/file")
+    monkeypatch.setattr(tables, "URL", "http://127.0.0.1:1/file")
     text = "could not download the PriorBand table from http://127.0.0.1:1/file ("
     with pytest.raises(DownloadError, match=f"^{re.escape(text)}") as caught:
         download_priorband_data()
@@ -146,7 +146,7 @@ def test_a_disk_that_fails_leaves_nothing(server, parquet, monkeypatch):
     def fail(*_: object) -> None:
         raise OSError("disk full")
 
-    monkeypatch.setattr(download.os, "replace", fail)
+    monkeypatch.setattr(tables.os, "replace", fail)
     with pytest.raises(OSError, match="disk full"):
         download_priorband_data()
     assert list(FILE.parent.iterdir()) == []

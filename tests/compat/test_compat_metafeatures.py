@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
-from lmemtest.compat.significance_analysis import cd_diagram, diagram, metafeature_analysis
+from lmemtest.compat.significance_analysis import cd_diagram, metafeature_analysis, post_hoc
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 
@@ -96,7 +96,7 @@ def test_intervals_p_values_and_diagram_decide_the_same(table):
     excludes = (contrasts["2.5_ci"] > 0) | (contrasts["97.5_ci"] < 0)
     assert (excludes == (contrasts["P-val"] < 0.05)).all()
     assert excludes.any()
-    found = diagram._of_tables(*result, "benchmark_variant")
+    found = post_hoc._of_tables(*result, "benchmark_variant")
     assert not found.undecided.any(axis=None)
     assert found.significant.to_numpy().sum() == 2 * excludes.sum()
 

@@ -11,7 +11,7 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.compat.significance_analysis import Model, cd_diagram, dataframe_validator, model, r_names
+from lmemtest.compat.significance_analysis import Model, cd_diagram, dataframe_validator, model, post_hoc
 from lmemtest.errors import ArgumentError, DataWarning, FormulaError, UnknownColumnError
 
 MIXED = ("readme", "slopes", "interaction", "trend", "by_algorithm", "two_budgets", "prior_system", "benchmark_effect")
@@ -314,13 +314,13 @@ def test_names_of_columns_are_those_of_make_names():
     """R 4.2: make.names(...)."""
     given = ["(Intercept)", "algorithmHB+prior", "a b", "1x", "x-y", "if", "TRUE", "_a", ".1a", "ä-b", ".a", ""]
     r = ["X.Intercept.", "algorithmHB.prior", "a.b", "X1x", "x.y", "if.", "TRUE.", "X_a", "X.1a", "ä.b", ".a", "X"]
-    assert [r_names.column(name) for name in given] == r
+    assert [post_hoc.column(name) for name in given] == r
 
 
 def test_names_in_brackets_are_those_of_emmeans():
     """emmeans 1.8.4: levels of a factor in pairs()."""
     given = ["HB+prior", "HB", "R S", "x-y", "m/n", "p*q", "a.b", "a:b"]
-    assert [r_names.bracketed(name) for name in given] == [
+    assert [post_hoc.bracketed(name) for name in given] == [
         "(HB+prior)", "HB", "R S", "(x-y)", "(m/n)", "(p*q)", "a.b", "a:b",
     ]  # fmt: skip
 
@@ -329,12 +329,12 @@ def test_names_of_coefficients():
     numbered = {"algorithm": ["PB", "a:b", "c[d]"]}
     given = ["Intercept", "algorithm[T.a:b]", "algorithm[T.c[d]]", "prior[T.bad]:algorithm[T.a:b]", "x", "prior[good]"]
     ours = ["(Intercept)", "algorithm1", "algorithm2", "priorbad:algorithm1", "x", "priorgood"]
-    assert [r_names.coefficient(name, numbered) for name in given] == ours
+    assert [post_hoc.coefficient(name, numbered) for name in given] == ours
 
 
 def test_stars():
     for p, text in [(0.0005, "***"), (0.001, "**"), (0.049, "*"), (0.05, "."), (0.2, "")]:
-        assert r_names.stars(p) == text
+        assert post_hoc.stars(p) == text
 
 
 # ---------------------------------------------------------------- bad input

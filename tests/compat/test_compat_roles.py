@@ -12,8 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.compat import significance_analysis as sa
-from lmemtest.compat.significance_analysis.messages import translated
-from lmemtest.compat.significance_analysis.roles import find_roles
+from lmemtest.compat.significance_analysis.tables import find_roles, translated
 from lmemtest.errors import ArgumentError, DataError, DataWarning, DesignError
 
 
@@ -256,6 +255,16 @@ def test_what_was_not_tested_is_not_called_uninformative(capsys):
     ) in out
     nothing = [name for name, decision in decisions.items() if decision is False]
     assert f"Benchmarks without algorithm variation: {nothing}\n" in out
+
+
+def test_benchmarks_that_were_not_tested_for_one_reason_each_say_it(capsys):
+    """The study has one note for all of them, which names none of them alone."""
+    frame = make_runs()
+    frame = frame[frame["benchmark"].isin(["b0", "b3"]) | (frame["seed"] == 0)]
+    sa.benchmark_information_check(frame)
+    lines = capsys.readouterr().out.splitlines()
+    reason = "fewer than two algorithms ran there more than once, so chance cannot be judged."
+    assert lines[1:3] == [f"=> Benchmark {name} could not be tested: {reason}" for name in ("b1", "b2")]
 
 
 def test_one_tested_level_is_enough():

@@ -7,6 +7,8 @@ algorithms.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,6 +63,8 @@ class BenchmarkInformation(Result):
     ranked : bool
         Whether variances were asked for.
     notes : tuple of str
+    remarks : mapping of str to sequence of str
+        What the notes say of each benchmark, by its name in the table.
     """
 
     table: pd.DataFrame
@@ -69,6 +73,7 @@ class BenchmarkInformation(Result):
     level: float
     ranked: bool
     notes: tuple[str, ...] = ()
+    remarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     figure = "benchmark_information_plot"
 
@@ -203,10 +208,11 @@ def benchmark_information(
     frame, averaged = runs.study.one_score_per_run()
     if by == "benchmark" and len(runs.study.instance) > 1:
         frame = _per_benchmark(frame, runs)
-    rows, untested = [], dict[str, list[str]]()
+    rows, untested, remarks = [], dict[str, list[str]](), dict[str, list[str]]()
     for name, part in frame.groupby("instance", observed=True, sort=False):
         row, reasons = _one(str(name), part, runs, level)
         rows.append(row)
+        remarks[str(name)] = reasons
         for reason in reasons:
             untested.setdefault(reason, []).append(str(name))
     table = pd.DataFrame(rows)
@@ -228,7 +234,13 @@ def benchmark_information(
     if not rank_benchmarks:
         table = table.drop(columns=["variance", "variance_low", "variance_high"])
     return BenchmarkInformation(
-        table=table, alpha=alpha, adjust=adjust, level=level, ranked=bool(rank_benchmarks), notes=tuple(notes)
+        table=table,
+        alpha=alpha,
+        adjust=adjust,
+        level=level,
+        ranked=bool(rank_benchmarks),
+        notes=tuple(notes),
+        remarks=remarks,
     )
 
 

@@ -6,34 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.compat.autorank.checks import check_decimal_places, check_relation, check_result
-from lmemtest.compat.autorank.decisions import distinct
+from lmemtest.compat.autorank.decisions import distinct, is_significant
 from lmemtest.compat.autorank.report import report_text
-from lmemtest.compat.autorank.result import RankResult
-from lmemtest.core.rounding import below, written
+from lmemtest.compat.autorank.result import RankResult, check, check_result
+from lmemtest.core.rounding import written
 from lmemtest.core.table import latex_text
 
 EFFECT_SYMBOLS = {"cohen_d": "$d$", "cliff_delta": r"$\delta$", "akinshin_gamma": r"$\gamma$"}
 NONE = "-"
-# Columns of rankdf with their heads; an interval takes two of them.
-CENTRES = {"meanrank": "MR", "mean": "M", "median": "MED", "std": "SD", "mad": "MAD"}
-BESIDE = {  # another row
-    "effect_size": "effect size",
-    "magnitude": "Magnitude",
-    "p_equal": r"$P(\textit{equal})$",
-    "p_smaller": r"$P(\textit{smaller})$",
-    "decision": "Decision",
+# Columns of rankdf with their heads, and what these stand for.
+CENTRES = {
+    "meanrank": ("MR", "mean rank, 1 is best"),
+    "mean": ("M", "mean"),
+    "median": ("MED", "median"),
+    "std": ("SD", "standard deviation"),
+    "mad": ("MAD", "median absolute deviation"),
 }
-EFFECTS = ("effect_size", "magnitude")
-SUFFIXES = {"best": ("",), "above": ("_above",), "both": ("", "_above")}
-ABBREVIATIONS = {
-    "MR": "mean rank, 1 is best",
-    "M": "mean",
-    "SD": "standard deviation",
-    "MED": "median",
-    "MAD": "median absolute deviation",
-    "CI": "interval",
-}
+POSTERIOR = {"p_equal": r"$P(\textit{equal})$", "p_smaller": r"$P(\textit{smaller})$", "decision": "Decision"}
+SUFFIXES = {"best": {"": ""}, "above": {"_above": ""}, "both": {"": " (best)", "_above": " (above)"}}
 
 
 def latex_table_text(
@@ -46,63 +36,48 @@ def latex_table_text(
 ) -> str:
     """The table that `latex_table` prints."""
     check_result(result)
-    check_relation(effect_size_relation, "effect_size_relation")
-    check_relation(posterior_relation, "posterior_relation")
-    decimals = check_decimal_places(decimal_places)
-    columns = _columns(result, effect_size_relation, posterior_relation, decimals)
-    heads = [head for head, _ in columns]
-    cells = [[_cell(value, decimals) for value in values] for _, values in columns]
-    numeric = ["r" if all(_is_number(value) for value in values) else "l" for _, values in columns]
-    names = [latex_text(name) for name in distinct(result.rankdf.index)]
-    rows = [" & ".join(row) + r" \\" for row in zip(names, *cells, strict=True)]
+    check(effect_size_relation=effect_size_relation, posterior_relation=posterior_relation)
+    check(decimal_places=decimal_places)
+    table, decimals, columns, meanings = result.rankdf, int(decimal_places), dict[str, list[Any]](), []
+    for name, (head, meaning) in CENTRES.items():
+        if name in table.columns and not (name == "meanrank" and result.posthoc == "tukeyhsd"):
+            columns[head] = table[name].tolist()
+            meanings.append(f"{head}: {meaning}")
+    if {"ci_lower", "ci_upper"} <= set(table.columns):
+        ends = zip(table["ci_lower"], table["ci_upper"], strict=True)
+        columns["CI"] = [f"[{_cell(low, decimals)}, {_cell(high, decimals)}]" for low, high in ends]
+        meanings.append("CI: interval")
+    effects = {"effect_size": EFFECT_SYMBOLS.get(result.effect_size or "", "effect size"), "magnitude": "Magnitude"}
+    for heads, relation in ((effects, effect_size_relation), (POSTERIOR, posterior_relation)):
+        for suffix, row in SUFFIXES[relation].items() if heads is POSTERIOR or _has_effects(result) else ():
+            beside = {name: f"{name}{suffix}" for name in heads if f"{name}{suffix}" in table.columns}
+            columns |= {f"{heads[name]}{row}": table[column].tolist() for name, column in beside.items()}
+    cells = [[_cell(value, decimals) for value in values] for values in columns.values()]
+    numeric = ["r" if all(map(_is_number, values)) else "l" for values in columns.values()]
+    names = [latex_text(name) for name in distinct(table.index)]
     return "\n".join(
         [
             r"\begin{table}[h]",
             r"\centering",
             rf"\begin{{tabular}}{{l{''.join(numeric)}}}",
             r"\toprule",
-            " & ".join(["{}", *heads]) + r" \\",
+            " & ".join(["{}", *columns]) + r" \\",
             r"\midrule",
-            *rows,
+            *(" & ".join(row) + r" \\" for row in zip(names, *cells, strict=True)),
             r"\bottomrule",
             r"\end{tabular}",
-            rf"\caption{{{_caption(heads)}}}",
+            rf"\caption{{Summary of populations ({'; '.join(meanings)})}}",
             rf"\label{{{'tbl:stat_results' if label is None else label}}}",
             r"\end{table}",
         ]
     )
 
 
-def _columns(result: RankResult, effects: str, posteriors: str, decimals: int) -> list[tuple[str, list[Any]]]:
-    """Heads and values, in the order of the table."""
-    table = result.rankdf
-    columns = [
-        (head, table[name].tolist())
-        for name, head in CENTRES.items()
-        if name in table.columns and not (name == "meanrank" and result.posthoc == "tukeyhsd")
-    ]
-    if {"ci_lower", "ci_upper"} <= set(table.columns):
-        ends = zip(table["ci_lower"], table["ci_upper"], strict=True)
-        columns.append(("CI", [f"[{_cell(low, decimals)}, {_cell(high, decimals)}]" for low, high in ends]))
-    heads = BESIDE | {"effect_size": EFFECT_SYMBOLS.get(result.effect_size or "", BESIDE["effect_size"])}
-    for names, relation in ((EFFECTS, effects), (tuple(BESIDE)[2:], posteriors)):
-        if names == EFFECTS and not _is_significant(result):
-            continue
-        for suffix in SUFFIXES[relation]:
-            said = "" if relation != "both" else " (above)" if suffix else " (best)"
-            columns += [
-                (f"{heads[name]}{said}", table[f"{name}{suffix}"].tolist())
-                for name in names
-                if f"{name}{suffix}" in table.columns
-            ]
-    return columns
-
-
-def _is_significant(result: RankResult) -> bool:
+def _has_effects(result: RankResult) -> bool:
     """Whether there is a difference whose size is of interest."""
     if result.omnibus == "bayes":
         return "decision" in result.rankdf and bool(result.rankdf["decision"].isin(["smaller", "larger"]).any())
-    return result.pvalue is not None and bool(below(result.pvalue, result.alpha))
+    return is_significant(result)
 
 
 def _is_number(value: Any) -> bool:
@@ -119,11 +94,6 @@ def _cell(value: Any, decimals: int) -> str:
     return latex_text(written(float(value), f".{decimals}f"), numeric=True)
 
 
-def _caption(heads: list[str]) -> str:
-    said = [f"{head}: {ABBREVIATIONS[head]}" for head in heads if head in ABBREVIATIONS]
-    return f"Summary of populations ({'; '.join(said)})"
-
-
 def latex_report_text(
     result: RankResult,
     *,
@@ -134,32 +104,25 @@ def latex_report_text(
 ) -> str:
     """The report that `latex_report` prints; `figure` is the path of its figure, None for none."""
     check_result(result)
-    text = "\n".join(latex_text(line) for line in report_text(result, decimal_places=decimal_places).split("\n"))
+    text = report_text(result, decimal_places=decimal_places)
     parts = [
-        rf"\section{{Results}}{chr(10)}\label{{sec:{prefix}results}}",
-        text,
+        "\\section{Results}\n" rf"\label{{sec:{prefix}results}}",
+        "\n".join(map(latex_text, text.split("\n"))),
         latex_table_text(result, decimal_places=decimal_places, label=f"tbl:{prefix}stat_results"),
     ]
     if figure is not None:
-        parts.append(
-            "\n".join(
-                [
-                    r"\begin{figure}[h]",
-                    r"\centering",
-                    rf"\includegraphics[width=\linewidth]{{{figure}}}",
-                    rf"\caption{{{_figure_caption(result)}}}",
-                    rf"\label{{fig:{prefix}stats_fig}}",
-                    r"\end{figure}",
-                ]
-            )
-        )
-    if complete_document:
-        top = [
-            r"\documentclass{article}",
-            r"\usepackage{graphicx}" + "\n" + r"\usepackage{booktabs}",
-            r"\begin{document}",
+        lines = [
+            r"\begin{figure}[h]",
+            r"\centering",
+            rf"\includegraphics[width=\linewidth]{{{figure}}}",
+            rf"\caption{{{_figure_caption(result)}}}",
+            rf"\label{{fig:{prefix}stats_fig}}",
+            r"\end{figure}",
         ]
-        parts = [*top, *parts, r"\end{document}"]
+        parts.append("\n".join(lines))
+    if complete_document:
+        head = [r"\documentclass{article}", "\\usepackage{graphicx}\n\\usepackage{booktabs}", r"\begin{document}"]
+        parts = [*head, *parts, r"\end{document}"]
     return "\n\n".join(parts)
 
 

@@ -1,11 +1,24 @@
-"""What the functions return: named tuples with Autorank's fields, in Autorank's order."""
+"""What the functions take and return: checks of arguments, and named tuples with Autorank's fields in its order."""
 
 from __future__ import annotations
 
+import numbers
 from typing import TYPE_CHECKING, Any, NamedTuple
+
+from lmemtest.errors import ArgumentError, LmemtestError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+UNDEFINED = "undefined"  # magnitude of an effect in units of a spread that is zero
+
+
+def listed_fields(result: Any) -> str:
+    """All fields with their names, but for the draws; tables begin on a line of their own."""
+    tables = ("rankdf", "posterior_matrix", "decision_matrix")
+    fields = [(name, value) for name, value in result._asdict().items() if name != "sample_matrix"]
+    lines = [f"{name}={chr(10) if name in tables else ''}{value}" for name, value in fields]
+    return f"{type(result).__name__}({chr(10).join(lines)})"
 
 
 class RankResult(NamedTuple):
@@ -74,7 +87,7 @@ class RankResult(NamedTuple):
     plot_order: list[Any] | None = None
 
     def __str__(self) -> str:
-        return _listed(self)
+        return listed_fields(self)
 
 
 class ComparisonResult(NamedTuple):
@@ -89,7 +102,7 @@ class ComparisonResult(NamedTuple):
     reorder_pos: list[int]
 
     def __str__(self) -> str:
-        return _listed(self)
+        return listed_fields(self)
 
 
 class BayesResult(NamedTuple):
@@ -103,14 +116,72 @@ class BayesResult(NamedTuple):
     reorder_pos: list[int]
 
     def __str__(self) -> str:
-        return _listed(self)
+        return listed_fields(self)
 
 
-_TABLES = ("rankdf", "posterior_matrix", "decision_matrix")  # begin on a line of their own
+class WrongTypeError(LmemtestError, TypeError):
+    """An argument has a type that its rule does not allow."""
 
 
-def _listed(result: RankResult | ComparisonResult | BayesResult) -> str:
-    """All fields with their names, but for the draws."""
-    fields = [(name, value) for name, value in result._asdict().items() if name != "sample_matrix"]
-    lines = [f"{name}={chr(10) if name in _TABLES else ''}{value}" for name, value in fields]
-    return f"{type(result).__name__}({chr(10).join(lines)})"
+def _one_of(*options: str, kind: type = str) -> tuple[Any, ...]:
+    return kind, f"be {' or '.join(map(repr, options))}", options.__contains__
+
+
+# Of each argument: its type, the rule, what holds for its values, and the rule for these where that is another one.
+RULES: dict[str, tuple[Any, ...]] = {
+    "alpha": (float, "be a float such as 0.05", lambda x: 0.0 < x < 1.0, "be between 0 and 1 (both excluded)"),
+    "verbose": (bool, "be True or False"),
+    "order": _one_of("ascending", "descending"),
+    "approach": _one_of("frequentist", "bayesian", "lmem"),
+    "rope": (numbers.Real, "be a number", lambda x: float(x) >= 0.0, "not be negative"),
+    "rope_mode": _one_of("effsize", "absolute"),
+    "nsamples": (numbers.Integral, "be a whole number", lambda x: int(x) >= 1, "be at least 1"),
+    "effect_size": _one_of("cohen_d", "cliff_delta", "akinshin_gamma"),
+    "force_mode": _one_of("parametric", "nonparametric"),
+    "decimal_places": (numbers.Integral, "be a whole number", lambda x: 0 <= int(x) <= 15, "be between 0 and 15"),
+    "effect_size_relation": _one_of("best", "above", "both", kind=object),
+    "posterior_relation": _one_of("best", "above", "both", kind=object),
+    "width": (numbers.Real, "be a number of inches or None", lambda x: float(x) > 0, "be positive"),
+}
+OPTIONAL = ("effect_size", "force_mode", "width")
+
+
+def check(**arguments: Any) -> None:
+    """Refuse the first argument that breaks its rule: with a `TypeError` or a `ValueError`, as Autorank does."""
+    for name, value in arguments.items():
+        if value is None and name in OPTIONAL:
+            continue
+        kind, rule, *values = RULES[name]
+        if not isinstance(value, kind):
+            raise WrongTypeError(f"{name} must {rule}, got {value!r}.")
+        if values and not values[0](value):
+            raise ArgumentError(f"{name} must {values[-1] if len(values) > 1 else rule}, got {value!r}.")
+
+
+def check_result(result: Any) -> None:
+    """Refuse what `autorank` did not return, and what is not built as its result."""
+    if not isinstance(result, RankResult):
+        raise WrongTypeError(f"result must be a RankResult, the return value of autorank, got {type(result).__name__}.")
+
+
+def check_plot_order(names: Any, columns: list[Any]) -> None:
+    """The columns, each once, in any order."""
+    if not isinstance(names, list):
+        raise WrongTypeError(f"plot_order must be a list of the columns of data, got {type(names).__name__}.")
+    if len(names) != len(columns):
+        raise ArgumentError(f"plot_order must name all {len(columns)} columns of data, got {len(names)} names.")
+    for name in names:
+        if name not in columns:
+            wrong = ArgumentError if isinstance(name, str) else WrongTypeError
+            raise wrong(f"plot_order must name columns of data, and {name!r} is none of {columns!r}.")
+    if any(names.count(name) > 1 for name in names):
+        raise ArgumentError("plot_order must name every column once; it has a name twice.")
+
+
+def check_maps(**lists: Any) -> None:
+    """Refuse lists that do not have one element for each of the four maps."""
+    for name, value in lists.items():
+        if value is not None and not isinstance(value, list):
+            raise WrongTypeError(f"{name} must be a list of 4, one for each map, or None, got {type(value).__name__}.")
+        if value is not None and len(value) != 4:
+            raise ArgumentError(f"{name} must have 4 elements, one for each map, got {len(value)}.")

@@ -7,19 +7,22 @@ the paper print, and `horizon_pairs` the model of its figure 5. Estimates are th
 wrong, the tests here are right, and `docs/for-significance-analysis-users.md` lists each difference.
 """
 
-from lmemtest.compat.significance_analysis.builder import PaperBuilder, model_builder
 from lmemtest.compat.significance_analysis.checks import (
+    PaperBuilder,
     benchmark_information_check,
     fidelity_check,
+    horizon_pairs,
+    metafeature_analysis,
+    model_builder,
     seed_dependency_check,
 )
-from lmemtest.compat.significance_analysis.diagram import cd_diagram
-from lmemtest.compat.significance_analysis.download import download_priorband_data
-from lmemtest.compat.significance_analysis.horizons import horizon_pairs
-from lmemtest.compat.significance_analysis.likelihood import glrt
-from lmemtest.compat.significance_analysis.metafeatures import metafeature_analysis
-from lmemtest.compat.significance_analysis.mixed_model import Model, model
-from lmemtest.compat.significance_analysis.tables import convert_to_autorank, dataframe_validator
+from lmemtest.compat.significance_analysis.mixed_model import Model, glrt, model
+from lmemtest.compat.significance_analysis.post_hoc import cd_diagram
+from lmemtest.compat.significance_analysis.tables import (
+    convert_to_autorank,
+    dataframe_validator,
+    download_priorband_data,
+)
 
 __all__ = [
     "Model",

@@ -13,17 +13,24 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest.compat.significance_analysis import r_names
-from lmemtest.compat.significance_analysis.post_hoc import marginal_comparisons
+from lmemtest.compat.significance_analysis.post_hoc import (
+    coefficient,
+    column,
+    marginal_comparisons,
+    numbers,
+    with_stars,
+)
 from lmemtest.compat.significance_analysis.tables import to_table
-from lmemtest.core.rounding import written
+from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import check_columns
-from lmemtest.errors import DataWarning
+from lmemtest.core.words import small_p
+from lmemtest.errors import ArgumentError, DataWarning, NestingError
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.formula import parse_formula
+from lmemtest.lmm.hypotheses import glrt as likelihood_ratio
+from lmemtest.lmm.hypotheses.nesting import check_nesting
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
-_OF_FIT = {"logLike": "llf", "AIC": "aic", "BIC": "bic"}  # attributes of pymer4, and of the fit
 _FACTOR_CALL = re.compile(r"\b(?:as\.)?factor\(")  # R's; the same thing is C() here
 
 
@@ -169,7 +176,8 @@ class Model:
     ) -> None:
         self.formula = formula.replace(" ", "")
         self.factors = factors
-        self.likelihood_fit = fit
+        self.likelihood_fit = self.model_obj = fit
+        self.logLike, self.AIC, self.BIC = fit.llf, fit.aic, fit.bic
         self.warnings = [*notes, *fit.notes]
         self.marginal_estimates: pd.DataFrame | None = None
         self.marginal_contrasts: pd.DataFrame | None = None
@@ -181,10 +189,6 @@ class Model:
         return f"{type(self).__module__}.Model(fitted = True, formula = {self.formula}, family = {self.family})"
 
     def __getattr__(self, name: str) -> Any:
-        if name in _OF_FIT:
-            return getattr(self.likelihood_fit, _OF_FIT[name])
-        if name == "model_obj":
-            return self.likelihood_fit
         if name.startswith("_"):
             raise AttributeError(name)
         raise AttributeError(
@@ -207,7 +211,7 @@ class Model:
     # -- fixed effects ------------------------------------------------------------------------------------------
 
     def _name(self, name: str) -> str:
-        return r_names.coefficient(name, self.factors) if self._like_lmer else name
+        return coefficient(name, self.factors) if self._like_lmer else name
 
     @cached_property
     def coefs(self) -> pd.DataFrame:
@@ -215,7 +219,7 @@ class Model:
         table = self.inference_fit.to_frame()
         half = t_quantile(0.025, table["df"]) * table["se"]
         table = table.assign(ci_low=table["estimate"] - half, ci_high=table["estimate"] + half)
-        out = r_names.numbers(table).set_axis([self._name(name) for name in table["term"]])
+        out = numbers(table).set_axis([self._name(name) for name in table["term"]])
         return out[out["Estimate"].notna()].copy()  # R drops what the data do not identify
 
     @cached_property
@@ -254,7 +258,7 @@ class Model:
             count = label[term.group]  # the second term of a group gets a number
             label[term.group] += 1
             name = f"{term.group}.{count}" if count else term.group
-            names = [r_names.coefficient(effect, {}) for effect in term.names]
+            names = [coefficient(effect, {}) for effect in term.names]
             terms.append(RandomTerm(term.group, name, len(term.levels), names, fit.covariances[i]))
         return terms
 
@@ -293,20 +297,20 @@ class Model:
     def _deviations(self) -> list[pd.DataFrame]:
         """Conditional modes of the levels of each grouping factor, with R's names of the effects."""
         modes = [self.likelihood_fit.conditional_modes(group) for group in self.grps]
-        return [table.rename(columns=lambda name: r_names.coefficient(name, {})) for table in modes]
+        return [table.rename(columns=lambda name: coefficient(name, {})) for table in modes]
 
     @cached_property
     def ranef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
         """Deviations of the levels of each grouping factor; a list if there are several factors."""
-        return _one_or_all([table.rename(columns=r_names.column) for table in self._deviations()])
+        return _one_or_all([table.rename(columns=column) for table in self._deviations()])
 
     @cached_property
     def fixef(self) -> pd.DataFrame | list[pd.DataFrame] | None:
         """Coefficients of each level: fixed effects plus deviations; a list if there are several factors."""
         tables, estimates = self._deviations(), self.coefs["Estimate"]
         # deviations without a fixed effect have columns at the end, of all tables, as in lme4
-        own = dict.fromkeys(name for table in tables for name in table.columns if name not in estimates)
-        start = {**estimates, **dict.fromkeys(own, 0.0)}
+        random = (name for table in tables for name in table.columns if name not in estimates)
+        start = {**estimates, **dict.fromkeys(random, 0.0)}
         return _one_or_all(
             [
                 pd.DataFrame({name: value + table.get(name, 0.0) for name, value in start.items()}, index=table.index)
@@ -400,7 +404,7 @@ class Model:
             "F-stat": table["f_ratio"],
             "P-val": table["p_value"],
         }
-        return r_names.with_stars(pd.DataFrame(columns)).set_index(pd.Index(table["term"]).rename(None))
+        return with_stars(pd.DataFrame(columns)).set_index(pd.Index(table["term"]).rename(None))
 
     def summary(self) -> pd.DataFrame:
         """Print the model and its random effects, and return `coefs`, rounded."""
@@ -417,6 +421,60 @@ class Model:
 
 
 def _one_or_all(tables: list[pd.DataFrame]) -> pd.DataFrame | list[pd.DataFrame] | None:
-    if not tables:
-        return None
-    return tables[0] if len(tables) == 1 else tables
+    return tables[0] if len(tables) == 1 else tables or None
+
+
+def glrt(mod1: Model, mod2: Model, verbose: bool = False) -> dict[str, Any]:
+    """Test two nested models against each other.
+
+    Parameters
+    ----------
+    mod1, mod2 : Model
+        From `model`, in either order; the smaller one is the null hypothesis.
+    verbose : bool
+        Print the models, their log-likelihoods and the result.
+
+    Returns
+    -------
+    dict
+        ``"p"``, ``"chi_square"`` (twice the difference of the log-likelihoods) and ``"df"`` (difference of the numbers
+        of parameters, variances included). The p-value of a variance takes into account that it cannot be negative.
+
+    Raises
+    ------
+    NestingError
+        If neither model contains the other, they are the same, or were fitted to different data.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> from lmemtest.compat.significance_analysis import model
+    >>> data = lt.datasets.load_hpo_runs().filter(budget=8, prior="good").to_frame()
+    >>> larger = model("loss ~ algorithm + (1|benchmark)", data)
+    >>> smaller = model("loss ~ 1 + (1|benchmark)", data)
+    >>> result = glrt(larger, smaller)
+    >>> result["df"], result["p"] < 0.001
+    (5, True)
+    """
+    for name, fitted in (("mod1", mod1), ("mod2", mod2)):
+        if not hasattr(fitted, "likelihood_fit"):
+            raise ArgumentError(f"{name} must be the result of model(), got {type(fitted).__name__}.")
+    null, alternative = _ordered(mod1, mod2)
+    test = likelihood_ratio.glrt(null.likelihood_fit, alternative.likelihood_fit, rng=0)
+    if verbose:
+        better = null if not below(test.p_value, 0.05) else alternative
+        sign = "==" if better is null else ">>" if better is mod1 else "<<"
+        print(f"{mod1.formula} ({written(mod1.logLike, '.4f')}) {sign} {mod2.formula} ({written(mod2.logLike, '.4f')})")
+        print(f"Chi-Square: {test.statistic}, P-Value: {small_p(test.p_value)}")
+    return {"p": test.p_value, "chi_square": test.statistic, "df": test.df}
+
+
+def _ordered(first: Model, second: Model) -> tuple[Model, Model]:
+    """The smaller model first; as they are if neither contains the other, for the test says why."""
+    for null, alternative in ((first, second), (second, first)):
+        try:
+            check_nesting(null.likelihood_fit, alternative.likelihood_fit)
+        except NestingError:
+            continue
+        return null, alternative
+    return first, second

@@ -1,24 +1,71 @@
-"""Tables in the package's format: validation, what tells their rows apart, and autorank's shape."""
+"""Tables of the package's format: the types and the roles of their columns, and where they come from and go to.
+
+The package fits its models to all rows of a table and never asks which of them belong to one run. The checks here must
+know. A role that no argument gives is looked for in this order:
+
+1. the name that the package uses: ``benchmark``, ``seed``, ``used_fidelity``, and ``prior`` for a metafeature;
+2. other usual names of the same thing (`NAMES`);
+3. if no column is named like a seed, the column of whole numbers that alone makes all rows different is the seed;
+4. any other column that tells rows apart, with values that algorithms have in common, is a metafeature.
+
+Only an argument or its name makes a column the budget: a seed that is taken for it leaves one run per algorithm.
+"""
 
 from __future__ import annotations
 
+import http.client
+import os
+import re
+import tempfile
+import urllib.request
 import warnings
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from pandas.api.types import is_numeric_dtype
+from pandas.api.types import infer_dtype, is_bool_dtype, is_datetime64_any_dtype, is_numeric_dtype
 
+from lmemtest.bench.data.datasets import checked_priorband
+from lmemtest.bench.data.runs import Runs
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame, check_columns
-from lmemtest.errors import DataError, DataWarning
+from lmemtest.core.words import listed
+from lmemtest.errors import DataError, DataWarning, DownloadError, LmemtestError
 
 # The names that columns have in the package unless told otherwise.
-ALGORITHM = "algorithm"
-VALUE = "value"
-SEED = "seed"
-BUDGET = "used_fidelity"
-BENCHMARK = "benchmark"
+ALGORITHM, VALUE, SEED, BUDGET, BENCHMARK, PRIOR = "algorithm", "value", "seed", "used_fidelity", "benchmark", "prior"
+OWN = {"benchmark": BENCHMARK, "budget": BUDGET, "seed": SEED}
+# The arguments of the package for the roles of this one.
+ARGUMENTS = {
+    "score": "loss_var",
+    "algorithm": "algorithm_var",
+    "benchmark": "benchmark_var",
+    "seed": "seed_var",
+    "budget": "fidelity_var",
+    "metafeature": "metafeature_var",
+}
+_BENCHMARK = ("benchmark", "task", "dataset", "problem", "instance", "function")
+# Compared as `_plain` writes them. The first that a table has, and that varies, is taken.
+NAMES: Mapping[str, tuple[str, ...]] = {
+    "benchmark": (*_BENCHMARK, *(f"{name}name" for name in _BENCHMARK), *(f"{name}id" for name in _BENCHMARK)),
+    "budget": (
+        *("usedfidelity", "fidelity", "budget", "epoch", "iter", "iteration", "step"),
+        *("evaluation", "eval", "nevaluation", "neval"),
+    ),
+    "seed": (
+        *("seed", "seedid", "randomseed", "randomstate"),
+        *("rep", "repeat", "repetition", "replicate", "replication", "run", "runid"),
+    ),
+}
+URL = "https://api.figshare.com/v2/file/download/49732203"
+TARGET = Path("dataset") / "priorband_data.parquet"
+_BY_HAND = f"Download that address on a machine with a network and save the file as {TARGET.as_posix()}."
+_TIMEOUT = 60.0  # seconds without an answer
+_MARK = b"PAR1"  # first and last bytes of a parquet file
 
 
 def dataframe_validator(
@@ -81,31 +128,26 @@ def dataframe_validator(
             frame[name] = frame[name].astype(object)
             valid.append(name)
     for name in (loss_var, fidelity_var):
-        if name in frame.columns and _to_number(frame, name, verbose):
-            valid.append(name)
+        if name not in frame.columns:
+            continue
+        try:
+            is_number = frame[name].dtype in (np.dtype(np.float64), np.dtype(np.int64))
+            frame[name] = frame[name] if is_number else frame[name].astype(np.float64)
+        except (TypeError, ValueError) as error:
+            warnings.warn(
+                f"the column {name!r} holds something that is not a number ({error}), so it stays as it is. Correct "
+                "its values, or name the column of numbers.",
+                DataWarning,
+                stacklevel=2,
+            )
+            continue
+        if verbose and not is_number:
+            print(f"Converted column {name} to float.")
+        valid.append(name)
     for name in extra_vars.values():
         frame[name] = frame[name].astype(np.float64 if is_numeric_dtype(frame[name]) else object)
         valid.append(name)
     return frame, valid
-
-
-def _to_number(frame: pd.DataFrame, name: str, verbose: bool) -> bool:
-    """Make a column of numbers one of type float; whether that was possible."""
-    if frame[name].dtype in (np.dtype(np.float64), np.dtype(np.int64)):
-        return True
-    try:
-        frame[name] = frame[name].astype(np.float64)
-    except (TypeError, ValueError) as error:
-        warnings.warn(
-            f"the column {name!r} holds something that is not a number ({error}), so it stays as it is. Correct its "
-            "values, or name the column of numbers.",
-            DataWarning,
-            stacklevel=3,
-        )
-        return False
-    if verbose:
-        print(f"Converted column {name} to float.")
-    return True
 
 
 def to_table(data: Any) -> pd.DataFrame:
@@ -124,28 +166,23 @@ def conditions(frame: pd.DataFrame, algorithm: str, loss: str, named: list[str])
     `named`, then others as long as two rows agree in all of them: labels first, then whole numbers, then other numbers
     of which all algorithms have the same. Columns that tell nothing more apart are left out, as are measurements.
     """
-    ranks = {name: _rank(frame[name]) for name in frame.columns if name not in (algorithm, loss, *named)}
+
+    def rank(column: pd.Series) -> int:
+        return 0 if not is_numeric_dtype(column) else 1 if bool((column % 1 == 0).all()) else 2
+
+    ranks = {name: rank(frame[name]) for name in frame.columns if name not in (algorithm, loss, *named)}
     others = [name for name, rank in ranks.items() if rank < 2 or same_values(frame, algorithm, name)]
     return [*named, *telling_apart(frame, [algorithm, *named], sorted(others, key=lambda name: ranks[name]))]
 
 
-def _rank(column: pd.Series) -> int:
-    if not is_numeric_dtype(column):
-        return 0
-    return 1 if bool((column % 1 == 0).all()) else 2
-
-
 def telling_apart(frame: pd.DataFrame, keys: list[str], names: list[str]) -> list[str]:
     """Those of the columns, in their order, that divide the rows further than all before them."""
-    found: list[str] = []
-    count = groups(frame, keys)
+    dividing, count = list[str](), groups(frame, keys)
     for name in names:
-        if count == len(frame):
-            break
-        finer = groups(frame, [*keys, *found, name])
+        finer = count if count == len(frame) else groups(frame, [*keys, *dividing, name])
         if finer > count:
-            found, count = [*found, name], finer
-    return found
+            dividing, count = [*dividing, name], finer
+    return dividing
 
 
 def same_values(frame: pd.DataFrame, algorithm: str, name: str) -> bool:
@@ -205,10 +242,312 @@ def convert_to_autorank(
     repeat = frame.groupby([algorithm_variable, *keys], observed=True, sort=False, dropna=False).cumcount()
     places = frame[keys].assign(**{"\0repeat": repeat.to_numpy()})
     row = places.groupby(list(places.columns), observed=True, sort=False, dropna=False).ngroup().to_numpy()
-    out = {}
-    for name in frame[algorithm_variable].unique():
-        mine = (frame[algorithm_variable] == name).to_numpy()
-        values = np.full(row.max() + 1, np.nan)
-        values[row[mine]] = -frame.loc[mine, value_variable].to_numpy(dtype=float)
-        out[name] = values
-    return pd.DataFrame(out)
+    column, names = pd.factorize(frame[algorithm_variable], use_na_sentinel=False)
+    scores = np.full((row.max() + 1, len(names)), np.nan)
+    scores[row, column] = -frame[value_variable].to_numpy(dtype=float)
+    return pd.DataFrame(scores, columns=list(names))
+
+
+# ---------------------------------------------------------------------- roles
+
+
+@dataclass(slots=True)
+class Roles:
+    """The columns of a table, how they were found, and the steps of the search.
+
+    Attributes
+    ----------
+    columns : dict
+        ``benchmark``, ``budget`` and ``seed``: a column or None.
+    metafeatures : list of str
+    guessed : dict
+        Columns whose role neither an argument nor the package's own name gave, with that role.
+    loose : list of str
+        Columns of numbers that tell rows of one run apart, but whose values the algorithms do not share.
+    """
+
+    frame: pd.DataFrame
+    function: str
+    algorithm: str
+    loss: str
+    columns: dict[str, Any]
+    metafeatures: list[str]
+    guessed: dict[str, str] = field(default_factory=dict)
+    loose: list[str] = field(default_factory=list)
+    candidates: list[str] = field(default_factory=list)  # columns that rows can be grouped by
+
+    def runs(self) -> Runs:
+        """The table with these roles."""
+        names: dict[str, Any] = {"score": self.loss, "direction": "minimize", "algorithm": self.algorithm}
+        return Runs(self.frame, metafeatures=tuple(self.metafeatures), **names, **self.columns)
+
+    def keys(self) -> list[str]:
+        """The algorithm and all columns that have a role."""
+        return [self.algorithm, *(name for name in self.columns.values() if name is not None), *self.metafeatures]
+
+    def free(self) -> list[str]:
+        """Columns that have no role yet."""
+        return [name for name in self.candidates if name not in self.keys()]
+
+    def telling_apart(self, names: list[str]) -> list[str]:
+        """Those of the columns that divide the rows further than the roles and all before them."""
+        return telling_apart(self.frame, self.keys(), names)
+
+    def shared(self, names: list[str]) -> list[str]:
+        """Those of the columns of which all algorithms have the same values."""
+        return [name for name in names if same_values(self.frame, self.algorithm, name)]
+
+    def is_number(self, name: str) -> bool:
+        """Whether a column holds numbers as such, not as text."""
+        return is_numeric_dtype(self.frame[name]) and not is_bool_dtype(self.frame[name])
+
+    def joins_budgets(self, name: str) -> bool:
+        """Whether a seed comes back at the other budgets of its run."""
+        budget = self.columns["budget"]
+        if budget is None or self.frame[budget].nunique() < 2:
+            return True
+        run = [key for key in [*self.keys(), name] if key != budget]
+        return groups(self.frame, run) < groups(self.frame, [*run, budget])
+
+    def find_by_name(self, role: str) -> None:
+        """Budgets must be numbers, and seeds come back, unless they have the package's own name."""
+        names = [name for name in self.free() if _plain(name) in NAMES[role]]
+        names.sort(key=lambda name: (name != OWN[role], NAMES[role].index(_plain(name))))
+        frame, fits = self.frame, {"seed": self.joins_budgets, "budget": self.is_number}.get(role, lambda _: True)
+        names = [name for name in names if name == OWN[role] or fits(name)]
+        varying = [name for name in names if frame[name].nunique() > 1]
+        for name in (varying or names)[:1]:
+            self.columns[role] = name
+            if name != OWN[role] and varying:
+                self.guessed[name] = role
+
+    def find_labels(self) -> None:
+        """Labels are metafeatures, or the benchmark if there is none yet and only one can be it."""
+        frame = self.frame
+        labels = [name for name in self.free() if _is_label(frame[name]) and _plain(name) not in NAMES["seed"]]
+        labels.sort(key=lambda name: (name != PRIOR, -frame[name].nunique()))  # the finest before those it contains
+        by_value = {name: frame.groupby(name, observed=True)[self.algorithm] for name in labels}
+        # names of runs and the like occur with one algorithm each
+        levels = self.telling_apart([name for name in labels if (by_value[name].nunique() > 1).any()])
+        others = [name for name in levels if name != PRIOR]
+        if self.columns["benchmark"] is None and others:
+            if len(others) > 1:
+                raise DataError(
+                    f"no column has the name of a benchmark, and {listed(map(repr, others))} could each be it. Name "
+                    f"it: {self.function}(..., benchmark_var=...)."
+                )
+            self.columns["benchmark"] = others[0]
+            self.guessed[others[0]] = "benchmark"
+            levels, others = [name for name in levels if name == PRIOR], []
+        self.metafeatures += levels
+        self.guessed |= dict.fromkeys(others, "metafeature")
+
+    def find_seed(self) -> None:
+        """The column of whole numbers that alone makes all rows different.
+
+        One of which all algorithms have the same goes first: the others may be numbers of rows. Several that do so only
+        together are a seed and something else.
+        """
+        frame = self.frame
+        if self.columns["seed"] is not None or groups(frame, self.keys()) == len(frame):
+            return
+        whole = [name for name in self.free() if _is_number(frame[name])]
+        whole = [name for name in whole if (pd.to_numeric(frame[name]) % 1 == 0).all()]
+        whole.sort(key=lambda name: -frame[name].nunique())
+        shared = self.telling_apart(self.shared(whole))
+        if len(shared) > 1:
+            budget = "" if self.columns["budget"] else ", and the budget with fidelity_var= if one of them is that"
+            raise DataError(
+                f"no column has the name of a seed, and {listed(map(repr, shared))} distinguish rows only together. "
+                f"Name the seed, {self.function}(..., seed_var=...){budget}."
+            )
+        for name in shared or self.telling_apart(whole):
+            if groups(frame, [*self.keys(), name]) == len(frame) and self.joins_budgets(name):
+                self.columns["seed"] = name
+                self.guessed[name] = "seed"
+                return
+
+    def find_numbers(self) -> None:
+        """Numbers of which all algorithms have the same are metafeatures; others are measurements, or budgets."""
+        numbers = [name for name in self.free() if _is_number(self.frame[name]) and _plain(name) not in NAMES["seed"]]
+        shared = self.shared(numbers)
+        levels = self.telling_apart(shared)
+        self.metafeatures += levels
+        self.guessed |= dict.fromkeys(levels, "metafeature")
+        if self.columns["seed"] is not None and self.columns["budget"] is None:
+            self.loose = self.telling_apart([name for name in numbers if name not in shared])
+
+
+def as_runs(data: Any, function: str, *, algorithm: str, loss: str, **given: str | None) -> Runs:
+    """Give the columns of a table their roles; `given` are benchmark, budget and seed, None to be looked for.
+
+    Warns with `DataWarning` if a role was guessed, and says how to name it.
+    """
+    frame = to_table(data)
+    given = {role: given.get(role) for role in OWN}
+    named = [algorithm, loss, *(name for name in given.values() if name is not None)]
+    check_columns(named, frame.columns, argument="data")
+    roles = find_roles(frame, function, algorithm=algorithm, loss=loss, given=given)
+    warn(roles, [ARGUMENTS[role] for role in given if given[role] is None], level=4)
+    return roles.runs()
+
+
+def find_roles(
+    frame: pd.DataFrame,
+    function: str,
+    *,
+    algorithm: str,
+    loss: str,
+    given: Mapping[str, str | None],
+    metafeatures: Iterable[str] = (),
+) -> Roles:
+    """Find the roles that arguments leave open, by the rule above, or raise `DataError` where several columns fit."""
+    roles = Roles(frame, function, algorithm, loss, dict(given), list(metafeatures))
+    free = [name for name in frame.columns if name not in (loss, *roles.keys())]
+    roles.candidates = [name for name in free if _can_be_grouped(frame[name])]
+    for role in NAMES:
+        if roles.columns[role] is None:
+            roles.find_by_name(role)
+    roles.find_labels()
+    roles.find_seed()
+    roles.find_numbers()
+    return roles
+
+
+def warn(roles: Roles, arguments: list[str], *, level: int) -> None:
+    """Say which columns were taken for what, and the way to say otherwise."""
+    if roles.guessed:
+        guesses = ", ".join(f"{name!r} for the {role}" for name, role in roles.guessed.items())
+        how = ", ".join(f"{name}=..." for name in arguments)
+        warnings.warn(
+            f"no argument says what some columns are, so {roles.function} takes {guesses}. If that is wrong, name the "
+            f"columns, {roles.function}(..., {how}), or leave those out of the table that play no part.",
+            DataWarning,
+            stacklevel=level,
+        )
+    if roles.loose:
+        warnings.warn(
+            f"rows of one run ({roles.columns['seed']}) differ in {listed(map(repr, roles.loose))}, and each of them "
+            "counts as a run of its own. If they are one run at several budgets, name that column: "
+            f"{roles.function}(..., fidelity_var=...).",
+            DataWarning,
+            stacklevel=level,
+        )
+
+
+def _plain(name: Any) -> str:
+    """A name without case, spaces, hyphens, underscores and the s of a plural."""
+    return re.sub(r"[\s_-]+", "", str(name)).lower().removesuffix("s")
+
+
+def _can_be_grouped(column: pd.Series) -> bool:
+    try:
+        column.nunique()
+    except TypeError:  # lists and dicts have no hash
+        return False
+    return True
+
+
+def _is_number(column: pd.Series) -> bool:
+    """Numbers, also as text or objects: the validator makes objects of seeds."""
+    if column.dtype == object or isinstance(column.dtype, pd.StringDtype):
+        return infer_dtype(column) != "boolean" and bool(pd.to_numeric(column, errors="coerce").notna().all())
+    return is_numeric_dtype(column) and not is_bool_dtype(column)
+
+
+def _is_label(column: pd.Series) -> bool:
+    return not _is_number(column) and not is_datetime64_any_dtype(column)
+
+
+# ---------------------------------------------------------------------- messages
+
+
+_ROLE = "|".join(ARGUMENTS)
+# What the studies say, and what fits the arguments of the package's functions.
+_PHRASES = {
+    rf"Runs\((?:table, )?\.\.\., ({_ROLE})=\.\.\.\)": "{function}(..., {arguments[0]}=...)",
+    r"runs\.filter\(([^()=]+)=[^()]*\)": "{table}[{table}[{0!r}].isin([...])]",
+    rf"^({_ROLE})(?= must (?:be|not be) )": "{arguments[0]}",
+    rf"^({_ROLE})s? and ({_ROLE})(?= both name)": "{arguments[0]} and {arguments[1]}",
+    r": runs\.filter\(\.\.\.\)": "",
+    r", for instance with Runs\(\.\.\., failed='missing'\) \(or 'nonfinite'\) and runs\.score_failures\('worst'\)": "",
+    r"runs\.drop_missing\(\)": "{table}.dropna(subset=[...])",
+    r" `runs\.check\(\)` shows what is missing\.": "",
+    r" \(standardize=False, or a third\)": "",
+    r"Give the levels at which both algorithms ran: levels=\[\.\.\.\]\.": "Leave out the rows of such levels.",
+    r" or make it a metafeature": " or number its levels",
+    r": fit_lmm\(": ": lmemtest.fit_lmm(",
+    r"', runs\)\.": "', {table}).",
+}
+
+
+@contextmanager
+def errors_of(function: str, table: str = "data") -> Iterator[None]:
+    """Errors name what `function` has."""
+    try:
+        yield
+    except LmemtestError as error:
+        text = translated(str(error), function, table)
+        if text == str(error):
+            raise
+        raise type(error)(text).with_traceback(error.__traceback__) from None
+
+
+def translated(text: str, function: str, table: str) -> str:
+    """A message with the arguments of a function of the package.
+
+    Examples
+    --------
+    >>> translated("Name the seed column: Runs(table, ..., seed=...).", "fidelity_check", "data")
+    'Name the seed column: fidelity_check(..., seed_var=...).'
+    """
+
+    def phrase(match: re.Match[str]) -> str:
+        arguments = [ARGUMENTS.get(group) for group in match.groups()]
+        return _PHRASES[match.re.pattern].format(*match.groups(), arguments=arguments, function=function, table=table)
+
+    for pattern in _PHRASES:
+        text = re.sub(pattern, phrase, text)
+    return text
+
+
+# ---------------------------------------------------------------------- download
+
+
+def download_priorband_data() -> None:
+    """Download the PriorBand table from figshare to ``dataset/priorband_data.parquet``.
+
+    Nothing happens if the file is there. It appears only when it is complete and holds the numbers of the study, which
+    is checked as `lmemtest.datasets.fetch_priorband` does: by their SHA-256.
+
+    Raises
+    ------
+    DownloadError
+        No network, an answer that is not a parquet file, or one with another table.
+
+    Examples
+    --------
+    >>> download_priorband_data()  # doctest: +SKIP
+    """
+    if TARGET.exists():
+        return
+    try:
+        with urllib.request.urlopen(URL, timeout=_TIMEOUT) as response:
+            content = response.read()
+    except (OSError, http.client.HTTPException) as error:  # of the network, time-outs, answers that break off
+        raise DownloadError(f"could not download the PriorBand table from {URL} ({error}). {_BY_HAND}") from error
+    if len(content) < 3 * len(_MARK) or not (content.startswith(_MARK) and content.endswith(_MARK)):
+        raise DownloadError(
+            f"{URL} answered with {len(content):,} bytes that are not a complete parquet file, so nothing was saved. "
+            f"{_BY_HAND}"
+        )
+    # written beside the target, then renamed, so that no one ever sees a part of the file
+    TARGET.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=TARGET.parent) as folder:
+        part = Path(folder) / TARGET.name
+        part.write_bytes(content)
+        try:
+            checked_priorband(part, "study")
+        except DownloadError as error:
+            raise DownloadError(f"what {URL} answered with was not saved. {error}") from error
+        os.replace(part, TARGET)
