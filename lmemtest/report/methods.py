@@ -175,7 +175,7 @@ def _assumptions(analysis: Analysis) -> list[Block]:
         "not judged: no check was possible, see the advice; fine: nothing to do; look: worth knowing, no reason to "
         "stop; act: the conclusions may be wrong. p: share of tables drawn from the fitted model that look as bad."
     )
-    table = TableBlock(ResultTable("Checks of the assumptions", frame, (note,), {"p": format_p}))
+    table = TableBlock(ResultTable("Checks of the assumptions", frame, (note, *found.notes), {"p": format_p}))
     drawn = figure(
         lambda: diagnosis_plot(found),
         alt=f"Quantiles of residuals and random effects, residuals against predictions, scales: {len(acts)} to act on.",

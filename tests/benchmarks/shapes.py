@@ -218,6 +218,7 @@ SHAPES: list[Row] = [
     ("4 x 20,000 x 3", "save", analysed(4, 20_000, 3), saved),
     ("10 x 10,000 items", "save", lambda: lt.analyze(item_runs(10, 10_000)), saved),
     # Rankings and evaluations.
+    by(300, 15, 1, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(332, 41, 1, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(60, 40, 3, call="rank, leaderboard", asked=lambda r: lt.rank(r).leaderboard()),
     by(300, 15, 1, call="rank, stability", asked=lambda r: lt.rank(r).stability()),

@@ -86,6 +86,16 @@ def test_the_variances_of_algorithms_are_found_where_pairs_are_their_sums():
     np.testing.assert_allclose(found.scale, a, rtol=0.01)
 
 
+@pytest.mark.parametrize("erratic", [1.0, 9.0])
+def test_the_variances_of_algorithms_solve_the_equations_of_their_likelihood(erratic):
+    k, left, right = 120, *np.triu_indices(120, 1)
+    y = np.random.default_rng(0).normal(size=(15, k)) * np.append(erratic, np.ones(k - 1))
+    own = (y[:, left] - y[:, right]).var(axis=0, ddof=1) / 2
+    a = moderation(own, np.full(len(own), 14.0), left, right, np.ones(k)).observed
+    ratio = own / ((a[left] + a[right]) / 2)  # sum over pairs of v / t, which is the number of pairs
+    np.testing.assert_allclose(np.bincount(left, ratio, k) + np.bincount(right, ratio, k), k - 1, rtol=1e-13)
+
+
 def test_tables_on_leading_axes_are_as_one_by_one():
     rng = np.random.default_rng(3)
     left, right = np.triu_indices(5, 1)

@@ -142,10 +142,11 @@ def curves_of(points: Points) -> pd.DataFrame:
     """One row per run with finite scores: roles, the code of its curve, how many different scores, and their total."""
     starts, size = starts_of(points.run)
     level, values = pd.factorize(points.mean, sort=True)  # equal curves have equal codes; NaN is -1
-    steps = (level.astype(np.int64) * len(points.budgets) + points.budget).tobytes()
-    ends = (8 * (starts + size)).tolist()
-    keys = np.empty(len(starts), dtype=object)
-    keys[:] = [steps[start:end] for start, end in zip((8 * starts).tolist(), ends, strict=True)]
+    keys = level.astype(np.int64) * len(points.budgets) + points.budget
+    if len(starts) < len(keys):
+        steps, ends = keys.tobytes(), (8 * (starts + size)).tolist()
+        keys = np.empty(len(starts), dtype=object)
+        keys[:] = [steps[start:end] for start, end in zip((8 * starts).tolist(), ends, strict=True)]
     which = np.repeat(np.arange(len(starts)), size)
     different = pd.unique(which * np.int64(len(values) + 1) + level + 1) // (len(values) + 1)
     instance = points.instance[starts]

@@ -203,14 +203,20 @@ class Study:
     def rows(self, columns: Sequence[str]) -> pd.DataFrame:
         """The single scores with some columns with roles, in the order of their levels, then of the score."""
         names = tuple(dict.fromkeys(columns))
-        finest = self.cells(self.columns)
+        finest = self.groups(self.columns)
+        self.refuse(finest)
         if (finest.ss == 0).all():  # equal scores in each cell: the table is known
-            repeats = np.repeat(np.arange(len(finest.n)), finest.n.astype(np.intp))
-            table = finest.frame[list(names)].assign(**{self.runs.score: finest.mean}).iloc[repeats]
-        else:
-            table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
-            self.require_table(table)
-            table = table.assign(**{self.runs.score: table[self.runs.score].astype(float)})
+            keys = finest.keys.only(names)
+            coded = [(codes, len(levels)) for codes, levels in zip(keys.codes, keys.levels, strict=True)]
+            if len(names) < len(finest.keys.names):  # some cells differ in their scores alone
+                coded.append(_codes(pd.Series(finest.mean)))
+            order = np.argsort(combine_codes(coded, keys.size), kind="stable")
+            cell = np.repeat(order, finest.n[order].astype(np.intp))
+            keys = replace(keys, codes=tuple(codes[cell] for codes in keys.codes), size=len(cell))
+            return keys.frame().assign(**{self.runs.score: finest.mean[cell]})
+        table = collected(self.runs.frame.select(*names, self.runs.score)).to_pandas()
+        self.require_table(table)
+        table = table.assign(**{self.runs.score: table[self.runs.score].astype(float)})
         order = combine_codes([_codes(table[name]) for name in (*names, self.runs.score)], len(table))
         return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 

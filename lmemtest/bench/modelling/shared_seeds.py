@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+import scipy.sparse as sp
 from scipy import special
 
 from lmemtest.core.codes import group_means, group_numbers
@@ -184,10 +185,9 @@ def _off(blocks: list[NDArray[np.intp]], values: FloatArray) -> FloatArray:
     """Values without the means of some factors, of which two are fully crossed."""
     for codes in blocks:
         code = np.unique(codes, return_inverse=True)[1]
-        counts = np.bincount(code)
-        columns = values.reshape(len(values), -1).T
-        means = np.stack([np.bincount(code, weights=column) / counts for column in columns], axis=1)
-        values = values - means[code].reshape(values.shape)
+        members = sp.csr_array((np.ones(len(code)), code, np.arange(len(code) + 1)))
+        means = (members.T @ values).T / np.bincount(code)
+        values = values - means.T[code]
     return values
 
 

@@ -98,7 +98,8 @@ class Blocks:
 
     def of(self, algorithms: Sequence[str]) -> Blocks:
         """The blocks with some of the algorithms, in this order."""
-        at = [self.algorithms.index(name) for name in algorithms]
+        place = {name: i for i, name in enumerate(self.algorithms)}
+        at = [place[name] for name in algorithms]
         seeds = None if self.seeds is None else self.seeds[:, at]
         return replace(self, algorithms=tuple(algorithms), runs=self.runs[:, at], seeds=seeds)
 

@@ -87,30 +87,39 @@ def likeliest(won: Array, lost: Array, games: Array, start: Array) -> Array:
     (n, k) float
     """
     k = won.shape[1]
-    inverse = None
+    theta, inverse = np.tile(start, (len(won), 1)), None
     if k > _FEW and len(won) > 1:
-        curvature = _slopes(won[:1], lost[:1], games.mean(axis=0, keepdims=True), start[None])[1]  # has no wins in it
-        inverse = np.linalg.inv(_curvature(curvature)[0])
+        mean, none = games.mean(axis=0, keepdims=True), np.zeros((1, k))
+        of_none, B = _slopes(none, none, mean, start[None])
+        inverse = np.linalg.inv(_curvature(B)[0])
+        if games.shape[1] == 1:  # but for a factor the curvature at the start is that of all tables
+            factor = games[:, 0] / mean[0]
+            theta += _shortened((won + factor * of_none) @ inverse / factor)
     most = max(_IN_CACHE // k**2, 1)
     parts = [slice(i, i + most) for i in range(0, len(won), most)]
-    return np.concatenate([_fitted(won[at], lost[at], games[at], start, inverse) for at in parts])
+    return np.concatenate([_fitted(won[at], lost[at], games[at], theta[at], inverse) for at in parts])
 
 
-def _fitted(won: Array, lost: Array, games: Array, start: Array, inverse: Array | None) -> Array:
+def _fitted(won: Array, lost: Array, games: Array, theta: Array, inverse: Array | None) -> Array:
     """Ratings of some tables by Newton's method; where a curvature like theirs was inverted, nothing is solved."""
-    theta = np.tile(start, (len(won), 1))
     moving = np.arange(len(won))
     for _ in range(_MOST_STEPS):
         g, B = _slopes(won[moving], lost[moving], games[moving], theta[moving])
         step, inexact = _newton(g, B, inverse)
         reach = np.ptp(step, axis=1)
-        theta[moving] += step * np.where(reach > 1.0, np.log1p(reach) / np.maximum(reach, 1.0), 1.0)[:, None]
+        theta[moving] += _shortened(step)
         # the third derivative bounds also what the next step would gain
         gain = (g * step).sum(axis=1) * np.minimum(reach + inexact, 1.0) ** 2
         moving = moving[gain > _CONVERGED * won[moving].sum(axis=1)]
         if not len(moving):
             return np.asarray(theta - theta.mean(axis=1, keepdims=True))
     raise EstimationError(f"{len(moving)} of {len(won)} Bradley-Terry fits did not converge.")
+
+
+def _shortened(step: Array) -> Array:
+    """Newton steps at the length with which the likelihood rises."""
+    reach = np.ptp(step, axis=1, keepdims=True)
+    return np.asarray(step * np.where(reach > 1.0, np.log1p(reach) / np.maximum(reach, 1.0), 1.0))
 
 
 def _slopes(won: Array, lost: Array, games: Array, theta: Array) -> tuple[Array, Array]:

@@ -33,6 +33,7 @@ from lmemtest.lmm.diagnostics.structure import (
     explained_variance,
     groups,
 )
+from lmemtest.lmm.diagnostics.thinned import thinned
 from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Diagnosis(Result):
         What each level of a group does to the conclusions.
     residuals, fitted : (m,) float
         Residuals over their standard deviation by the model, of rows or (where rows are out of reach) of cells, and
-        predictions with the random effects.
+        predictions with the random effects; where `notes` say so, of some repetitions.
     formula, n_draws : str, int
         The model, and the tables drawn from the fit.
     notes : tuple of str
@@ -171,6 +172,9 @@ def diagnose(
     spread of the advantages of the algorithms is compared with exchanges of algorithms within each benchmark; it says
     "act" at 5 % where it differs by a factor of two, since every comparison rests on it and the remedy costs little.
 
+    Of more than 200,000 cells whole repetitions at equal steps are looked at, as many as make 200,000: shapes and
+    scales, observed and simulated, are those of the model fitted to them, and `notes` say how many they are.
+
     References
     ----------
     Schielzeth et al. (2020). Robustness of linear mixed-effects models to violations of distributional assumptions.
@@ -206,37 +210,41 @@ def diagnose(
             f"fit has {fit.nobs:,} rows and {fit.rank} fixed effects, which leaves {fit.nobs - fit.rank} residual "
             f"degrees of freedom; a diagnosis needs at least {_FEWEST_DF}. Bring more runs, or use fewer fixed effects."
         )
-    rows = rows_of(fit)
-    score = score_of(fit, rows)
+    all_rows = rows_of(fit)
+    score = score_of(fit, all_rows)
+    few, thinning = thinned(fit)
+    rows = rows_of(few) if thinning else all_rows
     if n_draws is None:
-        n_draws = _TABLES_OF_LARGE if max(len(rows.cell), len(fit.cells.n)) > _LARGE else _TABLES
+        n_draws = _TABLES_OF_LARGE if max(len(rows.cell), len(few.cells.n)) > _LARGE else _TABLES
     check_positive_int(n_draws, "n_draws", minimum=99)
 
-    held = HeldFit.of(fit, rows)
-    columns = scale.scaled_columns(fit, rows)
-    observed = held.observed(fit)
+    held = HeldFit.of(few, rows)
+    columns = scale.scaled_columns(few, rows)
+    observed = held.observed(few)
     measure = partial(_measure, columns, rows)
     generator = resolve_rng(rng)
     draws = measure_draws(
         held, measure, int(n_draws), rng=generator, n_jobs=n_jobs, executor=executor, progress=progress
     )
     shapes, sums = zip(*draws, strict=True)
-    of_shapes = normality.judge(fit, rows, observed, list(shapes), reach(held, fit), score)
+    of_shapes = normality.judge(few, rows, observed, list(shapes), reach(held, few), score)
     scales = tuple(
-        scale.judge(fit, column, own, list(drawn), score, single=rows.single)
+        scale.judge(few, column, own, list(drawn), score, single=rows.single)
         for column, own, *drawn in zip(columns, measure(observed)[1], *sums, strict=True)
     )
     scales = scale.settle(scales)
     spread = advantages(fit, rng=generator)
     of_shapes = normality.settle(of_shapes, spread is not None and spread.decision in ("look", "act"))
-    ends, carriers = bounds(fit, rows, score), groups(fit)
+    ends, carriers = bounds(fit, all_rows, score), groups(fit)
     inflation, shares = collinearity(fit), explained_variance(fit)
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, executor, progress)
     parts = [*of_shapes.shapes, *scales, *([] if spread is None else [spread]), ends]
-    notes = (
-        f"{rows.hidden:,} of {fit.nobs:,} rows are only known through the means of their cells; normality and scale "
-        "are judged by these means and the sums of squares within cells.",
-    )
+    notes = [thinning] * bool(thinning)
+    if not rows.single:
+        notes.append(
+            f"{rows.hidden:,} of {few.nobs:,} rows are only known through the means of their cells; normality and "
+            "scale are judged by these means and the sums of squares within cells."
+        )
     return Diagnosis(
         checks=(
             *(part.check for part in parts),
@@ -257,7 +265,7 @@ def diagnose(
         fitted=observed.fitted[rows.cell],
         formula=fit.label,
         n_draws=int(n_draws),
-        notes=() if rows.single else notes,
+        notes=tuple(notes),
     )
 
 

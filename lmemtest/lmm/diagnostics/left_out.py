@@ -199,7 +199,7 @@ class Deletion:
         coarse = replace(fit.cells, columns=frame, n=n[left], weight=fit.cells.weight[left], n_rows=int(n.sum()))
         cells = CellMap(codes=(np.cumsum(left) - 1)[self.model_cell[rest]], coarse=coarse).aggregate(part)
         # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
-        return replace(fit, design=_sliced(fit.design, left), cells=cells).refit(cells=cells), left
+        return replace(fit, design=sliced(fit.design, left), cells=cells).refit(cells=cells), left
 
     def _tests_of(self, part: Any, left: BoolArray) -> Tests:
         """What is tested without a level: where a factor loses levels, means are over those that remain."""
@@ -223,7 +223,7 @@ class Deletion:
         return np.concatenate([*parts, residual.to_numpy(dtype=float)])
 
 
-def _sliced(design: Any, left: BoolArray) -> Any:
+def sliced(design: Any, left: BoolArray) -> Any:
     """The design on some of its cells, in the coding of all; levels of groups that vanish are renumbered."""
     random = []
     for term in design.random:

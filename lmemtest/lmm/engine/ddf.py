@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 
 import numpy as np
+import scipy.linalg as sla
 
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.absent import absent_terms, zero_slopes
@@ -30,6 +31,7 @@ from lmemtest.lmm.engine.problem import Problem
 
 # Fixed effects beyond which few functions of them have derivatives of their own, not from those of all.
 _MANY = 200
+_NO_DIRECTION = 1e-13  # of the largest function: what is left of one is rounding
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +71,8 @@ class Curvature:
         """Degrees of freedom of ``L b`` for every row of ``L``, ``(rows, p)``; NaN where ``L b`` has no variance."""
         L = Functions.of(L)
         if len(self.cov) > max(_MANY, 2 * len(L)):
-            slopes = np.diagonal(self.slopes(L.times(self.to_user).T), axis1=1, axis2=2).T
+            basis, coefficients = _spanned(L.times(self.to_user).T)
+            slopes = np.einsum("ar,iab,br->ri", coefficients, self.slopes(basis), coefficients)
             return self.error_df(L.quadratic_forms(self.cov[None])[0], slopes)
         variance, *slopes = L.quadratic_forms(np.concatenate([self.cov[None], self.d_cov]))
         return self.matched_df(variance, np.stack(slopes, axis=1) if slopes else np.empty((len(L), 0)))
@@ -84,6 +87,17 @@ class Curvature:
             h = d_variance / variance[:, None]
             spread = np.einsum("ri,ri->r", h @ self.theta_covariance(), h) if h.shape[1] else 0.0
             return 2.0 / (spread + 2.0 / self.residual_df) + 0.0 * variance
+
+
+def _spanned(T: Array) -> tuple[Array, Array]:
+    """Columns as ``B C`` with as few columns in ``B`` as their rank, ``(p, r)`` and ``(r, c)``: of the pairs of k means
+    it is k - 1."""
+    B, R, order = sla.qr(T, mode="economic", pivoting=True)
+    size = np.abs(R.diagonal())
+    r = max(1, int(np.count_nonzero(size > _NO_DIRECTION * size.max(initial=0.0))))
+    C = np.empty((r, T.shape[1]))
+    C[:, order] = R[:r]
+    return B[:, :r], C
 
 
 def curvature(problem: Problem, optimum: Optimum) -> Curvature:

@@ -61,10 +61,14 @@ def shapes(fit: LmmFit) -> list[tuple[int, int]]:
 
 def predict(fit: LmmFit, frame: Any = None, *, random: bool = True) -> Array:
     """Predicted scores, of the cells without a frame; see `LmmFit.predict`."""
-    rows, terms = _design_of(fit, frame, random=random)
-    known = fit.design.offset if frame is None else fit.design.known(_frame_of(frame))
-    values = rows[:, fit.problem.kept] @ fit.kept_params + known
-    for (basis, codes), u in zip(terms, fit.modes if random else (), strict=True):
+    design, kept = fit.design, fit.problem.kept
+    if frame is None:  # rows of X that are equal have one prediction
+        terms = [(term.basis, term.codes) for term in design.random]
+        values = (design.distinct[:, kept] @ fit.kept_params)[design.row] + design.offset
+    else:
+        rows, terms = _design_of(fit, frame, random=random)
+        values = rows[:, kept] @ fit.kept_params + design.known(_frame_of(frame))
+    for (basis, codes), u in zip(terms if random else (), fit.modes if random else (), strict=True):
         there = codes >= 0
         values[there] += np.einsum("nk,nk->n", basis[there], u[codes[there]])
     return values

@@ -1,0 +1,71 @@
+"""Diagnoses of many repetitions look at whole ones at equal steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.stats import binomtest
+
+import lmemtest as lt
+from lmemtest.lmm.diagnostics import diagnose, thinned
+
+
+@pytest.fixture(autouse=True)
+def _few(monkeypatch):
+    """Tables of more than 240 cells are large."""
+    monkeypatch.setattr(thinned, "MOST_CELLS", 240)
+
+
+ROLES = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
+
+
+def fitted(make, seed, **options):
+    table = make.table(np.random.default_rng(seed), benchmarks=6, seeds=40, **options)
+    return lt.fit_lmm(make.formula, lt.Runs(table, **ROLES))
+
+
+def test_shapes_and_scales_are_those_of_the_model_fitted_to_seeds_at_equal_steps(make):
+    fit = fitted(make, 0)
+    found = diagnose(fit, influence=False, rng=1)
+    seeds = np.linspace(0, 39, 13).round().astype(int)
+    part = lt.fit_lmm(make.formula, fit.data.filter(seed=seeds.tolist()))
+    again = diagnose(part, influence=False, rng=1)
+    assert len(found.residuals) == len(again.residuals) == 234
+    np.testing.assert_allclose(found.residuals, again.residuals, rtol=1e-6)
+    rows = [found.to_frame(), again.to_frame()]
+    shapes, others = (row.query("check in ('normality', 'scale')") for row in rows)
+    np.testing.assert_allclose(shapes["p_value"], others["p_value"])
+    assert rows[0].query("subject == '(1 | benchmark:seed)'")["found"].item() == "240 levels"
+    assert found.advantages.to_frame().equals(diagnose(fit, influence=False, rng=1).advantages.to_frame())
+    assert found.notes == (
+        "Shapes and scales are those of 13 of 40 values of 'seed' at equal steps, to which the model was fitted again: "
+        "234 of 720 rows show them well enough.",
+    )
+
+
+def test_no_level_of_another_factor_is_left_out(make):
+    table = make.table(np.random.default_rng(0), benchmarks=6, seeds=40)
+    of_one = table["benchmark"] == "b00"
+    table = table[~of_one | (table["seed"] == 1)]
+    fit = lt.fit_lmm(make.formula, lt.Runs(table, **ROLES))
+    assert thinned.thinned(fit) == (fit, "")
+
+
+def test_noise_that_differs_is_still_found(make):
+    found = diagnose(fitted(make, 0, scales=[1, 1, 1, 1, 1, 4]), influence=False, rng=1)
+    by_benchmark = next(part for part in found.scale if part.column == "benchmark")
+    assert by_benchmark.decision == "act"
+    assert by_benchmark.p_value == 0.005
+
+
+@pytest.mark.slow
+def test_p_values_keep_their_level(make):
+    n, below = 200, {}
+    for seed in range(n):
+        table = diagnose(fitted(make, seed), influence=False, n_draws=99, rng=seed).to_frame()
+        for row in table[table["check"].isin(["normality", "scale"])].itertuples():
+            key = (row.check, row.subject)
+            below[key] = below.get(key, 0) + (row.p_value <= 0.05)
+    assert len(below) == 8
+    for key, count in below.items():
+        assert binomtest(count, n, 0.05, alternative="greater").pvalue > 0.001, key
