@@ -5,6 +5,7 @@ diagnose         every check of one fit in one table
 check            one line of it, and the scale of its decisions
 scores           the rows behind the cells, where they can still be read, and the kind of the score
 draws            residuals and random effects of tables drawn from the fit
+thinned          the fit of a large table, to whole repetitions at equal steps
 normality        shapes of residuals and random effects
 scale            residual variances by level of a column
 advantages       how much the advantage of each algorithm varies over benchmarks
