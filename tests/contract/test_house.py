@@ -1,0 +1,148 @@
+"""The figures of the house: what is asked of it, where it stands. They only fall; `pytest -s` prints them."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import lmemtest
+
+PACKAGE = Path(lmemtest.__file__).parent
+
+# Of each figure what it is at most today, and what is asked for.
+FIGURES = {
+    "classes": (519, 270),
+    "classes of results": (90, 45),
+    "files below 40 lines": (13, 0),
+    "string operations on prose": (4, 0),
+    "private modules over folders": (2, 0),
+    "files that analyze touches": (126, 120),
+    "group-bys of analyze": (51, 60),
+    "frames of analyze": (152, 100),
+    "files that rank of a frame touches": (87, 40),
+}
+
+# What a sentence is called, and what would read it back.
+PROSE = {"note", "fact", "title", "sentence", "headline", "decision", "verdict", "message", "said", "overview"}
+READS = {"startswith", "endswith", "partition", "rpartition", "removeprefix", "removesuffix", "replace", "split"}
+
+
+@functools.cache
+def trees() -> dict[Path, ast.Module]:
+    return {path: ast.parse(path.read_text(encoding="utf-8")) for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+def nodes(kind: type[ast.AST]) -> Iterator[tuple[Path, ast.AST]]:
+    return ((path, node) for path, tree in trees().items() for node in ast.walk(tree) if isinstance(node, kind))
+
+
+def classes() -> int:
+    return sum(1 for _ in nodes(ast.ClassDef))
+
+
+def results() -> int:
+    return sum("result" in map(ast.unparse, node.decorator_list) for _, node in nodes(ast.ClassDef))
+
+
+def small_files() -> int:
+    lines = (path.read_text(encoding="utf-8").splitlines() for path in trees() if path.name != "__init__.py")
+    return sum(len([line for line in one if line.strip()]) < 40 for one in lines)
+
+
+def _last_name(node: ast.expr) -> str:
+    """``note`` of ``note``, ``self.note``, ``notes[0]`` and ``str(note)``."""
+    if isinstance(node, ast.Subscript):
+        return _last_name(node.value)
+    if isinstance(node, ast.Call):
+        return _last_name(node.args[0] if isinstance(node.func, ast.Name) and node.args else node.func)
+    return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def prose_that_is_read() -> list[str]:
+    return [
+        f"{path.relative_to(PACKAGE)}:{node.lineno}"
+        for path, node in nodes(ast.Call)
+        if isinstance(node.func, ast.Attribute)
+        and node.func.attr in READS
+        and _last_name(node.func.value).removesuffix("s") in PROSE
+        and path.parent.name not in ("data", "importers", "core")  # what is read there are tables of others
+    ]
+
+
+def private_over_folders() -> list[str]:
+    found = []
+    for path, node in nodes(ast.ImportFrom):
+        parts = (node.module or "").split(".")
+        names = [
+            *parts,
+            *(alias.name for alias in node.names if node.module and (PACKAGE / "/".join(parts[1:])).is_dir()),
+        ]
+        private = [name for name in names if name.startswith("_") and not name.startswith("__")]
+        if parts[0] == "lmemtest" and private and parts[1:2] != [*path.relative_to(PACKAGE).parts[:1]]:
+            found.append(f"{path.relative_to(PACKAGE)}:{node.lineno}")
+    return found
+
+
+COUNT = """
+import json, sys, warnings
+import pandas as pd
+import lmemtest as lt
+from lmemtest.report.analysis import analyze
+warnings.simplefilter("ignore")
+files, calls = set(), {"frames": 0, "groupby": 0}
+def seen(frame, event, arg):
+    if event == "call":
+        name = frame.f_code.co_filename
+        if "/lmemtest/" in name:
+            files.add(name)
+        elif frame.f_code.co_name == "__init__" and name.endswith("pandas/core/frame.py"):
+            calls["frames"] += 1
+        elif frame.f_code.co_name == "groupby" and name.endswith("pandas/core/frame.py"):
+            calls["groupby"] += 1
+def counted(call):
+    files.clear(); calls.update(frames=0, groupby=0)
+    sys.setprofile(seen)
+    try:
+        call()
+    finally:
+        sys.setprofile(None)
+    return [len(files), calls["frames"], calls["groupby"]]
+runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
+wide = pd.DataFrame({"A": [.9, .8, .7, .9, .6], "B": [.8, .7, .7, .8, .5], "C": [.5, .6, .4, .6, .3]})
+print(json.dumps({"rank": counted(lambda: lt.rank(wide, "frequentist", direction="maximize")),
+                  "analyze": counted(lambda: lt.analyze(runs))}))
+"""
+
+
+@functools.cache
+def of_a_run() -> dict[str, list[int]]:
+    program = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r})\n{COUNT}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+COUNTS = {
+    "classes": classes,
+    "classes of results": results,
+    "files below 40 lines": small_files,
+    "string operations on prose": lambda: len(prose_that_is_read()),
+    "private modules over folders": lambda: len(private_over_folders()),
+    "files that analyze touches": lambda: of_a_run()["analyze"][0],
+    "frames of analyze": lambda: of_a_run()["analyze"][1],
+    "group-bys of analyze": lambda: of_a_run()["analyze"][2],
+    "files that rank of a frame touches": lambda: of_a_run()["rank"][0],
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_no_figure_of_the_house_grows(name: str) -> None:
+    found, (today, asked) = COUNTS[name](), FIGURES[name]
+    print(f"{name}: {found} (at most {today} today, {asked} asked)")
+    assert found <= today
