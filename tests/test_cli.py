@@ -687,8 +687,8 @@ def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFra
         ("--score-failures baseline=RSS", "--score-failures baseline=RSS names no algorithm of the table. Algorithms: "
          "'HB', 'RS'. Did you mean 'RS'?"),
         ("--where rep=0 --where task=task0 --score-failures baseline=HB",
-         "The reference 'HB' has no score itself on task0, where runs failed. Take another reference, give failed runs "
-         "a number, or leave it out with --where."),
+         "The reference 'HB' has no score itself on task0, where runs failed. Take another reference, leave it out "
+         "with --where, or give failed runs a number: --score-failures NUMBER."),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("failing")
@@ -851,7 +851,7 @@ def test_outperform_says_what_is_wrong(run, options: list[str], message: str) ->
     assert outcome.err.startswith(message)
     without = run("outperform", "runs.csv", *ROLES[:-2], "--ignore", "rep")
     assert without.err.startswith("error: runs has no seed column")
-    assert "Name it with --seed, or compare all runs with --unpaired." in without.err
+    assert "Name it: --seed COLUMN, or compare all runs with --unpaired." in without.err
 
 
 @pytest.mark.usefixtures("folder")

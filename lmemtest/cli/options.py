@@ -330,6 +330,7 @@ OPTIONS = {
                 "unit",
             ),
             *("method", "test", "control", "rope", "gamma", "failed", "reference", "target", "sheet", "methods"),
+            *("sep", "decimal", "encoding"),
         )
     },
 }

@@ -6,8 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from typing import Any
 
-__all__ = ["command_with", "in_words_of", "named", "on_command_line", "quoted", "setting", "shell_line"]
+from lmemtest.core.advice import ADVICE
+
+__all__ = ["advice", "command_with", "named", "on_command_line", "quoted", "setting", "shell_line"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,19 +43,30 @@ def on_command_line(command: Sequence[str] = ("lmemtest",), options: Mapping[str
         _COMMAND_LINE.reset(token)
 
 
-def in_words_of(*, python: str, command_line: str) -> str:
-    """The one of two wordings of the same advice that the caller can type.
+def advice(what: str, **values: Any) -> str:
+    """What is advised, as the caller can type it.
+
+    Parameters
+    ----------
+    what : str
+        A key of `ADVICE`.
+    **values : object
+        The fields of its two templates.
 
     Examples
     --------
-    >>> words = {"python": "runs.normalize('rank')", "command_line": "--normalize rank"}
-    >>> in_words_of(**words)
-    "runs.normalize('rank')"
+    >>> advice("role_of", role="family", column="data set")
+    "Runs(..., family='data set')"
     >>> with on_command_line():
-    ...     in_words_of(**words)
-    '--normalize rank'
+    ...     advice("role_of", role="family", column="data set")
+    "--family 'data set'"
     """
-    return python if _COMMAND_LINE.get() is None else command_line
+    python, command_line = ADVICE[what]
+    if _COMMAND_LINE.get() is None:
+        return python.format(**values)
+    return command_line.format(
+        **{name: _Word(value) if isinstance(value, str) else value for name, value in values.items()}
+    )
 
 
 def named(argument: str) -> str:
@@ -81,7 +95,7 @@ def setting(argument: str, value: object) -> str:
     ...     setting("metric", "log loss")
     "--metric 'log loss'"
     """
-    return in_words_of(python=f"{argument}={value!r}", command_line=f"{named(argument)} {quoted(str(value))}")
+    return advice("typed", call=f"{argument}={value!r}", command=f"{named(argument)} {quoted(str(value))}")
 
 
 def command_with(options: Sequence[str]) -> str:
@@ -116,3 +130,10 @@ def quoted(word: str) -> str:
         return shlex.quote(word)
     escaped = word.replace("\\", "\\\\").replace("'", "\\'")
     return f"""$'{"".join(c if c.isprintable() else f"{_CODE}{ord(c):08x}" for c in escaped)}'"""
+
+
+class _Word(str):
+    """A text whose literal is a word of a shell."""
+
+    __slots__ = ()
+    __repr__ = quoted

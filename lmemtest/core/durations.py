@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.text import bounded, one_line
 
 __all__ = ["LONG", "Forecast", "in_words", "is_part", "part", "say"]
@@ -98,5 +98,5 @@ class Forecast:
         python = [f"a smaller {self.fewer}"] if self.fewer else []
         python += ["more processes (n_jobs=-1)"] if self.more_processes else []
         line = f"a smaller {named(self.fewer)}" if self.fewer and named(self.fewer) != self.fewer else ""
-        ways = in_words_of(python=" or ".join(python), command_line=line or "fewer rows (--where)")
+        ways = advice("typed", call=" or ".join(python), command=line or "fewer rows (--where)")
         return f" Less with {ways}." if ways else ""

@@ -7,7 +7,7 @@ from typing import Any
 
 import narwhals as nw
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
@@ -73,7 +73,7 @@ def _advice_on_text(name: str, values: dict[str, tuple[bool, int]], words: list[
     if len(words) > len(values) / 2:
         return first, "Choose a numeric column."
     rows = sum(values[word][1] for word in words)
-    failed = in_words_of(python="failed='missing'", command_line="--failed missing")
+    failed = advice("value", name="failed", value="missing")
     return words[0], (
         f"Most of its values are numbers, but {listed(words, most=3)} {'is' if len(words) == 1 else 'are'} not "
         f"({rows:,} row{'s' * (rows > 1)}). If these mark failed runs, make them missing, for pandas with "
@@ -95,10 +95,7 @@ def _advice_on_writing(words: list[str]) -> str | None:
     if words and all(map(_COMMA.fullmatch, words)):
         doubt = "Its commas may be for decimals or for thousands" if all(map(_GROUPED.fullmatch, words)) else (
             "Its values have decimal commas")  # fmt: skip
-        return f"{doubt}: " + in_words_of(
-            python="read the file with decimal=',', or convert the column with str.replace(',', '.').",
-            command_line="if they are decimal, give --decimal ,; otherwise remove them.",
-        )
+        return f"{doubt}: " + advice("decimal")
     return None
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.hints import Guided
 from lmemtest.core.table import Format, ResultTable, Text
 from lmemtest.core.text import one_line
@@ -261,10 +261,9 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     escaped.columns = pd.Index(
         [f"'{name}" if formula else name for name, formula in zip(frame.columns, names, strict=True)]
     )
-    how = in_words_of(python="escape=False", command_line="--raw-csv")
     warnings.warn(
         f"{counted(count, 'text')} of the csv begin{'s' * (count == 1)} with =, +, -, @ or a tab, which spreadsheet "
-        f"programs evaluate: an apostrophe is written in front. {how} leaves it out.",
+        f"programs evaluate: an apostrophe is written in front. {advice('escape')} leaves it out.",
         DataWarning,
         stacklevel=4,
     )

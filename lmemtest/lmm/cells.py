@@ -20,7 +20,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import (
     EXAMPLES,
     Keys,
@@ -289,16 +289,13 @@ def refuse_scores(groups: Groups, table: nw.DataFrame[Any] | nw.LazyFrame[Any], 
         f"{count:,} of {total:,} rows {have} a score that is missing or infinite ({score!r}; {where}). "
         f"A failed run is not a missing run: score it as the worst value that is possible{of_failures()}. Only if the "
         f"failure has nothing to do with the algorithm, drop such rows with "
-        f"{in_words_of(python='runs.drop_missing()', command_line='--drop-missing')}."
+        f"{advice('drop_missing')}."
     )
 
 
 def of_failures() -> str:
     """How to say that runs failed, and what they count."""
-    return ", for instance with " + in_words_of(
-        python="Runs(..., failed='missing') (or 'nonfinite') and runs.score_failures('worst')",
-        command_line="--failed missing (or nonfinite) and --score-failures worst",
-    )
+    return ", for instance with " + advice("failed_worst")
 
 
 def _first_bad_rows(table: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError
 from lmemtest.report.document import plain
@@ -37,7 +37,7 @@ def check_report_path(path: Any, suffixes: Sequence[str] = SUFFIXES) -> Path:
     lmemtest.errors.ArgumentError: path must end in one of .html, .htm, .md, .txt, .tex, .csv, .json, .png, got
     'report.pdf'. Write 'report.html'.
     """
-    argument = in_words_of(python="path", command_line="-o")
+    argument = advice("typed", call="path", command="-o")
     target = _as_path(path, argument)
     if target.suffix.lower() not in suffixes:
         example = str(target.with_suffix(suffixes[0])) if target.name else f"report{suffixes[0]}"
@@ -63,7 +63,7 @@ def check_folder(path: Any) -> Path:
     Traceback (most recent call last):
     lmemtest.errors.ArgumentError: output must be a folder in one that exists, but 'no' does not. Create it first.
     """
-    argument = in_words_of(python="output", command_line="-o")
+    argument = advice("typed", call="output", command="-o")
     target = _as_path(path, argument)
     there = _exists(target, argument)
     if there and not target.is_dir():

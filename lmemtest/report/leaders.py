@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:
@@ -46,11 +46,7 @@ def left_out(analysis: Analysis) -> str:
     count = len(analysis.decisions.levels)
     if count <= MOST_ALGORITHMS:
         return ""
-    where = in_words_of(
-        python="analysis.to_frame() and analysis.pairs.to_frame() have all of them, for instance "
-        "analysis.to_frame().to_csv('ranking.csv')",
-        command_line="-o ranking.csv writes the means of all of them",
-    )
+    where = advice("all_means")
     return (
         f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out ({where}). "
         f"Decisions and adjustments are those of all {count:,}."

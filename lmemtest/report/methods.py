@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from lmemtest.bench.data.normalise import OF_ALL, of_all
 from lmemtest.bench.modelling.adequacy import holds_shared_seeds
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
@@ -465,7 +465,7 @@ def _budgets(analysis: Analysis) -> Text:
         }.get(
             curve.how,
             "This compares whole curves, not final results: an algorithm that is slow at first and best at the end "
-            f"is not rewarded. {in_words_of(python='curves=', command_line='--curves')} has other choices: the last "
+            f"is not rewarded. {advice('argument', name='curves')} has other choices: the last "
             "score, the best.",
         )
         return (Strong("Budgets."), f" {curve.sentence} {means}")

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest.bench.outperforming.over_benchmarks import over_benchmarks
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, NOT_SIGNIFICANT
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, joined, percent, plural
@@ -44,7 +44,9 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     whole, count = found.to_table(), len(found.table)
     kept = sorted(tie_order(found.table["ci_low"], descending=True)[:MOST_TABLE_ROWS])
     frame = whole.frame.drop(columns=["n_families", "n_benchmarks", "mean"], errors="ignore")  # too wide for a page
-    left_out = f"The {len(kept)} of {count:,} pairs with the highest lower ends; {_where('table')} has all."
+    left_out = (
+        f"The {len(kept)} of {count:,} pairs with the highest lower ends; {advice('to_frame', part='table')} has all."
+    )
     notes = (*whole.notes, *([left_out] if len(kept) < count else []))
     pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
     sections = [Section("pairs", "Pairs", (TableBlock(pairs), *_figure(found, head)))]
@@ -62,13 +64,9 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     )
 
 
-def _where(part: str) -> str:
-    return in_words_of(python=f"to_frame({part!r})", command_line="a .json file")
-
-
 def _first_rows(found: OutperformingOverBenchmarks, part: str, title: str) -> ResultTable:
     frame = found.to_frame(part)
-    rows, notes = first_rows(list(frame.index), _where(part))
+    rows, notes = first_rows(list(frame.index), advice("to_frame", part=part))
     return ResultTable(title, frame.loc[rows], notes, _FORMATS if part == "benchmarks" else None)
 
 

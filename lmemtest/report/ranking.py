@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from lmemtest.bench.ranking.asked import TEST_NAMES
 from lmemtest.bench.ranking.beside import beside
 from lmemtest.bench.ranking.compare import Rankings, SideBySide
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import joined
 from lmemtest.errors import LmemtestError
@@ -113,7 +113,7 @@ def rankings_section(analysis: Analysis) -> Section | None:
         "test has to be chosen before the scores are seen: these are for readers who ask what another one says."
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
-        call = in_words_of(python="lmemtest.rank(runs, 'all') has all pairs.", command_line="")
+        call = advice("all_pairs")
         return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap(), call]).rstrip()),))
     table = Fold(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", _side_by_side(found))
     return Section("classical", TITLE, (paragraph(text), *_listed(rest), table))

@@ -17,7 +17,7 @@ from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO
 from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
 from lmemtest.bench.variation.model_components import own_difference_sd, share_of_benchmarks
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_text, percent
@@ -484,7 +484,7 @@ def _mind_the_families(analysis: Analysis) -> Text | None:
     if found is None or not found.shows:
         return None
     column = found.column or "..."
-    role = in_words_of(python=f"Runs(..., family={column!r})", command_line=f"--family {column}")
+    role = advice("role_of", role="family", column=column)
     column_first = "" if found.column else " (a column with these groups)"
     counts = ""
     if found.significant is not None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Result
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
@@ -135,8 +135,7 @@ class ThinnedResult(Result):
     def rows_shown(self) -> tuple[str, ...]:
         """How many of the budgets are shown, unless all are."""
         rows, count = len(self.shown()), len(self.to_frame())
-        all_rows = in_words_of(python="; to_frame() has all", command_line="")
-        return () if rows == count else (f"{rows} of {count} budgets{all_rows}.",)
+        return () if rows == count else (f"{rows} of {count} budgets{advice('all_rows')}.",)
 
     def shown(self) -> pd.DataFrame:
         frame = self.to_frame()

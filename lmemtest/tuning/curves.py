@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag
@@ -98,7 +98,7 @@ class TuningCurves(CurveResult):
     def facts(self) -> tuple[str, ...]:
         where = (
             f"Shown at the last {AXES[self.axis]} at which all curves of a benchmark have two limits (else at the "
-            "first); " + in_words_of(python="to_frame() has all.", command_line="the table in the folder has all.")
+            "first); " + advice("all_limits")
         )
         return self.describe(), where
 
@@ -481,8 +481,7 @@ def _over_seeds(groups: list[Group], asked: TuningCurves) -> tuple[list[GroupCur
         )
     few = _without_limits(curves, asked.roles)
     if few:
-        fewer = in_words_of(python="Name fewer budgets with k=", command_line="Ask for --pointwise limits")
-        notes.append(f"Too few seeds for two limits: {few}. {fewer}, or add seeds.")
+        notes.append(f"Too few seeds for two limits: {few}. {advice('fewer_limits')}, or add seeds.")
     return curves, tuple(notes)
 
 

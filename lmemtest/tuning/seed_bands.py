@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
 from lmemtest.tuning._checks import FloatArray
@@ -110,10 +110,7 @@ def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
         raise DataError(
             f"{group.name}: {len(repeated):,} rows repeat a seed and a budget (first: {roles.seed}={seeds.iloc[row]}, "
             f"{roles.budget}={budgets[repeated[0]]:g}). Is another column, such as a prior, part of what was compared? "
-            + in_words_of(
-                python="Name it in by=, or keep one of its values.",
-                command_line="Keep one of its values with --where, or make one column of it and the algorithm.",
-            )
+            + advice("settings")
         )
     cuts = np.flatnonzero(np.diff(codes)) + 1
     return list(zip(np.split(budgets, cuts), np.split(group.scores[order], cuts), strict=True))

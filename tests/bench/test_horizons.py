@@ -445,7 +445,7 @@ def test_one_budget_is_no_horizon():
 
 def test_a_budget_column_of_numbers_is_needed():
     message = (
-        "runs has no budget column, so there are no horizons. Name it: Runs(table, ..., budget=...). "
+        "runs has no budget column, so there are no horizons. Name it: Runs(..., budget=...). "
         "Columns: task, algorithm, seed, budget, loss."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):

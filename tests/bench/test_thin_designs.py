@@ -318,7 +318,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "seed_effect": {
         "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
-        "runs has no seed column, so nothing can depend on it. Name it: Runs(table": (
+        "runs has no seed column, so nothing can depend on it. Name it: Runs(...": (
             "no seed column",
             "no seed column, one row",
             "one row each",
@@ -482,7 +482,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "A01 has scores at fewer than 3 budgets, which is no curve. Leave it": ("budgets differ",),
         "The budgets of the algorithms do not overlap (A00: 1 to 3, A01: 11 to": ("budgets apart",),
         "A curve needs scores at 3 budgets or more, 'used_fidelity' has 1.": ("one budget",),
-        "runs has no budget column, so there are no curves. Name it: Runs(table,": (
+        "runs has no budget column, so there are no curves. Name it: Runs(...": (
             "no budget column",
             "one row each",
             "two rows",
@@ -494,7 +494,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "horizons": {
         "No budget is common to all runs, and the scores are not best-so-far": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so there are no horizons": ("one budget",),
-        "runs has no budget column, so there are no horizons. Name it: Runs(table,": (
+        "runs has no budget column, so there are no horizons. Name it: Runs(...": (
             "no budget column",
             "one row each",
             "two rows",

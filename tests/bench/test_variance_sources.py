@@ -377,7 +377,7 @@ def test_what_is_refused(function, task) -> None:
         function(as_runs(frame, benchmark=None))
     assert str(caught.value) == (
         f"runs has no benchmark column, so nothing says what differs between benchmarks, by which {task}. Name it: "
-        "Runs(table, ..., benchmark=...). Columns: tool, task, seed, loss."
+        "Runs(..., benchmark=...). Columns: tool, task, seed, loss."
     )
     budgets = study(1, budgets=3)
     with pytest.raises(lt.errors.DataError) as caught:

@@ -20,7 +20,7 @@ from lmemtest.bench.budget.budget_model import (
     budget_tests,
 )
 from lmemtest.bench.budget.curves import to_axis
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys, group_means, group_numbers
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
@@ -506,12 +506,10 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
     if not test.uses_direction or not np.isfinite(test.mean_p):
         return ""
     if test.mean_p >= result.alpha > test.direction_p:
-        python = "runs.normalize(by='benchmark')"
-        advice = in_words_of(python=python, command_line="a score between 0 and 1 on every benchmark")
         return (
             f" Only the direction shows it: {test.deciding} of {test.n} {result.sample} hold 90 % of the squared "
             f"effects and decide the mean, as happens where {result.sample} have different scales. On one scale the "
-            f"mean counts all of them: {advice}."
+            f"mean counts all of them: {advice('one_scale')}."
         )
     if test.direction_p >= result.alpha > test.mean_p:
         return f" Only the mean shows it; the direction is not the same on most {result.sample}."

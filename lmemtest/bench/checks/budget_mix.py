@@ -14,7 +14,7 @@ import numpy as np
 from scipy.special import fdtrc
 
 from lmemtest.bench.data.points import Points, starts_of
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -37,16 +37,12 @@ def common_budgets_advice(runs: Runs) -> str:
     """What to do about scores at different budgets."""
     if not runs.frame.collect_schema()[str(runs.budget)].is_numeric():
         return "Compare at common budgets: for each run and budget, take the last score up to it."
-    return in_words_of(
-        python="Compare at budgets that all runs reached: runs.at_budgets([...]) has the last score of each run up to "
-        "them, lmemtest.anytime(runs) and lmemtest.horizons(runs) compare the whole course.",
-        command_line="Compare at budgets that all runs reached: --at-budget has the last score of each run up to it.",
-    )
+    return "Compare at budgets that all runs reached: " + advice("reached_budgets")
 
 
 def trials_advice() -> str:
     """What to do about scores of single trials."""
-    best = in_words_of(python="runs.best_so_far()", command_line="--best-so-far")
+    best = advice("best_so_far")
     return f"Compare the best so far: {best}; or, if the mean over trials is what you want, give one mean per run."
 
 

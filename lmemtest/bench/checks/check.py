@@ -20,7 +20,7 @@ from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import Modelled, scale_ratio
 from lmemtest.bench.data.score_kind import score_kind
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
@@ -141,7 +141,7 @@ def _duplicates(subject: _Subject) -> Answer:
     if subject.runs.seed is None:
         return _skipped(
             "Left out: the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
-            f"{_role('seed')}."
+            f"{advice('role', role='seed')}."
         )
     return Answer(rules.duplicates(subject.points), "There is one row per run and budget.")
 
@@ -424,16 +424,11 @@ def _needs(subject: _Subject) -> tuple[str, ...]:
     """What the table lacks for the statistical checks, the most useful first."""
     runs, needs = subject.runs, []
     if runs.seed is None and runs.budget is not None:
-        needs.append(f"a column that tells the runs apart, {_role('seed')}")
+        needs.append(f"a column that tells the runs apart, {advice('role', role='seed')}")
     elif not (subject.cells["seeds"] > 1 if runs.seed else subject.scales["df"] > 0).any():
-        needs.append(f"repeated runs of each algorithm on each benchmark, {_role('seed')}")
+        needs.append(f"repeated runs of each algorithm on each benchmark, {advice('role', role='seed')}")
     if len(subject.scales) < _BENCHMARKS:
-        needs.append(f"three benchmarks or more, {_role('benchmark')}")
+        needs.append(f"three benchmarks or more, {advice('role', role='benchmark')}")
     if runs.budget is None:
-        needs.append(f"scores at several budgets if the budget matters, {_role('budget')}")
+        needs.append(f"scores at several budgets if the budget matters, {advice('role', role='budget')}")
     return tuple(needs)
-
-
-def _role(name: str) -> str:
-    """How a column is given a role."""
-    return in_words_of(python=f"Runs(..., {name}=...)", command_line=f"--{name} COLUMN")

@@ -11,7 +11,7 @@ from lmemtest.bench.data.failures import rows_or_runs
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.failures.counts import alike_p_value, failure_counts, recovered_runs
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import below
 from lmemtest.core.words import counted, format_level, joined, p_text
 
@@ -28,18 +28,10 @@ def failed_findings(points: Points) -> list[Finding]:
     what = rows_or_runs(runs)
     bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
     rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
-    advice = (
-        "Say what a failure counts: "
-        + in_words_of(
-            python="runs.score_failures('worst'), 'baseline', a value, or 'drop'; lmemtest.robustness(runs, "
-            "of='failures') compares the verdicts.",
-            command_line="--score-failures worst, baseline=NAME, a number, or drop.",
-        )
-        + _where(runs)
-    )
+    policies = f"Say what a failure counts: {advice('policies_in_short')}{_where(runs)}"
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", advice
+        return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", policies
 
     return per_cell(points, bad, "error", "failed_runs", say)
 
@@ -70,7 +62,7 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
             count=int(failed.sum()),
             message=f"{shown}: {joined(named)} runs.",
             advice="Leaving them out makes algorithms that fail where scores are bad look better than they are. Report "
-            "how often each fails" + in_words_of(python=": lmemtest.failure_rates(runs).", command_line="."),
+            f"how often each fails{advice('failure_rates')}",
         )
     ]
 
@@ -82,10 +74,7 @@ def _scored(runs: Runs) -> Finding:
         kind="failed_runs",
         count=done.n_failed,
         message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
-        advice=in_words_of(
-            python="Whether the verdict depends on that: lmemtest.robustness(runs, of='failures').",
-            command_line="Try another --score-failures to see whether the verdict depends on that.",
-        ),
+        advice=advice("robustness of failures"),
     )
 
 

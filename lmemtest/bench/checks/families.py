@@ -10,7 +10,7 @@ import pandas as pd
 from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.roles import role_of
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import counted, format_level, listed, plural, spoken
 from lmemtest.errors import DataError
 
@@ -46,7 +46,7 @@ def _likely(runs: Runs) -> list[Finding]:
         except DataError:  # missing values, lists: nothing that groups
             continue
         families, tasks = plural(name), plural(str(runs.benchmark))
-        give = in_words_of(python=f"Runs(..., family={name!r})", command_line=f"--family {name}")
+        give = advice("role_of", role="family", column=name)
         found.append(
             _note(
                 f"The {study.count(name)} values of {name!r} group the {benchmarks} {tasks}. Claims are about new "
@@ -97,17 +97,14 @@ def _crossed(runs: Runs) -> list[Finding]:
     seen = study.distinct([benchmark, name]).groupby(benchmark, observed=True).size()
     several, tasks = int((seen > 1).sum()), plural(benchmark)
     numbers = pd.api.types.is_numeric_dtype(seen.index.dtype) and int(np.max(seen.index)) < 2 * len(seen)
-    which = in_words_of(
-        python=f"df[{benchmark!r}] = df[{name!r}].astype(str) + '-' + df[{benchmark!r}].astype(str)",
-        command_line=f"a column that joins {name} and {benchmark}",
-    )
+    which = advice("joined", fine=benchmark, coarse=name)
     message = (
         f"{several:,} of {len(seen):,} {tasks} are in several {plural(name)} (such as "
         f"{format_level(seen.idxmax())!r}), and each is taken as the same {spoken(benchmark)} there."
     )
-    advice = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
+    remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
     severity = "warning" if numbers else "note"
-    return [Finding(severity=severity, kind="families", count=several, message=message, advice=advice)]
+    return [Finding(severity=severity, kind="families", count=several, message=message, advice=remedy)]
 
 
 def _unequal(runs: Runs) -> list[Finding]:

@@ -13,7 +13,7 @@ import pandas as pd
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.scales import SCALE_RATIO
 from lmemtest.bench.data.score_kind import ScoreKind
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
@@ -365,8 +365,7 @@ def _branch(outcome: CheckOutcome, head: str, below: str, width: int, most: int,
         shown, more = found[: max(most, 1)], len(found) - max(most, 1)
         lines += [finding.message for finding in shown]
         if more > 0:
-            see = in_words_of(python="; see to_frame()", command_line="; --all shows them")
-            lines.append(f"... and {more:,} more{see}.")
+            lines.append(f"... and {more:,} more{advice('more_findings')}.")
         lines += [f"-> {advice}" for advice in dict.fromkeys(finding.advice for finding in shown) if advice]
     if most < 1 and len(lines) > 1:
         lines = [f"{lines[0]} (1 of {len(outcome.findings):,} findings)" * bool(lines)]
@@ -379,5 +378,4 @@ def _shortened(text: str) -> str:
     """A text that would fill a screen, up to its last whole word."""
     if len(text) <= _CHARACTERS:
         return text
-    whole = in_words_of(python="all of it in to_frame()", command_line="all of it with --all")
-    return f"{text[:_CHARACTERS].rsplit(' ', 1)[0]} ... ({whole})"
+    return f"{text[:_CHARACTERS].rsplit(' ', 1)[0]} ... ({advice('whole_finding')})"

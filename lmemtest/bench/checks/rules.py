@@ -13,7 +13,7 @@ from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
-from lmemtest.core.caller import command_with, in_words_of
+from lmemtest.core.caller import advice, command_with
 from lmemtest.core.rounding import written
 from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
@@ -64,20 +64,15 @@ def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
 def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
     """The whole call or command with the guessed roles, and how to leave columns out on purpose."""
     names = [column.name for column in columns]
-    python = (
-        f"Give them roles: {call_of(with_roles(runs, columns))}. If a column is left out on purpose: "
-        f"Runs(..., ignore={names!r})."
-    )
-    ignore = command_with([part for name in names for part in ("--ignore", name)])
-    command_line = (
-        f"Give them roles: {command_with(options_of(columns))} (or the same command with --yes). If a column is left "
-        f"out on purpose: {ignore}."
+    roles = advice(
+        "roles",
+        call=call_of(with_roles(runs, columns)),
+        names=names,
+        command=command_with(options_of(columns)),
+        ignored=command_with([part for name in names for part in ("--ignore", name)]),
     )
     choice = [column.name for column in columns if role_of(column.name) == "choice"]
-    if choice:
-        python += f" To look at one value of it: runs.filter({choice[0]}=...)."
-        command_line += f" To look at one value of it: --where {choice[0]}=VALUE."
-    return in_words_of(python=python, command_line=command_line)
+    return roles + (f" To look at one value of it: {advice('one_value', column=choice[0])}." if choice else "")
 
 
 def _ignored(runs: Runs) -> list[Finding]:
@@ -100,10 +95,6 @@ def _direction(runs: Runs) -> list[Finding]:
     if usual is None or usual == runs.direction or runs.scale is not None:  # `normalize` knows the direction
         return []
     end = "high" if usual == "maximize" else "low"
-    advice = in_words_of(
-        python=f"If so here, every decision is upside down: give direction={usual!r}.",
-        command_line=f"If so here, every decision is upside down: give --direction {usual}.",
-    )
     return [
         Finding(
             severity="note",
@@ -111,7 +102,7 @@ def _direction(runs: Runs) -> list[Finding]:
             count=runs.n_rows,
             message=f"The score is called {runs.score!r}, and the direction is {runs.direction!r}; by its name a {end} "
             "score is good.",
-            advice=advice,
+            advice=f"If so here, every decision is upside down: give {advice('value', name='direction', value=usual)}.",
         )
     ]
 
@@ -123,16 +114,16 @@ def non_finite(points: Points) -> list[Finding]:
     bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
     rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
     worst = "largest" if points.runs.direction == "minimize" else "smallest"
-    drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
-    advice = (
+    remedy = (
         f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
-        f"a result{of_failures()}; drop them with {drop} only if failing has nothing to do with the algorithm."
+        f"a result{of_failures()}; drop them with {advice('drop_missing')} only if failing has nothing to do with the "
+        "algorithm."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         total = int(rows[cell])
         share = f"{count:,} of {total:,} score{'s' * (total > 1)} of {algorithm}{where}"
-        return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", advice
+        return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", remedy
 
     return per_cell(points, bad, "error", "non_finite", say)
 
@@ -172,9 +163,8 @@ def duplicates(points: Points) -> list[Finding]:
 
     def copy(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} {'is a copy' if count == 1 else 'are copies'}"
-        drop = in_words_of(python="runs.drop_duplicates('first')", command_line="--drop-duplicates first")
-        advice = f"Copies make the result look surer than it is: drop them with {drop}."
-        return f"{rows} of another: {key} and score are the same.", advice
+        remedy = f"Copies make the result look surer than it is: drop them with {advice('drop_duplicates')}."
+        return f"{rows} of another: {key} and score are the same.", remedy
 
     def rerun(_: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         rows = f"{count:,} row{'s' * (count > 1)} of {algorithm}{where} repeat{'s' * (count == 1)} another"
@@ -393,10 +383,7 @@ def _censored(points: Points, kind: ScoreKind) -> Finding:
     limit = format_number(kind.high)
     score = points.runs.score
     par2, par10 = written(2 * kind.high, ",.6g"), written(10 * kind.high, ",.6g")
-    write = in_words_of(
-        python=f"such as df.loc[df[{score!r}] >= {kind.high:g}, {score!r}] = {10 * kind.high:g}",
-        command_line=f"in the column {score!r} of the file",
-    )
+    write = advice("out_of_range", score=score, limit=kind.high, larger=10 * kind.high)
     return Finding(
         severity="warning",
         kind="capped_scores",

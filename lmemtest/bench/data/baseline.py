@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import LARGEST_SCORE, as_frame, is_size
 from lmemtest.core.words import counted, format_level, format_number, joined, listed, percent, suggest
@@ -89,10 +89,7 @@ class _Anchor:
             if str(given) in map(str, runs.algorithms):
                 raise ArgumentError(
                     f"{named(argument)}={given} is a number, and the name of an algorithm. "
-                    + in_words_of(
-                        python=f"For the algorithm write {str(given)!r}, for the number {float(given)!r}.",
-                        command_line="Give the algorithm another name.",
-                    )
+                    + advice("name_or_number", name=str(given), number=float(given))
                 )
             self.words = format_number(float(given))
             self.values = np.full(len(self.keys), float(given))
@@ -106,7 +103,7 @@ class _Anchor:
         if not isinstance(given, str) or (given not in levels and given not in runs.columns):
             options = [*levels, *runs.columns]
             raise (UnknownColumnError if isinstance(given, str) else ArgumentError)(
-                f"{named(self.argument)} must be {_kinds()}, got {given!r}. Algorithms: {listed(levels)}. "
+                f"{named(self.argument)} must be {advice('anchors')}, got {given!r}. Algorithms: {listed(levels)}. "
                 f"Columns: {listed(runs.columns)}."
                 f"{suggest(str(given), options)}"
             )
@@ -175,14 +172,9 @@ class _Anchor:
         which = f"{len(lacking):,} of {len(has):,} groups of {', '.join(self.groups)}: {listed(lacking, 5)}"
         if self.algorithm is not None:
             column = self.runs.benchmark or self.groups[0]
-            advice = in_words_of(
-                python=f"Keep the others only (runs.filter({column}=[...])), or give values that are known: "
-                f"{self.argument}={{benchmark: value}}.",
-                command_line=f"Keep the others only (--where '{column}!=...'), or give values that are known: "
-                f"{named(self.argument)} with a column that holds them.",
-            )
+            others = advice("anchor_values", column=column, argument=named(self.argument))
             raise DataError(
-                f"{self.given} has no score in {which}, so scores there have nothing to be compared with. {advice}"
+                f"{self.given} has no score in {which}, so scores there have nothing to be compared with. {others}"
             )
         raise DataError(f"{named(self.argument)} ({self.words}) has no value in {which}. Add it, or leave these out.")
 
@@ -208,22 +200,15 @@ def check_anchors(method: str, given: Mapping[str, Any]) -> None:
     allowed = {needed, "target"} if method == "baseline" else {needed}
     for argument, value in given.items():
         if value is not None and argument not in allowed:
-            raise ArgumentError(f"{named(argument)} is not an argument of {_called(method)}. Leave it out.")
+            raise ArgumentError(
+                f"{named(argument)} is not an argument of {advice('method', method=method)}. Leave it out."
+            )
     if needed is not None and given[needed] is None:
         example = "'RandomForest'" if needed == "reference" else "{benchmark: value}"
-        how = in_words_of(python=f"{needed}={example}", command_line=f"{named(needed)} NAME")
-        raise ArgumentError(f"{_called(method)} needs {named(needed)}: {_kinds()}, for instance {how}.")
-
-
-def _called(method: str) -> str:
-    return in_words_of(python=f"method={method!r}", command_line=f"--normalize {method}")
-
-
-def _kinds() -> str:
-    return in_words_of(
-        python="an algorithm, a column, a number or a mapping of benchmarks to numbers",
-        command_line="an algorithm, a column or a number",
-    )
+        how = advice("anchor", argument=named(needed), example=example)
+        raise ArgumentError(
+            f"{advice('method', method=method)} needs {named(needed)}: {advice('anchors')}, for instance {how}."
+        )
 
 
 def relative(
@@ -307,23 +292,22 @@ def _range(runs: Runs, groups: tuple[str, ...]) -> tuple[FloatArray, FloatArray]
 
 def _check_ratio(runs: Runs, reference: _Anchor, lowest: FloatArray) -> None:
     """Shares of a reference need scores that begin at zero."""
-    other = in_words_of(python="target=", command_line="--target")
-    advice = (
-        f"Say what counts as 1 with {other} (the perfect score, or an algorithm): scores are then shares of the way "
-        "from the reference to it. Or compare by 'rank' or 'minmax'."
+    remedy = (
+        f"Say what counts as 1 with {advice('argument', name='target')} (the perfect score, or an algorithm): scores "
+        "are then shares of the way from the reference to it. Or compare by 'rank' or 'minmax'."
     )
     if (reference.values <= 0).any():
         at = int(np.argmin(reference.values))
         which = "it" if isinstance(reference.given, (int, float, np.number)) else reference.words
         raise DataError(
             f"Improvements are shares of the reference, which must be positive, but {which} is "
-            f"{format_number(float(reference.values[at]))} on {_label(reference.keys[at])}. {advice}"
+            f"{format_number(float(reference.values[at]))} on {_label(reference.keys[at])}. {remedy}"
         )
     if (lowest < 0).any():
         at = int(np.argmin(lowest))
         raise DataError(
             f"Improvements are shares of the reference, which mean something for scores from 0 on only, but the lowest "
-            f"of {runs.score!r} on {_label(reference.keys[at])} is {format_number(float(lowest[at]))}. {advice}"
+            f"of {runs.score!r} on {_label(reference.keys[at])} is {format_number(float(lowest[at]))}. {remedy}"
         )
 
 
@@ -362,13 +346,7 @@ def _refuse_zero(best: _Anchor) -> None:
     if (best.values == 0).any():
         where = _label(best.keys[int(np.flatnonzero(best.values == 0)[0])])
         raise DataError(
-            f"A gap is a share of the best known value, which is 0 on {where}. Use "
-            + in_words_of(
-                python="method='improvability' (a share of the score itself), or 'baseline' with the best known value "
-                "as target=.",
-                command_line="--normalize improvability (a share of the score itself), or baseline with the best known "
-                "value as --target.",
-            )
+            f"A gap is a share of the best known value, which is 0 on {where}. Use " + advice("share_of_score")
         )
 
 
@@ -376,7 +354,7 @@ def _check_errors(runs: Runs, best: _Anchor, lowest: FloatArray) -> None:
     if runs.direction == "maximize":
         raise DataError(
             f"Improvability is a share of an error, which is to be minimised, but {runs.score!r} is to be maximised. "
-            f"Use {_called('gap')}, or model the error (1 minus an accuracy)."
+            f"Use {advice('method', method='gap')}, or model the error (1 minus an accuracy)."
         )
     if min(lowest.min(), best.values.min()) < 0:
         low = format_number(float(min(lowest.min(), best.values.min())))
@@ -413,13 +391,12 @@ def _noise(runs: Runs, groups: tuple[str, ...], anchors: list[_Anchor], divisor:
 def _warn_of_noise(reference: _Anchor, noise: Noise, n_groups: int) -> None:
     if not noise.error * np.sqrt(n_groups) > _BIASED:
         return
-    logarithm = in_words_of(python="runs.normalize('log')", command_line="--normalize log")
     alike = ", if its runs scatter as those of the others" * noise.borrowed
     warnings.warn(
         f"The means of {reference.given} are noisy: their standard error is {percent(noise.error)} of them (root mean "
         f"square; {percent(noise.largest)} on {noise.where}{alike}), which by itself lowers the mean improvement of "
         f"every other algorithm by about {written(100 * noise.bias, '.2g')} percentage points. More runs of "
-        f"{reference.given} help; differences of logarithms ({logarithm}) have no such bias.",
+        f"{reference.given} help; differences of logarithms ({advice('normalize', method='log')}) have no such bias.",
         DataWarning,
         stacklevel=5,
     )

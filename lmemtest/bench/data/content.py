@@ -13,7 +13,7 @@ import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
@@ -123,10 +123,7 @@ def _max_gb() -> float:
 
 
 def _too_large(begin: str) -> DataError:
-    lazy = in_words_of(
-        python="give Runs a lazy table, such as polars.scan_parquet(path) or polars.scan_csv(path)",
-        command_line="give Runs a lazy table in Python: polars.scan_parquet(path) or polars.scan_csv(path)",
-    )
+    lazy = advice("lazy")
     return DataError(
         f"{begin} {_max_gb():g} GB, the most that is read into memory. If it is meant to be so large, {lazy}; or set "
         f"the environment variable {VARIABLE} to more gigabytes, with ten times as much memory."

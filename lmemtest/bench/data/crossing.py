@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.requirements import check_algorithms
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
@@ -76,12 +76,11 @@ class Crossing:
 
     def advice(self) -> str:
         """The way out of a table in which no two algorithms meet."""
-        problem = in_words_of(python="benchmark=", command_line="--benchmark")
-        seed = in_words_of(python="seed=", command_line="--seed")
+        problem = advice("argument", name="benchmark")
         if self.n_benchmarks == self.n_rows:
             return (
                 f"Give {problem} the column of the problem that was solved (a data set, a task), and name the id of a "
-                f"run with {seed}."
+                f"run with {advice('argument', name='seed')}."
             )
         return (
             f"If {self.benchmark!r} names experiments, give {problem} the column of the problem that was solved (a "

@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice, named
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError, DataWarning
 
@@ -63,29 +63,25 @@ def check_layout(sep: Any, decimal: Any) -> tuple[str | None, str | None]:
     if sep is not None:
         given = _NAMED.get(sep, sep) if isinstance(sep, str) else sep
         if not (isinstance(given, str) and len(given) == 1 and given not in '"\n\r'):
-            raise ArgumentError(f"{_option('sep')} must be one character or 'tab', got {sep!r}.")
+            raise ArgumentError(f"{named('sep')} must be one character or 'tab', got {sep!r}.")
         sep = given
     if decimal is not None and decimal not in (".", ","):
-        raise ArgumentError(f"{_option('decimal')} must be '.' or ',', got {decimal!r}.")
+        raise ArgumentError(f"{named('decimal')} must be '.' or ',', got {decimal!r}.")
     if sep is not None and sep == decimal:
-        raise ArgumentError(f"{_option('sep')} and {_option('decimal')} must differ, got {sep!r} for both.")
+        raise ArgumentError(f"{named('sep')} and {named('decimal')} must differ, got {sep!r} for both.")
     return sep, decimal
-
-
-def _option(name: str) -> str:
-    return in_words_of(python=name, command_line=f"--{name}")
 
 
 def decoded(data: bytes, encoding: str | None, shown: str) -> str:
     """Bytes as text: by the byte order mark, as UTF-8, or as Windows writes it in Western Europe (with a warning)."""
-    hint = in_words_of(python="encoding='...'", command_line="--encoding NAME")
+    hint = advice("encoding")
     if encoding is not None:
         try:
             text = data.decode(encoding).removeprefix("\N{ZERO WIDTH NO-BREAK SPACE}")
             text.encode()  # utf-7 and unicode_escape may give halves of characters
             return text
         except (LookupError, TypeError):
-            name = _option("encoding")
+            name = named("encoding")
             raise ArgumentError(
                 f"{name} must be the name of a text encoding such as 'utf-8', 'latin-1' or 'utf-16', got {encoding!r}."
             ) from None
@@ -229,7 +225,7 @@ def _separator(text: str, shown: str) -> str:
     if len(fitting) > 1:
         raise DataError(
             f"The file {shown} may be separated by {' or '.join(SEPARATORS[sep] for sep in fitting)}. Say which: "
-            + in_words_of(python=f"sep={fitting[0]!r}.", command_line=f"--sep '{fitting[0]}'.").replace("\t", "tab")
+            + f"{advice('sep', sep=fitting[0])}.".replace("\t", "tab")
         )
     return fitting[0] if fitting else ","
 
@@ -238,15 +234,14 @@ def _refuse_one_column(frame: pd.DataFrame, shown: str) -> None:
     if len(frame.columns) > 1:
         return
     name = str(frame.columns[0])[:60]
-    blanks = in_words_of(python="sep=' '", command_line="--sep ' '")
-    other = in_words_of(python="sep=", command_line="--sep")
-    advice = (
-        f"If blanks separate its fields, give {blanks}."
+    remedy = (
+        f"If blanks separate its fields, give {advice('sep', sep=' ')}."
         if len(name.split()) > 1
-        else f"Fields are separated by {', '.join(SEPARATORS.values())}, or by what {other} says."
+        else f"Fields are separated by {', '.join(SEPARATORS.values())}, or by what "
+        f"{advice('argument', name='sep')} says."
     )
     raise DataError(
-        f"The file {shown} has only one column, {name!r}; runs need at least a score and an algorithm. {advice}"
+        f"The file {shown} has only one column, {name!r}; runs need at least a score and an algorithm. {remedy}"
     )
 
 

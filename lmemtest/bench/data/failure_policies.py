@@ -15,7 +15,7 @@ import numpy as np
 
 from lmemtest.bench.data.failures import Failures, count_failures, failed_rows, rows_or_runs
 from lmemtest.bench.data.study import labels
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.frames import supported
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import among
@@ -68,34 +68,18 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
             "were before that; lmemtest.robustness(runs, of='failures') compares several."
         )
     if runs.failed is None:
-        raise ArgumentError(
-            in_words_of(
-                python="score_failures needs to know which runs failed: Runs(..., failed='missing') for scores that "
-                "are missing, 'nonfinite' for infinite ones too, or a column of true and false.",
-                command_line="--score-failures needs to know which runs failed: --failed missing for scores that "
-                "are missing, nonfinite for infinite ones too, or a column of true and false.",
-            )
-        )
+        raise ArgumentError(advice("failed"))
     a_value = isinstance(policy, numbers.Real) and not isinstance(policy, (bool, np.bool_))
     known = isinstance(policy, str) and policy in POLICIES
     if not (known or a_value or isinstance(policy, Mapping) or callable(policy)):
-        options = in_words_of(python=", ".join(map(repr, POLICIES)), command_line="worst, baseline=NAME, drop")
+        options = advice("policies", policies=", ".join(map(repr, POLICIES)))
         hint = suggest(policy, POLICIES) if isinstance(policy, str) else ""
-        raise ArgumentError(
-            f"{named('policy')} must be {options}, "
-            + in_words_of(
-                python="a number, {benchmark: number} or a function of the benchmark", command_line="or a number"
-            )
-            + f", got {policy!r}.{hint}"
-        )
+        raise ArgumentError(f"{named('policy')} must be {options}, got {policy!r}.{hint}")
     if a_value and not math.isfinite(policy):
         raise ArgumentError(f"{named('policy')} must be a finite number, got {policy!r}.")
     if (policy == "baseline" if known else False) == (reference is None):
         raise ArgumentError(
-            in_words_of(
-                python="policy='baseline' needs reference=",
-                command_line="--score-failures baseline needs a name, baseline=NAME",
-            )
+            advice("no_reference")
             + f", the algorithm whose mean score failed runs get. Algorithms: {listed(map(repr, runs.algorithms))}."
             if reference is None
             else f"reference={reference!r} is for policy='baseline', got policy={policy!r}. Leave it out."
@@ -111,7 +95,7 @@ def _without(runs: Runs) -> Any:
     if gone:
         raise DataError(
             f"Every run of {listed(gone)} failed, so 'drop' would leave the comparison without it. Keep the algorithms "
-            f"that are to be compared ({in_words_of(python='runs.filter(...)', command_line='--where')}), or choose a "
+            f"that are to be compared ({advice('filter')}), or choose a "
             "policy that scores failed runs, such as 'worst'."
         )
     return runs.frame.filter(~failed_rows(runs))
@@ -120,9 +104,8 @@ def _without(runs: Runs) -> Any:
 def check_reference(runs: Runs, reference: Any) -> None:
     """Refuse what is no algorithm of the table."""
     if not among(reference, runs.algorithms):
-        given = in_words_of(python=f"reference={reference!r}", command_line=f"--score-failures baseline={reference}")
         raise ArgumentError(
-            f"{given} names no algorithm of the table. Algorithms: "
+            f"{advice('reference', reference=reference)} names no algorithm of the table. Algorithms: "
             f"{listed(map(repr, runs.algorithms))}.{suggest(str(reference), map(str, runs.algorithms))}"
         )
 
@@ -172,12 +155,7 @@ def _require_scores(runs: Runs, by: tuple[str, ...]) -> None:
     _refuse_groups(
         groups.keys.frame()[groups.n_bad == groups.n],
         by,
-        "Every run failed on {}, so there is no worst score. "
-        + in_words_of(
-            python="Leave it out with runs.filter(...), or give a value per benchmark: "
-            "runs.score_failures({{benchmark: value}}).",
-            command_line="Leave it out with --where, or give failed runs a number: --score-failures NUMBER.",
-        ),
+        "Every run failed on {}, so there is no worst score: " + advice("failure_value"),
     )
 
 
@@ -197,10 +175,7 @@ def _require_baseline(runs: Runs, by: tuple[str, ...], reference: Any) -> int:
         lacking,
         by,
         f"The reference {reference!r} has no score itself on {{}}, where runs failed. Take another reference, "
-        + in_words_of(
-            python="give a value per benchmark, or leave it out with runs.filter(...).",
-            command_line="give failed runs a number, or leave it out with --where.",
-        ),
+        + advice("failure_value"),
     )
     names, failed, _ = count_failures(runs, [runs.algorithm])
     return int(failed[(names[runs.algorithm] == reference).to_numpy()].sum())
@@ -208,7 +183,7 @@ def _require_baseline(runs: Runs, by: tuple[str, ...], reference: Any) -> int:
 
 def _refuse_groups(groups: pd.DataFrame, by: tuple[str, ...], message: str) -> None:
     if len(groups):
-        raise DataError(message.format(listed(labels(groups, by), most=5) if by else "the whole table"))
+        raise DataError(message.replace("{}", listed(labels(groups, by), most=5) if by else "the whole table"))
 
 
 def _by_benchmark(runs: Runs, policy: Mapping[Any, float] | Callable[[Any], float]) -> tuple[nw.Expr, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import narwhals as nw
 import numpy as np
 
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error
 from lmemtest.core.frames import collected
 from lmemtest.core.numeric import check_numeric, example_value
@@ -148,14 +148,7 @@ def refuse_failures(runs: Runs) -> None:
     what = rows_or_runs(runs)
     raise DataError(
         f"{failed.sum():,} of {rows.sum():,} {what} failed ({listed(own)}) and have no score, and what a failure "
-        "counts decides the comparison. Say it: "
-        + in_words_of(
-            python="runs.score_failures('worst') gives it the worst score of its benchmark, "
-            "score_failures('baseline', reference=...) that of an algorithm, a number or a value per benchmark that "
-            "score, and 'drop' leaves it out. lmemtest.robustness(runs, of='failures') compares the verdicts.",
-            command_line="--score-failures worst gives it the worst score of its benchmark, baseline=NAME that of an "
-            "algorithm, a number that score, and drop leaves it out.",
-        )
+        "counts decides the comparison. Say it: " + advice("policies_in_full")
     )
 
 

@@ -18,7 +18,7 @@ from lmemtest.bench.data.failures import WORDS as FAILED
 from lmemtest.bench.data.number_cells import NumberCells, read_cells
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
 from lmemtest.bench.data.summaries import is_summary, sums_up
-from lmemtest.core.caller import command_with, in_words_of, named
+from lmemtest.core.caller import advice, command_with, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -295,10 +295,7 @@ def _of_single_values(
             f"The table has lists or objects in {'the column' if len(lists) == 1 else 'the columns'} "
             f"{listed(map(repr, lists))}, and no score for each run without them. Each row must be one run with single "
             'values, such as {"algorithm": "RS", "loss": 0.1}. '
-            + in_words_of(
-                python="What another tool wrote is read by lmemtest.importers.",
-                command_line="What another tool wrote is read by lmemtest convert TOOL FILE (see lmemtest convert -h).",
-            )
+            + f"What another tool wrote is read by {advice('importers')}."
         )
     return rest, (*remarks, Remark("lists", tuple(lists)))
 
@@ -405,9 +402,10 @@ def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
     return (
         f"The column {name!r} must hold numbers, but {counted(n, 'cell')} of "
         f"{cells.n_numbers + n:,} {hold} ({shown}). If they stand for runs that failed: "
-        + in_words_of(
-            python=f"failed={value}",
-            command_line=command_with([part for word in given for part in ("--failed", word)]),
+        + advice(
+            "typed",
+            call=f"failed={value}",
+            command=command_with([part for word in given for part in ("--failed", word)]),
         )
         + f". If {name!r} is no score, give it another role or leave it out."
     )

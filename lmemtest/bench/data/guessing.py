@@ -28,7 +28,7 @@ from lmemtest.bench.data.roles import (
     words_of,
 )
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.core.caller import command_with, in_words_of, shell_line
+from lmemtest.core.caller import advice, command_with, shell_line
 from lmemtest.core.frames import collected
 from lmemtest.core.options import NEEDED
 from lmemtest.core.validate import as_frame
@@ -115,9 +115,10 @@ class Guess:
         """The readings as calls of a function of Python (with ``{}`` for its arguments), or as commands."""
         lines, first = list[str](), next(iter(self.readings), None)
         for reading in self.readings[:MOST_READINGS]:
-            line = in_words_of(
-                python=reading.call(function if not reading.wide else _of_wide(function)),
-                command_line=command_with(reading.options(given, wide=wide)),
+            line = advice(
+                "typed",
+                call=reading.call(function if not reading.wide else _of_wide(function)),
+                command=command_with(reading.options(given, wide=wide)),
             )
             lines += [f"{reading.when[:1].upper()}{reading.when[1:]}:" if reading.when else "", f"  {line}"]
         if first is not None and self.sure:
@@ -130,8 +131,8 @@ class Guess:
             else:
                 lines.insert(0, f"{n} readings are as good, and none is taken without you.{shown}")
         elif self.known:
-            python, command_line = keywords_of(self.known), " ".join(command_of(self.known))
-            lines.append(f"What is known: {in_words_of(python=python, command_line=command_line)}")
+            known = advice("typed", call=keywords_of(self.known), command=" ".join(command_of(self.known)))
+            lines.append(f"What is known: {known}")
         lines += [*self.reasons]
         lines += [f"Left out: {', '.join(self.left_out)}."] if self.left_out else []
         return "\n".join(filter(None, lines))

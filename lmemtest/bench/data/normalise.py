@@ -14,7 +14,7 @@ import narwhals as nw
 
 from lmemtest.bench.data.baseline import RELATIVE, Anchors, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected, supported
 from lmemtest.core.validate import check_choice, check_names
 from lmemtest.core.words import listed, suggest
@@ -168,7 +168,7 @@ def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
                 f"Columns: {listed(runs.columns)}.{suggest(str(item), options)}"
             )
     if not columns:
-        named = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
+        named = advice("role", role="benchmark")
         raise ArgumentError(
             "normalize needs groups within which scores compare, but the runs have none of "
             f"{', '.join(map(repr, given)) or 'the roles'}. Give the column of the tasks, {named}."
@@ -211,10 +211,9 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
     if count:
         refuse_failures(runs)
         kinds = "missing" if method == "rank" else "missing or infinite"
-        drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
         raise DataError(
             f"{count:,} scores in {runs.score!r} are {kinds}, so {method!r} has no value for them. Score failed runs "
-            f"as the worst value{of_failures()}, or drop them with {drop} if their failing has "
+            f"as the worst value{of_failures()}, or drop them with {advice('drop_missing')} if their failing has "
             "nothing to do with the algorithm."
         )
     if method == "log":

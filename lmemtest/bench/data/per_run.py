@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.normalise import new_column
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
 from lmemtest.core.frames import MOST_CELLS, as_float
 from lmemtest.core.options import CURVES
@@ -290,14 +290,13 @@ class Course:
         who = self.keys.frame().iloc[self.run[at]]
         where = ", ".join(f"{name} {format_level(level)}" for name, level in who.items())
         where += f", {self.runs.budget} {format_level(self.levels.iloc[self.budget[at]])}"
-        drop = in_words_of(python="runs.drop_missing()", command_line="--drop-missing")
-        best = in_words_of(python='curves="best"', command_line="--curves best")
+        best = advice("value", name="curves", value="best")
         other = "" if how == "best" else f", or take the best score of each run, which passes over them: {best}"
         raise DataError(
             f"{lacking:,} of {counted(len(self.starts), 'run')} {'has' if lacking == 1 else 'have'} a score that is "
             f"missing or infinite (first: {where}), so the {how} of such a curve would be over other budgets than that "
             f"of the others. If the runs failed there, say what they count{of_failures()}. If nothing went wrong, "
-            f"{drop} compares at the budgets that all runs have{other}."
+            f"{advice('drop_missing')} compares at the budgets that all runs have{other}."
         )
 
     def described(self, how: str) -> Curve:

@@ -29,7 +29,7 @@ from lmemtest.bench.data.delimited import (
     refuse_repeated,
     refuse_width,
 )
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.hints import guided
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError, LmemtestError, MissingFileError
@@ -600,18 +600,14 @@ def _kind_of(path: Path) -> str:
             return kind
     argument = named("path")
     if path.is_dir():
-        convert = in_words_of(python="lmemtest.importers", command_line="lmemtest convert --help")
         raise ArgumentError(
-            f"{argument} must be a file, but {str(path)!r} is a folder. Folders of other tools have readers: {convert}."
+            f"{argument} must be a file, but {str(path)!r} is a folder. Folders of other tools have readers: "
+            f"{advice('importers')}."
         )
-    advice = " Save it as .xlsx or .csv." if name.endswith((".xls", ".ods", ".xlsb", ".xlsm", ".numbers")) else ""
-    other = in_words_of(
-        python="Any other format: read it to a dataframe and give that to Runs.",
-        command_line="Any other format: convert it first.",
-    )
+    save = " Save it as .xlsx or .csv." if name.endswith((".xls", ".ods", ".xlsb", ".xlsm", ".numbers")) else ""
     raise ArgumentError(
         f"{argument} must end in one of {listed(_KINDS)} (perhaps with {', '.join(PACKED)} behind), got "
-        f"{path.name!r}.{advice} {other}"
+        f"{path.name!r}.{save} Any other format: {advice('other_format')}"
     )
 
 
@@ -621,8 +617,7 @@ def not_found(path: Path) -> MissingFileError:
     if _is("folder", path):
         return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a folder.")
     if _is("there", path) and not _is("file", path):
-        advice = in_words_of(python="Copy what it gives to a file", command_line="Give it as standard input: -")
-        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a pipe or a device. {advice}.")
+        return MissingFileError(f"{argument} must be a file, but {str(path)!r} is a pipe or a device. {advice('pipe')}")
     folder = path.parent
     if not _is("folder", folder):
         return MissingFileError(f"There is no file {str(path)!r}: the folder {str(folder)!r} does not exist.")

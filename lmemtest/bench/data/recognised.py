@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
-from lmemtest.core.caller import in_words_of, shell_line
+from lmemtest.core.caller import advice, shell_line
 from lmemtest.core.words import listed
 
 if TYPE_CHECKING:
@@ -116,12 +116,12 @@ class Recognised:
             return f"{first}. {self.advice}"
         open_ = [part for n, c in self.lacking.items() for part in (_option(n), c.partition("|")[0])]
         line = shell_line(["lmemtest", *self.command, *open_])
-        said = [f"{first}:\n  {in_words_of(python=self.call, command_line=line)}"]
+        said = [f"{first}:\n  {advice('typed', call=self.call, command=line)}"]
         choices = {n: tuple(c.split("|")[1:]) for n, c in self.lacking.items() if "|" in c}
         if "direction" in choices:
             said.append("Only you can say whether low or high scores are good: change the direction if high ones are.")
         for name, values in {**self.others, **{n: c for n, c in choices.items() if n != "direction"}}.items():
-            option = in_words_of(python=name, command_line=_option(name))
+            option = advice("typed", call=name, command=_option(name))
             said.append(f"Other values of {option}: {listed(values, most=6)}.")
         return "\n".join([*said, *([self.advice] if self.advice else [])])
 

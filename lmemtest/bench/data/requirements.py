@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import missing_values_error, refuse_half_characters
 from lmemtest.core.frames import collected
 from lmemtest.core.numeric import check_numeric, example_value
@@ -42,18 +42,12 @@ def check_families(runs: Runs) -> None:
         if study.count(coarse, fine) == study.count(fine):
             continue
         if study.count(coarse, fine) == study.count(coarse):
-            how = in_words_of(
-                python=f"family=[{fine!r}, {coarse!r}]", command_line=f"--family {fine} --family {coarse}"
-            )
             raise DataError(
                 f"family must go from coarse to fine, and {plural(coarse)} are parts of {plural(fine)}: name them the "
-                f"other way round, {how}."
+                f"other way round, {advice('family_order', coarse=fine, fine=coarse)}."
             )
         seen = study.distinct([coarse, fine]).groupby(fine, observed=True).size()
-        joined = in_words_of(
-            python=f"df[{fine!r}] = df[{coarse!r}].astype(str) + '-' + df[{fine!r}].astype(str)",
-            command_line=f"a column that joins {coarse} and {fine}",
-        )
+        joined = advice("joined", fine=fine, coarse=coarse)
         raise DataError(
             f"family must go from coarse to fine, and {int((seen > 1).sum())} of {len(seen)} {plural(fine)} are in "
             f"several {plural(coarse)}, such as {format_level(seen.idxmax())!r}. If only their names are the same, "
@@ -81,7 +75,7 @@ def check_roles(runs: Runs) -> None:
             )
         seen[column] = role
     if runs.family and runs.benchmark is None:
-        wanted = in_words_of(python="Runs(..., benchmark=...)", command_line="--benchmark COLUMN")
+        wanted = advice("role", role="benchmark")
         raise ArgumentError(
             f"{named('family')} names {runs.family[0]!r}, which groups benchmarks, but no column of benchmarks "
             f"is named. Name it: {wanted}. If {runs.family[0]!r} is the benchmark itself, give it that role."
@@ -99,8 +93,7 @@ def _refuse_index(frame: Any, column: Any, columns: Sequence[str], role: str) ->
     index = getattr(nw.to_native(frame), "index", None) if frame.implementation.is_pandas() else None
     if isinstance(column, str) and column not in columns and column in getattr(index, "names", ()):
         raise UnknownColumnError(
-            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. "
-            + in_words_of(python="Pass df.reset_index().", command_line="Write the file without an index.")
+            f"{named(role)} names {column!r}, which is in the index of the frame and not a column. " + advice("index")
         )
 
 

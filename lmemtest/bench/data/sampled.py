@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import plural, span, spoken
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def of_these_families(runs: Runs) -> tuple[str, ...]:
     if not runs.study.families:
         return ()
     benchmarks, families = plural(str(runs.benchmark)), plural(runs.study.families[-1][-1])
-    rank = in_words_of(python="lmemtest.rank(runs)", command_line="lmemtest rank")
+    rank = advice("rank")
     return (
         f"Families are not in it: {benchmarks} count as independent, whatever they share, so what is said holds for "
         f"new {benchmarks} of these {families}, not for new {families}. {rank} takes families as the sample where "
@@ -116,10 +116,9 @@ def _weights(runs: Runs, name: str) -> str:
 def _notes(runs: Runs, name: str, coarser: list[str]) -> tuple[str, ...]:
     study, families, benchmarks = runs.study, plural(name), plural(str(runs.benchmark))
     of_these = "".join(f" of these {study.count(other)} {plural(other)}" for other in coarser[-1:])
-    without = in_words_of(python="Runs(..., family=None)", command_line="the same command without --family")
     notes = [
         f"The {study.count(name)} {families} are the sample: what is said holds for new {families}{of_these}. For new "
-        f"{benchmarks} of these {families}: {without}."
+        f"{benchmarks} of these {families}: {advice('no_family')}."
     ]
     if name in study.crossed:
         notes.append(

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.score_kind import looks_like
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
 from lmemtest.errors import DataWarning, LmemtestError
@@ -134,17 +134,13 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
     """What to do about scales that differ, with the ratio that each remedy leaves."""
     if not found:
         column = benchmark or "benchmark"
-        apart = in_words_of(
-            python=f"analyze(runs, dispersion={column!r})", command_line=f"report with --dispersion {column}"
-        )
         return (
             "No normalisation brings the scales together, so benchmarks differ in noise rather than in unit: give each "
-            f"a residual variance of its own, {apart}."
+            f"a residual variance of its own, {advice('dispersion', column=column)}."
         )
     parts = []
     for method, ratio in found[:_SHOWN]:
-        call = in_words_of(python=f"runs.normalize({method!r})", command_line=f"--normalize {method}")
-        parts.append(f"{call} ({format_number(ratio, 2)}-fold: {_MEANING[method]})")
+        parts.append(f"{advice('normalize', method=method)} ({format_number(ratio, 2)}-fold: {_MEANING[method]})")
     start = f"Compare a score that means the same everywhere: after {parts[0]}"
     more = f", or {' or '.join(parts[1:])}" if parts[1:] else ""
     return f"{start}{more}, instead of {fold(before)}. Relative scores depend on which algorithms take part."
@@ -156,7 +152,7 @@ def on_one_scale(points: Points, kind: ScoreKind) -> str:
     if not helpful:
         return ""
     method, after = helpful[0]
-    call = in_words_of(python=f"runs.normalize({method!r})", command_line=f"--normalize {method}")
+    call = advice("normalize", method=method)
     before = format_number(scale_ratio(spreads(points)), 3)
     return f"{call}, after which scatter differs {format_number(after, 2)}-fold instead of {before}"
 

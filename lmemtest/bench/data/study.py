@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.failures import failure_indicator, refuse_failures
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys, column_codes, combine_codes, distinct_values, first_rows, group_codes, group_means
 from lmemtest.core.frames import MOST_CELLS, NoRows, TooManyCells, collected
 from lmemtest.core.options import CURVES
@@ -551,7 +551,7 @@ class Study:
         """The column of a role ("benchmark", "seed", "budget"); an ArgumentError says what follows without it."""
         column = getattr(self.runs, role)
         if column is None:
-            name = in_words_of(python=f"Runs(table, ..., {role}=...)", command_line=f"--{role} COLUMN")
+            name = advice("role", role=role)
             raise ArgumentError(
                 f"runs has no {role} column, so {so}. Name it: {name}. Columns: {listed(self.runs.columns)}."
             )

@@ -9,7 +9,7 @@ import narwhals as nw
 
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.roles import role_of
-from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_choice, check_columns
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -185,18 +185,12 @@ def _refuse_doubled(labels: list[Any]) -> None:
 
 def _of_text(text: list[str], benchmark: str | None) -> str:
     if benchmark is None:
-        return in_words_of(
-            python=f"The columns {listed(map(repr, text))} hold no numbers. Say which names the rows: benchmark=...; "
-            "name the others in metafeatures=[...], or the columns of scores in algorithms=[...].",
-            command_line=f"The columns {listed(map(repr, text))} hold no numbers. Say which names the rows: "
-            "--benchmark COLUMN; name the others with --metafeature COLUMN, or leave them out of the file.",
+        return (
+            f"The columns {listed(map(repr, text))} hold no numbers. Say which names the rows: "
+            f"{advice('column', role='benchmark')}; {advice('no_algorithm', it='the others', them='them')}"
         )
-    return in_words_of(
-        python=f"The column {text[0]!r} holds no numbers, so it is no algorithm. Name it in metafeatures=[...], or "
-        "name the columns of scores in algorithms=[...].",
-        command_line=f"The column {text[0]!r} holds no numbers, so it is no algorithm. Name it with --metafeature, or "
-        "leave it out of the file.",
-    )
+    it = advice("no_algorithm", it="it", them="it")
+    return f"The column {text[0]!r} holds no numbers, so it is no algorithm: {it}"
 
 
 def _refuse_roles(table: Any, wanted: list[str]) -> None:
@@ -214,10 +208,7 @@ def _refuse_roles(table: Any, wanted: list[str]) -> None:
             role = said or "benchmark"
             raise ArgumentError(
                 f"The column {name!r} {what}, not like the scores of an algorithm. "
-                + in_words_of(
-                    python=f"Say what it is ({role}={name!r}), or name the columns of scores: algorithms=[...].",
-                    command_line=f"Say what it is: --{role} {name!r}, or leave it out of the file.",
-                )
+                + advice("not_scores", role=role, column=name)
             )
 
 
@@ -228,6 +219,5 @@ def _with_rows_numbered(table: Any, kept: list[str], in_rows: bool) -> tuple[Any
     if isinstance(table, nw.LazyFrame):
         raise ArgumentError("The rows of a lazy wide table need names: give benchmark=.")
     if kept:
-        raise ArgumentError("The rows need names of their benchmarks: " + in_words_of(
-            python="give benchmark=.", command_line="give --benchmark COLUMN."))  # fmt: skip
+        raise ArgumentError(f"The rows need names of their benchmarks: {setting('benchmark', 'COLUMN')}.")
     return table.with_row_index(ROW), ROW

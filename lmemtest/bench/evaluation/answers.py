@@ -19,7 +19,7 @@ from lmemtest.bench.evaluation.refusals import (
     refuse_partial_judging,
     refuse_scores,
 )
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.codes import combine_codes
 from lmemtest.core.frames import collected
 from lmemtest.core.numeric import check_numeric
@@ -233,7 +233,7 @@ def read_answers(
     if family is not None and task is None:
         raise ArgumentError(
             f"{named('family')} names {family!r:.60}, which groups tasks, but no column of tasks is named. Name it: "
-            + in_words_of(python="task=...", command_line="--task COLUMN")
+            + advice("column", role="task")
             + "."
         )
     rows_are_items = item is None and not isinstance(model, str) and model is not None
@@ -315,7 +315,7 @@ def _numbered(frame: Any, epoch: str | None, judge: str | None) -> tuple[Any, st
         if name is not None:
             raise ArgumentError(
                 f"{named(role)} names {name!r:.60}, so a row is no item. Name the column of the items: "
-                + in_words_of(python="item=...", command_line="--item COLUMN")
+                + advice("column", role="item")
                 + "."
             )
     frame = collected(frame.lazy())
@@ -340,7 +340,7 @@ def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], colum
 def _of_items(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:
     """The cluster of each item, items in the order of their tasks; refused where clusters are not parts of tasks."""
     several, name = plural(column), spoken(column)
-    leave = in_words_of(python="leave out cluster=", command_line="leave out --cluster")
+    leave = f"leave out {advice('argument', name='cluster')}"
     of_task = np.unique(np.column_stack([codes["cluster"], codes["task"]]), axis=0)
     cluster, count = np.unique(of_task[:, 0], return_counts=True)
     if (count > 1).any():
@@ -367,7 +367,7 @@ def _of_items(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], colum
             f"{named('cluster')} names {column!r}, of which each task has one: the {several} are the tasks, and "
             f"nothing says how scores vary over other {several} of a task. To ask about tasks like these, {leave}; "
             f"to take the {several} for a sample of one task, "
-            + in_words_of(python="leave out task= instead.", command_line="leave out --task instead.")
+            + f"leave out {advice('argument', name='task')} instead."
         )
     return np.unique(rows[:, 2], return_inverse=True)[1].astype(np.intp)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import narwhals as nw
 import numpy as np
 
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.frames import collected
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import is_size
@@ -40,8 +40,7 @@ def refuse_marks(frame: nw.DataFrame[Any] | nw.LazyFrame[Any], score: str) -> No
     change = f"table[{score!r}] = (table[{score!r}] == {right[0]!r}) * 1.0"
     raise DataError(
         f"{named('score')} must hold numbers from 0 to 1, and {score!r} holds words: {held}. "
-        f"Write 1 for {right[0]!r} and {rest}"
-        + (in_words_of(python=f", for pandas with {change}.", command_line=".") if len(others) < 2 else ".")
+        f"Write 1 for {right[0]!r} and {rest}" + (advice("pandas", code=change) if len(others) < 2 else "") + "."
     )
 
 
@@ -105,9 +104,7 @@ def refuse_scores(groups: Groups, score: str, model: NDArray[np.intp], models: S
 
 
 def _ends() -> str:
-    return "If all items have one scale, give its ends: " + in_words_of(
-        python="min_score=1, max_score=10.", command_line="--min 1 --max 10."
-    )
+    return "If all items have one scale, give its ends: " + advice("ends")
 
 
 def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
@@ -124,19 +121,17 @@ def refuse_copies(groups: Groups, used: dict[str, str]) -> None:
             f"{what}. Rows must be unique: drop the copies, or name what else tells them apart (judge=...)."
         )
     tasks = (
-        "if items of several tasks have the same names, "
-        + in_words_of(python="task=...", command_line="--task COLUMN")
-        + "; "
+        "if items of several tasks have the same names, " + advice("column", role="task") + "; "
         if "task" not in used
         else ""
     )
     raise DataError(
         f"{what}. If they are repeated attempts, "
-        + in_words_of(python="name their column: epoch=...", command_line="name their column: --epoch COLUMN")
+        + f"name their column: {advice('column', role='epoch')}"
         + f" (add one that numbers them if there is none); {tasks}if they are scores of several judges, "
-        + in_words_of(python="judge=...", command_line="--judge COLUMN")
+        + advice("column", role="judge")
         + "; else keep one of them, "
-        + in_words_of(python="drop_duplicates='last'", command_line="--drop-duplicates last")
+        + advice("last_duplicate")
         + "."
     )
 

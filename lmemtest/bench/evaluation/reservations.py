@@ -9,7 +9,7 @@ import numpy as np
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, Answers
 from lmemtest.bench.evaluation.noise import variances_of
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import counted, joined, percent, plural, spoken
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
         )
     single = [name for name, column in zip(answers.tasks, counts.T, strict=True) if (column == 1).any()]
     if len(single) == len(answers.tasks):
-        leave = in_words_of(python="leave out task=", command_line="leave out --task")
+        leave = f"leave out {advice('argument', name='task')}"
         notes.append(
             "Every task has one item, so there is no test on these tasks: tasks and items are the same sample, and "
             f"only tasks like these can be asked about. To take the items for a sample of one task, {leave}."
@@ -114,8 +114,7 @@ def notes_on(answers: Answers, fit: LmmFit | None, table: pd.DataFrame) -> tuple
     if few:
         notes.append(
             f"{counted(few, 'pair')} of models {'differs' if few == 1 else 'differ'} on fewer than {FEW_DIFFERING} "
-            f"items: there the test on {answers.here} is rough. "
-            + in_words_of(python="n_differ counts them.", command_line="n_differ, in the json, counts them.")
+            f"items: there the test on {answers.here} is rough. " + advice("n_differ")
         )
     return tuple(notes)
 
@@ -133,7 +132,7 @@ def _of_families(answers: Answers) -> list[str]:
             f"There are too few {families} to be a sample ({few}), so what is said of tasks like these holds for new "
             f"tasks of {'this' if n == 1 else 'these'} {name if n == 1 else families}, not for new {families}."
         ]
-    without = in_words_of(python="leave out family=", command_line="leave out --family")
+    without = f"leave out {advice('argument', name='family')}"
     return [
         f"The {n} {families} are the sample of the second question: it is about tasks of new {families}. More tasks of "
         f"the same {families} make the answer little surer; more {families} do. To take all tasks for one sample, "

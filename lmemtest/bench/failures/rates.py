@@ -19,7 +19,7 @@ from lmemtest.bench.failures.counts import (
     recovered_runs,
     stratified_p_value,
 )
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.table import Format
@@ -261,7 +261,7 @@ def _on_recovered(runs: Runs) -> list[str]:
     failed, again = recovered_runs(runs)
     if not again:
         return []
-    best = in_words_of(python="runs.best_so_far()", command_line="--best-so-far")
+    best = advice("best_so_far")
     return [
         f"{again:,} of {failed:,} failed runs have a score again at a later {runs.budget}; they count as failed. If "
         f"each {runs.budget} is a trial of a search, a run fails only while it has no score at all: {best}."

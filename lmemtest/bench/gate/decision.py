@@ -32,7 +32,7 @@ import pandas as pd
 
 from lmemtest.bench.gate.difference import THESE
 from lmemtest.bench.gate.rare_losses import share_at_most, tasks_for
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
 from lmemtest.core.words import format_number, joined, p_text, percent, plural
@@ -235,7 +235,7 @@ class Gate(Result):
     def _on_missing(self) -> tuple[str, ...]:
         if not self.missing:
             return ()
-        allowed = in_words_of(python="allow='missing'", command_line="--allow missing")
+        allowed = advice("value", name="allow", value="missing")
         alone = set(self.table["decision"]) == {NOT_WORSE}  # nothing else is open, so a decision without them is one
         step = f" Run them{f', or decide without them: {allowed}' if alone else ''}."
         step = step if self.decision == CANNOT_SAY else ""

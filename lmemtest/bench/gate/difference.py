@@ -23,7 +23,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.gate.versions import Versions, place_names
 from lmemtest.bench.modelling.population import Population
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.words import spoken
 from lmemtest.errors import LmemtestError
@@ -138,10 +138,9 @@ def _these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
         else:
             parts.append(part)
     if thin:
-        other = in_words_of(python="tasks='like these'", command_line="--tasks like-these")
         return (
             f"on these tasks a version has a single run, which shows no scatter: {place_names(thin)}. Run it there "
-            "twice or more" + f", or ask about tasks like these: {other}" * (len(groups) > 1)
+            "twice or more" + f", or ask about tasks like these: {advice('like_these')}" * (len(groups) > 1)
         )
     d, v, f, n = (np.array(column, dtype=float) for column in zip(*parts, strict=True))
     v = np.where(v <= tolerance(rows["score"]) ** 2, 0.0, v)

@@ -14,7 +14,7 @@ from lmemtest.bench.gate.difference import LIKE_THESE, Difference, difference
 from lmemtest.bench.gate.more_runs import units_needed
 from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.bench.gate.versions import EVERY, Versions, finite, place_names
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
 from lmemtest.core.words import format_level, joined, plural
 from lmemtest.errors import ArgumentError
@@ -222,13 +222,12 @@ def _identical(rows: pd.DataFrame, *, allowed: bool) -> str:
     said = f"all {len(rows) // 2:,} scores of the two versions are identical"
     if allowed:
         return f"{said}, which was allowed"
-    allow = in_words_of(python="allow='identical'", command_line="--allow identical")
+    allow = advice("value", name="allow", value="identical")
     return f"{said}. Was one table copied? If the change cannot have touched the scores: {allow}"
 
 
 def _with_step(reason: str, tasks: str) -> str:
     """The reason with the way out where there is one."""
     if tasks == LIKE_THESE and reason.startswith("one task"):
-        these = in_words_of(python="tasks='these'", command_line="--tasks these")
-        return f"{reason}. Run more tasks, or ask about this one: {these}"
+        return f"{reason}. Run more tasks, or ask about this one: {advice('value', name='tasks', value='these')}"
     return reason

@@ -12,7 +12,7 @@ import pandas as pd
 from lmemtest.bench.data.failures import count_failures, masked
 from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.bench.data.runs import Runs
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named, quoted
 from lmemtest.core.frames import collected
 from lmemtest.core.levels import in_order
 from lmemtest.core.validate import as_frame, check_column, check_columns, check_direction, check_names
@@ -272,9 +272,7 @@ def direction_for(name: str, direction: str | Mapping[str, str] | None) -> str:
     found = direction_of(name)
     if found is not None:
         return found
-    wanted = in_words_of(
-        python=f"direction={{{name!r}: 'maximize'}} (or 'minimize')", command_line=f"--direction {name}=maximize"
-    )
+    wanted = advice("metric_direction", name=name)
     raise ArgumentError(f"whether a high or a low {name!r} is good is not known from its name. Say so: {wanted}.")
 
 
@@ -355,12 +353,10 @@ def _refuse_unnamed(found: Versions, others: list[str]) -> None:
         names = [column.name for column in columns]
         said = " and ".join(column.in_words() for column in columns)
         role = columns[0].role if columns[0].role in ("seed", "benchmark") else "seed"
-        give = in_words_of(
-            python=f"{role}={names[0]!r}, or leave it out on purpose: ignore={names!r}",
-            command_line=f"--{role} {names[0]}, or leave it out on purpose: "
-            + " ".join(f"--ignore {name}" for name in names),
-        )
+        ignored = " ".join(f"--ignore {quoted(name)}" for name in names)
+        ignore = advice("typed", call=f"ignore={names!r}", command=ignored)
         raise ArgumentError(
             f"the column{'s' * (len(names) > 1)} {said} {'have' if len(names) > 1 else 'has'} no role, but rows that "
-            f"are alike in all named columns differ there: they would count as independent. Give it a role: {give}."
+            f"are alike in all named columns differ there: they would count as independent. Give it a role: "
+            f"{advice('value', name=role, value=names[0])}, or leave it out on purpose: {ignore}."
         )

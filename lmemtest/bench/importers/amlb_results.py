@@ -11,7 +11,7 @@ from lmemtest.bench.data.roles import direction_of
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import check_labels, imported, numbers_in
 from lmemtest.bench.importers.sources import several_files, table_of
-from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError
@@ -87,7 +87,7 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     elif not losses:
         notes.append("High results are good: AMLB negates losses and calls them neg_...")
     if len(used) > 1:
-        ranks = in_words_of(python="runs.normalize('rank')", command_line="--normalize rank")
+        ranks = advice("normalize", method="rank")
         notes.append(
             f"Tasks have {len(used)} metrics ({listed(used)}), which do not compare: normalise within tasks, {ranks}."
         )

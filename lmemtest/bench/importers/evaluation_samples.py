@@ -25,7 +25,7 @@ from lmemtest.bench.importers.sources import (
     parts_of,
     table_of,
 )
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 
@@ -168,8 +168,7 @@ def _with_evals(table: pd.DataFrame, part: Part, evals: pd.DataFrame | None) -> 
     if evals is None:
         raise DataError(
             f"{part.shown} does not say the model and the task of a sample: it has no column "
-            f"{listed(map(repr, missing))}. Read it by {READ}, or give "
-            + in_words_of(python="evals=evals_df('logs').", command_line="--evals FILE, what evals_df('logs') returns.")
+            f"{listed(map(repr, missing))}. Read it by {READ}, or give " + advice("evals")
         )
     needs_columns(evals, missing, shown="evals", what="a table of evaluations", advice="Read it by evals_df.")
     needs_columns(
@@ -280,7 +279,7 @@ def lm_eval(
             labels = {**_of_path(part.path, results), **labels}
         missing = [role for role in ("algorithm", "benchmark") if role not in labels]
         if missing:
-            raise DataError(f"Nothing says the {missing[0]} of {part.shown}. {_name_them()}")
+            raise DataError(f"Nothing says the {missing[0]} of {part.shown}. {advice('sample_names')}")
         for role, (_, origin) in labels.items():
             said.setdefault(role, {})[origin] = None
         table = _records(part)
@@ -296,9 +295,6 @@ def lm_eval(
         chosen = one_of(filters, filter, argument="filter", what="filters", shown="samples")
         table = table[table["filter"] == chosen]
         notes.append(f"Answers are filtered by {chosen}.")
-    models = in_words_of(
-        python="lm_eval({'small': 'out/small', 'large': 'out/large'})", command_line="small=out/small large=out/large"
-    )
     whole = f"What is computed from all documents, as bleu, has no score of one. Metrics: {listed(_metrics(table))}."
     values = numbers_in(table[name], name=name, advice=whole)
     if name == AS_LIKELIHOOD:
@@ -319,12 +315,8 @@ def lm_eval(
         },
         notes=notes,
         repeated="If a task was evaluated again, give the files of one evaluation only.",
-        alone=f"Give the samples of several models: {models}.",
+        alone=f"Give the samples of several models: {advice('model_names')}.",
     )
-
-
-def _name_them() -> str:
-    return in_words_of(python="Give {model: {task: samples}}.", command_line="Give MODEL,TASK=FILE.")
 
 
 def _is_records(thing: Any) -> bool:
@@ -352,7 +344,7 @@ def _of_path(path: Path, results: dict[Path, dict[str, Any]]) -> dict[str, tuple
     kind, _, rest = name.partition("_")
     task, _, date = rest.rpartition("_")
     if kind != "samples" or not task:
-        raise DataError(f"The file {str(path)!r} is not called samples_<task>_<date>.jsonl. {_name_them()}")
+        raise DataError(f"The file {str(path)!r} is not called samples_<task>_<date>.jsonl. {advice('sample_names')}")
     beside = path.with_name(f"results_{date}.json")
     if beside not in results and beside.is_file():
         results[beside] = json_of(beside)

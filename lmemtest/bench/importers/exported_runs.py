@@ -23,7 +23,7 @@ from lmemtest.bench.importers.sources import (
     one_type,
     parts_of,
 )
-from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import check_column, check_columns, check_names
 from lmemtest.core.words import counted, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -380,8 +380,7 @@ def _refuse_unlogged(frame: pd.DataFrame, keys: list[str]) -> None:
     empty = [column for column in keys if frame[column].isna().any()]
     if empty:
         count = int(frame[empty[0]].isna().sum())
-        without = in_words_of(python="table = table.dropna(subset=[...])", command_line="delete their rows")
         raise DataError(
             f"{counted(count, 'run')} {'have' if count > 1 else 'has'} no value of {empty[0]!r}. Log it for all runs, "
-            f"or leave out the others before: {without}."
+            f"or leave out the others before: {advice('without_empty')}."
         )

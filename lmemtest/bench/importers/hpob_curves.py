@@ -11,7 +11,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
 from lmemtest.bench.importers.imported import imported
 from lmemtest.bench.importers.sources import json_of, parts_of
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
@@ -113,8 +113,7 @@ def hpob(
 
 
 def _name_them() -> str:
-    files = in_words_of(python="hpob(['GP.json', 'Random.json'], ...)", command_line="GP.json Random.json")
-    return f"Give one file per algorithm, which is called as the file: {files}."
+    return f"Give one file per algorithm, which is called as the file: {advice('hpob_files')}."
 
 
 def _is_nested(thing: Any) -> bool:
@@ -161,7 +160,7 @@ def _notes(table: pd.DataFrame, direction: str, lengths: list[int]) -> list[str]
     if worse.any():
         notes.append(
             f"{int(worse.sum()):,} scores are worse than the one before them, so curves hold single trials and not the "
-            f"best so far: {in_words_of(python='runs.best_so_far()', command_line='--best-so-far')}."
+            f"best so far: {advice('best_so_far')}."
         )
     spaces = table.groupby("dataset", observed=True)["search_space"].nunique()
     if (spaces > 1).any():

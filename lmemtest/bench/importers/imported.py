@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.bench.data.runs import Runs, check_direction, with_notes
-from lmemtest.core.caller import in_words_of, setting
+from lmemtest.core.caller import advice, setting
 from lmemtest.core.validate import check_column
 from lmemtest.core.words import counted, format_level, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -147,14 +147,9 @@ def best_of_trials(runs: Runs) -> Runs:
         best = Runs(best.frame, **{**best.roles(), "failed": "missing"})
         notes.append(
             f"{counted(none_yet, 'row')} before the first score of a run: failed so far. Begin later, "
-            f"{in_words_of(python='runs.at_budgets([...])', command_line='--at-budget')}, or say what they count, "
-            f"{_scored()}."
+            f"{advice('at_budgets')}, or say what they count, {advice('score_failures')}."
         )
     return with_notes(best, notes)
-
-
-def _scored() -> str:
-    return in_words_of(python="runs.score_failures(...)", command_line="--score-failures POLICY")
 
 
 def _groups(table: pd.DataFrame, family: str, benchmark: str | None) -> bool:
@@ -181,4 +176,5 @@ def _failures(table: pd.DataFrame, bad: np.ndarray, algorithm: str, *, trials: b
     what = "rows" if not trials else "trials"
     have = "has" if bad.sum() == 1 else "have"
     lost = f"{int(bad.sum()):,} of {len(table):,} {what} {have} no finite score ({each})"
-    return f"{lost}: they improve nothing." if trials else f"{lost}: failed. Say what they count: {_scored()}."
+    means = "they improve nothing" if trials else f"failed. Say what they count: {advice('score_failures')}"
+    return f"{lost}: {means}."

@@ -21,7 +21,7 @@ from lmemtest.bench.importers.sources import (
     needs_columns,
     parts_of,
 )
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_column, check_flag
 from lmemtest.core.words import counted, format_level
 from lmemtest.errors import ArgumentError, DataError
@@ -98,7 +98,9 @@ def optuna(
     parts = [single for part in given for single in _studies_in(part, study)]
     read = [_of_study(part, objective) if _is_study(part.content) else _of_table(part, objective) for part in parts]
     labels, said = labelled(
-        [_named(part, table, pattern) for part, (table, _) in zip(parts, read, strict=True)], parts, advice=_name_them()
+        [_named(part, table, pattern) for part, (table, _) in zip(parts, read, strict=True)],
+        parts,
+        advice=advice("optuna_studies"),
     )
     table = pd.concat([table.assign(**own) for (table, _), own in zip(read, labels, strict=True)], ignore_index=True)
     way = _direction([(part.shown, way) for part, (_, way) in zip(parts, read, strict=True)], direction)
@@ -123,20 +125,10 @@ def optuna(
         said={**said, "budget": "the number of the trial, from 1"},
         trials=True,
         notes=notes,
-        repeated=f"Two studies have the same names. {_name_them()}",
-        alone=_name_them(),
+        repeated=f"Two studies have the same names. {advice('optuna_studies')}",
+        alone=advice("optuna_studies"),
     )
     return best_of_trials(runs) if best_so_far else runs
-
-
-def _name_them() -> str:
-    return in_words_of(
-        python="Give studies by name, {'TPE': study, ...} or {(algorithm, benchmark, seed): study}, or set "
-        "study.set_user_attr('algorithm', ...), or say what their names are made of: "
-        "names='{algorithm}_{benchmark}_{seed}'.",
-        command_line="Give files by name, TPE=FILE or ALGORITHM,BENCHMARK,SEED=FILE, or say what the names of the "
-        "studies or files are made of: --names '{algorithm}_{benchmark}_{seed}'.",
-    )
 
 
 _STUDY = ("study", "study_name")

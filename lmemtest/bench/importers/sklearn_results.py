@@ -13,7 +13,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
 from lmemtest.bench.importers.labels import labelled
 from lmemtest.bench.importers.sources import KEYS, Part, check_keys, frame_of, json_of, names_of, parts_of
-from lmemtest.core.caller import in_words_of, named, setting
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_column
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
@@ -98,13 +98,6 @@ def sklearn(
     return _of_searches(parts, tables, metric, parameter)
 
 
-def _name_them() -> str:
-    return in_words_of(
-        python="Give results by name: {('SVC', 'iris'): cross_validate(...), ...}, or {'SVC': {'iris': ...}}.",
-        command_line="Give files by name: SVC,iris=FILE tree,iris=FILE.",
-    )
-
-
 def _parts(results: Any, keys: Sequence[str]) -> list[Part]:
     """The results; a json file may hold several by name."""
     found = []
@@ -137,10 +130,7 @@ def _called_as_files(parts: list[Part]) -> list[Part]:
 
 def _as_benchmark(part: Part) -> dict[str, Any]:
     if len(part.labels) > 1:
-        raise ArgumentError(
-            f"{part.shown}: a search has the name of its data set only. "
-            + in_words_of(python="Say what names are: keys=[...].", command_line="Give iris=FILE.")
-        )
+        raise ArgumentError(f"{part.shown}: a search has the name of its data set only. " + advice("search_name"))
     return dict(zip(["benchmark"], part.labels.values(), strict=False))
 
 
@@ -192,7 +182,7 @@ def _notes(what: str) -> list[str]:
 def _of_validations(parts: list[Part], tables: list[pd.DataFrame], metric: str | None) -> Runs:
     found = [{role: (label, "the name that was given") for role, label in part.labels.items()} for part in parts]
     repeats = any("seed" in named for named in found)
-    labels, said = labelled(found, parts, advice=_name_them())
+    labels, said = labelled(found, parts, advice=advice("sklearn_results"))
     rows, names = [], []
     for part, table, own in zip(parts, tables, labels, strict=True):
         name = _metric([n.removeprefix("test_") for n in names_of(table) if n.startswith("test_")], metric, part.shown)
@@ -215,18 +205,15 @@ def _of_validations(parts: list[Part], tables: list[pd.DataFrame], metric: str |
         seed_shared=False,
         said={**said, "seed": "the split" if not repeats else "the repetition and its split"},
         notes=_notes("algorithm"),
-        repeated=f"Two results have the same names. {_name_them()}",
-        alone=_name_them(),
+        repeated=f"Two results have the same names. {advice('sklearn_results')}",
+        alone=advice("sklearn_results"),
     )
 
 
 def _of_searches(parts: list[Part], tables: list[pd.DataFrame], metric: str | None, parameter: str | None) -> Runs:
     named = ["benchmark" in part.labels for part in parts]
     if not all(named) and len(parts) > 1:
-        raise DataError(
-            "Several searches need the names of their data sets: "
-            + in_words_of(python="{'iris': search, 'wine': search}.", command_line="iris=FILE wine=FILE.")
-        )
+        raise DataError("Several searches need the names of their data sets: " + advice("search_names"))
     found = [_splits(part, table, metric) for part, table in zip(parts, tables, strict=True)]
     score = _same([name for name, _ in found])
     table = pd.concat([frame.assign(**part.labels) for part, (_, frame) in zip(parts, found, strict=True)])

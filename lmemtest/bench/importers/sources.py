@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.content import expanded, json_value
-from lmemtest.core.caller import in_words_of, setting
+from lmemtest.core.caller import advice, setting
 from lmemtest.core.frames import collected
 from lmemtest.core.validate import as_frame
 from lmemtest.core.words import listed
@@ -92,8 +92,7 @@ def _parts(
             names = key if isinstance(key, tuple) else (key,)
             if len(names) > len(keys):
                 what = f"are ({', '.join(keys)})" if keys else "are already complete"
-                advice = in_words_of(python="Say what they are: keys=[...].", command_line="Leave out the others.")
-                raise ArgumentError(f"{shown} has the name {key!r}, but its names {what}. {advice}")
+                raise ArgumentError(f"{shown} has the name {key!r}, but its names {what}. {advice('fewer_names')}")
             said = {**labels, **dict(zip(keys, names, strict=False))}
             found += _parts(value, argument, keys[len(names) :], files, is_content, said)
         return found
@@ -185,7 +184,7 @@ def table_of(
 
 def several_files(importer: str, *files: str) -> str:
     """A call of an importer with several files, as the caller can type it."""
-    return in_words_of(python=f"{importer}({list(files)})", command_line=" ".join(files))
+    return advice("typed", call=f"{importer}({list(files)})", command=" ".join(files))
 
 
 def json_of(path: Path) -> Any:
@@ -238,12 +237,8 @@ def by_pattern(pattern: str, name: str) -> dict[str, Any]:
     regex = "".join(f"(?P<{piece}>.+?)" if i % 2 else re.escape(piece) for i, piece in enumerate(pieces))
     match = re.fullmatch(regex, str(name))
     if match is None:
-        by_name = in_words_of(
-            python="give the objects by name: {(algorithm, benchmark, seed): object}",
-            command_line="give files by name: ALGORITHM,BENCHMARK,SEED=FILE",
-        )
         raise DataError(
-            f"{setting('names', pattern)} does not fit the name {name!r}. Change the pattern, or {by_name}."
+            f"{setting('names', pattern)} does not fit the name {name!r}. Change the pattern, or {advice('by_name')}."
         )
     found: dict[str, Any] = match.groupdict()
     if str(found.get("seed", "")).isdecimal():

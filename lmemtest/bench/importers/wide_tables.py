@@ -12,7 +12,7 @@ from lmemtest.bench.data.number_cells import number_in
 from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction, with_notes
 from lmemtest.bench.data.summaries import sums_up
 from lmemtest.bench.importers.sources import frame_of, names_of, parts_of
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
@@ -104,7 +104,7 @@ def wide(
         raise DataError(
             f"The column {rows!r} must name every row by itself, but {listed(twice, most=3)} "
             f"{'stands' if len(twice) == 1 else 'stand'} in several. Give a column that tells them apart, "
-            + in_words_of(python="benchmark=", command_line="--benchmark")
+            + advice("argument", name="benchmark")
             + ", or average them first."
         )
     cells = {name: [_cell(value, name) for value in frame[name]] for name in chosen if name in frame}
@@ -155,5 +155,5 @@ def _cell(value: Any, column: str) -> tuple[float, float]:
         return float("nan"), float("nan")
     raise DataError(
         f"The column {column!r} holds {str(value)!r}, which is no number such as 0.93 or 0.93 ± 0.02. If it is no "
-        f"algorithm, name those that are: {in_words_of(python='algorithms=[...]', command_line='--only COLUMN')}."
+        f"algorithm, name those that are: {advice('algorithms')}."
     )

@@ -10,7 +10,7 @@ import numpy as np
 
 from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.variation.model_components import pair_variance
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import format_level, format_number, listed, plural, spoken
 from lmemtest.lmm.formula import Bar
 
@@ -173,15 +173,15 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha:
     pair = Bar.of((str(runs.seed), runs.algorithm))
     severity = "note"
     if holds_shared_seeds(fit, runs):
-        advice = (
+        remedy = (
             f"The model has {pair} for it, so seeds count as a sample, too. If seeds only number the repetitions, say "
-            f"so: {in_words_of(python='Runs(..., seed_shared=False)', command_line='--seed-own')}."
+            f"so: {advice('seed_own')}."
         )
     elif pair in recommended:
         severity = "warning"
-        advice = f"Put {pair} into the model: without it p-values are too small."
+        remedy = f"Put {pair} into the model: without it p-values are too small."
     else:
-        advice = (
+        remedy = (
             f"In the unit of the score it does not show next to the other variation, so the model has no {pair}; where "
             "every benchmark counts the same (normalised scores) it may."
         )
@@ -191,7 +191,7 @@ def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha:
         count=len(lucky),
         message=f"The seed decides part of the score of {listed(lucky)} across benchmarks (F-test of the seed's "
         f"variance per algorithm, Holm, level {alpha:g}), so runs with the same seed are not independent.",
-        advice=advice,
+        advice=remedy,
     )
 
 

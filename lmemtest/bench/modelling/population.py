@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken
 from lmemtest.errors import ArgumentError, DesignError
@@ -70,7 +70,8 @@ class Population:
         notes = [
             f"{name[0].upper()}{name[1:]} count as the sample ({n} of them), so the answer holds for {claim}. More "
             f"{plural(str(runs.benchmark))} of the same {name} make it little surer; more {name} do. "
-            f"{_how('benchmark')} asks about new {plural(str(runs.benchmark))} of these {name}."
+            f"{advice('value', name='population', value='benchmark')} asks about new {plural(str(runs.benchmark))} of "
+            f"these {name}."
         ]
         if n < FEWEST_FAMILIES:
             notes.append(
@@ -148,22 +149,21 @@ def _require(runs: Runs, asked: str) -> None:
     if asked != "family":
         return
     if not runs.family:
-        name = in_words_of(python="Runs(table, ..., family=...)", command_line="--family COLUMN")
         raise ArgumentError(
             "population='family' needs runs with families of benchmarks, and no column is named as their family. "
-            f"Name it: {name}. Columns: {', '.join(runs.columns)}."
+            f"Name it: {advice('role', role='family')}. Columns: {', '.join(runs.columns)}."
         )
     if not study.families:
-        without = in_words_of(python="Leave population out", command_line="Leave --population out")
         raise DesignError(
-            f"population='family' is not possible: {' '.join(_of_no_families(runs))} {without}: the answer then holds "
-            f"for new {plural(str(runs.benchmark))}."
+            f"population='family' is not possible: {' '.join(_of_no_families(runs))} Leave {named('population')} out: "
+            f"the answer then holds for new {plural(str(runs.benchmark))}."
         )
     if not _by_number(runs, _FEWEST_ASKED)[0]:
         level = study.families[-1]
         raise DesignError(
             f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "
-            f"of {':'.join(level)}. Take {_how('benchmark')} for claims about these, or bring benchmarks of others."
+            f"of {':'.join(level)}. Take {advice('value', name='population', value='benchmark')} for claims about "
+            "these, or bring benchmarks of others."
         )
 
 
@@ -192,7 +192,3 @@ def _too_few(runs: Runs, level: Level) -> str:
 def _these(runs: Runs, column: str) -> str:
     n = runs.study.count(column)
     return f"these {n} {plural(column)}" if n > 1 else f"this {spoken(column)}"
-
-
-def _how(population: str) -> str:
-    return in_words_of(python=f"population={population!r}", command_line=f"--population {population}")

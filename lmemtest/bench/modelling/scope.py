@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.modelling.relative import has_baseline, of_baseline
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import plural, spoken
 from lmemtest.lmm.formula.tokens import quote_name
 
@@ -23,7 +23,7 @@ def scope(
     notes = [*population.notes, *_of_benchmarks(runs, blocks)]
     pair = {str(runs.seed), runs.algorithm}
     if of_seeds is not None and any(set(bar.groups) == pair for bar in kept):
-        own = in_words_of(python="Runs(..., seed_shared=False)", command_line="--seed-own")
+        own = advice("seed_own")
         if of_seeds.verdict == "shown":
             notes.append(
                 f"Runs of an algorithm with the same seed deviate together on all benchmarks ({of_seeds.test}), so the "

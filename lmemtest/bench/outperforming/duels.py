@@ -23,7 +23,7 @@ from lmemtest.bench.outperforming.intervals import (
 from lmemtest.bench.outperforming.random_intercept import RandomIntercept, mean_of
 from lmemtest.bench.outperforming.replicability import partial_conjunction, sign_test
 from lmemtest.bench.ranking.blocks import Blocks
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.replicates import progress_bar
 from lmemtest.core.rounding import tolerance
 from lmemtest.errors import DesignError
@@ -209,14 +209,14 @@ def _require(blocks: Blocks, left: Index, right: Index, met: NDArray[Any], paire
         return
     pair = int(np.argmax(refused))
     if met[pair].any():
-        instead = in_words_of(python="(paired=True)", command_line="(without --unpaired)")
+        instead = advice("paired")
         raise DesignError(
             "benchmarks have several instances (levels of metafeatures within them), and runs that are not paired "
             "cannot be compared across these. Filter the runs to one instance per benchmark, or pair them by seed "
-            f"{instead}."
+            f"({instead})."
         )
     what = "seed that both ran with on the same benchmark" if paired else "benchmark that both ran on"
-    instead = in_words_of(python=", or paired=False", command_line=", or --unpaired") if paired else ""
+    instead = f", or {advice('unpaired')}" if paired else ""
     one, other = blocks.algorithms[left[pair]], blocks.algorithms[right[pair]]
     raise DesignError(
         f"{one} and {other} have no {what}, so none of their runs can be compared. Bring such runs{instead}."

@@ -12,7 +12,7 @@ from lmemtest.bench.outperforming.duels import Duels, by_benchmark, duels_of, le
 from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, adjusted_gamma, conclusions, in_words, meaning
 from lmemtest.bench.ranking.blocks import Blocks, blocks_of
-from lmemtest.core.caller import in_words_of, named
+from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.validate import check_choice, resolve_rng
@@ -175,10 +175,7 @@ def over_benchmarks(
     if paired and runs.seed is None:
         raise DesignError(
             "runs has no seed column, so no run of one algorithm belongs to one of another. "
-            + in_words_of(
-                python="Name it: Runs(table, ..., seed=...), or compare all runs with paired=False.",
-                command_line="Name it with --seed, or compare all runs with --unpaired.",
-            )
+            + f"Name it: {advice('role', role='seed')}, or compare all runs with {advice('unpaired')}."
         )
     sample, blocks = runs.study.sampled, blocks_of(runs, unit="benchmark")
     blocks = blocks.of(_check_algorithms(algorithms, blocks.algorithms))
@@ -187,10 +184,7 @@ def over_benchmarks(
     raised = adjusted_gamma(gamma, alpha, comparisons or len(family))
     if method == "percentile" and below((n_draws + 1) * 0.5 * share, 1.0):
         least = int(np.ceil(2.0 / share))
-        more = in_words_of(
-            python=f"Take n_draws={least:,} at least, or fewer algorithms.",
-            command_line="Compare fewer algorithms (--only, --control), or leave --method out.",
-        )
+        more = advice("draws_of_pairs", least=least)
         raise ArgumentError(
             f"{n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs need. {more}"
         )

@@ -10,7 +10,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks, over_benchmarks
 from lmemtest.bench.outperforming.samples import Outperforming, of_samples
 from lmemtest.bench.outperforming.verdict import check_gamma
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.hints import guided
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
@@ -107,10 +107,7 @@ def probability_of_outperforming(
     paired, n_draws = check_flag(paired, "paired"), check_positive_int(n_draws, "n_draws")
     if str(method) in ("percentile", "bca") and below((n_draws + 1) * 0.5 * alpha, 1.0):
         least = int(np.ceil(2.0 / alpha))
-        more = in_words_of(
-            python=f"Take n_draws={least:,} at least, or a higher alpha.",
-            command_line="Take a higher --alpha, or leave --method out.",
-        )
+        more = advice("draws_of_tests", least=least)
         raise ArgumentError(f"{n_draws:,} draws have no quantile with {0.5 * alpha:.3g} beyond it. {more}")
     if isinstance(a, Runs):
         for name, value in (("b", b), ("direction", direction)):

@@ -20,7 +20,7 @@ from lmemtest.bench.modelling.curves import reduced
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.robustness.scores import free_name, raw_runs
 from lmemtest.bench.robustness.variants import advantages
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
@@ -191,7 +191,7 @@ def normalization_stability(
     if method == "baseline" and not given:
         given = {"reference": reference}
     elif method in ("gap", "improvability") and not given:
-        how = in_words_of(python=f"runs.normalize({method!r}, best_known=...)", command_line="--best-known")
+        how = advice("best_known", method=method)
         raise ArgumentError(f"method={method!r} needs the best known values: give runs that have them, {how}.")
     asked: list[tuple[str | None, Any, dict[str, Any]]] = [(method, by, given), (None, None, {})]
     if reference is not None and method != "baseline":

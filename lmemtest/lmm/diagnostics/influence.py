@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.executors import Executor
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.replicates import check_replicates
@@ -215,7 +215,7 @@ class InfluenceResult(Result):
             parts.append(self._calm())
         if len(loud):
             fall = written(100 * (1 - loud.iloc[0]["residual_ratio"]), ".0f")
-            apart = in_words_of(python="dispersion=", command_line="--dispersion")
+            apart = advice("argument", name="dispersion")
             parts.append(
                 f"Without {self._name(loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
                 f"there. Give each level a variance of its own ({apart}), or normalise the scores."

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
@@ -266,7 +266,7 @@ def _of_two_values(score: Score) -> tuple[str, str]:
     return "look", (
         f"{text} with the rarer value in {written(score.rarer, '.0f')} rows tests of means are approximate: "
         f"confirm them with "
-        f"{in_words_of(python='sign_flip_test()', command_line='sign_flip_test() in Python')}."
+        f"{advice('sign_flip_test')}."
     )
 
 
@@ -296,12 +296,10 @@ def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *,
 
 
 def _remedy(rows: Rows | None, score: Score) -> str:
-    confirm = f"confirm with {in_words_of(python='sign_flip_test()', command_line='sign_flip_test() in Python')}"
+    confirm = f"confirm with {advice('sign_flip_test')}"
     if score.two_valued:
         return f"a few levels decide the result. See influence, and {confirm}."
-    rank = in_words_of(python="runs.normalize('rank')", command_line="--normalize rank")
-    transform = f"transform the score ({'log, or ' if score.by_log else ''}{rank})"
+    transform = f"transform the score ({'log, or ' if score.by_log else ''}{advice('normalize', method='rank')})"
     if rows is None:
         return f"a few levels decide the result. See influence, {transform}, and {confirm}."
-    apart = in_words_of(python="dispersion=", command_line="--dispersion")
-    return f"{transform} or model the scales ({apart}), and {confirm}."
+    return f"{transform} or model the scales ({advice('argument', name='dispersion')}), and {confirm}."

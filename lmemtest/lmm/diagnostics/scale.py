@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.result import result
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
@@ -334,22 +334,21 @@ def _decide(
     if ratio < SD_LOOK:
         return "fine", "Scales differ detectably, but too little to matter."
     severe = ratio >= SD_ACT and p <= ACT_P
-    advice = _on_a_trend if column.codes is None else _on_levels
-    return ("act" if severe else "look"), f"{ends} {advice(fit, column, ratio, score, severe=severe)}"
+    remedy = _on_a_trend if column.codes is None else _on_levels
+    return ("act" if severe else "look"), f"{ends} {remedy(fit, column, ratio, score, severe=severe)}"
 
 
 def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: bool) -> str:
     """What to do about scales that differ between levels, measured where it can be."""
-    apart = in_words_of(python=f"dispersion='{column.name}'", command_line=f"--dispersion {column.name}")
+    apart = advice("value", name="dispersion", value=column.name)
     if not severe:
         return f"Moderate: averages over the levels stand. A fit with {apart} would weigh them."
     if fit.dispersion == column.name:
         return "The model has their residual variances already: look for outliers within levels."
     together = score.one_scale() if fit.scope is None or column.name == fit.scope.cluster else ""
     if fit.dispersion is not None:
-        merged = in_words_of(python="dispersion=", command_line="--dispersion")
         scaled = f"Put scores on one scale with {together}, or merge" if together else "Merge"
-        return f"{scaled} columns into one for {merged}."
+        return f"{scaled} columns into one for {advice('argument', name='dispersion')}."
     scaled = f" or put scores on one scale with {together}" if together else ""
     return f"Fit with {apart}{scaled}: otherwise the noisiest decide the result."
 
@@ -364,7 +363,7 @@ def _on_a_trend(fit: LmmFit, _: Column, ratio: float, score: Score, *, severe: b
     together = score.one_scale()
     if together:
         return f"{start}Put scores on one scale with {together}."
-    confirm = in_words_of(python="sign_flip_test()", command_line="sign_flip_test() in Python")
+    confirm = advice("sign_flip_test")
     return f"{start}Averages are estimated well, their errors less so: confirm the tests with {confirm}."
 
 

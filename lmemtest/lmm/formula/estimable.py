@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.words import listed
 from lmemtest.errors import DesignError
 
@@ -37,7 +37,7 @@ def check_variances(design: Design, term: RandomDesign, n: int) -> None:
             "for all levels."
         )
     if seen.sum() >= n:
-        apart = in_words_of(python="dispersion=", command_line="--dispersion")
+        apart = advice("argument", name="dispersion")
         raise DesignError(
             f"{term.label} has {seen.sum():,} effects for {n:,} rows, so its variances cannot be distinguished "
             f"from the residual. Bring repeated runs, or give the residual a variance for each level with {apart}."

@@ -10,7 +10,7 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.caller import in_words_of
+from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_columns, check_flag, check_positive_int
@@ -275,7 +275,7 @@ def _checked_strata(cells: Cells, dispersion: str) -> NDArray[np.intp] | None:
     rows = np.bincount(codes, cells.n)
     few = np.flatnonzero(rows < _FEWEST_ROWS)
     if len(few):
-        apart = in_words_of(python="dispersion=", command_line="--dispersion")
+        apart = advice("argument", name="dispersion")
         raise DesignError(
             f"{dispersion}={_plain(levels[few[0]])!r} has {int(rows[few[0]])} "
             f"row{'' if rows[few[0]] == 1 else 's'}{f', like {len(few) - 1:,} other levels' if len(few) > 1 else ''}: "

@@ -84,7 +84,7 @@ def test_the_label_of_an_instance_writes_levels_as_results_do():
 def test_a_role_that_is_missing_is_refused_with_the_way_to_name_it():
     study = lt.Runs(table(), **ROLES).study
     with pytest.raises(
-        ArgumentError, match=r"runs has no budget column, so there are no curves\. Name it: Runs\(table"
+        ArgumentError, match=r"runs has no budget column, so there are no curves\. Name it: Runs\(\.\.\."
     ):
         study.require("budget", "there are no curves")
     assert lt.Runs(table(), **ALL).study.require("budget", "there are no curves") == "epoch"
