@@ -71,11 +71,11 @@ def admitted(kind: str, parameter: inspect.Parameter) -> bool:
     if kind == "True":
         return bool(re.search(r"\bbool\b", note))
     if kind in ("zero", "three", "huge"):
-        return bool(re.search(r"\bint\b|\bfloat\b|ArrayLike|FloatArray", note))
+        return bool(re.search(r"\bint\b|\bfloat\b|ArrayLike|\bArray\b", note))
     if kind in ("minus one", "half", "infinity", "array without dimensions"):
-        return bool(re.search(r"\bfloat\b|ArrayLike|FloatArray", note))
+        return bool(re.search(r"\bfloat\b|ArrayLike|\bArray\b", note))
     if kind in ("empty list", "empty dict", "array"):
-        return bool(re.search(r"ArrayLike|FloatArray|Sequence|Iterable|tuple|Mapping|Any", note))
+        return bool(re.search(r"ArrayLike|\bArray\b|Sequence|Iterable|tuple|Mapping|Any", note))
     return False
 
 

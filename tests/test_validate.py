@@ -161,3 +161,35 @@ def test_repeated_names_are_refused() -> None:
 def test_ragged_mapping_is_refused() -> None:
     with pytest.raises(DataError, match="the columns of the dict do not form a table"):
         v.as_frame({"a": [1, 2], "b": [1]})
+
+
+@pytest.mark.parametrize(
+    ("limits", "inside", "outside", "rule"),
+    [
+        ({}, [-1e300, 0], [np.inf, -np.inf, 10**400], "a finite number"),
+        ({"low": 0}, [0, 1e300], [-1e-300, np.inf], "a finite number of at least 0"),
+        ({"low": 0, "open": "low"}, [1e-300], [0, np.inf], "a finite number above 0"),
+        ({"low": 0, "high": np.inf}, [0, np.inf, 10**400], [-1], "a number of at least 0"),
+        ({"high": 2}, [-1e300, 2], [2.5, -np.inf], "a finite number of at most 2"),
+        ({"low": -1, "high": 1, "open": "high"}, [-1, 0.5], [1, -1.5], "a number of at least -1 and below 1"),
+        ({"low": 0, "high": 0.5, "open": "low"}, [0.5], [0, 0.6], "a number above 0 and at most 0.5"),
+        ({"low": 0, "high": 1, "open": "both"}, [0.5], [0, 1], "a number above 0 and below 1"),
+    ],
+)
+def test_a_number_lies_between_its_limits(limits: dict, inside: list, outside: list, rule: str) -> None:
+    for value in [*inside, *map(np.float64, (x for x in inside if x != 10**400))]:
+        got = v.check_number(value, "x", **limits)
+        assert type(got) is float
+        assert got == value or value == 10**400
+    for value in [*outside, np.nan, "1", None, True, np.True_, 1j, [1.0]]:
+        with pytest.raises(ArgumentError) as error:
+            v.check_number(value, "x", **limits)
+        assert message(error) == f"x must be {rule}, got {value!r}."
+
+
+def test_the_message_says_what_the_number_is() -> None:
+    with pytest.raises(ArgumentError) as error:
+        v.check_number(-1, "rope", low=0, meaning="the largest difference that does not matter")
+    assert message(error) == (
+        "rope must be a finite number of at least 0, got -1: the largest difference that does not matter."
+    )

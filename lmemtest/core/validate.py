@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from lmemtest.core.caller import named
 from lmemtest.core.options import DIRECTION_WORDS, DIRECTIONS
@@ -29,7 +30,10 @@ __all__ = [
     "check_fraction",
     "check_magnitude",
     "check_names",
+    "check_number",
     "check_positive_int",
+    "is_finite",
+    "is_number",
     "is_size",
     "real",
     "resolve_rng",
@@ -135,8 +139,8 @@ def check_fraction(value: Any, name: str) -> float:
     0.95
     """
     name = named(name)
-    is_number = isinstance(value, numbers.Real) and not _is_bool(value)
-    if is_number and 0.0 < float(value) < 1.0:
+    numeric = is_number(value)
+    if numeric and 0.0 < float(value) < 1.0:
         if type(value).__name__ == "longdouble":  # scipy's functions do not take it, and callers may go on with it
             raise ArgumentError(
                 f"{name} must be a number of Python or a double, got {value!r}. Write {float(value):g}."
@@ -144,8 +148,68 @@ def check_fraction(value: Any, name: str) -> float:
         if float(value) < SMALLEST_RATE:
             raise ArgumentError(f"{name} must be a probability that a double holds exactly, got {value!r}. Write 0.05?")
         return float(value)
-    percent = f" Write {float(value) / 100:g}?" if is_number and 1.0 < float(value) < 100.0 else ""
+    percent = f" Write {float(value) / 100:g}?" if numeric and 1.0 < float(value) < 100.0 else ""
     raise ArgumentError(f"{name} must be a number between 0 and 1 (both excluded), got {value!r}.{percent}")
+
+
+def check_number(
+    value: Any,
+    name: str,
+    *,
+    low: float | None = None,
+    high: float | None = None,
+    open: Literal["low", "high", "both"] | None = None,
+    meaning: str = "",
+) -> float:
+    """Check that `value` is a real number between two limits.
+
+    Parameters
+    ----------
+    value : float
+        The argument.
+    name : str
+        Its name, for the message.
+    low, high : float, optional
+        The limits. Without one any finite number is taken on that side; with ``high=inf`` infinity is one as well, and
+        with ``LARGEST_SCORE`` a message says "finite" of what has a square.
+    open : {"low", "high", "both"}, optional
+        The limits that are excluded.
+    meaning : str
+        What the number is, for the end of the message.
+
+    Returns
+    -------
+    float
+        `value`.
+
+    Raises
+    ------
+    ArgumentError
+        If `value` is no number, NaN, or beyond a limit.
+
+    Examples
+    --------
+    >>> check_number(0.5, "tau", low=0, high=0.5, open="low")
+    0.5
+    >>> check_number(-1, "rope", low=0, meaning="the largest difference that does not matter")
+    Traceback (most recent call last):
+    lmemtest.errors.ArgumentError: rope must be a finite number of at least 0, got -1: the largest difference that ...
+    """
+    number = _double(value) if is_number(value) else math.nan
+    inside = (
+        number > (-math.inf if low is None else low) or (number == low and open not in ("low", "both")),
+        number < (math.inf if high is None else high) or (number == high and open not in ("high", "both")),
+    )
+    if all(inside):
+        return number
+    limits = []
+    if low is not None:
+        limits.append(f"{'above' if open in ('low', 'both') else 'at least'} {low:g}")
+    if high is not None and high not in (math.inf, LARGEST_SCORE):
+        limits.append(f"{'below' if open in ('high', 'both') else 'at most'} {high:g}")
+    kind = "a finite number" if low is None or high in (None, LARGEST_SCORE) else "a number"
+    rule = f"{kind} {'of ' * limits[0].startswith('at')}{' and '.join(limits)}" if limits else kind
+    raise ArgumentError(f"{named(name)} must be {rule}, got {value!r}{': ' * bool(meaning)}{meaning}.")
 
 
 def check_flag(value: Any, name: str) -> bool:
@@ -222,7 +286,7 @@ def check_positive_int(value: Any, name: str, minimum: int = 1, maximum: int = L
     10000
     """
     name = named(name)
-    whole = isinstance(value, numbers.Real) and not _is_bool(value) and float(value).is_integer()
+    whole = is_number(value) and float(value).is_integer()
     if whole and int(value) > maximum:
         raise ArgumentError(f"{name} must be a whole number of at most {maximum:,}, got {int(value):,}.")
     if whole and int(value) >= minimum:
@@ -257,6 +321,28 @@ def among(value: Any, options: Iterable[Any]) -> bool:
         return False
 
 
+def is_number(value: Any) -> bool:
+    """Whether it is a real number, which a boolean is not here; NaN and infinities are.
+
+    Examples
+    --------
+    >>> is_number(2), is_number(float("inf")), is_number(True), is_number("2")
+    (True, True, False, False)
+    """
+    return isinstance(value, numbers.Real) and not _is_bool(value)
+
+
+def is_finite(value: Any) -> bool:
+    """Whether it is a real number that a double can hold.
+
+    Examples
+    --------
+    >>> is_finite(2), is_finite(float("nan")), is_finite(10**400), is_finite(True)
+    (True, False, False, False)
+    """
+    return is_number(value) and math.isfinite(_double(value))
+
+
 def is_size(value: Any) -> bool:
     """Whether it is a real number that can be squared.
 
@@ -266,7 +352,7 @@ def is_size(value: Any) -> bool:
     (True, False, False)
     """
     number: Any = value  # not float(value), which an integer of 400 digits overflows
-    return isinstance(value, numbers.Real) and not _is_bool(value) and bool(abs(number) < LARGEST_SCORE)
+    return is_number(value) and bool(abs(number) < LARGEST_SCORE)
 
 
 def real(values: Any) -> np.ndarray:
@@ -488,6 +574,14 @@ def _check_unique_names(data: Any, argument: str) -> None:
         f"{argument} has more than one column named {listed(map(repr, twice))}; "
         f"every name must occur once. Rename or drop the copies."
     )
+
+
+def _double(value: Any) -> float:
+    """A real number as a double, infinite where it is a whole number beyond the largest."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def _is_bool(value: Any) -> bool:

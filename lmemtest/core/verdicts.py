@@ -11,7 +11,8 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Codes = NDArray[np.int8]
+    from lmemtest.core.arrays import Codes
+
 
 __all__ = ["Verdict", "ahead_or_behind", "pair_words", "turned"]
 

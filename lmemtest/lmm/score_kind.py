@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 __all__ = ["EQUAL_BY_NATURE", "Kind", "ScoreKind", "two_valued"]
 

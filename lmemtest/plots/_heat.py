@@ -13,8 +13,9 @@ from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize, to_rgb
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import LINE, SMALL, TICK_PAD, FloatArray
+from lmemtest.plots._layout import LINE, SMALL, TICK_PAD
 
 # Sizes of a new figure in units of the font size.
 CELL_WIDTH, CELL_HEIGHT = 5.2, 2.6  # room for a difference with a p-value below it
@@ -40,7 +41,7 @@ class Heat:
 
     rows: Sequence[str]
     columns: Sequence[str]
-    values: FloatArray  # (r, c); NaN is shown as a dash
+    values: Array  # (r, c); NaN is shown as a dash
     scale_label: str  # beside the colour scale
     note: str  # below the map; a line break starts a new sentence
     shown: NDArray[np.bool_] | None = None  # which cells exist; None for all
@@ -309,12 +310,12 @@ def _per_point(ax: Axes, heat: Heat, cells: Cells) -> tuple[float, float]:
     return widest + 0.5, CELL_LINE * max(map(len, cells.values()), default=0) + 0.1
 
 
-def _inks(mappable: ScalarMappable, values: FloatArray) -> NDArray[np.str_]:
+def _inks(mappable: ScalarMappable, values: Array) -> NDArray[np.str_]:
     """The text colours with the better contrast on the cells of values, as the eye sees it (APCA's powers)."""
     grounds, ink = luminance(mappable.to_rgba(values)[..., :3]), luminance(to_rgb(_style.INK))
     return np.where(1.0 - grounds**0.65 > grounds**0.56 - ink**0.57, "white", _style.INK)
 
 
-def luminance(colour: ArrayLike) -> FloatArray:
+def luminance(colour: ArrayLike) -> Array:
     """Light of sRGB colours, from 0 to 1; red, green and blue are in the last axis."""
     return np.asarray(np.asarray(colour, dtype=float) ** 2.4 @ np.array((0.2126, 0.7152, 0.0722)))

@@ -16,11 +16,10 @@ import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator, NullFormatter, NullLocator
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.plots import _style
-
-FloatArray = NDArray[np.float64]
 
 LINE = 1.3  # font sizes from one line of words to the next
 SMALL = 0.85  # size of secondary text
@@ -210,14 +209,14 @@ class Axis:
     log: bool = False
     root: bool = False  # lengths are square roots: small and large ratios of variances can be read on one axis
     # values to label, as many as do not touch and the last for sure; None for round numbers
-    ticks: FloatArray | None = None
+    ticks: Array | None = None
     labels: tuple[str, ...] = ()  # of `ticks`; empty for the numbers themselves
-    small: FloatArray | None = None  # where ticks without labels are
+    small: Array | None = None  # where ticks without labels are
     whole: bool = False  # round numbers are whole, because the axis counts something
     every: bool = False  # all labels must be shown; along a vertical axis they may be cut
 
     @classmethod
-    def around(cls, values: FloatArray, *, log: bool = False, pad: float = PAD, **options: Any) -> Axis:
+    def around(cls, values: Array, *, log: bool = False, pad: float = PAD, **options: Any) -> Axis:
         """From the smallest of the finite values to the largest, and a little more."""
         values = values[np.isfinite(values)]
         low, high = (float(values.min()), float(values.max())) if len(values) else (0.0, 1.0)
@@ -227,7 +226,7 @@ class Axis:
         return cls(limits=(low - pad * spread, high + pad * spread), **options)
 
     @classmethod
-    def of_names(cls, names: Sequence[Any]) -> tuple[Axis, FloatArray]:
+    def of_names(cls, names: Sequence[Any]) -> tuple[Axis, Array]:
         """An axis of names, and their places."""
         places = np.arange(len(names), dtype=float)
         return cls.around(places, ticks=places, labels=tuple(map(_style.one_line, names))), places
@@ -240,7 +239,7 @@ class Axis:
             low, high, at = (signed_root(value) for value in (low, high, at))
         return np.log(at / low) / np.log(high / low) if self.log else (at - low) / (high - low)
 
-    def ticked(self, room: float, ruler: _style.Ruler) -> tuple[FloatArray, list[str]]:
+    def ticked(self, room: float, ruler: _style.Ruler) -> tuple[Array, list[str]]:
         """Ticks on `room` points with labels that do not touch."""
         low, high = sorted(self.limits)
         values, labels = self.ticks, list(self.labels)
@@ -280,7 +279,7 @@ def signed_square(values: Any) -> Any:
     return np.sign(values) * np.square(values)
 
 
-def round_numbers(low: float, high: float) -> FloatArray:
+def round_numbers(low: float, high: float) -> Array:
     """1, 2, 5, 10, ... between two limits: only powers of ten where these are many."""
     decades = 10.0 ** np.arange(np.floor(np.log10(low)), np.ceil(np.log10(high)) + 1)
     values = (decades[:, None] * np.array([1.0, 2.0, 5.0])).ravel()
@@ -289,7 +288,7 @@ def round_numbers(low: float, high: float) -> FloatArray:
     return powers if len(powers) > 3 else values
 
 
-def apart(where: FloatArray, widths: Sequence[float], size: float) -> list[int]:
+def apart(where: Array, widths: Sequence[float], size: float) -> list[int]:
     """Every, every second, ... label from the last, so that neighbours do not touch."""
     for stride in range(1, len(where) + 1):
         kept = list(range(len(where) - 1, -1, -stride))[::-1]

@@ -18,13 +18,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.transforms import ScaledTranslation
-from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell, FloatArray
-
-BoolArray = NDArray[np.bool_]
+from lmemtest.plots._layout import KEY_LINE, LEAD, LINE, SMALL, TICKS, TITLE, WORDS, Axis, Cell
 
 MOST_BANDS = 5  # more bands over each other are mud
 LOG_RATIO = 25.0  # of the last to the first budget, from which an axis is logarithmic
@@ -58,11 +56,11 @@ def looks(count: int, *, dashed: bool = False) -> list[Look]:
 class Curve:
     """A curve with its band."""
 
-    x: FloatArray  # (n,), like y and the band; NaN leaves a gap
-    y: FloatArray
-    low: FloatArray | None = None  # the band: an area, or a bar at each x with `bars`
-    high: FloatArray | None = None
-    known: BoolArray | None = None  # where the band says something; elsewhere it is grey
+    x: Array  # (n,), like y and the band; NaN leaves a gap
+    y: Array
+    low: Array | None = None  # the band: an area, or a bar at each x with `bars`
+    high: Array | None = None
+    known: Mask | None = None  # where the band says something; elsewhere it is grey
     name: str = ""  # beside its right end or in the legend; empty for none
     look: Look = Look(_style.ACCENT)
     marker: str = "none"
@@ -81,7 +79,7 @@ class Curve:
     def of(
         cls,
         table: pd.DataFrame,
-        x: FloatArray,
+        x: Array,
         y: str,
         ends: tuple[str, str] | None = ("ci_low", "ci_high"),
         *,
@@ -92,7 +90,7 @@ class Curve:
         low, high = (None, None) if ends is None else (scale * table[end].to_numpy(dtype=float) for end in ends)
         return cls(x=x, y=scale * table[y].to_numpy(dtype=float), low=low, high=high, **style)
 
-    def points(self) -> list[FloatArray]:
+    def points(self) -> list[Array]:
         """All values that the panel must show."""
         if self.low is None or self.high is None:
             return [self.y]
@@ -220,7 +218,7 @@ def mean_of(score: str, direction: str) -> tuple[str, ...]:
     return f"Mean {score} ({better})", f"{score} ({better})", better
 
 
-def spans_much(x: FloatArray) -> bool:
+def spans_much(x: Array) -> bool:
     """Tell whether budgets span so much that their axis is logarithmic."""
     return bool(x.max() > LOG_RATIO * x.min() > 0.0)
 
@@ -434,7 +432,7 @@ def _draw_curve(box: Axes, curve: Curve, y: Axis, font: float, shift: float) -> 
     )
 
 
-def _draw_band(box: Axes, curve: Curve, band: list[FloatArray], y: Axis, font: float, moved: Any) -> None:
+def _draw_band(box: Axes, curve: Curve, band: list[Array], y: Axis, font: float, moved: Any) -> None:
     """Coloured where the band says something, grey elsewhere up to the last coloured point; or bars."""
     bottom, top = sorted(y.limits)
     low, high = (np.clip(end, 2 * bottom - top, 2 * top - bottom) for end in band)

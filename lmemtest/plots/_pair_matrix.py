@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.comparisons import Comparisons
@@ -18,7 +18,6 @@ from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.lmm.means.given import given_counts, given_decisions, given_means
 from lmemtest.plots._given import as_decisions
 
-FloatArray = NDArray[np.float64]
 ON_RANKS = ("nemenyi", "conover")  # tests whose differences are those of mean ranks
 _SOURCE = "a ranking, pairs(), decisions, or means beside a matrix of their decisions"
 
@@ -31,11 +30,11 @@ class PairMatrix:
     """
 
     decisions: Decisions
-    difference: FloatArray  # row minus column
-    p: FloatArray | None  # adjusted p-values
-    chance: FloatArray | None  # posterior probability that the row is better
-    wins: FloatArray | None
-    ties: FloatArray | None
+    difference: Array  # row minus column
+    p: Array | None  # adjusted p-values
+    chance: Array | None  # posterior probability that the row is better
+    wins: Array | None
+    ties: Array | None
     unit: str  # of the differences: "loss", "mean rank"
     what: str  # "difference of mean ranks"
     direction: str | None  # which differences are good
@@ -111,7 +110,7 @@ def _unit(decisions: Decisions) -> str:
     return decisions.statistic if decisions.statistic == "mean rank" else decisions.score
 
 
-def _differences(decisions: Decisions) -> FloatArray:
+def _differences(decisions: Decisions) -> Array:
     means = np.asarray(decisions.means, dtype=float)
     out = np.asarray(means[:, None] - means[None, :])
     np.fill_diagonal(out, np.nan)
@@ -125,7 +124,7 @@ class _Fill:
     levels: tuple[str, ...]
     table: pd.DataFrame
 
-    def __call__(self, column: str, *, other: str | None = None, turned: float = 1.0) -> FloatArray:
+    def __call__(self, column: str, *, other: str | None = None, turned: float = 1.0) -> Array:
         """Left against right from `column`; right against left from `other`, or from `column` times `turned`."""
         place = {level: i for i, level in enumerate(self.levels)}
         left, right = (self.table[side].map(place).to_numpy(dtype=np.intp) for side in ("left", "right"))

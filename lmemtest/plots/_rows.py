@@ -11,12 +11,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis, FloatArray
-
-Places = NDArray[np.intp]
+from lmemtest.plots._layout import KEY_LINE, LINE, MINUS, SMALL, TICK_PAD, TITLE, Axis
 
 Kind = tuple[str, Any, dict[str, Any]]  # of rows: its name, which rows are of it, and its look
 # Heights in units of the font size.
@@ -34,10 +32,10 @@ class Series:
     `offset` is the lane within the row, 0 to `Rows.lanes` - 1 from the top.
     """
 
-    row: Places
-    centre: FloatArray
-    low: FloatArray | None = None
-    high: FloatArray | None = None
+    row: Index
+    centre: Array
+    low: Array | None = None
+    high: Array | None = None
     name: str = ""
     colour: str = _style.ACCENT
     marker: str = "o"
@@ -48,7 +46,7 @@ class Series:
     def of(
         cls,
         table: pd.DataFrame,
-        row: Places,
+        row: Index,
         *,
         centre: str = "estimate",
         ends: tuple[str, str] | None = ("ci_low", "ci_high"),
@@ -60,7 +58,7 @@ class Series:
         return cls(row=row, centre=scale * table[centre].to_numpy(dtype=float), low=low, high=high, **look)
 
     @classmethod
-    def kinds(cls, table: pd.DataFrame, row: Places, kinds: Iterable[Kind], **columns: Any) -> tuple[Series, ...]:
+    def kinds(cls, table: pd.DataFrame, row: Index, kinds: Iterable[Kind], **columns: Any) -> tuple[Series, ...]:
         """One for each kind of row that there is."""
         return tuple(
             cls.of(table[mask], row[mask], name=name, **look, **columns) for name, mask, look in kinds if mask.any()
@@ -118,8 +116,8 @@ class Rows:
 class Shown:
     """Which of many rows are drawn (`kept`), their rows in the figure (`place`), and how many are left out."""
 
-    kept: Places
-    place: Places
+    kept: Index
+    place: Index
     left_out: int
 
     @classmethod
@@ -133,7 +131,7 @@ class Shown:
         return cls(kept, np.arange(most, dtype=np.intp) + (np.arange(most) >= first), count - most)
 
     @classmethod
-    def largest(cls, size: FloatArray, most: int) -> Shown:
+    def largest(cls, size: Array, most: int) -> Shown:
         """The rows of the largest `size`, `most` in all, in their order; NaN is smaller than everything."""
         order = np.argsort(-np.nan_to_num(size, nan=-np.inf, posinf=np.inf), kind="stable")
         kept = np.sort(order[:most])

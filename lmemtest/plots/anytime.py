@@ -13,11 +13,12 @@ from matplotlib.patches import Patch
 from numpy.typing import NDArray
 
 from lmemtest.bench.budget.anytime import Anytime
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.words import listed, span, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _layout, _style
-from lmemtest.plots._layout import PAD, SMALL, Axis, Cell, FloatArray
+from lmemtest.plots._layout import PAD, SMALL, Axis, Cell
 from lmemtest.plots._lines import (
     MOST_BANDS,
     Curve,
@@ -32,8 +33,6 @@ from lmemtest.plots._lines import (
     looks,
     mean_of,
 )
-
-BoolArray = NDArray[np.bool_]
 
 _ALONE = "Means are at the observed budgets (small ticks); nothing is said between them."
 _MOST_LABELLED = 12  # budgets that are ticks by themselves; more would not be round numbers
@@ -57,8 +56,8 @@ _HATCHED = {"facecolor": "white", "edgecolor": _style.FAINT, "hatch": "////", "l
 class BudgetAxis:
     """Where curves are known, the observed budgets, and whether curves say something between the points."""
 
-    points: FloatArray
-    observed: FloatArray
+    points: Array
+    observed: Array
     log: bool
     joined: bool
 
@@ -74,7 +73,7 @@ class BudgetAxis:
         options: dict[str, Any] = {"small": self.observed, "ticks": self.observed if few else None, "whole": whole}
         return Axis.around(self.points, log=self.log, **options)
 
-    def cells(self) -> FloatArray:
+    def cells(self) -> Array:
         """``(n, 2)`` budgets from which to which each point counts: up to the middle between neighbours where curves
         are joined, else a piece around each point with gaps between them."""
         x = np.log(self.points) if self.log else self.points
@@ -88,7 +87,7 @@ class BudgetAxis:
             edges = np.column_stack([x - half, x + half])
         return np.exp(edges) if self.log else edges
 
-    def spans(self, mask: BoolArray) -> list[tuple[float, float]]:
+    def spans(self, mask: Mask) -> list[tuple[float, float]]:
         """Budgets from which to which `mask` holds: one span per run of points if they are joined, else per point."""
         edges = self.cells()
         if not self.joined:

@@ -9,6 +9,7 @@ from matplotlib.axes import Axes
 
 from lmemtest.bench.budget.budget_effect import BudgetEffect, short_fit
 from lmemtest.bench.budget.curves import natural_scale
+from lmemtest.core.validate import is_number
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _style
 from lmemtest.plots._layout import Axis
@@ -75,7 +76,7 @@ def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Ax
 def _budgets(result: BudgetEffect) -> tuple[Axis, dict[object, float]]:
     """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places."""
     budgets = list(dict.fromkeys(result.curves["budget"]))
-    if not all(isinstance(b, int | float | np.number) and not isinstance(b, bool | np.bool_) for b in budgets):
+    if not all(map(is_number, budgets)):
         axis, places = Axis.of_names(budgets)
         return axis, dict(zip(budgets, places.tolist(), strict=True))
     x = np.array(budgets, dtype=float)

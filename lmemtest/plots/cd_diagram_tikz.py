@@ -9,6 +9,7 @@ from typing import Any
 
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.table import latex_text
+from lmemtest.core.validate import check_number
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _style
@@ -80,11 +81,10 @@ def cd_diagram_tikz(
     """
     found = as_decisions(result, decisions, options)
     board = board_of(found, values=values, whiskers=whiskers, highlight=highlight, left_only=left_only)
-    if isinstance(font, bool) or not isinstance(font, (int, float)) or not 3.0 <= font <= 30.0:
-        raise ArgumentError(f"font must be a size between 3 and 30 points, got {font!r}.")
+    font = check_number(font, "font", low=3, high=30, meaning="a size in points")
     frame = Frame(limits=checked_limits(limits), title=checked_title(title))
     points = _points(width)
-    plan = plan_of(_canvas.scratch_axes(points / 72), board, points, float(font), frame)
+    plan = plan_of(_canvas.scratch_axes(points / 72), board, points, font, frame)
     pen = TikzPen(plan)
     draw(pen, plan)
     return pen.picture()

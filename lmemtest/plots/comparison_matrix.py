@@ -10,12 +10,13 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import below
 from lmemtest.core.words import format_p
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
 from lmemtest.plots import _canvas, _heat, _style
-from lmemtest.plots._pair_matrix import FloatArray, PairMatrix, pair_matrix
+from lmemtest.plots._pair_matrix import PairMatrix, pair_matrix
 from lmemtest.plots.emmeans import decided_by, omnibus_text
 from lmemtest.plots.pairs import UNTESTED
 
@@ -112,7 +113,7 @@ def _outcome(wins: float, ties: float, losses: float) -> str:
     return "" if np.isnan(wins) else f"{wins:.0f}/{ties:.0f}/{losses:.0f}"
 
 
-def _texts(values: FloatArray, undecided: NDArray[np.bool_], write: Callable[[float], str]) -> list[list[str]]:
+def _texts(values: Array, undecided: NDArray[np.bool_], write: Callable[[float], str]) -> list[list[str]]:
     return [
         [UNTESTED if untested else write(value) for value, untested in zip(line, missing, strict=True)]
         for line, missing in zip(values, undecided, strict=True)

@@ -11,12 +11,12 @@ from matplotlib.axes import Axes
 from lmemtest.bench.ranking.asked import TEST_NAMES
 from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_p
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._given import as_decisions
-from lmemtest.plots._layout import FloatArray
 from lmemtest.plots._pair_matrix import ON_RANKS
 from lmemtest.plots.cd_diagrams import cd_diagrams
 from lmemtest.plots.diagram import cd_diagram
@@ -143,7 +143,7 @@ def _bounded(
     table: pd.DataFrame, centre: str, reference: float = np.nan
 ) -> tuple[tuple[float, float] | None, pd.DataFrame]:
     """Intervals without an end, drawn to the edge of the axis; its limits, None where every interval has its ends."""
-    values: FloatArray = table[[centre, "ci_low", "ci_high"]].to_numpy(dtype=float)
+    values: Array = table[[centre, "ci_low", "ci_high"]].to_numpy(dtype=float)
     if not np.isinf(values).any():
         return None, table
     finite = np.append(values[np.isfinite(values)], reference if np.isfinite(reference) else [])

@@ -13,10 +13,11 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
 from lmemtest.bench.scores.score_distributions import FEW, ScoreDistributions
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import at_most
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
-from lmemtest.plots._layout import Axis, Cell, FloatArray
+from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Lines, Panel, draw_lines
 
 _HEIGHT, _ROW = 150.0, 0.3  # points of a panel of upright violins, and inches of a lying one per group
@@ -75,7 +76,7 @@ class _Pen:
         given: dict[str, Any] = {"linestyle": "-", "marker": "none", "clip_on": False}
         self.box.plot(*xy, **(given | style))
 
-    def fill(self, left: FloatArray, right: FloatArray, score: FloatArray, **style: Any) -> None:
+    def fill(self, left: Array, right: Array, score: Array, **style: Any) -> None:
         between = self.box.fill_betweenx if self.upright else self.box.fill_between
         between(score, left, right, **style)
 

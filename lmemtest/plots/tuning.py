@@ -9,11 +9,12 @@ from typing import Any, cast
 import numpy as np
 from matplotlib.axes import Axes
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.words import counted, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._given import checked_limits
-from lmemtest.plots._layout import Axis, FloatArray
+from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import (
     Curve,
     Level,
@@ -225,7 +226,7 @@ def _stepped(shown: Any, x: str, name: str, look: Look, **style: Any) -> Curve:
     return Curve(name=name, x=at[order], known=known, look=look, label="_estimate", **values, **style)
 
 
-def _dots(x: FloatArray, y: FloatArray, look: Look, size: float = 0.35) -> Curve:
+def _dots(x: Array, y: Array, look: Look, size: float = 0.35) -> Curve:
     """Estimates at the budgets that were asked for."""
     return Curve(x=x, y=y, look=look, marker="o", size=size, width=0.0, label="_asked")
 
@@ -235,7 +236,7 @@ def _draw(
     curves: list[Curve],
     words: tuple[str, str, str],
     *,
-    asked: Sequence[tuple[FloatArray, FloatArray]] = (),
+    asked: Sequence[tuple[Array, Array]] = (),
     limits: tuple[float, float] | None = None,
     log: bool = True,
     whole: bool = False,
@@ -319,7 +320,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     return draw_lines(lines_of_all, ax)
 
 
-def _budgets(grid: FloatArray, unit: str) -> Axis:
+def _budgets(grid: Array, unit: str) -> Axis:
     return Axis.around(grid, log=spans_much(grid), pad=0.03, whole=unit == "trials")
 
 

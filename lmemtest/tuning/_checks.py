@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import numbers
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_direction as check_direction
 from lmemtest.core.validate import check_fraction, real
 from lmemtest.errors import ArgumentError, DataError
 
-FloatArray = NDArray[np.float64]
-BoolArray = NDArray[np.bool_]
-
 SHOWN = 5  # positions that a message lists
 
 
-def check_scores(scores: Any, name: str = "scores") -> FloatArray:
+def check_scores(scores: Any, name: str = "scores") -> Array:
     """The scores as a new (n,) array in the order given; infinite ones pass, missing ones do not.
 
     >>> check_scores([0.5, 0.75])
@@ -43,7 +40,7 @@ def check_scores(scores: Any, name: str = "scores") -> FloatArray:
     return values
 
 
-def _floats(given: Any) -> FloatArray | None:
+def _floats(given: Any) -> Array | None:
     """A new array of floats with NaN for what is missing, or None for what are no numbers."""
     if isinstance(given, np.ma.MaskedArray):  # asarray would bring back what the mask hides
         given = np.ma.filled(given.astype(np.float64), np.nan)
@@ -59,15 +56,7 @@ def _floats(given: Any) -> FloatArray | None:
         return None
 
 
-def check_share(share: Any, name: str, ends: str = "0 and 1") -> float:
-    """A share in [0, 1], both ends included; `ends` may say what they mean."""
-    is_number = isinstance(share, numbers.Real) and not isinstance(share, (bool, np.bool_))
-    if is_number and 0.0 <= float(share) <= 1.0:
-        return float(share)
-    raise ArgumentError(f"{name} must be a number between {ends}, got {share!r}.")
-
-
-def check_probabilities(p: ArrayLike, name: str) -> FloatArray:
+def check_probabilities(p: ArrayLike, name: str) -> Array:
     """Probabilities of any shape as an array; all must lie in [0, 1]."""
     values = np.asarray(p, dtype=np.float64)
     wrong = values[~((values >= 0.0) & (values <= 1.0))]
@@ -76,7 +65,7 @@ def check_probabilities(p: ArrayLike, name: str) -> FloatArray:
     return values
 
 
-def check_k(k: Any, name: str = "k", *, flat: bool = True) -> FloatArray:
+def check_k(k: Any, name: str = "k", *, flat: bool = True) -> Array:
     """Numbers of configurations as a new array, `flat` or of the shape given; all must be positive and finite.
 
     >>> check_k([1, 2.5]), check_k(4), check_k(4, flat=False)
@@ -114,7 +103,7 @@ def name_of(statistic: str | float) -> str:
     return statistic if isinstance(statistic, str) else f"{statistic:g} quantile"
 
 
-def check_bounds(bounds: Any, scores: FloatArray) -> tuple[float, float]:
+def check_bounds(bounds: Any, scores: Array) -> tuple[float, float]:
     """(low, high) in order, enclosing all scores; without bounds anything can occur."""
     if bounds is None:
         return -np.inf, np.inf

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import FloatArray, check_direction
+from lmemtest.tuning._checks import check_direction
 from lmemtest.tuning.costs import BudgetCurve
 
 BY = ("benchmark", "algorithm")
@@ -55,7 +56,7 @@ class Group:
     key: tuple[Any, ...]
     name: str
     frame: pd.DataFrame
-    scores: FloatArray
+    scores: Array
 
     @contextmanager
     def named(self) -> Iterator[None]:
@@ -82,7 +83,7 @@ class GroupCurve(BudgetCurve):
 
     key: tuple[Any, ...]
     level: float
-    scores: FloatArray | None = field(default=None, repr=False)
+    scores: Array | None = field(default=None, repr=False)
     costs: Any = field(default=None, repr=False)
 
     @property
@@ -212,7 +213,7 @@ def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tupl
     return groups, tuple(dict.fromkeys(str(level) for level in keys.levels[-1]))
 
 
-def floats(column: pd.Series[Any]) -> FloatArray:
+def floats(column: pd.Series[Any]) -> Array:
     """A numeric column as floats, with NaN for what is missing."""
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 

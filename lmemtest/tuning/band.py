@@ -8,12 +8,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_k
+from lmemtest.tuning._checks import check_k
 from lmemtest.tuning.order_statistics import BANDS, calibrate, check_size, crossing_probability, limits
 
 BAND_NAMES = {
@@ -55,8 +56,8 @@ class CdfBand(Result):
     band: str
     level: float
     critical_value: float
-    band_low: FloatArray
-    band_high: FloatArray
+    band_low: Array
+    band_high: Array
     from_k: float | None = None
     quantile: float = 0.5
 

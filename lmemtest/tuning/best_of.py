@@ -9,11 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction
 from lmemtest.core.words import percent, span
-from lmemtest.tuning._checks import FloatArray, check_direction, check_k
+from lmemtest.tuning._checks import check_direction, check_k
 from lmemtest.tuning._settings import ThinnedResult
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
@@ -48,12 +49,12 @@ class BestOf(ThinnedResult):
         The bands for their distribution functions.
     """
 
-    grid: FloatArray
-    k_a: FloatArray
-    k_b: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
+    grid: Array
+    k_a: Array
+    k_b: Array
+    band_low: Array
+    estimate: Array
+    band_high: Array
     direction: str
     level: float
     band: str
@@ -220,7 +221,7 @@ def best_of(
     )
 
 
-def _default_grid(searches: Searches) -> FloatArray:
+def _default_grid(searches: Searches) -> Array:
     (first, second), sizes = searches.costs, [len(y) for y in searches.scores]
     if first is None or second is None:
         last = min(sizes)
@@ -231,7 +232,7 @@ def _default_grid(searches: Searches) -> FloatArray:
     return np.linspace(start, max(start, min(first.mean * sizes[0], second.mean * sizes[1])), _MOST_POINTS)
 
 
-def _won(searches: Searches, bands: tuple[CdfBand, CdfBand], direction: str, budgets: FloatArray) -> dict[str, Any]:
+def _won(searches: Searches, bands: tuple[CdfBand, CdfBand], direction: str, budgets: Array) -> dict[str, Any]:
     """What a `BestOf` says at budgets."""
     sign = 1.0 if direction == "maximize" else -1.0
     scores = [sign * y for y in searches.scores]
@@ -255,7 +256,7 @@ def _won(searches: Searches, bands: tuple[CdfBand, CdfBand], direction: str, bud
     }
 
 
-def _win(a: FloatArray, k_a: FloatArray, b: FloatArray, k_b: FloatArray) -> FloatArray:
+def _win(a: Array, k_a: Array, b: Array, k_b: Array) -> Array:
     """P(T_A > T_B) + P(T_A = T_B) / 2 of two distribution functions on one support."""
     won = np.empty(len(k_a))
     for place in range(len(won)):

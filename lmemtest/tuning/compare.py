@@ -9,13 +9,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.result import result
 from lmemtest.core.table import ResultTable
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_positive_int, resolve_rng
 from lmemtest.core.words import percent, span
 from lmemtest.tuning import evidence
-from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, name_of
+from lmemtest.tuning._checks import check_k, name_of
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.costs import BudgetCurve, MeanCost, Searches, check_searches, read_at, trials_at
 from lmemtest.tuning.curve import TuningCurve, curve_of
@@ -70,12 +71,12 @@ class CurveComparison(CurveResult):
     observed: float
     portion: float
     segments: tuple[Segment, ...]
-    grid: FloatArray
+    grid: Array
     axis: str
     a: BudgetCurve
     b: BudgetCurve
     signed: NDArray[np.int8]
-    portions: FloatArray
+    portions: Array
     rates: FalseLabelRates | None
     paired: bool
     notes: tuple[str, ...] = ()
@@ -94,7 +95,7 @@ class CurveComparison(CurveResult):
         return tuple(side.cost.fact(side.name) for side in (self.a, self.b) if side.cost is not None)
 
     @property
-    def usable(self) -> BoolArray:
+    def usable(self) -> Mask:
         """Budgets at which both bands are informative, shape (m,)."""
         return ~(self.a.trivial | self.b.trivial)
 
@@ -299,7 +300,7 @@ def compared(
 
 
 def _simulated_rates(
-    searches: Searches, curves: list[TuningCurve], grid: FloatArray, portion: float, n_draws: int, rng: Any
+    searches: Searches, curves: list[TuningCurve], grid: Array, portion: float, n_draws: int, rng: Any
 ) -> FalseLabelRates | None:
     """Rates of false labels over the budgets that count; None where no null can be simulated."""
     mean, (first, second) = curves[0].statistic == "mean", searches.costs
@@ -323,7 +324,7 @@ def _simulated_rates(
     return evidence.count_labels(draw, width, len(grid), portion, null, n_draws, rng)
 
 
-def _default_grid(curves: list[TuningCurve], costs: tuple[MeanCost, MeanCost] | tuple[None, None]) -> FloatArray:
+def _default_grid(curves: list[TuningCurve], costs: tuple[MeanCost, MeanCost] | tuple[None, None]) -> Array:
     first, second = costs
     if first is None or second is None:
         return evidence.default_grid(*curves)
@@ -334,7 +335,7 @@ def _default_grid(curves: list[TuningCurve], costs: tuple[MeanCost, MeanCost] | 
     return np.linspace(start, reach, _COST_POINTS) if reach > start else np.array([start])
 
 
-def looks_paired(a: FloatArray, b: FloatArray) -> bool:
+def looks_paired(a: Array, b: Array) -> bool:
     """Whether equal rows are correlated more than independent searches can be: ranks, five standard deviations."""
     if len(a) != len(b) or len(a) < 10:
         return False

@@ -7,11 +7,12 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import BoolArray, FloatArray, check_scores
+from lmemtest.tuning._checks import check_scores
 from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
@@ -100,7 +101,7 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     return MeanCost(mean=mean, ci_low=mean / reach, ci_high=mean * reach, known=False, level=level)
 
 
-def known_if_constant(costs: FloatArray) -> Any:
+def known_if_constant(costs: Array) -> Any:
     """The mean where all trials cost the same, so that it counts as known; else the costs."""
     constant = costs.dtype.kind in "iuf" and len(costs) and bool(np.all(costs == costs[0])) and costs[0] > 0
     return float(costs[0]) if constant else costs
@@ -120,7 +121,7 @@ class Searches:
     """Two searches as they were given, checked; `levels` is what the errors of mean costs leave to each band."""
 
     names: tuple[str, str]
-    scores: tuple[FloatArray, FloatArray]
+    scores: tuple[Array, Array]
     costs: tuple[MeanCost, MeanCost] | tuple[None, None]
     levels: tuple[float, float]
     paired: bool
@@ -169,7 +170,7 @@ def check_searches(
 # ---------------------------------------------------------------------------------------------------- curves at budgets
 
 
-def trials_at(grid: FloatArray, cost: MeanCost | None) -> Reading:
+def trials_at(grid: Array, cost: MeanCost | None) -> Reading:
     """Trials at which the limits of a curve are read for each budget."""
     if cost is None:
         return Reading(grid, grid, grid)
@@ -202,12 +203,12 @@ class BudgetCurve:
 
     name: str
     n_scores: int
-    grid: FloatArray
-    k: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
-    trivial: BoolArray
+    grid: Array
+    k: Array
+    band_low: Array
+    estimate: Array
+    band_high: Array
+    trivial: Mask
     cost: MeanCost | None = None
     curve: TuningCurve | None = field(default=None, repr=False)
 
@@ -226,7 +227,7 @@ class BudgetCurve:
         return Reading(-self.band_high, -self.estimate, -self.band_low)
 
 
-def read_at(curve: TuningCurve, cost: MeanCost | None, grid: FloatArray) -> dict[str, Any]:
+def read_at(curve: TuningCurve, cost: MeanCost | None, grid: Array) -> dict[str, Any]:
     """What a `BudgetCurve` holds of a curve at budgets."""
     at = trials_at(grid, cost)
     centre = low = high = curve.at(at.estimate)

@@ -18,11 +18,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import BoolArray, FloatArray, check_bounds, check_k, check_scores
+from lmemtest.tuning._checks import check_bounds, check_k, check_scores
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.distribution import SLACK
@@ -41,9 +42,9 @@ def yes(trivial: bool) -> str:
 class Reading(NamedTuple):
     """A pessimistic limit, an estimate and an optimistic limit at (..., m) budgets; or the trials to read them at."""
 
-    pessimistic: FloatArray
-    estimate: FloatArray
-    optimistic: FloatArray
+    pessimistic: Array
+    estimate: Array
+    optimistic: Array
 
 
 @result
@@ -69,15 +70,15 @@ class TuningCurve(CurveResult):
     """
 
     settings: Settings
-    k: FloatArray
-    band_low: FloatArray
-    estimate: FloatArray
-    band_high: FloatArray
-    low_trivial: BoolArray
-    high_trivial: BoolArray
+    k: Array
+    band_low: Array
+    estimate: Array
+    band_high: Array
+    low_trivial: Mask
+    high_trivial: Mask
     bounds: tuple[float, float]
     cdf_band: CdfBand
-    scores: FloatArray
+    scores: Array
 
     parts = {"curve": "_frame"}
     formats = {"k": "g", "trivial": yes}
@@ -103,7 +104,7 @@ class TuningCurve(CurveResult):
         return self.cdf_band.n_scores
 
     @property
-    def trivial(self) -> BoolArray:
+    def trivial(self) -> Mask:
         """Whether at least one limit is the end of the support, shape (m,)."""
         return self.low_trivial | self.high_trivial
 
@@ -282,7 +283,7 @@ def curve_of(
     return _curve(ordered, settings.band_for(len(values)), points, settings, limits)
 
 
-def drawing_grid(curve: TuningCurve, first: float, last: float, scales: tuple[float, ...] = (1.0,)) -> FloatArray:
+def drawing_grid(curve: TuningCurve, first: float, last: float, scales: tuple[float, ...] = (1.0,)) -> Array:
     """Budgets from `first` to `last` between which lines may be drawn: at the ends and on both sides of every jump.
 
     With `scales`, budgets are costs: a curve or limit is read at the cost over one of them.
@@ -318,7 +319,7 @@ def trivial_beyond(cdf_band: CdfBand, quantile: float) -> float:
     return float(np.log(quantile) / np.log(top))
 
 
-def _default_k(n: int, from_k: float | None) -> FloatArray:
+def _default_k(n: int, from_k: float | None) -> Array:
     first = 1.0 if from_k is None else max(float(from_k), 1.0)
     whole = np.arange(np.ceil(first), n + 1.0) if first <= n else np.empty(0)
     if len(whole) > MOST_POINTS:
@@ -326,9 +327,7 @@ def _default_k(n: int, from_k: float | None) -> FloatArray:
     return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
 
 
-def _curve(
-    ordered: FloatArray, cdf_band: CdfBand, k: FloatArray, settings: Settings, bounds: tuple[float, float]
-) -> TuningCurve:
+def _curve(ordered: Array, cdf_band: CdfBand, k: Array, settings: Settings, bounds: tuple[float, float]) -> TuningCurve:
     from_k = settings.from_k
     if from_k is not None and np.any(k < from_k):
         raise ArgumentError(
@@ -357,9 +356,7 @@ def _curve(
     )
 
 
-def _quantiles(
-    y: FloatArray, cdf_band: CdfBand, k: FloatArray, q: float, low: float, high: float, *, turned: bool
-) -> Reading:
+def _quantiles(y: Array, cdf_band: CdfBand, k: Array, q: float, low: float, high: float, *, turned: bool) -> Reading:
     """Quantiles of the largest of k; of scores that were turned the larger one where there are two."""
     # q^(1/k) underflows for tiny k; any positive number does for a probability below all limits of a band
     with np.errstate(over="ignore"):
@@ -374,7 +371,7 @@ def _quantiles(
     return Reading(extended[worse], extended[rank], extended[better])
 
 
-def _means(y: FloatArray, cdf_band: CdfBand, k: FloatArray, low: float, high: float) -> Reading:
+def _means(y: Array, cdf_band: CdfBand, k: Array, low: float, high: float) -> Reading:
     """high - integral of F^k over the support, for the band's ends and the estimate; sums of non-negative terms.
 
     The upper band is 1 from the largest score on, so the lower limit needs no upper bound of the support; the upper

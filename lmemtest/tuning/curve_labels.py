@@ -14,13 +14,13 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.validate import check_positive_int, resolve_rng
 from lmemtest.core.words import counted, percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning._groups import named_groups
 from lmemtest.tuning.compare import CurveComparison, compared
 from lmemtest.tuning.costs import check_searches
 from lmemtest.tuning.evidence import EVIDENCE, check_portion, describe_portion, rank_rates
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
     from lmemtest.tuning.curves import GroupCurve, TuningCurves
 
     Pair = tuple[GroupCurve, GroupCurve, CurveComparison]  # two curves on a benchmark, and what was found between them
@@ -148,7 +148,7 @@ def count_curve_labels(
 
 def _rates(
     curves: TuningCurves, pairs: list[Pair], portion: float, n_draws: int, rng: Any
-) -> tuple[dict[tuple[int, int], FloatArray], list[str]]:
+) -> tuple[dict[tuple[int, int], Array], list[str]]:
     """Rates of false labels for each pair of sample sizes, as far as they can be simulated."""
     if not n_draws:
         return {}, []
@@ -167,7 +167,7 @@ def _sizes(a: GroupCurve, b: GroupCurve) -> tuple[int, int]:
     return min(a.n_scores, b.n_scores), max(a.n_scores, b.n_scores)
 
 
-def _counts(pairs: list[Pair], rates: dict[tuple[int, int], FloatArray]) -> dict[str, Any]:
+def _counts(pairs: list[Pair], rates: dict[tuple[int, int], Array]) -> dict[str, Any]:
     """The row of two algorithms; empty if no benchmark has both."""
     if not pairs:
         return {}

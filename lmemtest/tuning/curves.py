@@ -13,13 +13,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.caller import advice
 from lmemtest.core.result import result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_bounds, check_k, name_of
+from lmemtest.tuning._checks import check_bounds, check_k, name_of
 from lmemtest.tuning._groups import Group, GroupCurve, Roles, find_roles, floats, named_groups, read_groups
 from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import BAND_NAMES
@@ -82,7 +83,7 @@ class TuningCurves(CurveResult):
     adjust: str
     simultaneous: bool
     bounds: tuple[float, float] | None
-    grid: FloatArray | None
+    grid: Array | None
     notes: tuple[str, ...] = ()
 
     parts = {"curves": "_frame", "groups": "_groups"}
@@ -435,7 +436,7 @@ def _side(group: Group, asked: TuningCurves) -> _Side:
     return _Side(group, curve_of(group.scores, settings, asked.bounds), costs, cost)
 
 
-def _grids(sides: list[_Side], asked: TuningCurves) -> list[FloatArray]:
+def _grids(sides: list[_Side], asked: TuningCurves) -> list[Array]:
     """Budgets of each curve; costs are those of its benchmark that pay for 1 to n trials of it."""
     ends: dict[tuple[Any, ...], list[float]] = {}
     for side in sides:

@@ -9,20 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import real, resolve_rng
+from lmemtest.core.validate import check_number, real, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import (
-    FloatArray,
-    check_bounds,
-    check_direction,
-    check_k,
-    check_probabilities,
-    check_scores,
-    check_share,
-    plain,
-)
+from lmemtest.tuning._checks import check_bounds, check_direction, check_k, check_probabilities, check_scores, plain
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.band import band as cdf_band
 
@@ -67,10 +59,10 @@ class EmpiricalDistribution(Result):
     (array([0.25, 0.75]), 0.75, 0.75)
     """
 
-    scores: FloatArray
-    weights: FloatArray | None = field(default=None, kw_only=True)
+    scores: Array
+    weights: Array | None = field(default=None, kw_only=True)
     bounds: tuple[float, float] = field(default=(-np.inf, np.inf), kw_only=True)
-    cumulative: FloatArray = field(init=False)
+    cumulative: Array = field(init=False)
     equal: bool = field(init=False)
 
     parts = {"distribution": "_frame"}
@@ -111,7 +103,7 @@ class EmpiricalDistribution(Result):
     def __hash__(self) -> int:
         return hash((self.scores.tobytes(), self._mass().tobytes(), self.bounds))
 
-    def _mass(self) -> FloatArray:
+    def _mass(self) -> Array:
         """The weight of each score with all of its ties, so that the order in which ties came does not matter."""
         return np.diff(np.concatenate([[0.0], self.cdf(self.scores)]), append=1.0)
 
@@ -171,7 +163,7 @@ class EmpiricalDistribution(Result):
         mean = self.mean()
         return _weighted((self.scores - mean) ** 2, self.weights) if np.isfinite(mean) else np.nan
 
-    def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> FloatArray:
+    def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> Array:
         """Quantile of the best of `k` scores: the smallest score with P(best of k <= score) >= q, in both directions.
 
         Parameters
@@ -194,7 +186,7 @@ class EmpiricalDistribution(Result):
         >>> law.quantile_curve([1, 4], direction="maximize"), law.quantile_curve([1, 4], direction="minimize")
         (array([0.5, 0.8]), array([0.5, 0.5]))
         """
-        budgets, q = check_k(k), check_share(q, "q")
+        budgets, q = check_k(k), check_number(q, "q", low=0, high=1)
         if check_direction(direction) == "maximize" or q == 0.0:
             return np.asarray(self.ppf(q ** (1.0 / budgets) if q > 0.0 else np.zeros(len(budgets))))
         # the first score with at most (1 - q)^(1/k) above it: the weights above keep the digits of small shares
@@ -203,7 +195,7 @@ class EmpiricalDistribution(Result):
         rank = self.n_scores - 1 - (np.searchsorted(above[::-1], room + SLACK, side="right") - 1)
         return self.scores[np.clip(rank, 0, self.n_scores - 1)]
 
-    def mean_curve(self, k: ArrayLike, *, direction: str) -> FloatArray:
+    def mean_curve(self, k: ArrayLike, *, direction: str) -> Array:
         """Expected best of `k` scores; infinite if an infinite score may be the best.
 
         Parameters
@@ -233,7 +225,7 @@ class EmpiricalDistribution(Result):
             mass = np.array([-np.diff(above**power) for power in budgets])
         return np.array([_weighted(self.scores, row) for row in mass])
 
-    def _above(self) -> FloatArray:
+    def _above(self) -> Array:
         """The weight above each score, its later ties included, as a sum of its own; exactly 0 at the last."""
         weights = np.asarray(self.weights)
         if self.equal:
@@ -320,7 +312,7 @@ class DistributionBand(Result):
         )
 
 
-def _weights(weights: Any, scores: FloatArray) -> FloatArray:
+def _weights(weights: Any, scores: Array) -> Array:
     try:
         values = real(weights)
     except (TypeError, ValueError):
@@ -333,7 +325,7 @@ def _weights(weights: Any, scores: FloatArray) -> FloatArray:
     return values / total
 
 
-def _weighted(values: FloatArray, weights: FloatArray | None) -> float:
+def _weighted(values: Array, weights: Array | None) -> float:
     used = np.asarray(weights) > 0.0  # no weight times an infinite score is nothing
     kept = values[used]
     if np.isposinf(kept).any() and np.isneginf(kept).any():

@@ -17,11 +17,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import FloatArray, check_direction, check_k, check_scores
+from lmemtest.tuning._checks import check_direction, check_k, check_scores
 from lmemtest.tuning._settings import ThinnedResult
 
 ESTIMATORS = ("u", "v", "w")
@@ -49,8 +50,8 @@ class ExpectedBest(ThinnedResult):
         What a reader must know.
     """
 
-    k: FloatArray
-    estimate: FloatArray
+    k: Array
+    estimate: Array
     estimator: str
     direction: str
     n_scores: int
@@ -68,7 +69,7 @@ class ExpectedBest(ThinnedResult):
         return pd.DataFrame({"k": self.k, "estimate": self.estimate})
 
 
-def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> FloatArray:
+def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> Array:
     """Weights (n_scores,), the first of the smallest score, in an estimate of the expected maximum of k scores.
 
     Each weight is a product of ratios, w_(i-1) / w_i = (i - k) / (i - 1) for U and (i - 1) / (i + k - 2) for W, and
@@ -160,7 +161,7 @@ def expected_best(
 # ---------------------------------------------------------------------------------------------------- weights
 
 
-def _weights(n: int, k: float, estimator: str) -> FloatArray:
+def _weights(n: int, k: float, estimator: str) -> Array:
     if estimator == "v":
         i = np.arange(1, n + 1, dtype=float)
         # i = 1: the logarithm of zero, whose exponential is zero; as it is of k times any other logarithm for a large k
@@ -180,7 +181,7 @@ def _weights(n: int, k: float, estimator: str) -> FloatArray:
 # ---------------------------------------------------------------------------------------------------- arguments
 
 
-def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[FloatArray, float]:
+def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[Array, float]:
     """Scores in rising order of goodness, and the sign that turns them back."""
     sign = 1.0 if check_direction(direction) == "maximize" else -1.0
     values = check_scores(scores)
@@ -193,7 +194,7 @@ def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[FloatArray, float
     return np.sort(sign * values), sign
 
 
-def _budgets(k: ArrayLike | None, n: int) -> FloatArray:
+def _budgets(k: ArrayLike | None, n: int) -> Array:
     if k is not None:
         return check_k(k)
     if n <= _MOST_BUDGETS:

@@ -29,11 +29,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array, Mask
 from lmemtest.core.result import Result, result
-from lmemtest.core.validate import check_positive_int, resolve_rng
+from lmemtest.core.validate import check_number, check_positive_int, resolve_rng
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import BoolArray, FloatArray, check_k, check_share
+from lmemtest.tuning._checks import check_k
 from lmemtest.tuning._settings import Settings, check_rank_settings
 from lmemtest.tuning.costs import trials_at
 from lmemtest.tuning.curve import Reading, TuningCurve, curve_of
@@ -79,7 +80,7 @@ def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
     return level(a, b) - level(b, a)
 
 
-def portions(signed: NDArray[np.int8]) -> FloatArray:
+def portions(signed: NDArray[np.int8]) -> Array:
     """Share of the budgets (last axis) with at least each level, (..., 3, 2): weak, fair, strong; for a, for b."""
     rows = [[(sign * signed >= level).mean(axis=-1) for sign in (1, -1)] for level in (1, 2, 3)]
     return np.moveaxis(np.array(rows, dtype=float), (0, 1), (-2, -1))
@@ -90,7 +91,7 @@ def reaches(shares: Any, portion: float) -> Any:
     return (np.asarray(shares) >= portion - _SLACK) & (np.asarray(shares) > 0.0)
 
 
-def verdict(shares: FloatArray, portion: float) -> Verdict:
+def verdict(shares: Array, portion: float) -> Verdict:
     """The strongest level that one of the curves has over enough of the budgets.
 
     >>> verdict(np.array([[0.75, 0.0], [0.5, 0.0], [0.25, 0.0]]), 0.5)
@@ -105,7 +106,7 @@ def verdict(shares: FloatArray, portion: float) -> Verdict:
     return Verdict(EVIDENCE[0], 0, 0.0)
 
 
-def segments(signed: NDArray[np.int8], usable: BoolArray, grid: FloatArray, names: tuple[str, str]) -> list[Segment]:
+def segments(signed: NDArray[np.int8], usable: Mask, grid: Array, names: tuple[str, str]) -> list[Segment]:
     """Runs of neighbouring budgets with the same evidence; those without evidence, or trivial, are left out.
 
     >>> segments(np.array([1, 1, 0], np.int8), np.ones(3, bool), np.array([1.0, 2, 3]), ("A", "B"))
@@ -150,8 +151,8 @@ class FalseLabelRates(Result):
         What was simulated.
     """
 
-    rate: FloatArray
-    error: FloatArray
+    rate: Array
+    error: Array
     n_draws: int
     portion: float
     points: int
@@ -243,7 +244,7 @@ def false_label_rates(
 
 
 def rank_rates(
-    n_a: int, n_b: int, settings: Settings, k: FloatArray | None, portion: float, n_draws: int, rng: Any
+    n_a: int, n_b: int, settings: Settings, k: Array | None, portion: float, n_draws: int, rng: Any
 ) -> FalseLabelRates | None:
     """Rates of false labels of so many scores; None if no budget has two non-trivial bands."""
     curves = rank_curve(n_a, settings), rank_curve(n_b, settings)
@@ -281,7 +282,7 @@ def count_labels(
 
 def check_portion(portion: Any) -> float:
     """A portion in [0, 1], both ends included."""
-    return check_share(portion, "portion", "0 (one budget is enough) and 1 (all)")
+    return check_number(portion, "portion", low=0, high=1, meaning="0 asks for one budget, 1 for all")
 
 
 def describe_portion(portion: float) -> str:
@@ -292,7 +293,7 @@ def describe_portion(portion: float) -> str:
 # ---------------------------------------------------------------------------------------------------- budgets
 
 
-def default_grid(a: TuningCurve, b: TuningCurve) -> FloatArray:
+def default_grid(a: TuningCurve, b: TuningCurve) -> Array:
     """The whole budgets that both curves reach, thinned out evenly if there are many."""
     first = np.ceil(max(1.0, a.from_k or 1.0))
     last = max(np.floor(min(reach_of(a), reach_of(b))), first)
@@ -345,7 +346,7 @@ def draw_ranks(curves: Sequence[TuningCurve], ranks: Sequence[NDArray[np.intp]],
     return draw
 
 
-def draw_relabelled(a: FloatArray, b: FloatArray, read: Any, *, paired: bool) -> Draw:
+def draw_relabelled(a: Array, b: Array, read: Any, *, paired: bool) -> Draw:
     """Draws of relabelled scores; `read` turns sorted rows of each into readings."""
     pooled = np.concatenate([a, b])
 
@@ -361,12 +362,12 @@ def draw_relabelled(a: FloatArray, b: FloatArray, read: Any, *, paired: bool) ->
     return draw
 
 
-def rank_reader(ranks: NDArray[np.intp]) -> Callable[[FloatArray], Reading]:
+def rank_reader(ranks: NDArray[np.intp]) -> Callable[[Array], Reading]:
     """Read order statistics off sorted rows."""
     return lambda rows: Reading(*(rows[:, row - 1] for row in ranks))
 
 
-def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[FloatArray], Reading]:
+def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[Array], Reading]:
     """Read mean curves, which are weighted means of bounds and order statistics, off rows sorted from worst to best.
 
     The curve of scores that jump from 0 to 1 at one place gives the weight above that place.
@@ -384,7 +385,7 @@ def weight_reader(curve: TuningCurve, at: Reading) -> Callable[[FloatArray], Rea
     cumulative = np.concatenate([above, np.ones((3, 1, above.shape[2]))], axis=1)
     weights = np.diff(cumulative, axis=1, prepend=0.0)[:, ::-1]  # of the lower bound, the scores, the upper bound
 
-    def read(rows: FloatArray) -> Reading:
+    def read(rows: Array) -> Reading:
         ends = [np.full((len(rows), 1), end) for end in bounds]
         extended = np.concatenate([ends[0], rows, ends[1]], axis=1)
         return Reading(*(extended @ w for w in weights))

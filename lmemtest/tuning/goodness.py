@@ -17,13 +17,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_scores
+from lmemtest.tuning._checks import check_scores
 from lmemtest.tuning.order_statistics import BANDS, outside_probability, shares_outside
 
 TESTS = BANDS[:3]
@@ -161,7 +162,7 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_dens
     )
 
 
-def _centre(rank: NDArray[np.intp], n: int, band: str) -> FloatArray:
+def _centre(rank: NDArray[np.intp], n: int, band: str) -> Array:
     """Where the intervals of order statistics shrink to: the mode, or the median."""
     from scipy import special
 
@@ -170,7 +171,7 @@ def _centre(rank: NDArray[np.intp], n: int, band: str) -> FloatArray:
     return np.asarray((rank - 1.0) / (n - 1.0), dtype=np.float64)
 
 
-def _probabilities(law: Any, y: FloatArray) -> FloatArray:
+def _probabilities(law: Any, y: Array) -> Array:
     cdf = getattr(law, "cdf", None)
     if not callable(cdf):
         raise ArgumentError(

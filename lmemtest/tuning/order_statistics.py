@@ -20,9 +20,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
+from lmemtest.core.arrays import Array
+from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_share
 
 BANDS = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
 _CERTAIN = 1e-12
@@ -59,7 +59,7 @@ def crossing_probability(lower: ArrayLike, upper: ArrayLike) -> float:
     counts = np.arange(n + 1.0)
     log_factorial = special.gammaln(counts + 1.0)
 
-    def poisson(rate: float, terms: int) -> FloatArray:
+    def poisson(rate: float, terms: int) -> Array:
         terms = min(terms, int(rate + _SPREAD * np.sqrt(rate)) + _MORE)
         return np.exp(counts[:terms] * np.log(rate) - rate - log_factorial[:terms])
 
@@ -81,7 +81,7 @@ def crossing_probability(lower: ArrayLike, upper: ArrayLike) -> float:
     return float(min(reached / whole, 1.0))
 
 
-def _corridor(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArray]:
+def _corridor(lower: ArrayLike, upper: ArrayLike) -> tuple[Array, Array]:
     """The limits in [0, 1] and sorted: U_(i) >= U_(i-1) >= l_(i-1), and U_(i) <= U_(i+1) <= u_(i+1)."""
     low, high = np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64)
     if low.ndim != 1 or low.shape != high.shape or not len(low):
@@ -101,20 +101,20 @@ def _corridor(lower: ArrayLike, upper: ArrayLike) -> tuple[FloatArray, FloatArra
 # ---------------------------------------------------------------------------------- intervals of order statistics
 
 
-def equal_tailed_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatArray]:
+def equal_tailed_intervals(n: int, alpha: float) -> tuple[Array, Array]:
     """Lower and upper limits, (n,) each, of all order statistics that leave out `alpha` / 2 of their law at either end.
 
     >>> low, high = equal_tailed_intervals(3, 0.1)
     >>> low.round(3), high.round(3)
     (array([0.017, 0.135, 0.368]), array([0.632, 0.865, 0.983]))
     """
-    n, alpha = check_positive_int(n, "n_scores"), check_share(alpha, "alpha")
+    n, alpha = check_positive_int(n, "n_scores"), check_number(alpha, "alpha", low=0, high=1)
     rank = np.arange(1.0, n + 1.0)
     low = special.betaincinv(rank, n + 1.0 - rank, 0.5 * alpha)
     return low, 1.0 - low[::-1]
 
 
-def highest_density_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatArray]:
+def highest_density_intervals(n: int, alpha: float) -> tuple[Array, Array]:
     """The shortest intervals of all order statistics that leave out `alpha` of their law in all.
 
     The density is the same at both limits, except for the first and the last order statistic, whose intervals begin at
@@ -125,7 +125,7 @@ def highest_density_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatAr
     >>> low.round(3), high.round(3)
     (array([0.   , 0.135, 0.464]), array([0.536, 0.865, 1.   ]))
     """
-    n, alpha = check_positive_int(n, "n_scores"), check_share(alpha, "alpha")
+    n, alpha = check_positive_int(n, "n_scores"), check_number(alpha, "alpha", low=0, high=1)
     if n == 1 or alpha == 0.0:
         return np.full(n, 0.5 * alpha), np.full(n, 1.0 - 0.5 * alpha)
     if alpha == 1.0:
@@ -146,7 +146,7 @@ def highest_density_intervals(n: int, alpha: float) -> tuple[FloatArray, FloatAr
     return low, high
 
 
-def _highest_density(a: FloatArray, b: FloatArray, alpha: float) -> tuple[FloatArray, FloatArray]:
+def _highest_density(a: Array, b: Array, alpha: float) -> tuple[Array, Array]:
     """Highest-density intervals of Beta(a, b) for 1 < a < b, all at once.
 
     The unknown is t, the logarithm of the share below the interval. The log-density at the lower limit minus that at
@@ -180,7 +180,7 @@ def _highest_density(a: FloatArray, b: FloatArray, alpha: float) -> tuple[FloatA
     return special.betaincinv(a, b, share), special.betainccinv(a, b, alpha - share)
 
 
-def shares_outside(p: ArrayLike, rank: ArrayLike, n: int, band: str) -> FloatArray:
+def shares_outside(p: ArrayLike, rank: ArrayLike, n: int, band: str) -> Array:
     """Share of the law of each order statistic outside of its smallest interval that holds `p`, as a sum of tails.
 
     `rank` is the number, from 1, of the order statistic of n uniforms that each `p` is compared with. Equal tails:
@@ -203,12 +203,10 @@ def shares_outside(p: ArrayLike, rank: ArrayLike, n: int, band: str) -> FloatArr
     return np.asarray(np.where(is_low, below + special.betaincc(a, b, other), special.betainc(a, b, other) + above))
 
 
-def _same_density(
-    p: FloatArray, a: FloatArray, b: FloatArray, low: FloatArray, high: FloatArray, *, rising: NDArray[np.bool_]
-) -> FloatArray:
+def _same_density(p: Array, a: Array, b: Array, low: Array, high: Array, *, rising: NDArray[np.bool_]) -> Array:
     """Where Beta(a, b) has the density of `p` on the other side of its mode, by bisection; an end if nowhere."""
 
-    def log_density(x: FloatArray) -> FloatArray:
+    def log_density(x: Array) -> Array:
         return special.xlogy(a - 1.0, x) + special.xlog1py(b - 1.0, -x)
 
     target = log_density(p)
@@ -227,7 +225,7 @@ def outside_probability(n: int, band: str, value: float) -> float:
     return float(min(1.0, max(0.0, 1.0 - crossing_probability(*intervals(n, band, value)))))
 
 
-def constant_width_intervals(n: int, half_width: float) -> tuple[FloatArray, FloatArray]:
+def constant_width_intervals(n: int, half_width: float) -> tuple[Array, Array]:
     """Intervals under which F is nowhere further than `half_width` from the share of scores up to there."""
     n = check_positive_int(n, "n_scores")
     steps = np.arange(n + 1) / n
@@ -244,7 +242,7 @@ def dkw_half_width(n: int, level: float) -> float:
     return float(min(np.sqrt(np.log(2.0 / (1.0 - level)) / (2.0 * n)), 1.0))
 
 
-def intervals(n: int, band: str, value: float) -> tuple[FloatArray, FloatArray]:
+def intervals(n: int, band: str, value: float) -> tuple[Array, Array]:
     """The intervals of a band: `value` is alpha' of an LD band, the half-width of "ks" and "dkw"."""
     check_choice(band, "band", BANDS)
     if band == "ld_highest_density":
@@ -314,7 +312,7 @@ def calibrate(n: int, band: str, level: float, floor: float) -> tuple[float, int
     return _solve(n, band, level, floor, most), most
 
 
-def limits(n: int, band: str, value: float, floor: float, left_out: int) -> tuple[FloatArray, FloatArray]:
+def limits(n: int, band: str, value: float, floor: float, left_out: int) -> tuple[Array, Array]:
     """Intervals of a band as far as `calibrate` uses them."""
     low, high = intervals(n, band, value)
     low[:left_out] = 0.0

@@ -8,12 +8,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_k, name_of
+from lmemtest.tuning._checks import check_k, name_of
 from lmemtest.tuning._settings import CurveResult, Settings, check_rank_settings
 from lmemtest.tuning.band import BAND_NAMES
 from lmemtest.tuning.curve import trivial_beyond
@@ -45,9 +46,9 @@ class TuningPlan(CurveResult):
     settings: Settings
     given: str
     n_scores: NDArray[np.intp]
-    k: FloatArray
-    k_max: FloatArray
-    critical_value: FloatArray
+    k: Array
+    k_max: Array
+    critical_value: Array
 
     parts = {"plan": "_frame"}
     formats = {"k": "g"}

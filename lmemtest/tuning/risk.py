@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.result import Result, result
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_column, check_fraction, several
+from lmemtest.core.validate import as_frame, check_column, check_fraction, is_number, several
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.compare import CurveComparison, compare
@@ -248,7 +248,7 @@ def describe_value(value: Any) -> str:
     """
     if isinstance(value, tuple):
         return f"{value[0]:g} to {value[1]:g}"
-    return f"{value:g}" if _is_number(value) else str(value)
+    return f"{value:g}" if is_number(value) else str(value)
 
 
 # ---------------------------------------------------------------------------------------------------- arguments
@@ -288,7 +288,7 @@ def _values(values: Any) -> tuple[Any, ...]:
         if not (value is None or isinstance(value, (str, bytes, tuple, np.generic, numbers.Number, datetime))):
             raise ArgumentError(f"values must be values of the hyperparameter, or ranges (low, high), got {value!r}.")
         if isinstance(value, tuple) and not (
-            len(value) == 2 and all(map(_is_number, value)) and float(value[0]) < float(value[1])
+            len(value) == 2 and all(map(is_number, value)) and float(value[0]) < float(value[1])
         ):
             raise ArgumentError(
                 f"a tuple in values must be a range (low, high) with low < high, got {value!r}. "
@@ -303,7 +303,7 @@ def _values(values: Any) -> tuple[Any, ...]:
 def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
     numeric = column.dtype.kind in "iufb"
     if not isinstance(value, tuple):
-        if numeric and not _is_number(value) and not isinstance(value, (bool, np.bool_)):
+        if numeric and not is_number(value) and not isinstance(value, (bool, np.bool_)):
             raise ArgumentError(f"values of {name!r} must be numbers, as in the table, got {value!r}.")
         try:
             chosen = np.asarray(column == value, dtype=bool)
@@ -320,7 +320,3 @@ def _chosen(column: pd.Series[Any], value: Any, name: str) -> NDArray[np.bool_]:
             there = f"They go from {column.min():g} to {column.max():g}; give a range (low, high)"
         raise DataError(f"no trial has {name} = {describe_value(value)}. {there}.")
     return chosen
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))

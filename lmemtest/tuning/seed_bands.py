@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.caller import advice
 from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.errors import DataError
-from lmemtest.tuning._checks import FloatArray
 from lmemtest.tuning._groups import Group, GroupCurve, Roles, floats
 from lmemtest.tuning.curve import MOST_POINTS
 from lmemtest.tuning.distribution import SLACK
@@ -60,7 +60,7 @@ def seed_curve(
     group: Group,
     roles: Roles,
     *,
-    grid: FloatArray | None,
+    grid: Array | None,
     quantile: float,
     level: float,
     simultaneous: bool,
@@ -95,7 +95,7 @@ def seed_curve(
     return curve, ranks.coverage, raised
 
 
-def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
+def _paths(group: Group, roles: Roles) -> list[tuple[Array, Array]]:
     """Budgets in rising order with the scores at them, for each seed."""
     seeds, budgets = group.frame[str(roles.seed)], floats(group.frame[str(roles.budget)])
     missing = int(seeds.isna().sum() + np.isnan(budgets).sum())
@@ -116,7 +116,7 @@ def _paths(group: Group, roles: Roles) -> list[tuple[FloatArray, FloatArray]]:
     return list(zip(np.split(budgets, cuts), np.split(group.scores[order], cuts), strict=True))
 
 
-def _grid(group: Group, budgets: list[FloatArray], given: FloatArray | None) -> FloatArray:
+def _grid(group: Group, budgets: list[Array], given: Array | None) -> Array:
     """Budgets that all seeds have reached, and beyond which none of them stopped."""
     first, last = max(float(seed[0]) for seed in budgets), min(float(seed[-1]) for seed in budgets)
     if first > last:

@@ -15,6 +15,7 @@ import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
 from lmemtest.bench.benchmark.benchmark_effects import _unequal_noise, benchmark_effects
 from lmemtest.errors import DesignError
+from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
@@ -281,6 +282,20 @@ def test_the_noise_is_compared_by_bartletts_test() -> None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("lmemtest.bench.benchmark.benchmark_effects._SELECT_P", level)
             assert _unequal_noise(runs, parsed) == chosen
+
+
+def test_a_benchmark_with_one_degree_of_freedom_is_not_compared() -> None:
+    frame = study(9, k=2, n=4)
+    first = frame[frame["task"] == "t0"]
+    few = pd.concat([part.head(2 - i) for i, (_, part) in enumerate(first.groupby("tool"))])
+    rest = frame[frame["task"] != "t0"]
+    parsed = parse_formula("loss ~ tool + (1 | task)")
+    scatter = rest["loss"] - rest.groupby(["task", "tool"])["loss"].transform("mean")
+    p = bartlett((scatter**2).groupby(rest["task"]).sum().to_numpy(), np.full(rest["task"].nunique(), 6.0))
+    for level, chosen in ((p * 1.001, "task"), (p * 0.999, None)):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("lmemtest.bench.benchmark.benchmark_effects._SELECT_P", level)
+            assert _unequal_noise(as_runs(pd.concat([few, rest])), parsed) == chosen
 
 
 def test_an_erratic_algorithm_gets_a_variance_of_its_own() -> None:

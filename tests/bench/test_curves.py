@@ -254,7 +254,7 @@ def test_a_score_that_is_missing_within_a_curve_is_told():
         "of such a curve would be over other budgets than that of the others. If the runs failed there, say what they "
         "count"
     )
-    assert 'take the best score of each run, which passes over them: curves="best"' in str(error.value)
+    assert "take the best score of each run, which passes over them: curves='best'" in str(error.value)
     found = runs.per_run("best").to_frame().set_index(KEYS)["acc_best"].sort_index()
     np.testing.assert_allclose(found, frame.groupby(KEYS)["acc"].max())
     kept = runs.drop_missing().per_run("mean")

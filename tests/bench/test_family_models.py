@@ -105,7 +105,7 @@ def test_ranks_keep_the_families_advantages_and_lose_their_levels() -> None:
 
 
 def test_populations_that_are_not_possible_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"no column is named as their family. Name it: Runs\(table, ..., family"):
+    with pytest.raises(ArgumentError, match=r"no column is named as their family. Name it: Runs\(..., family"):
         lt.recommend(runs_of(table(), family=()), population="family")
     with pytest.raises(DesignError, match="family 'space' has one level"):
         lt.recommend(runs_of(table((5,))), population="family")

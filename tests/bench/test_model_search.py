@@ -259,8 +259,8 @@ def test_one_benchmark_and_the_words():
     ("options", "message"),
     [
         ({"criterion": "p"}, r"^criterion must be 'bic' or 'glrt' or 'aic', got 'p'\.$"),
-        ({"within": -1}, r"^within must be a number of at least 0, or inf for every model, got -1\.$"),
-        ({"within": "all"}, r"^within must be a number of at least 0, or inf for every model, got 'all'\.$"),
+        ({"within": -1}, r"^within must be a number of at least 0, got -1: inf takes in every model\.$"),
+        ({"within": "all"}, r"^within must be a number of at least 0, got 'all': inf takes in every model\.$"),
         ({"max_models": 0}, r"^max_models must be a whole number of at least 1, got 0\.$"),
         ({"depth": 0}, r"^depth must be a whole number of at least 1, got 0\.$"),
         ({"bic_n": "runs"}, r"^bic_n must be 'rows' or 'benchmarks', got 'runs'\.$"),

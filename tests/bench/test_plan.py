@@ -227,7 +227,7 @@ def test_curves_go_through_the_plans():
         (STUDY, {"budget": 99, "costs": {"family": 5}}, "Families are one if a pilot has 5 or more, or with fam"),
         (ONE, {"budget": 99, "trials": 5, "fixed": {"data": 2}, "at_most": {"data": 2}}, "data has a number in fixed"),
         (ONE, {"budget": 99, "trials": 5, "shared": ["data"]}, "shared is for differences"),
-        (ONE, {"budget": 9, "trials": 5, "n_algorithms": 2, "shared": {"data": 2}}, r"shared\['data'\] must be a corr"),
+        (ONE, {"budget": 9, "trials": 5, "n_algorithms": 2, "shared": {"data": 2}}, r"shared.* most 1, got 2: a corr"),
         (STUDY, {"effect": 0.01, "n_algorithms": 2, "at_most": {"benchmark": 9}},
          "an effect of 0.01, which takes a standard error of 0.003569 at most, is out of reach: with at most 9 bench"),
         (ONE, {"effect": 0.1, "trials": 5, "n_algorithms": 2}, "effect is of a test over benchmarks"),

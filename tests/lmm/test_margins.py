@@ -167,7 +167,7 @@ def test_margins_that_are_none_are_refused(em, margin):
         ),
         (
             lambda e: e.pairs().equivalence(-0.5),
-            r"margin must be a positive, finite number on the scale of the response, got -0\.5\.",
+            r"margin must be a finite number above 0, got -0\.5: the largest difference that is of no practical",
         ),
         (lambda e: e.pairs().equivalence((0.1, 1)), r"must have low < 0 < high, got \(0\.1, 1\)\."),
         (
@@ -179,7 +179,7 @@ def test_margins_that_are_none_are_refused(em, margin):
             lambda e: e.pairs().noninferiority(1),
             r"noninferiority is for the result of against\(\), and this is that of pairs\(\)\.",
         ),
-        (lambda e: e.against("a0").noninferiority(0), "margin must be a positive, finite number"),
+        (lambda e: e.against("a0").noninferiority(0), "margin must be a finite number above 0, got 0: "),
         (
             lambda e: e.against("a0").noninferiority(1, direction="up"),
             "direction must be 'minimize' or 'maximize'",

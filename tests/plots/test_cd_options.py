@@ -236,7 +236,9 @@ def test_the_width_of_a_tikzpicture_is_in_units_of_tex():
     for wrong in ("wide", "12", "12em", 12, "0cm"):
         with pytest.raises(ArgumentError, match="width must be a number with one of the units"):
             tikz(width=wrong)
-    with pytest.raises(ArgumentError, match="font must be a size between 3 and 30 points, got 0"):
+    with pytest.raises(
+        ArgumentError, match="font must be a number of at least 3 and at most 30, got 0: a size in points"
+    ):
         tikz(font=0)
 
 

@@ -281,7 +281,7 @@ def test_rates_need_a_quantile_and_a_budget():
         "Use more scores, a lower level, or smaller k."
     )
     assert message(lambda: false_label_rates(9, portion=50)) == (
-        "portion must be a number between 0 (one budget is enough) and 1 (all), got 50."
+        "portion must be a number of at least 0 and at most 1, got 50: 0 asks for one budget, 1 for all."
     )
     assert "n_draws must be a whole number of at least 100" in message(lambda: false_label_rates(9, n_draws=10))
     assert callable(count_labels)

@@ -77,7 +77,7 @@ def test_a_density_says_what_it_is_and_refuses_what_it_cannot_use():
         "KernelDensity(2 points, bandwidth 0.1, bounds 0 to 1)"
     )
     assert message(lambda: kernel_density([0.2], bandwidth=0)) == (
-        "bandwidth must be positive and finite, in units of the score, got 0."
+        "bandwidth must be a finite number above 0, got 0: a width in units of the score."
     )
     assert message(lambda: kernel_density([0.0, 1.0], bandwidth=1e-6)) == (
         "bandwidth must be at least a 20,000th of the range of the scores, 5e-05, got 1e-06. "

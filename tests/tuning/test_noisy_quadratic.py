@@ -198,7 +198,7 @@ def test_samples_follow_the_distribution():
 def test_noise_must_not_be_negative():
     with pytest.raises(ArgumentError) as error:
         NoisyQuadraticDistribution(0.0, 1.0, 2, -0.1)
-    assert str(error.value) == "o must be at least 0, got -0.1. It is the standard deviation of the noise."
+    assert str(error.value) == "o must be a finite number of at least 0, got -0.1: the standard deviation of the noise."
 
 
 @pytest.mark.parametrize("convex", [True, False])

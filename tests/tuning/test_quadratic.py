@@ -89,7 +89,7 @@ def test_parameters_are_checked():
         ({"a": 2.0}, "a must be at most b, got a=2.0 and b=1.0. a is the lower end of the scores."),
         ({"b": np.inf}, "b must be a finite number, got inf."),
         ({"a": "x"}, "a must be a finite number, got 'x'."),
-        ({"c": 0}, "c must be above 0 and at most 1000, got 0.0."),
+        ({"c": 0}, "c must be a number above 0 and at most 1000, got 0."),
         ({"convex": "yes"}, "convex must be True (minimize) or False (maximize), got 'yes'."),
     ]:
         with pytest.raises(ArgumentError) as error:

@@ -18,12 +18,9 @@ from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 SCALES = ("auto", "shape", "noise")
 LINKAGES = ("average", "ward", "complete", "single")
@@ -250,9 +247,9 @@ class _RunTable:
     """Runs as codes, so that profiles of many reweighted tables are matrix products."""
 
     levels: dict[str, list[str]]  # of benchmarks, conditions and algorithms
-    cell: Codes  # (runs,) benchmark, condition and algorithm
-    unit: Codes  # (runs,) what is redrawn as a whole
-    within: Codes  # (units,) the instance (or cell) within which it is redrawn
+    cell: Index  # (runs,) benchmark, condition and algorithm
+    unit: Index  # (runs,) what is redrawn as a whole
+    within: Index  # (units,) the instance (or cell) within which it is redrawn
     score: Array
     mean: Array  # (benchmarks, conditions, algorithms)
     noise: Array | None  # (benchmarks,) standard deviation of a run
@@ -355,14 +352,14 @@ def _tree(profiles: Array, method: str) -> tuple[Array, Array]:
     return np.asarray(linkage(distances, method)), distances
 
 
-def _cut(tree: Array, k: int) -> Codes:
+def _cut(tree: Array, k: int) -> Index:
     """Clusters of the benchmarks, exactly k of them, from 0."""
     from scipy.cluster.hierarchy import cut_tree
 
     return np.asarray(cut_tree(tree, n_clusters=k)[:, 0], dtype=np.intp)
 
 
-def silhouettes(distances: Array, labels: Codes) -> Array:
+def silhouettes(distances: Array, labels: Index) -> Array:
     """Rousseeuw's silhouette of each of n objects, 0 for a cluster of one; `labels` from 0, two clusters or more."""
     member = np.eye(labels.max() + 1)[labels]
     sizes = member.sum(axis=0)
@@ -390,7 +387,7 @@ def _chosen(tree: Array, distances: Array, n_clusters: int | None) -> tuple[int,
 # ---------------------------------------------------------------------- stability
 
 
-def jaccard(labels: Codes, redrawn: Codes) -> Array:
+def jaccard(labels: Index, redrawn: Index) -> Array:
     """``(tables, clusters)`` similarity of each cluster with its best match in each redrawn table.
 
     Examples
@@ -407,7 +404,7 @@ def jaccard(labels: Codes, redrawn: Codes) -> Array:
     return out
 
 
-def _stability(labels: Codes, redrawn: Codes, names: list[str]) -> pd.DataFrame:
+def _stability(labels: Index, redrawn: Index, names: list[str]) -> pd.DataFrame:
     found = jaccard(labels, redrawn)
     rows: list[dict[str, Any]] = []
     for cluster in range(labels.max() + 1):

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
-from scipy import special
 
 from lmemtest.bench.benchmark.effect_plan import Plan, family_columns
 from lmemtest.bench.modelling.recommend import recommend
@@ -29,7 +28,7 @@ from lmemtest.core.words import counted, listed, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
 from lmemtest.lmm.cells import compress
 from lmemtest.lmm.diagnostics.influence import InfluenceResult, influence
-from lmemtest.lmm.diagnostics.scale import bartlett
+from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.error_slopes import theta_slopes
 from lmemtest.lmm.formula import parse_formula
@@ -47,11 +46,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.engine.criterion import Criterion
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 CONTRASTS = ("mean", "pairs")
 UNITS = ("benchmark", "instance", "family")
@@ -59,6 +58,7 @@ _MOST_WEIGHTS = 200_000_000  # 1.6 GB
 _ZERO = 1e-8  # of the residual variance: a variance below it was estimated as zero
 _UNEQUAL = 3.0  # ratio of the noise of two benchmarks from which on a note says so
 _SELECT_P = 0.05  # of the tests that choose between one variance and several
+_FEWEST_DF = 2.0  # of the scatter of a benchmark that is compared with that of others
 _CONSTANT = 1e-12  # of the largest sum of squares: below it scores are constant
 
 
@@ -523,12 +523,10 @@ def _unequal_noise(runs: Runs, parsed: ParsedFormula) -> str | None:
             between = (size["max"] * free * found["mean"].var(ddof=1)).groupby(level, observed=True).sum()
             squares = np.maximum(squares - between.to_numpy(), 0.0)
             df = df - free.groupby(level, observed=True).sum().to_numpy()
-    k = len(df)
-    if k < 2 or not (df >= 1.0).all() or not (squares > _CONSTANT * squares.max(initial=0.0)).all():
+    judged = df >= _FEWEST_DF
+    if judged.sum() < 2 or not (df >= 1.0).all() or not (squares > _CONSTANT * squares.max(initial=0.0)).all():
         return None
-    small = 1.0 + (float((1.0 / df).sum()) - 1.0 / float(df.sum())) / (3.0 * (k - 1.0))
-    p = special.chdtrc(k - 1.0, max(bartlett(squares, df, 0.0), 0.0) / small)
-    return str(runs.benchmark) if below(p, _SELECT_P) else None
+    return str(runs.benchmark) if below(bartlett(squares[judged], df[judged]), _SELECT_P) else None
 
 
 def _own_variances(fit: LmmFit) -> LmmFit:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
     Comparisons = tuple[tuple[str, str], ...]
 
 MEAN = "mean"  # what a deviation is from

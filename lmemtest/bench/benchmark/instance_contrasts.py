@@ -10,7 +10,6 @@ error and the degrees of freedom of each pair.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -19,11 +18,6 @@ from lmemtest.bench.benchmark.outcomes import drawn_outcomes, mean_outcomes, tes
 from lmemtest.bench.benchmark.pair_scores import PairScores
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
 
 _SAME = 1e-12  # of mean outcomes: sums of ones over the same number
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 METHODS = ("model", "outcomes")
 # Beyond this the covariances of the advantages at the levels (10 for four) eat the benchmarks.

@@ -31,11 +31,9 @@ from lmemtest.core.words import format_level, format_number, joined, p_text, per
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 TESTS = {"two-sample": "two-sample t-test with pooled variance", "paired": "t-test of the differences within seeds"}
 UNITS = ("run", "budget")

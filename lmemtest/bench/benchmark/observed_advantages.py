@@ -20,11 +20,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.cells import Cells
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
 
@@ -186,7 +185,7 @@ def _without_rounding(values: Array, rounding: Array) -> Array:
 
 
 def _moments(
-    cells: Cells, instance: Codes, algorithm: Codes, shape: tuple[int, int], seed: str | None
+    cells: Cells, instance: Index, algorithm: Index, shape: tuple[int, int], seed: str | None
 ) -> tuple[Array, Array, Array, Array, int]:
     """Runs, means, errors of the deviations and their degrees of freedom, (instances, algorithms) each.
 
@@ -233,7 +232,7 @@ def _moments(
     return n, mean, np.where(use, within, se), np.where(use, n - 1, df), int(paired.sum())
 
 
-def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -> Array:
+def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Index, runs: Runs) -> Array:
     """Fixed effects plus the modes of the terms of the instances, for each pair of an instance and an algorithm.
 
     `frame` has a row for each pair, with the columns of both; `first` is the first row of its instance. NaN on
@@ -257,7 +256,7 @@ def expected_means(fit: LmmFit, frame: pd.DataFrame, first: Codes, runs: Runs) -
     return values
 
 
-def _fixed_part(fit: LmmFit, frame: pd.DataFrame, first: Codes, others: dict[str, tuple[Any, ...]]) -> Array:
+def _fixed_part(fit: LmmFit, frame: pd.DataFrame, first: Index, others: dict[str, tuple[Any, ...]]) -> Array:
     """Fixed part at the first level of each other factor; NaN where that level matters to the differences."""
     base = {name: levels[0] for name, levels in others.items()}
     rows: Array = fit.design.rows(frame.assign(**base))

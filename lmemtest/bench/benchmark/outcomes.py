@@ -29,8 +29,8 @@ from lmemtest.lmm.means.adjust import adjust_raw, critical_values
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 FOLLOWS, UNCLEAR, NONE_FOUND, REVERSED = "follows", "unclear", "none found", "reversed"
 _ROUNDING = 1e-12  # of the benchmark's largest score: differences and errors below it are rounding, and scores ties

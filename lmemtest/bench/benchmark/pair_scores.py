@@ -22,9 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
+    from lmemtest.core.arrays import Array, Mask
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

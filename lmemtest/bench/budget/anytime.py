@@ -35,12 +35,11 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.budget.curves import MeanCurves
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.moderation import Moderation
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
-    Decisions = NDArray[np.int8]
 
 _FEW = 6  # benchmarks
 _ROUNDING = 1e-12  # of the largest score
@@ -523,7 +522,7 @@ def range_text(result: Anytime, low: float, high: float) -> str:
     return f"from {result.budget} {first} to {last}"
 
 
-def better_stretches(mean: MeanCurves, decisions: Decisions, differences: Array, half_width: Array) -> pd.DataFrame:
+def better_stretches(mean: MeanCurves, decisions: Codes, differences: Array, half_width: Array) -> pd.DataFrame:
     """Stretches where one algorithm of a pair is better: one row per stretch."""
     names, axis = mean.model.algorithms, mean.axis
     smooth = mean.model.columns is not None
@@ -545,7 +544,7 @@ def better_stretches(mean: MeanCurves, decisions: Decisions, differences: Array,
     return table.assign(**{end: mean.budgets_at(table[end].to_numpy()) for end in ("budget_from", "budget_to")})
 
 
-def best_stretches(mean: MeanCurves, decisions: Decisions, present: NDArray[np.bool_]) -> pd.DataFrame:
+def best_stretches(mean: MeanCurves, decisions: Codes, present: NDArray[np.bool_]) -> pd.DataFrame:
     """Who can be the best from which budget to which: one row per stretch with the same answer."""
     names = np.array(mean.model.algorithms, dtype=object)
     candidate = candidates(decisions, present)
@@ -566,7 +565,7 @@ def best_stretches(mean: MeanCurves, decisions: Decisions, present: NDArray[np.b
     return pd.DataFrame(rows, columns=["budget_from", "budget_to", "compared", "candidates", "best"])
 
 
-def candidates(decisions: Decisions, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
+def candidates(decisions: Codes, present: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """``(k, points)``: algorithms that no other is shown to be better than."""
     return np.asarray(present & ~(decisions == -1).any(axis=1))
 

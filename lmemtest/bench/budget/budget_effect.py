@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.budget.budget_model import BudgetTest
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 _POINTS = 25  # of a curve: enough for a smooth line
 _MOST_DRAWN = 60  # budgets that are drawn as they are

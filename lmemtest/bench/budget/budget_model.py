@@ -34,6 +34,7 @@ from lmemtest.bench.budget.curves import (
     to_axis,
 )
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
@@ -47,8 +48,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.cells import Cells
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
     Columns = Callable[[Any], Array]  # budgets to (n, c)
 
 FORMS = ("auto", "linear", "log", "categorical", "spline")
@@ -97,7 +96,7 @@ class BudgetCurves:
     fitted: Fitted
     free: Fitted | None
     sample: str
-    group: Codes
+    group: Index
     relative: bool
     n_obs: int
     notes: tuple[str, ...] = ()
@@ -292,10 +291,10 @@ class _ByRun:
     budgets: tuple[Any, ...]
     shape: tuple[int, int]
     y: Array
-    budget: Codes
-    run: Codes
-    cell_of_run: Codes
-    place_of_cell: Codes  # unit * algorithms + algorithm
+    budget: Index
+    run: Index
+    cell_of_run: Index
+    place_of_cell: Index  # unit * algorithms + algorithm
 
     def fitted(self, columns: Columns) -> Fitted:
         """Curves on the columns, with runs as blocks; conditions of a unit are averaged."""
@@ -319,7 +318,7 @@ class _ByRun:
 
         return Fitted(columns, averaged(coefficients), averaged(mean)[:, :, 0], averaged(place))
 
-    def _incomplete(self, Z: Array, level: Array, cell: Codes) -> tuple[Array, Array]:
+    def _incomplete(self, Z: Array, level: Array, cell: Index) -> tuple[Array, Array]:
         """Least squares within runs, cell by cell."""
         places = pd.DataFrame(Z[self.budget]).groupby(self.run).mean().to_numpy()
         place = pd.DataFrame(places).groupby(self.cell_of_run).mean().to_numpy()
@@ -339,7 +338,7 @@ def _sample(runs: Runs) -> tuple[str, ...]:
     return () if column is None else (column,)
 
 
-def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Codes]:
+def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Index]:
     """The scores by run, and the condition of each unit (runs on one benchmark)."""
     study, frame = runs.study, found.frame
     seed = () if runs.seed is None else (runs.seed,)

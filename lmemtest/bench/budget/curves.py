@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 SCALES = ("auto", "linear", "log")
 FEWEST_BUDGETS = 3

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,18 +12,14 @@ import pandas as pd
 
 from lmemtest.bench.checks.traces import broken_traces
 from lmemtest.core.codes import group_numbers
-from lmemtest.core.validate import several
+from lmemtest.core.validate import is_finite, several
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index, Mask
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
 
 # Differences between each two horizons are fitted, 28 models at eight. More horizons are a curve.
 MOST_HORIZONS = 8
@@ -157,7 +152,7 @@ class RunCurves:
         """The horizons asked for, in the order of their ends; without any, up to four spread over the range."""
         if given is None:
             return [Place(b, b) for b in self._spread()], []
-        items = [given] if _is_number(given) else given
+        items = [given] if is_finite(given) else given
         if (
             isinstance(items, str)
             or not several(items)
@@ -305,21 +300,16 @@ class RunCurves:
 
 
 def _place(item: Any) -> Place:
-    if _is_number(item):
+    if is_finite(item):
         return Place(float(item), float(item))
     pair = not isinstance(item, str) and hasattr(item, "__len__") and len(item) == 2
-    if not pair or not all(map(_is_number, item)):
+    if not pair or not all(map(is_finite, item)):
         raise ArgumentError(f"budgets must hold budgets (numbers) or windows (first, last), got {item!r}.")
     place = Place(*map(float, item))
     if not place.start < place.end:
         instead = "" if place.is_window else f" Write {place.label} for the scores at that budget."
         raise ArgumentError(f"a window (first, last) of budgets must have first < last, got {item!r}.{instead}")
     return place
-
-
-def _is_number(value: Any) -> bool:
-    known = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_))
-    return known and bool(np.isfinite(float(value)))
 
 
 def _nearest(budgets: Array, place: Place) -> str:

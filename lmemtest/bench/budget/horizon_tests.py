@@ -25,13 +25,11 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 ACROSS = ("holm", "none")
 # Adjustments within a horizon that control the error of the whole family without random numbers.

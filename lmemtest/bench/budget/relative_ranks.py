@@ -30,13 +30,9 @@ from lmemtest.lmm.distributions.student import t_quantile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index, Mask
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
 
 UNITS = ("families", "benchmarks", "seeds")
 ALL = "all"
@@ -386,7 +382,7 @@ class _Blocks:
         return _Blocks(self.ranks[kept.to_numpy()], codes, self.groups, self.algorithms, self.budgets)
 
     @property
-    def common_seeds(self) -> Codes:
+    def common_seeds(self) -> Index:
         """The seeds that every instance has."""
         return np.flatnonzero(np.bincount(self.codes["seed"]) == self.codes["instance"].nunique())
 
@@ -411,7 +407,7 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
     cells = runs.study.cells([*runs.instance, *(name for name in (sample, by) if name), *own])
     frame, notes = cells.frame, []
 
-    def coded(column: str | None) -> tuple[Codes, tuple[Any, ...]]:
+    def coded(column: str | None) -> tuple[Index, tuple[Any, ...]]:
         if column is None:
             return np.zeros(len(frame), dtype=np.intp), (None,)
         codes, levels = column_codes(frame[column])
@@ -473,7 +469,7 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
 
 
 def _at_common_budgets(
-    points: pd.DataFrame, place: Codes, every: tuple[Any, ...], n_runs: int, column: str | None
+    points: pd.DataFrame, place: Index, every: tuple[Any, ...], n_runs: int, column: str | None
 ) -> tuple[Array, tuple[Any, ...], list[str]]:
     """``(runs, budgets)`` scores at the budgets that all runs have."""
     common = np.bincount(place, minlength=len(every)) == n_runs

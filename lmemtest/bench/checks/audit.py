@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import special
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.recommend import recommend
@@ -31,6 +30,7 @@ from lmemtest.bench.permutation.permutation import (
 )
 from lmemtest.core.codes import group_numbers
 from lmemtest.core.executors import Executor
+from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
@@ -38,7 +38,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_fraction, check_names, check_positive_int, resolve_rng
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError, DataError, DesignError, EstimationError
-from lmemtest.lmm.distributions.student import binomial_interval
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.intervals.cluster_robust import cluster_robust
@@ -49,7 +48,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.permutation.permutation import Index, Relabelling
+    from lmemtest.bench.permutation.permutation import Relabelling
+    from lmemtest.core.arrays import Index
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.model import LmmFit
 
@@ -105,7 +105,8 @@ class Rate:
     @property
     def interval(self) -> tuple[float, float]:
         """Clopper and Pearson's 95 % interval of the rate."""
-        return binomial_interval(self.rejected, self.n_draws - self.failed)
+        low, high = clopper_pearson(self.rejected, self.n_draws - self.failed, _LEVEL)
+        return float(low), float(high)
 
     @property
     def decision(self) -> str:
@@ -206,7 +207,7 @@ def tables_needed(alpha: float) -> int:
     142
     """
     n = np.arange(1.0, 10.0 / alpha + 2.0)  # about 7 / alpha tables are enough
-    high = special.betaincinv(n * alpha + 1.0, n * (1.0 - alpha), 0.5 * (1.0 + _LEVEL))  # Clopper and Pearson's
+    high = clopper_pearson(n * alpha, n, _LEVEL)[1]
     return 1 + int(np.argmax(high <= _DOUBTFUL * alpha))
 
 

@@ -28,11 +28,9 @@ from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 BY = ("instance", "benchmark")
 ADJUSTMENTS = ("holm", "bonferroni", "fdr", "none")
@@ -298,7 +296,7 @@ _SIZE = ("share", "share_low", "share_high", "variance", "variance_low", "varian
 class _OneWay:
     """The runs of some algorithms on one benchmark: moments and mean squares."""
 
-    def __init__(self, samples: list[FloatArray]) -> None:
+    def __init__(self, samples: list[Array]) -> None:
         self.n = np.array([len(y) for y in samples], dtype=float)
         self.mean = np.array([y.mean() for y in samples])
         self.variance = np.array([y.var(ddof=1) for y in samples])

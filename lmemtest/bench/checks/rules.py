@@ -19,6 +19,7 @@ from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures
+from lmemtest.lmm.distributions.equal_variances import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -240,9 +241,9 @@ def scale_findings(
     else:  # nothing was repeated: whether the differences between algorithms are on other scales, beyond chance
         scales = judged.effect_scales()
         scales = scales[scales["sd"] > 0]
-        spread = scales["sd"]
+        spread, df = scales["sd"], scales["df"].to_numpy()
         ratio = scale_ratio(spread)
-        if not (ratio > SCALE_RATIO and _bartlett(spread.to_numpy(), scales["df"].to_numpy()) < CHANCE):
+        if not (ratio > SCALE_RATIO and bartlett(df * spread.to_numpy() ** 2, df) < CHANCE):
             return []
         message = (
             f"{what} of different algorithms lie {format_number(ratio, 3)} times as far apart on {{}} as on {{}}, so "
@@ -265,16 +266,6 @@ def scale_findings(
             advice=remedy_text(tuple(found), ratio, points.runs.benchmark),
         )
     ]
-
-
-def _bartlett(sd: np.ndarray, df: np.ndarray) -> float:
-    """The p-value of Bartlett's test of equal variances."""
-    from scipy.special import chdtrc
-
-    total = df.sum()
-    statistic = total * np.log(np.sum(df * sd**2) / total) - np.sum(df * np.log(sd**2))
-    correction = 1 + (np.sum(1 / df) - 1 / total) / (3 * (len(sd) - 1))
-    return float(chdtrc(len(sd) - 1, max(statistic / correction, 0.0)))
 
 
 def tied_pairs(points: Points, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:

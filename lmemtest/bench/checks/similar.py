@@ -12,21 +12,19 @@ from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, below
-from lmemtest.core.validate import check_fraction
+from lmemtest.core.validate import check_fraction, check_number
 from lmemtest.core.words import format_level, format_number, format_p, p_text
-from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.errors import DataError, DesignError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 MARGIN = 0.2  # of the standard deviation of a run; Cohen's "small"
 _MOST_EXACT = 8  # algorithms: 40,320 orders
@@ -175,8 +173,7 @@ def similar_algorithms(
 
     require_runs(runs)
     alpha = check_fraction(alpha, "alpha")
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0 < margin < np.inf:
-        raise ArgumentError(f"margin must be a positive number of standard deviations of a run, got {margin!r}.")
+    margin = check_number(margin, "margin", low=0, open="low", meaning="a number of standard deviations of a run")
     run_sd = _run_sd(runs)
     if model is None:
         advised = recommend(runs)
@@ -308,7 +305,7 @@ def _compare(deviations: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"left": names[i], "right": names[j], "rho": rho, "p_raw": _upper_p(rho, len(deviations))})
 
 
-def _largest(units: Array, most: int) -> tuple[Codes, Codes, Array]:
+def _largest(units: Array, most: int) -> tuple[Index, Index, Array]:
     """The pairs of columns with the largest products, by their places; the first of those that differ by rounding."""
     n = units.shape[1]
     rows = max(_AT_ONCE // n, 1)

@@ -15,16 +15,14 @@ import numpy as np
 
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import LARGEST_SCORE, as_frame, is_size
+from lmemtest.core.validate import LARGEST_SCORE, as_frame, is_finite, is_number, is_size
 from lmemtest.core.words import counted, format_level, format_number, joined, listed, percent, suggest
 from lmemtest.errors import ArgumentError, DataError, DataWarning, UnknownColumnError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 __all__ = ["RELATIVE", "Anchors", "Noise", "check_anchors", "relative"]
 
@@ -83,7 +81,7 @@ class _Anchor:
         if isinstance(given, Mapping):
             self.words = "values given for each benchmark"
             self.values = self._of_mapping()
-        elif isinstance(given, (int, float, np.number)) and not isinstance(given, (bool, np.bool_)):
+        elif is_number(given):
             if not is_size(given):
                 raise ArgumentError(f"{named(argument)} must be finite and below {LARGEST_SCORE:g}, got {given}.")
             if str(given) in map(str, runs.algorithms):
@@ -118,7 +116,7 @@ class _Anchor:
             self.words = f"column {given!r}"
             self.values = self._of_column()
 
-    def _of_algorithm(self) -> FloatArray:
+    def _of_algorithm(self) -> Array:
         found = self.runs.study.groups((*self.groups, self.runs.algorithm))
         keys = found.keys.frame()
         mine = (keys[self.runs.algorithm] == self.algorithm).to_numpy()
@@ -131,7 +129,7 @@ class _Anchor:
         self.runs_behind = n
         return found.mean[index]
 
-    def _of_column(self) -> FloatArray:
+    def _of_column(self) -> Array:
         if not self.runs.frame.collect_schema()[self.given].is_numeric():
             raise DataError(f"{named(self.argument)} names the column {self.given!r}, which holds no numbers.")
         frame = self.runs.study.groups((*self.groups, self.given)).keys.frame()
@@ -148,7 +146,7 @@ class _Anchor:
         self._require([key in known for key in self.keys])
         return np.array([known[key] for key in self.keys], dtype=float)
 
-    def _of_mapping(self) -> FloatArray:
+    def _of_mapping(self) -> Array:
         benchmark = self.runs.benchmark
         if benchmark is None or benchmark not in self.groups:
             raise ArgumentError(
@@ -159,7 +157,7 @@ class _Anchor:
         values = {**{str(name): value for name, value in self.given.items()}, **self.given}
         found = [values.get(key[at], values.get(str(key[at]))) for key in self.keys]
         self._require([value is not None for value in found])
-        wrong = [value for value in found if isinstance(value, (bool, str)) or not _finite(value)]
+        wrong = [value for value in found if not is_finite(value)]
         if wrong:
             raise ArgumentError(f"{named(self.argument)} must hold finite numbers, got {wrong[0]!r}.")
         return np.array(found, dtype=float)
@@ -284,13 +282,13 @@ def _with_means(runs: Runs, anchors: list[_Anchor]) -> tuple[Any, list[nw.Expr]]
     return frame, found
 
 
-def _range(runs: Runs, groups: tuple[str, ...]) -> tuple[FloatArray, FloatArray]:
+def _range(runs: Runs, groups: tuple[str, ...]) -> tuple[Array, Array]:
     """The lowest and the highest score of each group."""
     found = runs.study.groups(groups)
     return found.low, found.high
 
 
-def _check_ratio(runs: Runs, reference: _Anchor, lowest: FloatArray) -> None:
+def _check_ratio(runs: Runs, reference: _Anchor, lowest: Array) -> None:
     """Shares of a reference need scores that begin at zero."""
     remedy = (
         f"Say what counts as 1 with {advice('argument', name='target')} (the perfect score, or an algorithm): scores "
@@ -311,7 +309,7 @@ def _check_ratio(runs: Runs, reference: _Anchor, lowest: FloatArray) -> None:
         )
 
 
-def _check_targets(runs: Runs, reference: _Anchor, target: _Anchor, distance: FloatArray) -> None:
+def _check_targets(runs: Runs, reference: _Anchor, target: _Anchor, distance: Array) -> None:
     """A target that is not better than the reference leaves no way to go."""
     worse = np.flatnonzero(~(distance > 0))
     if len(worse):
@@ -325,7 +323,7 @@ def _check_targets(runs: Runs, reference: _Anchor, target: _Anchor, distance: Fl
         )
 
 
-def _check_best(runs: Runs, best: _Anchor, lowest: FloatArray, highest: FloatArray) -> None:
+def _check_best(runs: Runs, best: _Anchor, lowest: Array, highest: Array) -> None:
     """No score is better than the best known."""
     reached = lowest if runs.direction == "minimize" else highest
     beyond = reached < best.values if runs.direction == "minimize" else reached > best.values
@@ -350,7 +348,7 @@ def _refuse_zero(best: _Anchor) -> None:
         )
 
 
-def _check_errors(runs: Runs, best: _Anchor, lowest: FloatArray) -> None:
+def _check_errors(runs: Runs, best: _Anchor, lowest: Array) -> None:
     if runs.direction == "maximize":
         raise DataError(
             f"Improvability is a share of an error, which is to be minimised, but {runs.score!r} is to be maximised. "
@@ -363,7 +361,7 @@ def _check_errors(runs: Runs, best: _Anchor, lowest: FloatArray) -> None:
         )
 
 
-def _noise(runs: Runs, groups: tuple[str, ...], anchors: list[_Anchor], divisor: FloatArray) -> Noise | None:
+def _noise(runs: Runs, groups: tuple[str, ...], anchors: list[_Anchor], divisor: Array) -> Noise | None:
     """The relative standard error of the divisor, where groups hold repetitions of one thing."""
     measured = [anchor for anchor in anchors if anchor.algorithm is not None]
     known_apart = {*groups, runs.seed, runs.algorithm}
@@ -404,10 +402,3 @@ def _warn_of_noise(reference: _Anchor, noise: Noise, n_groups: int) -> None:
 
 def _label(key: Any) -> str:
     return " / ".join(map(format_level, key if isinstance(key, tuple) else (key,)))
-
-
-def _finite(value: Any) -> bool:
-    try:
-        return bool(np.isfinite(value))
-    except TypeError:
-        return False

@@ -11,14 +11,13 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
-import numpy as np
 
 from lmemtest.bench.data.failures import Failures, count_failures, failed_rows, rows_or_runs
 from lmemtest.bench.data.study import labels
 from lmemtest.core.caller import advice, named
 from lmemtest.core.frames import supported
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import among
+from lmemtest.core.validate import among, check_number, is_number
 from lmemtest.core.words import counted, listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
@@ -69,14 +68,14 @@ def _check_policy(runs: Runs, policy: Any, reference: Any) -> None:
         )
     if runs.failed is None:
         raise ArgumentError(advice("failed"))
-    a_value = isinstance(policy, numbers.Real) and not isinstance(policy, (bool, np.bool_))
+    a_value = is_number(policy)
     known = isinstance(policy, str) and policy in POLICIES
     if not (known or a_value or isinstance(policy, Mapping) or callable(policy)):
         options = advice("policies", policies=", ".join(map(repr, POLICIES)))
         hint = suggest(policy, POLICIES) if isinstance(policy, str) else ""
         raise ArgumentError(f"{named('policy')} must be {options}, got {policy!r}.{hint}")
-    if a_value and not math.isfinite(policy):
-        raise ArgumentError(f"{named('policy')} must be a finite number, got {policy!r}.")
+    if a_value:
+        check_number(policy, "policy")
     if (policy == "baseline" if known else False) == (reference is None):
         raise ArgumentError(
             advice("no_reference")

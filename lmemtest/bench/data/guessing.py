@@ -216,7 +216,7 @@ def _is_text(column: pd.Series[Any]) -> bool:
     return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
-def _is_number(column: pd.Series[Any]) -> bool:
+def _is_numeric(column: pd.Series[Any]) -> bool:
     return not _is_text(column) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
@@ -228,7 +228,7 @@ def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
 
     Texts most of which are numbers, such as those with a word for a failed run, count where their name is a score's.
     """
-    numeric = [name for name in free if _is_number(table[name])]
+    numeric = [name for name in free if _is_numeric(table[name])]
     texts = [name for name in free if _is_text(table[name]) and _mostly_numbers(table[name])]
     for good in (
         lambda name: direction_of(name) is not None and role_of(name) is None,
@@ -284,7 +284,7 @@ def _algorithms(table: pd.DataFrame, free: Sequence[str]) -> tuple[list[str], st
     open_ = [name for name in whole if role_of(name) is None and not _mostly_numbers(table[name])]
     text = [name for name in open_ if _is_text(table[name])]
     found = _untold(table, text) or [
-        name for name in open_ if _is_number(table[name]) and _is_crossed(table, name, whole)
+        name for name in open_ if _is_numeric(table[name]) and _is_crossed(table, name, whole)
     ]
     found.sort(key=lambda name: table[name].nunique())
     if len(found) != 1:

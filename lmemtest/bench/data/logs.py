@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,15 +14,13 @@ from lmemtest.core.codes import Keys, group_codes
 from lmemtest.core.frames import as_float, as_pandas
 from lmemtest.core.numeric import check_numeric
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import check_column
+from lmemtest.core.validate import check_column, check_number
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index
 
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 __all__ = ["Log", "Seen", "free_name", "reaches", "read_log", "text_of"]
 
@@ -126,7 +123,7 @@ class Log:
         index, runs = group_codes(columns, len(cells))
         return self._by_run(runs, index, values, len(edges))
 
-    def _by_run(self, runs: Keys, index: Codes, cells: dict[str, Array], n_budgets: int) -> Seen:
+    def _by_run(self, runs: Keys, index: Index, cells: dict[str, Array], n_budgets: int) -> Seen:
         """The cells, each of a run and an interval between budgets, put together by run."""
 
         def lowest(values: Array) -> Array:
@@ -273,9 +270,7 @@ def _not(condition: nw.Expr) -> nw.Expr:
 
 
 def _limit(end: Any) -> float:
-    if not isinstance(end, numbers.Real) or isinstance(end, (bool, np.bool_)) or not 0 < float(end) < float("inf"):
-        raise ArgumentError(f"end must be a column or a finite number above 0, got {end!r}.")
-    return float(end)
+    return check_number(end, "end", low=0, open="low", meaning="a budget at which runs end, or a column")
 
 
 def _with_totals(log: AnyFrame, keys: list[str]) -> AnyFrame:

@@ -26,14 +26,10 @@ from lmemtest.errors import DataError
 from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.core.codes import Keys
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["Course", "Curve", "per_run"]
 
@@ -105,9 +101,9 @@ class Course:
 
     runs: Runs
     keys: Keys  # of the runs
-    run: Codes
-    instance: Codes
-    budget: Codes
+    run: Index
+    instance: Index
+    budget: Index
     levels: pd.Series[Any]  # the budgets in rising order
     mean: Array
     low: Array
@@ -138,17 +134,17 @@ class Course:
         )
 
     @cached_property
-    def starts(self) -> Codes:
+    def starts(self) -> Index:
         """Where each run begins."""
         return np.flatnonzero(np.diff(self.run, prepend=-1))
 
     @cached_property
-    def sizes(self) -> Codes:
+    def sizes(self) -> Index:
         """How many budgets each run has."""
         return np.diff(np.append(self.starts, len(self.run)))
 
     @cached_property
-    def home(self) -> Codes:
+    def home(self) -> Index:
         """The instance of each run."""
         return self.instance[self.starts]
 
@@ -158,7 +154,7 @@ class Course:
         return int(self.home.max()) + 1
 
     @cached_property
-    def ends(self) -> tuple[Codes, Codes]:
+    def ends(self) -> tuple[Index, Index]:
         """Per instance the latest first and the earliest last budget of its runs, as codes."""
         first, last = self.budget[self.starts], self.budget[self.starts + self.sizes - 1]
         begin, end = np.zeros(self.n_instances, dtype=np.intp), np.full(self.n_instances, len(self.levels))
@@ -179,7 +175,7 @@ class Course:
         begin, end = self.ends
         return (self.budget >= begin[self.instance]) & (self.budget <= end[self.instance])
 
-    def distinct(self, rows: Mask) -> Codes:
+    def distinct(self, rows: Mask) -> Index:
         """Per instance the number of different budgets of some rows."""
         place = self.instance[rows].astype(np.int64) * len(self.levels) + self.budget[rows]
         return np.bincount(np.unique(place) // len(self.levels), minlength=self.n_instances)
@@ -313,7 +309,7 @@ class Course:
         early = lacking > _EARLY * span
         soonest = int(np.where(early, at_end, len(self.levels)).argmin())
 
-        def name(codes: Codes) -> str | None:
+        def name(codes: Index) -> str | None:
             return format_level(self.levels.iloc[codes[0]]) if len(codes) == 1 else None
 
         return Curve(

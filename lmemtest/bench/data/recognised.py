@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
 from lmemtest.core.caller import advice, shell_line
+from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed
 
 if TYPE_CHECKING:
@@ -506,7 +507,7 @@ def _of_names(content: Mapping[str, Any], file: str) -> Recognised | None:
     lists = 0
     while isinstance(value, list) and value:
         value, lists = value[0], lists + 1
-    if not isinstance(value, (int, float)) or isinstance(value, bool):
+    if not is_number(value):
         return None
     if depth in (3, 4) and lists == 1:
         return Recognised(

@@ -25,8 +25,15 @@ from lmemtest.core.caller import named, setting
 from lmemtest.core.frames import answering, collected
 from lmemtest.core.hints import Guided, guided_arguments
 from lmemtest.core.table import ResultTable, Text
-from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_flag, check_names
-from lmemtest.core.validate import check_direction as known_direction
+from lmemtest.core.validate import (
+    as_frame,
+    check_choice,
+    check_column,
+    check_columns,
+    check_direction,
+    check_flag,
+    check_names,
+)
 from lmemtest.core.words import joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
@@ -40,7 +47,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.per_run import Curve
     from lmemtest.lmm.cells import Groups
 
-__all__ = ["REQUIRED", "Runs", "check_direction", "with_curve", "with_notes", "with_scale"]
+__all__ = ["REQUIRED", "Runs", "required_direction", "with_curve", "with_notes", "with_scale"]
 
 
 class _Required:
@@ -168,7 +175,7 @@ class Runs(Guided):
 
     def _make(self, *, several: bool) -> None:
         """Check the arguments and fill the rest; with `several` there must be two algorithms or more."""
-        _set(self, "direction", check_direction(self.direction))
+        _set(self, "direction", required_direction(self.direction))
         for name in ("family", "metafeatures", "ignore"):
             given = getattr(self, name)
             _set(self, name, () if given is None else check_names(given, name))
@@ -267,7 +274,7 @@ class Runs(Guided):
         """
         from lmemtest.bench.data.wide import lengthened
 
-        direction = check_direction(direction)
+        direction = required_direction(direction)
         several = () if seed is None or isinstance(seed, str) else check_names(seed, "seed")
         others: dict[str, Any] = {"seed": None if several else seed, "budget": budget}
         features = check_names(metafeatures or (), "metafeatures")
@@ -932,7 +939,7 @@ def _set(runs: Runs, name: str, value: Any) -> None:
     object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
 
 
-def check_direction(direction: Any) -> Any:
+def required_direction(direction: Any) -> Any:
     """The direction in Optuna's words; one that is not given, or is none, is refused."""
     if direction is REQUIRED:
         raise ArgumentError(
@@ -940,7 +947,7 @@ def check_direction(direction: Any) -> Any:
             f"regret), {setting('direction', 'maximize')} if a high one is (an accuracy). It decides which algorithm "
             "is called better, and the numbers do not show it."
         )
-    return known_direction(direction)
+    return check_direction(direction)
 
 
 def _join_seeds(runs: Runs) -> None:

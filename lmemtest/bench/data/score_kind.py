@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.points import Points
 
-    Array = NDArray[np.float64]
 
 __all__ = ["looks_like", "score_kind"]
 

@@ -6,27 +6,33 @@ loses nothing: it runs where the log lives, and at most (budgets + 1) rows per r
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from lmemtest.bench.data.logs import Seen, free_name, reaches, read_log, text_of
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction, with_notes
 from lmemtest.bench.data.trace import check_budgets
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_names, check_positive_int
+from lmemtest.core.validate import (
+    as_frame,
+    check_choice,
+    check_column,
+    check_columns,
+    check_names,
+    check_positive_int,
+    is_finite,
+)
 from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import narwhals as nw
-    from numpy.typing import NDArray
+
+    from lmemtest.core.arrays import Array, Mask
 
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
 
 __all__ = ["trajectories"]
 
@@ -141,7 +147,7 @@ def trajectories(
     4         B        4               6.0    False
     5         B        8               1.0    False
     """
-    direction = check_direction(direction)
+    direction = required_direction(direction)
     frame = as_frame(logs, argument="logs")
     roles, keys = _roles(frame, run, {"algorithm": algorithm, "benchmark": benchmark, "seed": seed}, family)
     _check_rules(before, after)
@@ -210,8 +216,7 @@ def _roles(frame: AnyFrame, run: Any, given: dict[str, str | None], family: Any)
 
 def _check_rules(before: Any, after: Any) -> None:
     check_choice(after, "after", AFTER)
-    is_score = isinstance(before, numbers.Real) and not isinstance(before, (bool, np.bool_))
-    if not (is_score and np.isfinite(float(before))) and not (isinstance(before, str) and before in BEFORE):
+    if not is_finite(before) and not (isinstance(before, str) and before in BEFORE):
         quoted = ", ".join(map(repr, BEFORE))
         hint = suggest(before, BEFORE) if isinstance(before, str) else ""
         raise ArgumentError(f"before must be {quoted} or a finite score, got {before!r}.{hint}")

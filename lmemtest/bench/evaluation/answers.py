@@ -31,8 +31,8 @@ from lmemtest.lmm.cells import Groups, aggregate
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
 _MANY = 50_000  # answers that a mixed model is fitted to in half a second
@@ -89,7 +89,7 @@ class Answers:
     tasks: tuple[str, ...]
     judges: tuple[str, ...]
     scores: Array
-    task: Codes
+    task: Index
     noise: Array
     epochs: Array
     by_judge: Array
@@ -100,9 +100,9 @@ class Answers:
     scale: tuple[float, float] = (0.0, 1.0)
     rows_are_items: bool = False
     families: tuple[str, ...] = ()
-    family: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    family: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     noun: str = "family"
-    cluster: Codes = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
+    cluster: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
     passage: str = "item"
     repeats: int = 0
     kept: str = ""
@@ -153,7 +153,7 @@ class Answers:
         return np.add.reduceat(~np.isnan(self.scores), self.starts, axis=1).astype(np.intp)
 
     @property
-    def starts(self) -> Codes:
+    def starts(self) -> Index:
         """Where each task begins."""
         return np.searchsorted(self.task, np.arange(len(self.tasks)))
 
@@ -181,7 +181,7 @@ class Answers:
         return len(self.judges) >= FEWEST_JUDGES
 
     @property
-    def n_blocks(self) -> Codes:
+    def n_blocks(self) -> Index:
         """Of each task: into how many blocks of items the mixed model takes it; its items, unless they are very many.
 
         The means of tasks are the same, and variances between thousands of items are known as well from hundreds of
@@ -208,7 +208,7 @@ class Answers:
         return bool(np.isfinite(self.noise).any())
 
 
-def answers_by(group: Codes, values: Any) -> Array:
+def answers_by(group: Index, values: Any) -> Array:
     """Sums of columns by their group, ``(rows, groups)``."""
     return np.stack([np.bincount(group, weights=row, minlength=int(group.max()) + 1) for row in values])
 
@@ -323,7 +323,7 @@ def _numbered(frame: Any, epoch: str | None, judge: str | None) -> tuple[Any, st
     return frame.with_row_index(column), column
 
 
-def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:
+def _of_tasks(codes: dict[str, Index], levels: dict[str, tuple[str, ...]], column: str) -> Index:
     """The family of each task; refused where a task is in several."""
     pairs = np.unique(np.column_stack([codes["task"], codes["family"]]), axis=0)
     task, count = np.unique(pairs[:, 0], return_counts=True)
@@ -337,7 +337,7 @@ def _of_tasks(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], colum
     return pairs[:, 1]
 
 
-def _of_items(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], column: str) -> Codes:
+def _of_items(codes: dict[str, Index], levels: dict[str, tuple[str, ...]], column: str) -> Index:
     """The cluster of each item, items in the order of their tasks; refused where clusters are not parts of tasks."""
     several, name = plural(column), spoken(column)
     leave = f"leave out {advice('argument', name='cluster')}"
@@ -395,7 +395,7 @@ def _lengthened(
     return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
 
 
-def _averaged(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], groups: Groups) -> Answers:
+def _averaged(codes: dict[str, Index], levels: dict[str, tuple[str, ...]], groups: Groups) -> Answers:
     k, n_tasks, rows = len(levels["model"]), len(levels["task"]), len(groups.n)
     pair = combine_codes([(codes["task"], n_tasks), (codes["item"], len(levels["item"]))], rows)
     order, of_item = np.unique(pair, return_inverse=True)  # items in the order of their tasks
@@ -431,7 +431,7 @@ def _averaged(codes: dict[str, Codes], levels: dict[str, tuple[str, ...]], group
     )
 
 
-def _means(place: Codes, y: Array, size: int) -> Array:
+def _means(place: Index, y: Array, size: int) -> Array:
     """Mean by place; NaN of none."""
     count = np.bincount(place, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -439,7 +439,7 @@ def _means(place: Codes, y: Array, size: int) -> Array:
     return out
 
 
-def _over_judges(place: Codes, epoch: Codes | None, y: Array, n_judges: int) -> tuple[Codes, Array, float]:
+def _over_judges(place: Index, epoch: Index | None, y: Array, n_judges: int) -> tuple[Index, Array, float]:
     """One row per answer, with the mean over its judges; and the share of answers scored differently."""
     epoch = np.zeros_like(place) if epoch is None else epoch
     answer = combine_codes([(place, int(place.max()) + 1), (epoch, int(epoch.max()) + 1)], len(y))
@@ -486,7 +486,7 @@ def item_rows(answers: Answers) -> pd.DataFrame:
     return pd.DataFrame(columns)
 
 
-def _blocks(answers: Answers) -> tuple[Array, Codes]:
+def _blocks(answers: Answers) -> tuple[Array, Index]:
     """Means over blocks of items of a task, ``(n_models, n_blocks)``, and the task of each block.
 
     Blocks of a task differ by one item at most, and the mean of a model over them is moved to that over its items.

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 THESE, LIKE = "these tasks", "tasks like these"
 QUESTIONS = (THESE, LIKE)

@@ -11,7 +11,7 @@ import pandas as pd
 from lmemtest.bench.evaluation.answers import Answers
 from lmemtest.bench.evaluation.noise import variances_of
 from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE
-from lmemtest.bench.outperforming.intervals import wilson
+from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.lmm.distributions.student import t_quantile
 

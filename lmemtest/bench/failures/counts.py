@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
-    Counts = NDArray[np.int64]
 
 __all__ = [
     "FailureCounts",
@@ -56,8 +55,8 @@ class FailureCounts:
 
     algorithms: tuple[Any, ...]
     benchmarks: tuple[str, ...]
-    failed: Counts
-    runs: Counts
+    failed: NDArray[np.int64]
+    runs: NDArray[np.int64]
     family: NDArray[np.intp] | None  # of each benchmark; None without families
 
     @property
@@ -66,10 +65,10 @@ class FailureCounts:
         several, families = len(self.benchmarks) > 1, self.family is not None
         return ("run", *(("benchmark",) if several else ()), *(("family",) if families else ()))
 
-    def rates(self, family: bool = False) -> FloatArray:
+    def rates(self, family: bool = False) -> Array:
         """The share that failed, by benchmark or family; NaN where an algorithm did not run."""
         with np.errstate(invalid="ignore"):
-            rates: FloatArray = self.failed / self.runs
+            rates: Array = self.failed / self.runs
         if not family or self.family is None:
             return rates
         known = np.isfinite(rates)
@@ -156,7 +155,7 @@ def _families(runs: Runs, where: list[str], place: dict[str, int]) -> NDArray[np
     return found
 
 
-def stratified_p_value(failed: Counts, runs: Counts, own: NDArray[np.bool_]) -> float:
+def stratified_p_value(failed: NDArray[np.int64], runs: NDArray[np.int64], own: NDArray[np.bool_]) -> float:
     """Whether the algorithms that are `own` fail as often as the others on the same benchmarks; exact, two-sided.
 
     >>> one = np.array([[5, 0]]), np.array([[5, 5]])
@@ -179,19 +178,19 @@ def stratified_p_value(failed: Counts, runs: Counts, own: NDArray[np.bool_]) -> 
     return float(min(1.0, chances[chances <= _TIE * chances[observed - start]].sum()))
 
 
-def _hypergeometric(N: int, K: int, n: int) -> tuple[int, FloatArray]:
+def _hypergeometric(N: int, K: int, n: int) -> tuple[int, Array]:
     """The first value that can occur, and the chances from there on."""
     x = np.arange(max(0, n + K - N), min(K, n) + 1)
     log = _log_choose(K, x) + _log_choose(N - K, n - x) - _log_choose(N, np.array(n))
     return int(x[0]), np.exp(log)
 
 
-def _log_choose(n: int, k: NDArray[np.int64]) -> FloatArray:
-    found: FloatArray = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
+def _log_choose(n: int, k: NDArray[np.int64]) -> Array:
+    found: Array = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
     return found
 
 
-def exchanged_p_value(rates: FloatArray, own: int) -> float:
+def exchanged_p_value(rates: Array, own: int) -> float:
     """Whether an algorithm's rates are any of those of their benchmarks; exact, two-sided, however runs fail together.
 
     ``rates`` are ``(benchmarks, algorithms)``, NaN where an algorithm did not run.
@@ -221,7 +220,7 @@ def exchanged_p_value(rates: FloatArray, own: int) -> float:
     return float(min(1.0, chances[away >= grid * gap - rounding].sum()))
 
 
-def _shifted(chances: FloatArray, by: int) -> FloatArray:
+def _shifted(chances: Array, by: int) -> Array:
     """Those of the sum with a number added; none leaves the end."""
     return np.concatenate([np.zeros(by), chances[: len(chances) - by]])
 
@@ -240,7 +239,7 @@ def alike_p_value(counts: FailureCounts, population: str) -> float:
     return min(1.0, min(tests) * (many if many > 2 else 1))
 
 
-def flipped_p_value(differences: FloatArray, rng: np.random.Generator | int | None) -> float:
+def flipped_p_value(differences: Array, rng: np.random.Generator | int | None) -> float:
     """Whether differences are as likely to be turned round, each by itself; exact up to 14 that are not zero.
 
     >>> flipped_p_value(np.array([0.2, 0.0, 0.4, 0.2]), None)

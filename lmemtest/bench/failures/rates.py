@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
-from scipy.special import betaincinv
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.failures.counts import (
@@ -20,6 +19,7 @@ from lmemtest.bench.failures.counts import (
     stratified_p_value,
 )
 from lmemtest.core.caller import advice
+from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, in_tie_order
 from lmemtest.core.table import Format
@@ -274,7 +274,7 @@ def _row(counts: FailureCounts, i: int, population: str, level: float) -> dict[s
     if population == "run":
         rate = float(np.mean(failed / runs))
         size = len(runs) ** 2 / float((1.0 / runs).sum())  # runs on benchmarks of equal numbers that tell as much
-        low, high = _clopper_pearson(rate * size, size, 0.5 * (1.0 - level))
+        low, high = map(float, clopper_pearson(rate * size, size, level))
         units = int(runs.sum())
     else:
         own = counts.rates(family=population == "family")[:, i]
@@ -291,12 +291,6 @@ def _row(counts: FailureCounts, i: int, population: str, level: float) -> dict[s
         "ci_low": low,
         "ci_high": high,
     }
-
-
-def _clopper_pearson(x: float, n: float, tail: float) -> tuple[float, float]:
-    x = min(max(x, 0.0), n)
-    low = 0.0 if x < 1e-9 else float(betaincinv(x, n - x + 1.0, tail))
-    return low, 1.0 if x > n - 1e-9 else float(betaincinv(x + 1.0, n - x, 1.0 - tail))
 
 
 def _pairs(counts: FailureCounts, order: list[int], population: str, rng: np.random.Generator) -> pd.DataFrame:

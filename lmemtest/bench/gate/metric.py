@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from lmemtest.bench.gate.difference import LIKE_THESE, Difference, difference
@@ -16,6 +14,7 @@ from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
 from lmemtest.bench.gate.versions import EVERY, Versions, finite, place_names
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
+from lmemtest.core.validate import is_finite
 from lmemtest.core.words import format_level, joined, plural
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
@@ -40,8 +39,7 @@ def margin_of(name: str, margin: Any) -> tuple[float, bool]:
             value = float(given.strip().removesuffix("%"))
         except ValueError:
             value = math.nan
-    number = isinstance(value, numbers.Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value)
-    if not number or float(value) <= 0 or (relative and float(value) >= 100):
+    if not is_finite(value) or float(value) <= 0 or (relative and float(value) >= 100):
         raise ArgumentError(
             f"{named('margin')} must be a positive number in the unit of the score, or a percentage of the old "
             f"version's mean such as '1%', got {given!r}. It is the smallest loss that is not acceptable."

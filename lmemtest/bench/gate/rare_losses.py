@@ -22,9 +22,9 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
+from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.lmm.diagnostics.advantage_shape import FEWEST_SKEWED, skewness_score
-from lmemtest.lmm.distributions.student import binomial_interval
 
 COCHRAN = 25.0
 SKEWED_P = 0.05
@@ -38,7 +38,7 @@ def share_at_most(k: int, n: int, alpha: float) -> float:
     >>> round(share_at_most(0, 12, 0.05), 4), round(share_at_most(1, 12, 0.05), 4)
     (0.2209, 0.3387)
     """
-    return binomial_interval(k, n, 1.0 - 2.0 * alpha)[1]
+    return float(clopper_pearson(k, n, 1.0 - 2.0 * alpha)[1])
 
 
 def tasks_for(share: float, k: int, alpha: float) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.readers import not_found
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
 from lmemtest.bench.importers.imported import imported, is_nested, numbers_in, one_of
 from lmemtest.bench.importers.inspect_logs import COMPLETE, is_log, log_of, logs_in
 from lmemtest.bench.importers.sources import (
@@ -83,7 +83,7 @@ def inspect_ai(
     [1.0, 0.0, 1.0, 1.0]
     """
     if direction is not None:
-        direction = check_direction(direction)
+        direction = required_direction(direction)
     evals = None if evals is None else _evals(evals)
     tables, stopped = [], list[str]()
     given = _logs_of_folder(samples)
@@ -114,7 +114,7 @@ def inspect_ai(
                 f"{named('direction')} is 'minimize', but the grades of samples are to maximize. Leave it out."
             )
     elif direction is None:
-        check_direction(REQUIRED)
+        required_direction(REQUIRED)
     if "error" in table:
         failed = table["error"].notna() & (table["error"].astype(str).str.strip() != "")
         values = np.where(failed, np.nan, values)
@@ -379,7 +379,7 @@ def _direction(metric: str, given: Any, results: Mapping[Path, dict[str, Any]]) 
         said = {True}
     found = ("maximize" if said.pop() else "minimize") if len(said) == 1 else None
     if found is None or given is not None:
-        given = check_direction(REQUIRED if given is None else given)
+        given = required_direction(REQUIRED if given is None else given)
         if found not in (None, given):
             raise ArgumentError(f"{named('direction')} is {given!r}, but {metric!r} is to {found}. Leave it out.")
         return given

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import pandas as pd
 
 from lmemtest.bench.data.delimited import exact_numbers
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
 from lmemtest.bench.importers.sources import (
     KEYS,
@@ -178,7 +178,7 @@ class _Asked:
     names: str | None
 
     def __post_init__(self) -> None:
-        check_direction(self.direction)
+        required_direction(self.direction)
         for argument, column in {"score": self.score, **self.columns}.items():
             if column is not None and not isinstance(column, str):
                 raise ArgumentError(f"{named(argument)} must be the name of one column, got {column!r}.")

@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
 from lmemtest.bench.importers.imported import imported
 from lmemtest.bench.importers.sources import json_of, parts_of
 from lmemtest.core.caller import advice
@@ -62,7 +62,7 @@ def hpob(
     >>> runs.algorithms, runs.levels("task"), runs.levels("trial")
     (('GP', 'Random'), ('5860/14951',), (1, 2))
     """
-    direction = check_direction(direction)
+    direction = required_direction(direction)
     first = check_positive_int(first, "first", minimum=0)
     found: list[tuple[tuple[str, ...], list[Any]]] = []
     said = set()

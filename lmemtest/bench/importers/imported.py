@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs, check_direction, with_notes
+from lmemtest.bench.data.runs import Runs, required_direction, with_notes
 from lmemtest.core.caller import advice, setting
 from lmemtest.core.validate import check_column
 from lmemtest.core.words import counted, format_level, listed
@@ -95,7 +95,7 @@ def imported(
     only; `repeated` what to do with several rows of one run, told apart by `within`, None where there can be none.
     Rows without a finite score are failed runs, unless they are single `trials`.
     """
-    direction = check_direction(direction)
+    direction = required_direction(direction)
     given = {"algorithm": algorithm, "benchmark": benchmark, "seed": seed, "budget": budget}
     roles = {role: name for role, name in given.items() if name is not None}
     check_labels(table, [*roles.values(), *([family] if family else []), *metafeatures, *within])

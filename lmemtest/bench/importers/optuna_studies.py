@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
 from lmemtest.bench.importers.imported import best_of_trials, check_labels, imported, numbers_in, one_of
 from lmemtest.bench.importers.labels import NUMBERED, labelled
 from lmemtest.bench.importers.sources import (
@@ -93,7 +93,7 @@ def optuna(
     """
     best_so_far, keys, pattern = check_flag(best_so_far, "best_so_far"), check_keys(keys), checked_pattern(names)
     if direction is not None:
-        direction = check_direction(direction)
+        direction = required_direction(direction)
     given = parts_of(studies, argument="studies", keys=keys, files="*.csv")
     parts = [single for part in given for single in _studies_in(part, study)]
     read = [_of_study(part, objective) if _is_study(part.content) else _of_table(part, objective) for part in parts]
@@ -227,7 +227,7 @@ def _direction(found: list[tuple[str, str | None]], given: str | None) -> Any:
             "Give those of one direction, or turn the values of the others."
         )
     if not first:
-        return check_direction(REQUIRED if given is None else given)
+        return required_direction(REQUIRED if given is None else given)
     way, shown = next(iter(first.items()))
     if given not in (None, way):
         raise ArgumentError(f"{named('direction')} is {given!r}, but {shown} says {way}. Leave it out.")

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.number_cells import number_in
-from lmemtest.bench.data.runs import REQUIRED, Runs, check_direction, with_notes
+from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction, with_notes
 from lmemtest.bench.data.summaries import sums_up
 from lmemtest.bench.importers.sources import frame_of, names_of, parts_of
 from lmemtest.core.caller import advice, named
@@ -74,7 +74,7 @@ def wide(
     2  iris        NN   0.96     NaN
     3  wine        NN    NaN     NaN
     """
-    direction = check_direction(direction)
+    direction = required_direction(direction)
     if averaged is not None:
         averaged = check_positive_int(averaged, "averaged")
     if not isinstance(score, str) or not score:

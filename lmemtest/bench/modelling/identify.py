@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.design import Design, RandomDesign
     from lmemtest.lmm.model.spec import ModelSpec
 
-    FloatArray = NDArray[np.float64]
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 
@@ -188,7 +188,7 @@ def _overlap(first: RandomDesign, second: RandomDesign) -> bool:
     return _rank(np.hstack([first.basis, second.basis])) < _rank(first.basis) + _rank(second.basis)
 
 
-def _rank(columns: FloatArray) -> int:
+def _rank(columns: Array) -> int:
     scaled = columns / np.maximum(np.linalg.norm(columns, axis=0), np.finfo(float).tiny)
     values = np.linalg.svd(scaled, compute_uv=False)
     return int((values > _TOLERANCE * values[0]).sum())

@@ -17,7 +17,6 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from numbers import Real
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -43,7 +42,7 @@ from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import result
 from lmemtest.core.rounding import at_most, written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
+from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.engine.blocks import Shape
@@ -222,8 +221,7 @@ def search_models(
     check_choice(bic_n, "bic_n", SAMPLE_SIZES)
     alpha = check_fraction(alpha, "alpha")
     max_models = check_positive_int(max_models, "max_models")
-    if not isinstance(within, Real) or isinstance(within, bool) or not within >= 0:
-        raise ArgumentError(f"within must be a number of at least 0, or inf for every model, got {within!r}.")
+    within = check_number(within, "within", low=0, high=np.inf, meaning="inf takes in every model")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
     family = family_of(runs, start, candidates)
     if depth is not None:

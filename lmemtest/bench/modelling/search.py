@@ -38,10 +38,10 @@ from lmemtest.lmm.model.fitting import fit_cells
 from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from typing_extensions import Self
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 CRITERIA = ("glrt", "aic", "bic")
 SAMPLE_SIZES = ("rows", "benchmarks")

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 Verdict = Literal["shown", "precaution", "not shown"]
 
@@ -181,7 +181,7 @@ class _Pattern:
         return (sizes[0] - 1) * (sizes[1] - 1) if len(sizes) == 2 else len(self.groups) - sizes[0]
 
 
-def _off(blocks: list[NDArray[np.intp]], values: FloatArray) -> FloatArray:
+def _off(blocks: list[NDArray[np.intp]], values: Array) -> Array:
     """Values without the means of some factors, of which two are fully crossed."""
     for codes in blocks:
         code = np.unique(codes, return_inverse=True)[1]
@@ -191,7 +191,7 @@ def _off(blocks: list[NDArray[np.intp]], values: FloatArray) -> FloatArray:
     return values
 
 
-def _between(sums: FloatArray, patterns: list[_Pattern]) -> tuple[float, int]:
+def _between(sums: Array, patterns: list[_Pattern]) -> tuple[float, int]:
     """Sum of squares between groups and its degrees of freedom; NaN where the groups are too many."""
     if len(patterns) == 1:
         return float(sums @ sums) / patterns[0].times, patterns[0].df

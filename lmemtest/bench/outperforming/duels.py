@@ -18,12 +18,13 @@ from lmemtest.bench.outperforming.intervals import (
     draw_unpaired,
     exact_interval,
     usual_interval,
-    wilson,
 )
 from lmemtest.bench.outperforming.random_intercept import RandomIntercept, mean_of
 from lmemtest.bench.outperforming.replicability import partial_conjunction, sign_test
 from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.caller import advice
+from lmemtest.core.proportions import wilson
 from lmemtest.core.replicates import progress_bar
 from lmemtest.core.rounding import tolerance
 from lmemtest.errors import DesignError
@@ -34,9 +35,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
     Cells = tuple[Index, Index]
 
 _AT_ONCE = 2_000_000  # differences of runs, or benchmarks of draws, that are in memory

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import special
 
+from lmemtest.core.proportions import clopper_pearson, wilson
 from lmemtest.core.rounding import below
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends, plain_shares
@@ -17,7 +18,8 @@ from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 PAIRED = ("score", "exact", "percentile", "bca")
 UNPAIRED = ("score", "logit", "percentile")
@@ -87,11 +89,7 @@ def exact_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
 
     Of all scores in [0, 1] with mean P, zeros and ones vary most.
     """
-    tail, won, n = 0.5 * (1.0 - level), counts.win + 0.5 * counts.tie, counts.n
-    inner = (won > 0.0, won < n)
-    low = special.betaincinv(np.where(inner[0], won, 1.0), n - won + 1.0, tail)
-    high = special.betaincinv(won + 1.0, np.where(inner[1], n - won, 1.0), 1.0 - tail)
-    return np.where(inner[0], low, 0.0), np.where(inner[1], high, 1.0)
+    return clopper_pearson(counts.win + 0.5 * counts.tie, counts.n, level)
 
 
 def usual_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
@@ -130,17 +128,6 @@ def paired_interval(
 
 
 # ---------------------------------------------------------------------------------------------------- not paired
-
-
-def wilson(estimate: ArrayLike, size: ArrayLike, quantile: ArrayLike) -> tuple[Array, Array]:
-    """Both ends of Wilson's interval of estimates that tell as much as `size` independent wins and losses.
-
-    It holds all P with ``(estimate - P)^2 <= quantile^2 P (1 - P) / size``.
-    """
-    p, z2 = np.asarray(estimate, dtype=float), np.square(quantile) / np.asarray(size, dtype=float)
-    half = np.sqrt(z2 * (p * (1.0 - p) + 0.25 * z2))
-    low, high = ((p + 0.5 * z2 + side * half) / (1.0 + z2) for side in (-1.0, 1.0))
-    return np.maximum(low, 0.0), np.minimum(high, 1.0)
 
 
 def most_pairs(signs: NDArray[Any]) -> Array:

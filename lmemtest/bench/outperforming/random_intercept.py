@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 _HALVINGS = 60
 _RATIOS = np.geomspace(1e-6, 1e6, 49)  # of gamma times the mean number of runs: tried first, so that no optimum is lost

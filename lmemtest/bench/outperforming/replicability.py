@@ -12,7 +12,7 @@ from lmemtest.core.rounding import at_most
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
 
 
 def sign_test(win: ArrayLike, loss: ArrayLike) -> Array:

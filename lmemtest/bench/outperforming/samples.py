@@ -24,9 +24,9 @@ from lmemtest.core.words import counted, percent
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 INTERVALS = {
     "score": "score interval (Tango; Wilson's without ties)",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +9,14 @@ from scipy import special
 
 from lmemtest.core.caller import named
 from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.core.validate import is_number
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 NOT_SIGNIFICANT = "not significant"
 NOT_MEANINGFUL = "significant but not meaningful"
@@ -61,10 +62,10 @@ def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: st
 
 def check_gamma(gamma: Any) -> float:
     """Check a probability from which an advantage matters."""
-    is_number = isinstance(gamma, numbers.Real) and not isinstance(gamma, (bool, np.bool_))
-    if is_number and below(0.5, float(gamma)) and below(float(gamma), 1.0):
+    numeric = is_number(gamma)
+    if numeric and below(0.5, float(gamma)) and below(float(gamma), 1.0):
         return float(gamma)
-    hint = f"Write {float(gamma) / 100.0:g}?" if is_number and 50.0 < gamma < 100.0 else "The usual value is 0.75."
+    hint = f"Write {float(gamma) / 100.0:g}?" if numeric and 50.0 < gamma < 100.0 else "The usual value is 0.75."
     raise ArgumentError(
         f"{named('gamma')} must be a number between 0.5 and 1 (both excluded), since at one half neither algorithm is "
         f"better, got {gamma!r}. {hint}"

@@ -37,9 +37,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array, Index
 
-    FloatArray = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 __all__ = ["UNITS", "PermutationResult", "permutation_test"]
 
@@ -88,7 +87,7 @@ class PermutationResult(Result):
     statistic_name: str
     p_value: float
     p_value_error: float
-    draws: FloatArray
+    draws: Array
     failed: int
     unconverged: int
     unit: str
@@ -129,7 +128,7 @@ class MaxT:
     """Largest ``|t|`` over all pairs of algorithms."""
 
     algorithm: str
-    L: FloatArray | None  # of a design that does not change; None: read off each fit
+    L: Array | None  # of a design that does not change; None: read off each fit
 
     def __call__(self, fit: Any) -> float:
         L = differences(fit, self.algorithm) if self.L is None else self.L

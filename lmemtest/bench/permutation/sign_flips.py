@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 __all__ = ["SignFlipTest", "max_t_p_values", "sign_flip_test"]
 
@@ -219,8 +219,8 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
 
 
 def max_t_p_values(
-    D: FloatArray, signs: FloatArray, *, moving: NDArray[np.bool_] | None = None, exact: bool
-) -> tuple[FloatArray, FloatArray]:
+    D: Array, signs: Array, *, moving: NDArray[np.bool_] | None = None, exact: bool
+) -> tuple[Array, Array]:
     """t ratios of all pairs and their step-down p-values by the largest |t|.
 
     ``D`` are differences, ``(benchmarks, pairs)``, NaN where one of the two did not run, with two or more in every
@@ -256,7 +256,7 @@ def max_t_p_values(
     return t, out
 
 
-def _absolute_t(total: FloatArray, squares: FloatArray, count: NDArray[np.intp]) -> FloatArray:
+def _absolute_t(total: Array, squares: Array, count: NDArray[np.intp]) -> Array:
     """|t| from sums of differences and of their squares; 0 where all are zero."""
     r2 = total**2
     r2 /= np.where(squares > 0.0, count * squares, 1.0)
@@ -268,7 +268,7 @@ def _absolute_t(total: FloatArray, squares: FloatArray, count: NDArray[np.intp])
     return np.sqrt(r2, out=r2)
 
 
-def _differences(runs: Runs) -> tuple[NDArray[np.object_], FloatArray]:
+def _differences(runs: Runs) -> tuple[NDArray[np.object_], Array]:
     """Names, and differences of all pairs: a mean per benchmark, over the instances and budgets that both have."""
     where = [*runs.instance, *([runs.budget] if runs.budget else [])]
     cells = runs.study.cells([*where, runs.algorithm])

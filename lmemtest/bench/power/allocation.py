@@ -29,9 +29,8 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from lmemtest.core.arrays import Array
 
 _SLACK = 1e-9  # relative: what counts as within a limit
 _TIE = 1e-11  # relative: variances and costs that are equal

@@ -15,10 +15,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-FloatArray = NDArray[np.float64]
+from lmemtest.core.arrays import Array
 
 # Smooth integrands, so this many points give 1e-13 on the interval that all but 1e-16 of S lies in.
 _POINTS = 160
@@ -40,7 +39,7 @@ class Operating(NamedTuple):
 
 
 @lru_cache(maxsize=512)
-def _scale_rule(df: float) -> tuple[FloatArray, FloatArray]:
+def _scale_rule(df: float) -> tuple[Array, Array]:
     """Points and weights of an integral over ``S``."""
     half = 0.5 * df
     low = np.sqrt(special.gammaincinv(half, _NEGLIGIBLE) / half)

@@ -22,7 +22,6 @@ Where it is known which sources a run draws anew
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -35,7 +34,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import as_frame, check_columns, check_positive_int
+from lmemtest.core.validate import as_frame, check_columns, check_number, check_positive_int
 from lmemtest.core.words import GROUPS, joined, listed, plural, suggest
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.means.reference_grid import check_fit
@@ -352,13 +351,8 @@ def as_components(plan: Any) -> VarianceComponents:
 
 def check_sd(value: Any, name: str) -> float:
     """Check that a value can be a standard deviation."""
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(float(value))
-    if number and float(value) >= 0:
-        return float(value)
-    raise ArgumentError(
-        f"{name} must be a finite number of at least 0, got {value!r}: a standard deviation on the score's scale, the "
-        "square root of a variance."
-    )
+    meaning = "a standard deviation on the score's scale, the square root of a variance"
+    return check_number(value, name, low=0, meaning=meaning)
 
 
 def _checked_sources(sources: Any) -> dict[str, float]:

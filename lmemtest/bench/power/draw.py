@@ -37,11 +37,9 @@ from lmemtest.lmm.means.adjust import critical_values
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.power.components import VarianceComponents
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 TESTS = ("mixed", "means")
 STUDY_DDF = ("satterthwaite", "kenward-roger")
@@ -121,9 +119,9 @@ class StudyDraw:
 
     design: StudyDesign
     shape: tuple[int, ...]
-    mean: FloatArray
+    mean: Array
     terms: tuple[RandomTerm, ...]
-    factors: tuple[FloatArray, ...]
+    factors: tuple[Array, ...]
     sigma2: float
 
     @classmethod
@@ -159,7 +157,7 @@ class StudyDraw:
             sigma2=components.run_sd**2,
         )
 
-    def __call__(self, rng: np.random.Generator) -> FloatArray:
+    def __call__(self, rng: np.random.Generator) -> Array:
         """One table of scores."""
         ones = np.ones(len(self.mean))
         scores, _ = draw_cells(
@@ -186,7 +184,7 @@ class _Square(NamedTuple):
 _BELOW = {"family_interaction": "interaction", "interaction": "residual", "seed": "residual"}
 
 
-def _squares(y: FloatArray) -> dict[str, _Square]:
+def _squares(y: Array) -> dict[str, _Square]:
     """Mean squares of a study, ``(..., b, k, n)``; those that a study without families or seeds lacks are left out."""
     *families, b, k, n = y.shape
     f = families[0] if families else 1
@@ -210,7 +208,7 @@ def _squares(y: FloatArray) -> dict[str, _Square]:
     return {name: _Square(rows * float(np.sum(part**2)) / df, float(df)) for name, (rows, part, df) in parts.items()}
 
 
-def compare(y: FloatArray, *, test: str, ddf: str) -> Comparison:
+def compare(y: Array, *, test: str, ddf: str) -> Comparison:
     """Compare the first two algorithms of a study, ``(n_benchmarks, n_algorithms, n_seeds)`` scores.
 
     With families these come first, ``(n_families, n_benchmarks, ...)``. By the mixed model of `StudyDesign.formula`
@@ -281,7 +279,7 @@ def _template(design: StudyDesign) -> Any:
     return replace(fit_lmm(design.formula, table, restarts=0), data=None)
 
 
-def compare_by_engine(y: FloatArray, *, ddf: str) -> Comparison:
+def compare_by_engine(y: Array, *, ddf: str) -> Comparison:
     """`compare` by fitting the mixed model to the cells."""
     *families, each, k, n = y.shape
     design = StudyDesign(n_benchmarks=each, n_algorithms=k, n_seeds=n, n_families=families[0] if families else None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.allocation import Array, Continuous, Stages, continuous, search
+from lmemtest.bench.power.allocation import Continuous, Stages, continuous, search
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.planned import BEST, CURRENT, IDEAL, SAME_COST, Plan, amount
@@ -36,11 +35,12 @@ from lmemtest.bench.power.stages import (
     stages_within,
     units,
 )
+from lmemtest.core.arrays import Array
 from lmemtest.core.caller import named
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
+from lmemtest.core.validate import check_choice, check_fraction, check_number
 from lmemtest.core.words import format_number, joined
 from lmemtest.errors import ArgumentError, EstimationError
 
@@ -385,7 +385,4 @@ def _notes(parts: Parts, names: tuple[str, ...], shared: Mapping[str, float]) ->
 
 
 def _positive(value: Any, name: str) -> float:
-    number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-    if number and float(value) > 0.0 and (name == "budget" or math.isfinite(float(value))):
-        return float(value)
-    raise ArgumentError(f"{named(name)} must be a number above 0, got {value!r}.")
+    return check_number(value, name, low=0, high=math.inf if name == "budget" else None, open="low")

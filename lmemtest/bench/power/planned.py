@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.allocation import Array, Stages, search
+from lmemtest.bench.power.allocation import Stages, search
 from lmemtest.bench.power.power import LEVEL
 from lmemtest.bench.power.stages import (
     BENCHMARK,
@@ -25,6 +25,7 @@ from lmemtest.bench.power.stages import (
     stage_counts,
     units,
 )
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.rounding import below, in_tie_order, written

@@ -27,14 +27,22 @@ from lmemtest.bench.power.components import VarianceComponents, as_components
 from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
 from lmemtest.core.executors import Executor
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES
+from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, is_size, several
+from lmemtest.core.validate import (
+    LARGEST_SCORE,
+    check_choice,
+    check_fraction,
+    check_number,
+    check_positive_int,
+    is_size,
+    several,
+)
 from lmemtest.core.words import counted, listed, percent
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
-from lmemtest.lmm.distributions.student import binomial_interval
 from lmemtest.lmm.means.emmeans import emmeans
 
 METHODS = ("simulation", "closed_form")
@@ -522,7 +530,7 @@ def _simulated(studies: list[Any], effect: float) -> dict[str, Any]:
     if not good:
         raise EstimationError(f"no simulated study of a design could be analysed. {studies[0].reason}")
     estimates = np.array([estimate for significant, estimate, _ in good if significant])
-    low, high = binomial_interval(len(estimates), n, LEVEL)
+    low, high = map(float, clopper_pearson(len(estimates), n, LEVEL))
     return {
         "power": len(estimates) / n,
         "ci_low": low,
@@ -635,14 +643,11 @@ def _uncertainty(found: PowerResult) -> list[str]:
 
 
 def _checked_effect(value: Any) -> float:
-    number = is_size(value)
-    if number and float(value) >= 0:
-        return float(value)
-    hint = f" Write {-float(value):g}." if number else ""
-    raise ArgumentError(
-        f"effect must be a finite number of at least 0, got {value!r}: the size of the difference, whichever algorithm "
-        f"is better (a two-sided test has the same power for both signs).{hint}"
+    meaning = (
+        "the size of the difference, whichever algorithm is better (a two-sided test has the same power for both signs)"
+        + (f". Write {-float(value):g}" if is_size(value) else "")
     )
+    return check_number(value, "effect", low=0, high=LARGEST_SCORE, open="high", meaning=meaning)
 
 
 def check_counts(given: Any, name: str, minimum: int = 1) -> tuple[int, ...]:

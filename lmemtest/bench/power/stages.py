@@ -14,7 +14,7 @@ from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.allocation import Stages
 from lmemtest.bench.power.components import COMPONENT_NAMES, TOGETHER, VarianceComponents, as_components, check_sd
 from lmemtest.core.caller import named
-from lmemtest.core.validate import check_names, check_positive_int, is_size
+from lmemtest.core.validate import check_names, check_number, check_positive_int, is_size
 from lmemtest.core.words import counted, joined, listed, suggest
 from lmemtest.errors import ArgumentError
 
@@ -203,9 +203,7 @@ def checked_shared(shared: Any, parts: Parts) -> dict[str, float]:
             raise ArgumentError(
                 f"{named('shared')} names {name!r}, which is no source. Sources: {listed(parts.named)}."
             )
-        number = isinstance(value, numbers.Real) and not isinstance(value, bool)
-        if not number or not 0.0 <= float(value) <= 1.0:
-            raise ArgumentError(f"shared[{name!r}] must be a correlation between 0 and 1, got {value!r}.")
+        check_number(value, f"shared[{name!r}]", low=0, high=1, meaning="a correlation")
     return {name: float(value) for name, value in given.items()}
 
 

@@ -6,8 +6,6 @@ or other benchmarks, would give.
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -27,20 +25,19 @@ from lmemtest.bench.ranking.resampling import (
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, resolve_rng, several
+from lmemtest.core.validate import check_choice, check_number, resolve_rng, several
 from lmemtest.core.words import counted, format_number, joined, listed, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.intervals.draws import METHODS
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.improvement import Improvement
     from lmemtest.bench.ranking.profiles import PerformanceProfiles
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
-    Array = NDArray[np.float64]
 
 _FEW = 5  # benchmarks
 _FEW_FOR_MEDIAN = 5  # runs, with which the median of the benchmarks' means moves in jumps
@@ -352,9 +349,7 @@ def aggregate_scores(
 def _threshold(given: Any, direction: str) -> float:
     if given is None:
         return 1.0 if direction == "maximize" else 0.0
-    if isinstance(given, numbers.Real) and not isinstance(given, (bool, np.bool_)) and math.isfinite(given):
-        return float(given)
-    raise ArgumentError(f"threshold must be a score, a finite number, or None, got {given!r}.")
+    return check_number(given, "threshold", meaning="a score, or None")
 
 
 def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) -> list[str]:

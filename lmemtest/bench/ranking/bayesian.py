@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
@@ -11,17 +10,16 @@ import numpy as np
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.signed_rank import signed_rank
 from lmemtest.core.rounding import at_most, tolerance
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int, resolve_rng
 from lmemtest.core.verdicts import Verdict
-from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 MODELS = ("signed_rank", "hierarchical")
 ROPE_UNITS = ("score", "effect", "mad")
@@ -157,11 +155,7 @@ def bayesian_pairs(
 
 def check_rope(rope: Any) -> float:
     """Half the width of a region of practical equivalence."""
-    if isinstance(rope, numbers.Real) and not isinstance(rope, (bool, np.bool_)) and 0.0 <= float(rope) < np.inf:
-        return float(rope)
-    raise ArgumentError(
-        f"rope must be a finite number of at least 0, the largest difference that does not matter, got {rope!r}."
-    )
+    return check_number(rope, "rope", low=0, meaning="the largest difference that does not matter")
 
 
 def posterior_verdicts(p: Array, alpha: float) -> NDArray[np.int8]:

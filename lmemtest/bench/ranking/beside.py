@@ -18,13 +18,11 @@ from lmemtest.lmm.means.adjust import step_down
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.comparisons import Comparisons
-
-    Codes = NDArray[np.int8]
 
 
 def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float) -> SideBySide:

@@ -25,8 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -18,10 +18,8 @@ from scipy.special import expit
 from lmemtest.errors import EstimationError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Mask
 
-    Array = NDArray[np.float64]
-    Mask = NDArray[np.bool_]
 
 ELO = 400.0 / np.log(10.0)  # rating points of a logit: 400 points are odds of 10 to 1
 _CONVERGED = 1e-24  # of what the last step gains, per game: ratings are then exact to 1e-10 in all but extreme tables

@@ -34,12 +34,10 @@ from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array, Index
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
 
 FEWEST_BLOCKS, FEWEST_MODERATED = 2, 3
 _AT_ONCE = 2_000_000  # averages of pairs of differences that are sorted together
@@ -340,7 +338,7 @@ def wilcoxon_pairs(blocks: Blocks, *, adjust: str, alpha: float, control: int | 
     )
 
 
-def signed_rank_sums(blocks: Blocks, left: Codes, right: Codes) -> tuple[Array, Array, list[tuple[Codes, Array]]]:
+def signed_rank_sums(blocks: Blocks, left: Index, right: Index) -> tuple[Array, Array, list[tuple[Index, Array]]]:
     """Sums of the signed ranks of pairs and their p-values; NaN on too few common blocks.
 
     Beside them the pairs of as many common blocks, and their differences there.

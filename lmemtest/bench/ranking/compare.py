@@ -15,11 +15,11 @@ import numpy as np
 from lmemtest.bench.ranking.asked import TEST_NAMES, TESTS
 from lmemtest.bench.ranking.classical import ranked
 from lmemtest.bench.ranking.methods import outcomes
+from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.verdicts import Verdict, ahead_or_behind, pair_words
 from lmemtest.core.words import MISSING, counted, joined, percent
-from lmemtest.lmm.distributions.student import binomial_interval
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 
 if TYPE_CHECKING:
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.ranking import Ranking
+    from lmemtest.core.arrays import Array, Codes
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.int8]
 
 BY_MEANS = ("lmem", "moderated", "tukey", "t", "hierarchical")
 EXCHANGES = 2000
@@ -305,4 +304,5 @@ def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -
         orders = np.argsort(rng.random((min(at_once, exchanges - start), *sums.shape)), axis=2, kind="stable")
         exchanged = np.take_along_axis(np.broadcast_to(sums, orders.shape), orders, axis=2).sum(axis=1) / n
         count += int((np.ptp(exchanged, axis=1) > critical * (1.0 + 1e-12)).sum())
-    return (count / exchanges, *binomial_interval(count, exchanges))
+    low, high = map(float, clopper_pearson(count, exchanges, 0.95))
+    return count / exchanges, low, high

@@ -24,10 +24,8 @@ import scipy.sparse as sp
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Single = NDArray[np.float32]
-    Counts = NDArray[np.intp]
-    Mask = NDArray[np.bool_]
+    from lmemtest.core.arrays import Array, Index, Mask
+
 
 _UNIT = 2.0**-23  # of weights: sums of them below 2 are exact in single precision
 _MOST_BLOCKS = 15  # masses of all sets of so many blocks, shared by the pairs, are cheaper than those of each pair
@@ -58,9 +56,9 @@ class Directions:
         Rows of the weights that a pair has.
     """
 
-    order: Counts
+    order: Index
     coefficients: Array
-    n_rows: Counts
+    n_rows: Index
 
     @classmethod
     def of(cls, advantages: Array, tie: float) -> Directions:
@@ -98,7 +96,7 @@ class Directions:
             np.add.at(found, pairs.start + pair, self._exactly(pairs.start + pair, weights[:, draws][:, draw].T, tie))
         return found
 
-    def _exactly(self, pair: Counts, weights: Array, tie: float) -> Array:
+    def _exactly(self, pair: Index, weights: Array, tie: float) -> Array:
         """1 where the left is favoured, 0.5 where none is, else 0; `weights` has a row for each of the pairs."""
         mass = [np.take_along_axis(weights, order[pair], axis=1).cumsum(axis=1) for order in self.order]
         total = np.take_along_axis(mass[0], self.n_rows[pair, None] - 1, axis=1)[:, 0]
@@ -122,7 +120,7 @@ class Directions:
         whole = sp.csr_array((self.coefficients[at].astype(np.float32), (pair, which[at])), shape=shape)
         return [(slice(i, i + _PAIRS), whole[i : i + _PAIRS]) for i in range(0, shape[0], _PAIRS)]
 
-    def _by_set(self, weights: Single) -> Iterator[tuple[slice, slice, Single]]:
+    def _by_set(self, weights: NDArray[np.float32]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
         """The differences from the masses of all sets of blocks."""
         n_sets = 2 ** (len(weights) - 1)
         step = max(1, _OF_SETS // n_sets)
@@ -136,7 +134,7 @@ class Directions:
             for pairs, coefficients in self._of_sets:
                 yield pairs, slice(start, start + step), coefficients @ mass
 
-    def _by_pair(self, weights: Single) -> Iterator[tuple[slice, slice, Single]]:
+    def _by_pair(self, weights: NDArray[np.float32]) -> Iterator[tuple[slice, slice, NDArray[np.float32]]]:
         """The differences from the masses of each pair."""
         step = max(1, _OF_PAIRS // weights.shape[1])
         coefficients = self.coefficients.astype(np.float32)
@@ -158,7 +156,7 @@ def _with_prior(advantages: Array) -> Array:
     return np.concatenate([np.zeros((len(advantages), 1)), advantages], axis=1)
 
 
-def _groups(advantages: Array, tie: float) -> tuple[Array, Counts]:
+def _groups(advantages: Array, tie: float) -> tuple[Array, Index]:
     """Sizes of the advantages and of the prior's zero in ascending order, NaN last, and which of them are equal."""
     size = np.sort(np.abs(_with_prior(advantages)), axis=1)
     return size, (~(np.diff(size, axis=1, prepend=0.0) <= tie)).cumsum(axis=1)

@@ -30,10 +30,10 @@ from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import t_noncentrality_interval, t_quantile
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 NAMES = {
     "cohen_d": "Cohen's d",
@@ -249,7 +249,7 @@ def _score_limit(mean: Array, bound: Array, side: int) -> Array:
     return np.clip((mean + side * np.sqrt(bound * (1.0 + bound - mean**2))) / (1.0 + bound), -1.0, 1.0)
 
 
-def _codes(values: Array, same: Array) -> Codes:
+def _codes(values: Array, same: Array) -> Index:
     """0, 1, 2, ... in ascending order within each row; neighbours at most `same` apart are tied."""
     order = np.argsort(values, axis=1, kind="stable")
     apart = np.diff(np.take_along_axis(values, order, axis=1), axis=1) > same[:, None]
@@ -258,7 +258,7 @@ def _codes(values: Array, same: Array) -> Codes:
     return codes
 
 
-def _below_less_above(codes: Codes, width: int) -> Array:
+def _below_less_above(codes: Index, width: int) -> Array:
     """By code 0 to width - 1 of each row: how many of the row's codes are below less how many are above."""
     offset = width * np.arange(len(codes))[:, None]
     count = np.bincount((codes + offset).ravel(), minlength=len(codes) * width).reshape(len(codes), width)
@@ -294,14 +294,14 @@ def _akinshin(
     return Effects(estimate, low, high)
 
 
-def _medians(x: Array, y: Array, of_x: Codes, of_y: Codes) -> tuple[Array, Array]:
+def _medians(x: Array, y: Array, of_x: Index, of_y: Index) -> tuple[Array, Array]:
     """Difference of medians and pooled median absolute deviation by row and resample."""
     n, m = x.shape[1], y.shape[1]
     (middle_x, mad_x), (middle_y, mad_y) = _resampled(x, of_x), _resampled(y, of_y)
     return middle_x - middle_y, np.sqrt(((n - 1) * mad_x**2 + (m - 1) * mad_y**2) / (n + m - 2))
 
 
-def _resampled(values: Array, index: Codes) -> Array:
+def _resampled(values: Array, index: Index) -> Array:
     """Medians and median absolute deviations by row and resample; once for equal rows, since pairs share algorithms."""
     rows, which = np.unique(values, axis=0, return_inverse=True)
     out = np.empty((2, len(rows), len(index)))

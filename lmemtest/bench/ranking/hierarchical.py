@@ -38,11 +38,9 @@ from scipy.special import ndtr
 from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 _NODES = 256  # of each of two Gauss-Legendre rules
 _NEGLIGIBLE = 40.0  # densities below exp(-40) of the highest

@@ -15,12 +15,9 @@ from lmemtest.core.words import percent
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
-
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
 
 
 @result
@@ -163,7 +160,7 @@ def _drawn(resampling: Resampling) -> Iterator[Array]:
         yield out
 
 
-def _left_out(resampling: Resampling, by_instance: Array, by_block: Array, x: int, y: int) -> list[tuple[Codes, Array]]:
+def _left_out(resampling: Resampling, by_instance: Array, by_block: Array, x: int, y: int) -> list[tuple[Index, Array]]:
     """The probability without each unit in turn, with the sample of that unit: it is linear in each sample."""
     blocks, count = resampling.blocks, len(by_block)
     if resampling.unit == "benchmarks":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
-from scipy.special import betaincinv, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.ranking.blocks import Blocks, blocks_of
@@ -17,6 +17,7 @@ from lmemtest.bench.ranking.standings import (
     drawn_over_runs,
     wins_on_blocks,
 )
+from lmemtest.core.proportions import jeffreys
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import tie_order, tolerance, written
 from lmemtest.core.threads import one_blas_thread
@@ -26,11 +27,10 @@ from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 RESAMPLE = ("benchmarks", "runs")
 
@@ -259,7 +259,7 @@ def leaderboard_of(
     table = pd.DataFrame({"algorithm": names})
     for name, estimate in sums.measures(theta, at).items():
         if name == "p_best" and not over_runs:
-            low, high = _jeffreys(sums.firsts, float(sums.complete), level)
+            low, high = jeffreys(sums.firsts, sums.complete, level) if sums.complete > 1 else (np.nan, np.nan)
         else:
             low, high = _ends(draws[name], tails[name])
         table[name], table[f"{name}_low"], table[f"{name}_high"] = estimate, low, high
@@ -293,15 +293,6 @@ def _ends(draws: Array, tail: float) -> Array:
     if np.isnan(tail):
         return np.full((2, draws.shape[1]), np.nan)
     return np.asarray(np.quantile(draws, [tail, 1.0 - tail], axis=0, method="weibull"))
-
-
-def _jeffreys(successes: Array, n: float, level: float) -> Array:
-    """Jeffreys' interval of a share, ``(2, k)``; no successes or nothing else: to 0 or 1 (Brown, Cai & DasGupta)."""
-    if n < 2:
-        return np.full((2, len(successes)), np.nan)
-    tail = 0.5 * (1.0 - level)
-    low, high = (betaincinv(successes + 0.5, n - successes + 0.5, share) for share in (tail, 1.0 - tail))
-    return np.stack([np.where(successes == 0, 0.0, low), np.where(successes == n, 1.0, high)])
 
 
 def _first(ranks: Array) -> Array:

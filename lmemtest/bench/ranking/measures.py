@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.resampling import Weighted
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 MEASURES = {
     "iqm": "interquartile mean",

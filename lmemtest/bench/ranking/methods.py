@@ -37,12 +37,10 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.asked import Asked
     from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.omnibus import Omnibus
+    from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
-
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.int8]
 
 
 # Of all pairs by estimates, where it is not Tukey's.

@@ -14,9 +14,9 @@ from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 COUNTED = ("runs", "benchmarks")
 _POINTS = 101

@@ -30,10 +30,9 @@ from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+    from lmemtest.core.arrays import Array
+
 
 __all__ = ["rank"]
 

@@ -16,9 +16,7 @@ from lmemtest.core.table import Format
 from lmemtest.core.verdicts import ahead_or_behind
 
 if TYPE_CHECKING:
-    import numpy as np
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
@@ -26,9 +24,8 @@ if TYPE_CHECKING:
     from lmemtest.bench.ranking.leaderboard import Leaderboard
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.bench.ranking.stability import Stability
+    from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
-
-    Codes = NDArray[np.int8]
 
 
 @result

@@ -27,8 +27,8 @@ from lmemtest.lmm.intervals.draws import acceleration, bca_shares, interval_ends
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 UNITS = ("runs", "benchmarks")
 DRAWN = ("n-1", "n")
@@ -86,7 +86,7 @@ class Resampling:
     seed: int
 
     @cached_property
-    def members(self) -> Codes:
+    def members(self) -> Index:
         """Instances of each block, ``(blocks, instances)``; -1 behind the last."""
         size = np.bincount(self.blocks.block)
         order = np.argsort(self.blocks.block, kind="stable")
@@ -120,7 +120,7 @@ class Resampling:
             means = np.einsum("dbsr,dbsr->db", scores[at], weight) * chosen.shape[1]
             yield Weighted(scores, weights.reshape(count, -1), means)
 
-    def picks(self, algorithm: int) -> Iterator[tuple[Codes, Codes, Array]]:
+    def picks(self, algorithm: int) -> Iterator[tuple[Index, Index, Array]]:
         """Some draws at a time: instances in blocks, the runs of an algorithm drawn there, and their weights.
 
         ``(draws, blocks, instances)``, and twice ``(draws, blocks, instances, runs)``; the weight is 0 where a block
@@ -152,7 +152,7 @@ class Resampling:
         inside = (cumulative[1:] > cut + _NOTHING) & (cumulative[:-1] < 1.0 - cut - _NOTHING)
         return np.bincount(self.blocks.block[instance[inside]], minlength=len(self.members)) > 0
 
-    def left_out(self, algorithm: int) -> Iterator[tuple[Codes, Weighted]]:
+    def left_out(self, algorithm: int) -> Iterator[tuple[Index, Weighted]]:
         """The runs without each unit in turn, some at a time, and the stratum that each of these units is from."""
         scores, instance, _ = self._pool(algorithm)
         full = self.observed(algorithm)
@@ -174,7 +174,7 @@ class Resampling:
             means[np.arange(len(left)), block[left]] += self.share[own] * (mean[own] - scores[left]) / others
             yield own, Weighted(scores, weights, means)
 
-    def _pool(self, algorithm: int) -> tuple[Array, Codes, Codes]:
+    def _pool(self, algorithm: int) -> tuple[Array, Index, Index]:
         """All scores of an algorithm in ascending order, their instances, and where the run of an instance is there."""
         runs = self.blocks.runs[:, algorithm]
         instance, run = np.nonzero(np.isfinite(runs))
@@ -237,7 +237,7 @@ def check_draws(n_draws: Any, level: Any) -> tuple[int, float]:
 
 
 def intervals(
-    draws: Array, estimate: Array, jackknife: Iterable[tuple[Codes, Array]], method: str, level: float
+    draws: Array, estimate: Array, jackknife: Iterable[tuple[Index, Array]], method: str, level: float
 ) -> Array:
     """Both ends of the intervals of k statistics, ``(2, k)``; the `jackknife` with its strata is for "bca"."""
     shares = plain_shares(level, len(estimate))

@@ -38,10 +38,8 @@ from lmemtest.bench.ranking.directions import Directions, has_direction
 from lmemtest.core.replicates import progress_bar
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index
 
-    Array = NDArray[np.float64]
-    Counts = NDArray[np.intp]
 
 PRIOR = 0.5  # strength of the prior in benchmarks, all of it at zero
 _DRAWN = 2**14  # weights that are drawn at a time: other numbers of them would be other draws
@@ -115,11 +113,11 @@ class _Pair:
     limit too; None where no sum is.
     """
 
-    order: Counts
-    above: Counts
-    half_above: Counts | None
-    below: Counts | None
-    half_below: Counts | None
+    order: Index
+    above: Index
+    half_above: Index | None
+    below: Index | None
+    half_below: Index | None
 
     @classmethod
     def of(cls, advantages: Array, rope: float, tie: float) -> _Pair:
@@ -128,7 +126,7 @@ class _Pair:
         order = order[: int(np.isfinite(z).sum())]
         ascending = z[order][::-1]
 
-        def beyond(limit: float) -> tuple[Counts, Counts | None]:
+        def beyond(limit: float) -> tuple[Index, Index | None]:
             least = limit - z[order]
             strictly = len(order) - np.searchsorted(ascending, least + tie, side="right")
             at = len(order) - np.searchsorted(ascending, least - tie, side="left")
@@ -151,7 +149,7 @@ class _Pair:
         return np.stack([upper, 1.0 - upper - lower, lower])
 
 
-def _double_sum(w: Array, mass: Array, strictly: Counts, at: Counts | None) -> Array:
+def _double_sum(w: Array, mass: Array, strictly: Index, at: Index | None) -> Array:
     """Sum of w_i w_j over the pairs strictly beyond a limit, and half of that over those at it."""
     found: Array = np.einsum("id,id->d", w, mass[strictly])
     if at is None:

@@ -26,15 +26,11 @@ from lmemtest.lmm.means.adjust import step_down
 from lmemtest.lmm.means.moderation import moderation
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array, Codes, Index
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.int8]
-    Places = NDArray[np.intp]
 
 _FEWEST_BENCHMARKS = 3  # for moderated standard errors
 _CONSTANT = 1e-6  # parts of the scores, and of the residual variance, that are left to the fit
@@ -74,7 +70,7 @@ def codes_by_table(blocks: Blocks, alpha: float) -> Codes | None:
     return codes
 
 
-def t_ratios(y: Array, variance: float, left: Places, right: Places) -> tuple[Array, Array]:
+def t_ratios(y: Array, variance: float, left: Index, right: Index) -> tuple[Array, Array]:
     """t ratios of all pairs by moderated standard errors, and their degrees of freedom."""
     n, k = y.shape
     d = y[:, left] - y[:, right]

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
-
-    Codes = NDArray[np.int8]
+    from lmemtest.core.arrays import Codes
 
 
 COLUMNS = ["left", "right", "decision"]

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
-    Counts = NDArray[Any]  # halves or whole, so any type of number is exact
 
 MEASURES = ("elo", "win_rate", "mean_rank", "p_best", "gap_closed")
 CENTRE = 1000.0  # rating of the reference
@@ -50,16 +49,16 @@ class Standings:
         ``(score - worst) / (best - worst)``, on uneven blocks.
     """
 
-    won: Counts
-    lost: Counts
-    complete: Counts
-    ranks: Counts
-    firsts: Counts
-    uneven: Counts
+    won: NDArray[Any]
+    lost: NDArray[Any]
+    complete: NDArray[Any]
+    ranks: NDArray[Any]
+    firsts: NDArray[Any]
+    uneven: NDArray[Any]
     gaps: Array
 
     @classmethod
-    def on_blocks(cls, gains: Array, ties: Array, wins: Counts) -> Standings:
+    def on_blocks(cls, gains: Array, ties: Array, wins: NDArray[Any]) -> Standings:
         """Of each block, from scores of which more is better, ``(..., n, k)``, and their `wins_on_blocks`."""
         k = gains.shape[-1]
         complete = np.asarray(np.isfinite(gains).all(axis=-1, keepdims=True))
@@ -79,7 +78,7 @@ class Standings:
         )
 
     @classmethod
-    def in_order(cls, order: Counts) -> Standings:
+    def in_order(cls, order: NDArray[Any]) -> Standings:
         """Of blocks on which the algorithms have the places 0 (worst), 1, ..., k - 1."""
         most = order.shape[-1] - 1.0
         one = np.ones(order.shape[:-1])
@@ -114,7 +113,7 @@ class Standings:
             }
 
 
-def wins_on_blocks(gains: Array, ties: Array) -> Counts:
+def wins_on_blocks(gains: Array, ties: Array) -> NDArray[Any]:
     """Wins of row over column on each block, ties one half, ``(..., n, k, k)``, from gains ``(..., n, k)``.
 
     Scores of a block that differ by no more than its number in `ties`, ``(n,)``, are tied.
@@ -129,7 +128,7 @@ def wins_on_blocks(gains: Array, ties: Array) -> Counts:
 
 
 def drawn_over_blocks(
-    each: Standings, games: Counts, start: Array, n_draws: int, rng: np.random.Generator
+    each: Standings, games: NDArray[Any], start: Array, n_draws: int, rng: np.random.Generator
 ) -> Iterator[tuple[Standings, Array]]:
     """Sums of the standings on blocks with random weights, and their ratings, some draws at a time.
 

@@ -8,7 +8,6 @@ worse. It is 0 if the first dominates, 1 if the second does, one half if neither
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import permutations
@@ -22,17 +21,16 @@ from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below
 from lmemtest.core.table import Format
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
+from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int, resolve_rng
 from lmemtest.core.words import format_number, joined, p_text
 from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
     from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 SAMPLES = ("runs", "benchmarks")
 ALL = "all"
@@ -108,7 +106,7 @@ class StochasticOrder(Result):
         -------
         StochasticOrder
         """
-        tau = check_tau(tau)
+        tau = check_number(tau, "tau", low=0, high=0.5, open="low")
         table = _decided(self.table, tau, self.alpha)
         return replace(self, table=table, tau=tau)
 
@@ -244,7 +242,7 @@ def stochastic_order(
     import pandas as pd
 
     check_choice(sample, "sample", SAMPLES)
-    tau, alpha = check_tau(tau), check_fraction(alpha, "alpha")
+    tau, alpha = check_number(tau, "tau", low=0, high=0.5, open="low"), check_fraction(alpha, "alpha")
     if n_draws is not None:
         check_positive_int(n_draws, "n_draws")
     generator = resolve_rng(rng)
@@ -282,13 +280,6 @@ def stochastic_order(
         direction=blocks.direction,
         notes=(*notes, *_too_small(table, comparer, alpha, family, more), *_few_runs(table)),
     )
-
-
-def check_tau(tau: Any) -> float:
-    """A bound of the violation ratio: from one half on most of the distance is violated."""
-    if isinstance(tau, numbers.Real) and not isinstance(tau, (bool, np.bool_)) and 0.0 < float(tau) <= 0.5:
-        return float(tau)
-    raise ArgumentError(f"tau must be a number above 0 and at most 0.5, got {tau!r}.")
 
 
 def _check_work(comparer: Comparer, samples: dict[str, list[Array]]) -> None:

@@ -19,11 +19,9 @@ from scipy.special import gammaln
 from lmemtest.core.rounding import tolerance
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    _Drawn = tuple[Codes, Codes, Array]  # pairs of samples by their numbers in `_draws_of`, and probabilities
+    _Drawn = tuple[Index, Index, Array]  # pairs of samples by their numbers in `_draws_of`, and probabilities
 
 _AT_ONCE = 200_000  # scores in memory: more do not fit the cache
 
@@ -33,8 +31,8 @@ class Pieces:
     """Where the quantile functions of samples of n and m are constant: widths, and the order statistics there."""
 
     width: Array
-    left: Codes
-    right: Codes
+    left: Index
+    right: Index
 
     @classmethod
     def of(cls, n: int, m: int) -> Pieces:
@@ -69,7 +67,7 @@ def _smallest(values: Array, count: int) -> Array:
     return np.partition(values, count - 1)[:count] if len(values) > count else values
 
 
-def _n_below(places: Codes) -> Array:
+def _n_below(places: Index) -> Array:
     """Of samples drawn from n, ascending places ``(samples, n)``: how many have no place above theirs, with itself."""
     n = places.shape[1]
     ways = np.eye(1, n).repeat(len(places), axis=0)  # by the last place
@@ -107,8 +105,8 @@ class Comparer:
     alpha: float
     n_draws: int
     paired: bool
-    _exchanges: dict[tuple[int, int], tuple[Codes, Codes, bool]] = field(default_factory=dict)
-    _multisets: dict[int, tuple[Codes, Array]] = field(default_factory=dict)
+    _exchanges: dict[tuple[int, int], tuple[Index, Index, bool]] = field(default_factory=dict)
+    _multisets: dict[int, tuple[Index, Array]] = field(default_factory=dict)
     _most: dict[tuple[int, int], tuple[_Drawn, _Drawn]] = field(default_factory=dict)
 
     def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> Violations:
@@ -197,7 +195,7 @@ class Comparer:
             self._most[n, m] = found[0], found[1]
         return self._most[n, m]
 
-    def _draws_of(self, n: int) -> tuple[Codes, Array]:
+    def _draws_of(self, n: int) -> tuple[Index, Array]:
         """Places of the values in all samples that can be drawn from n, ascending, and their probabilities."""
         if n not in self._multisets:
             chosen = np.array(list(combinations_with_replacement(range(n), n)))
@@ -247,7 +245,7 @@ class Comparer:
         worse = ((net <= observed + slack).sum() + one) / (len(net) + one)
         return float(better), float(worse)
 
-    def _exchange(self, n: int, m: int, rng: np.random.Generator) -> tuple[Codes, Codes, bool]:
+    def _exchange(self, n: int, m: int, rng: np.random.Generator) -> tuple[Index, Index, bool]:
         """Places in the pooled sample that left and right get, ascending, and whether these are all there are."""
         if self.paired:
             exact = 2**n <= self.n_draws

@@ -18,10 +18,9 @@ from lmemtest.core.words import counted, format_p, joined, p_text
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.int8]
 
 __all__ = ["NOBODY", "Variant", "Variants", "advantages", "side_by_side"]
 

@@ -27,11 +27,9 @@ from lmemtest.lmm.hypotheses.dip import dip, dip_p_value
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 MOST_COLUMNS = 3
 FEW = 8  # scores, below which there are points and no density
@@ -267,7 +265,7 @@ def _scores(runs: Runs, columns: tuple[str, ...], budget: Any) -> tuple[pd.DataF
     return table[[*columns, "score"]].reset_index(drop=True), at, tuple(notes)
 
 
-def _describe(x: FloatArray) -> tuple[tuple[Any, ...], dict[str, FloatArray] | None]:
+def _describe(x: Array) -> tuple[tuple[Any, ...], dict[str, Array] | None]:
     """The statistics of one group (but the adjusted p-value), and its curve."""
     low, q1, median, q3, high = np.quantile(x, [0.0, 0.25, 0.5, 0.75, 1.0])
     start = (len(x), float(x.mean()), median, q1, q3, low, high)

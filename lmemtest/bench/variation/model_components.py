@@ -19,12 +19,8 @@ from lmemtest.lmm.diagnostics import explained_variance
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.model import LmmFit
-
-    Array = NDArray[np.float64]
 
 
 def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:

@@ -19,7 +19,8 @@ from lmemtest.lmm.intervals.balanced import Factors, Stratum, group_codes, strat
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 # What a column of a layout stands for; a condition is a combination of levels of the metafeatures.
 ALGORITHM, BENCHMARK, CONDITION, SEED, RUN = "algorithm", "benchmark", "condition", "seed", "run"

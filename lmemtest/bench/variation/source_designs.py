@@ -18,11 +18,8 @@ from lmemtest.core.rounding import tolerance
 from lmemtest.lmm.intervals.balanced import group_codes
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index, Mask
 
-    Array = NDArray[np.float64]
-    Codes = NDArray[np.intp]
-    Flags = NDArray[np.bool_]
 
 FEWEST_AT_ONCE = 3  # trainings with the same sources new, from which on they are a sample
 _MOST_LEFT = 0.5  # of the trainings may belong to no line where sources are said to vary one at a time
@@ -32,7 +29,7 @@ _MOST_LEFT = 0.5  # of the trainings may belong to no line where sources are sai
 class Lines:
     """Samples in which the same sources vary: the cells of each, their mean scores, and the mean of 1 / size."""
 
-    cells: tuple[Codes, ...]
+    cells: tuple[Index, ...]
     samples: tuple[Array, ...]
     noise: float
 
@@ -47,8 +44,8 @@ class Layout:
     """One table of trainings: scores, a code per source, and the number of the cell of each row."""
 
     sources: tuple[str, ...]
-    codes: dict[str, Codes]
-    cell: Codes
+    codes: dict[str, Index]
+    cell: Index
     score: Array
 
     @classmethod
@@ -94,11 +91,11 @@ class Layout:
 
     # -- one at a time ------------------------------------------------------------------------------------------
 
-    def lines(self) -> dict[str, list[Codes]]:
+    def lines(self) -> dict[str, list[Index]]:
         """The cells of every line with two cells or more, by source."""
         first = np.unique(self.cell, return_index=True)[1]  # one row per cell
         table = pd.DataFrame({source: self.codes[source][first] for source in self.sources})
-        found: dict[str, list[Codes]] = {}
+        found: dict[str, list[Index]] = {}
         for source in self.varied:
             line = group_codes(table, [other for other in self.sources if other != source])
             found[source] = [np.flatnonzero(line == i) for i in np.flatnonzero(np.bincount(line) > 1)]
@@ -123,7 +120,7 @@ class Layout:
         singles = {source: self._lines_of(several) for source, several in lines.items() if several}
         return OneAtATime(singles, at_once, self.repeated(), int(size[~used].sum()))
 
-    def _seeds_again(self, lines: dict[str, list[Codes]]) -> bool:
+    def _seeds_again(self, lines: dict[str, list[Index]]) -> bool:
         """Whether two lines of one source have two of its seeds in common: then they are no samples of their own."""
         first = np.unique(self.cell, return_index=True)[1]
         seeds = {
@@ -131,12 +128,12 @@ class Layout:
         }
         return any(len(left & right) > 1 for sets in seeds.values() for left, right in combinations(sets, 2))
 
-    def _lines_of(self, cells: list[Codes]) -> Lines:
+    def _lines_of(self, cells: list[Index]) -> Lines:
         size = np.bincount(self.cell)
         means = np.bincount(self.cell, weights=self.score) / size
         return Lines(tuple(cells), tuple(means[c] for c in cells), float(np.mean(1.0 / size[np.concatenate(cells)])))
 
-    def _at_once(self, on_line: Flags, size: Codes) -> tuple[dict[tuple[str, ...], Lines], Flags]:
+    def _at_once(self, on_line: Mask, size: Index) -> tuple[dict[tuple[str, ...], Lines], Mask]:
         """Single trainings off the lines in which several sources have new seeds, and which cells these are."""
         first = np.unique(self.cell, return_index=True)[1]
         rows = first[~on_line & (size == 1)]
@@ -147,7 +144,7 @@ class Layout:
         setting = pd.DataFrame(
             {s: np.where(np.bincount(c)[c] == 1, -1, c) for s in self.varied for c in [self.codes[s][rows]]}
         )
-        found: dict[tuple[str, ...], list[Codes]] = {}
+        found: dict[tuple[str, ...], list[Index]] = {}
         for _, group in setting.groupby(list(self.varied), sort=False):
             sources = tuple(s for s in self.varied if group[s].iloc[0] == -1)
             if len(sources) > 1 and len(group) >= FEWEST_AT_ONCE:
@@ -167,7 +164,7 @@ class OneAtATime:
     left_over: int
 
 
-def same_groups(left: Codes, right: Codes) -> bool:
+def same_groups(left: Index, right: Index) -> bool:
     """Whether two codes put rows into the same groups.
 
     Examples
@@ -179,7 +176,7 @@ def same_groups(left: Codes, right: Codes) -> bool:
     return pairs == int(left.max()) + 1 == int(right.max()) + 1
 
 
-def identified(codes: dict[str, Codes], n: int) -> list[str]:
+def identified(codes: dict[str, Index], n: int) -> list[str]:
     """Terms whose variances a table with one free mean tells apart from those of all others and of the residual.
 
     The covariance of the scores is a sum of matrices, one per term and the identity, each times a variance. A variance

@@ -28,7 +28,8 @@ from lmemtest.lmm.model import fit_lmm
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 NOISE, RESIDUAL = "noise", "residual"
 ALL = "all at once"

@@ -29,9 +29,8 @@ from scipy import special
 from lmemtest.core.rounding import below
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 _FEW_P = _SKEW_P = 0.01  # the headline speaks of it, of one in a hundred tables that do not deserve it
 FEWEST_SKEWED = 8  # below it the normal approximation of the skewness is poor

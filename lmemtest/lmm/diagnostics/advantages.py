@@ -29,9 +29,9 @@ from lmemtest.lmm.diagnostics.scale import SD_ACT, SD_LOOK
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 # What to do where the spreads differ.
 NEXT_STEP = (

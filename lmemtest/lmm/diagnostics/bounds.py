@@ -16,11 +16,11 @@ from lmemtest.lmm.diagnostics.scores import columns_of, score_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
     from lmemtest.lmm.score_kind import ScoreKind
 
-    Array = NDArray[np.float64]
 
 # Terwee et al. (2007) speak of a floor or ceiling from 15 % of the scores on.
 SHARE_LOOK, SHARE_ACT = 0.05, 0.15

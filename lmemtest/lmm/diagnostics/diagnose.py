@@ -37,11 +37,9 @@ from lmemtest.lmm.diagnostics.thinned import thinned
 from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 # Simulated tables: 199 resolve p-values to 0.005; above 20,000 values 99 do, to stay within a second or two.
 _TABLES, _TABLES_OF_LARGE, _LARGE = 199, 99, 20_000

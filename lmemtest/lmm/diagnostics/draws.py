@@ -27,11 +27,9 @@ from lmemtest.lmm.engine.held import Held, Taken
 from lmemtest.lmm.model.fit import strata
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 # Numbers of one batch of tables (cells x tables): 16 MB.
 _BATCH = 2_000_000

@@ -27,9 +27,9 @@ from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 # The refits have the standard errors of the model; "stepdown", "singlestep" and "shaffer" count pairs of all means.
 INFLUENCE_ADJUSTMENTS = tuple(
@@ -529,7 +529,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     }
 
 
-def _p_values(estimate: FloatArray, se: FloatArray, df: FloatArray, n_means: Any, method: str) -> FloatArray:
+def _p_values(estimate: Array, se: Array, df: Array, n_means: Any, method: str) -> Array:
     """Adjusted p-values of several tables at once, ``(tables, m)``, each with its number of means."""
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(se > 0, estimate / se, np.nan)
@@ -539,7 +539,7 @@ def _p_values(estimate: FloatArray, se: FloatArray, df: FloatArray, n_means: Any
     return np.array([adjust_raw(row, method, m) for row, m in zip(raw, tests, strict=True)]).reshape(raw.shape)
 
 
-def _largest(values: FloatArray, names: Sequence[str]) -> tuple[FloatArray, list[str]]:
+def _largest(values: Array, names: Sequence[str]) -> tuple[Array, list[str]]:
     """In each row the value that is largest in size, and its name; NaN and empty where there is none."""
     if not values.shape[1]:
         return np.full(len(values), np.nan), [""] * len(values)

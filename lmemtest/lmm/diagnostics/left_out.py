@@ -24,11 +24,8 @@ from lmemtest.lmm.formula.columns import distinct
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index, Mask
 
-    FloatArray = NDArray[np.float64]
-    Index = NDArray[np.intp]
-    BoolArray = NDArray[np.bool_]
 
 FEWEST_LEVELS = 3  # of two levels, each is half of the evidence, and no variance between levels is left without it
 
@@ -40,7 +37,7 @@ class Tests(NamedTuple):
     """Linear functions of the fixed effects that are tested: differences of means (left, right), or coefficients."""
 
     names: tuple[tuple[str, str], ...]
-    L: FloatArray
+    L: Array
     n_means: int
 
     @classmethod
@@ -56,7 +53,7 @@ class Tests(NamedTuple):
         names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
         return cls(names, em.fixed[i] - em.fixed[j], len(labels))
 
-    def evaluate(self, fit: Any, ddf: str) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def evaluate(self, fit: Any, ddf: str) -> tuple[Array, Array, Array]:
         """Estimates with standard errors and degrees of freedom, NaN where the table does not identify one."""
         if not len(self.L):
             return np.empty(0), np.empty(0), np.empty(0)
@@ -189,7 +186,7 @@ class Deletion:
             reason=f"the other levels do not identify {listed(unknown, most=5)}" if unknown else "",
         )
 
-    def _without(self, rest: BoolArray) -> tuple[Any, BoolArray]:
+    def _without(self, rest: Mask) -> tuple[Any, Mask]:
         """The model refitted to some of the fine cells, and the cells of the fit that have rows left."""
         fit, fine = self.fit, self.cells
         part = replace(fine, n=fine.n[rest], weight=fine.weight[rest], mean=fine.mean[rest], ss=fine.ss[rest])
@@ -201,7 +198,7 @@ class Deletion:
         # with the frame of the cells that it has, refit() keeps the design: nothing goes through the formula again
         return replace(fit, design=sliced(fit.design, left), cells=cells).refit(cells=cells), left
 
-    def _tests_of(self, part: Any, left: BoolArray) -> Tests:
+    def _tests_of(self, part: Any, left: Mask) -> Tests:
         """What is tested without a level: where a factor loses levels, means are over those that remain."""
         factors = self.fit.design.factors
         at = {
@@ -212,7 +209,7 @@ class Deletion:
             return self.tests
         return Tests.of(part, self.specs, self.ddf, at)
 
-    def _variances(self, part: Any, lost: tuple[int, ...]) -> FloatArray:
+    def _variances(self, part: Any, lost: tuple[int, ...]) -> Array:
         """Components as in ``fit.varcorr`` of the whole; NaN for those that the remaining rows do not have."""
         parts = [np.full(shape.n_theta, np.nan) for shape in self.fit.problem.shapes]
         for i, S in enumerate(part.covariances):
@@ -223,7 +220,7 @@ class Deletion:
         return np.concatenate([*parts, residual.to_numpy(dtype=float)])
 
 
-def sliced(design: Any, left: BoolArray) -> Any:
+def sliced(design: Any, left: Mask) -> Any:
     """The design on some of its cells, in the coding of all; levels of groups that vanish are renumbered."""
     random = []
     for term in design.random:
@@ -244,7 +241,7 @@ def _lost_terms(whole: Any, part: Any) -> tuple[int, ...]:
     )
 
 
-def _identified(part: Any, kept: Index) -> BoolArray:
+def _identified(part: Any, kept: Index) -> Mask:
     """Which coefficients of the whole fit the remaining rows identify, with the meaning that they had."""
     still = np.isin(kept, part.problem.kept)
     if still.all():
@@ -256,7 +253,7 @@ def _identified(part: Any, kept: Index) -> BoolArray:
     return known
 
 
-def _chance(whole: Any, part: Any, L: FloatArray, df: FloatArray) -> FloatArray:
+def _chance(whole: Any, part: Any, L: Array, df: Array) -> Array:
     """P-values of the changes of ``L b``, with all variances as they are estimated without the level."""
     problem = whole.problem
     b, U = problem.fixed_effects(problem.evaluate(problem.point(problem.to_white(part.theta))))

@@ -25,11 +25,11 @@ from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.diagnostics.draws import Parts
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 # Points of a quantile plot: more cannot be seen in a figure.
 _POINTS = 201

@@ -23,17 +23,17 @@ from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
 from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
+from lmemtest.lmm.distributions.equal_variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.diagnostics.draws import Parts
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 FITTED = "fitted value"
 _FIFTHS = ("lowest fifth", "second", "third", "fourth", "highest fifth")
@@ -181,13 +181,13 @@ class ScaleByLevel(Judged):
         return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
 
 
-def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
-    """Bartlett's statistic without its small-sample factor, over ``1 + kurtosis / 2``.
+def layard(squares: Array, df: Array, kurtosis: float) -> float:
+    """Twice the log likelihood ratio of equal variances, over ``1 + kurtosis / 2``.
 
     Examples
     --------
     >>> import numpy as np
-    >>> round(bartlett(np.array([10.0, 40.0]), np.array([10.0, 10.0]), 0.0), 4)  # 20 ln 2.5 - 10 ln 1 - 10 ln 4
+    >>> round(layard(np.array([10.0, 40.0]), np.array([10.0, 10.0]), 0.0), 4)  # 20 ln 2.5 - 10 ln 1 - 10 ln 4
     4.4629
     """
     used = df >= _FEWEST_DF
@@ -198,8 +198,7 @@ def bartlett(squares: Array, df: Array, kurtosis: float) -> float:
     if not pooled > 0:
         return 0.0
     variance = np.maximum(squares / df, _CONSTANT * pooled)
-    value = df.sum() * np.log(pooled) - df @ np.log(variance)
-    return float(value / max(1.0 + 0.5 * kurtosis, 0.25))
+    return likelihood_ratio(variance * df, df) / max(1.0 + 0.5 * kurtosis, 0.25)
 
 
 def levene(sums: Sums, df: Array, expected: Array) -> float:
@@ -262,7 +261,7 @@ def judge(
     expected = np.mean([d.absolute for d in draws], axis=0)
 
     def statistic_of(sums: Sums) -> float:
-        return levene(sums, df, expected) if single else bartlett(sums.squares, df, sums.kurtosis)
+        return levene(sums, df, expected) if single else layard(sums.squares, df, sums.kurtosis)
 
     statistic = statistic_of(observed)
     p = simulated_p(statistic, map(statistic_of, draws))

@@ -21,13 +21,10 @@ from lmemtest.errors import LmemtestError
 from lmemtest.lmm.score_kind import ScoreKind, two_valued
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.model import LmmFit
     from lmemtest.lmm.scope import Scope
 
-    Array = NDArray[np.float64]
-    Index = NDArray[np.intp]
 
 MOST_ROWS = 200_000  # 200 simulated tables of this size take about a second
 MOST_LEVELS = 200  # of a column whose levels are looked at one by one

@@ -8,15 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 BINS = 1024
 _VISIBLE = 50.0  # a range has about this many bandwidths that a figure can show
 
 
-def sheather_jones(x: FloatArray) -> float:
+def sheather_jones(x: Array) -> float:
     """The bandwidth of Sheather and Jones, by solving their equation; NaN where it has no solution.
 
     It estimates the curvature of the density instead of taking the normal one's, which is why it does not smear two
@@ -58,12 +57,12 @@ def sheather_jones(x: FloatArray) -> float:
     return float(brentq(excess, low, high, xtol=1e-6 * high))
 
 
-def rule_of_thumb(x: FloatArray) -> float:
+def rule_of_thumb(x: Array) -> float:
     """Silverman's rule: 0.9 n^(-1/5) times the smaller of the standard deviation and the quartile distance / 1.349."""
     return 0.9 * _spread(x) * len(x) ** -0.2
 
 
-def drawn_bandwidth(x: FloatArray) -> float:
+def drawn_bandwidth(x: Array) -> float:
     """The bandwidth for a figure: Sheather and Jones, else the rule of thumb; at least 1/50 of the range.
 
     Half of the scores may be one number, and a density of that has no best bandwidth; the limit is what can be seen.
@@ -74,7 +73,7 @@ def drawn_bandwidth(x: FloatArray) -> float:
     return max(best, float(np.ptp(x)) / _VISIBLE)
 
 
-def density(x: FloatArray, grid: FloatArray, bandwidth: float) -> FloatArray:
+def density(x: Array, grid: Array, bandwidth: float) -> Array:
     """The kernel density at the points of `grid`."""
     if len(x) > BINS:
         low, step, counts = _binned(x, float(x.min()), float(x.max()))
@@ -85,7 +84,7 @@ def density(x: FloatArray, grid: FloatArray, bandwidth: float) -> FloatArray:
     return kernels @ counts / (len(x) * bandwidth * math.sqrt(2.0 * math.pi))
 
 
-def count_modes(heights: FloatArray) -> int:
+def count_modes(heights: Array) -> int:
     """The number of maxima of a density over a grid, ends included; a plateau is one.
 
     >>> count_modes(np.array([0.0, 1.0, 0.5, 1.0, 0.0])), count_modes(np.array([1.0, 1.0, 0.5, 0.2]))
@@ -96,14 +95,14 @@ def count_modes(heights: FloatArray) -> int:
     return int(((slope[:-1] > 0) & (slope[1:] < 0)).sum())
 
 
-def _spread(x: FloatArray) -> float:
+def _spread(x: Array) -> float:
     """The smaller of two estimates of the standard deviation; the other where the middle half is one number."""
     sd = float(np.std(x, ddof=1))
     quartiles = float(np.subtract(*np.quantile(x, [0.75, 0.25]))) / 1.349
     return min(sd, quartiles) if quartiles > 0 else sd
 
 
-def _pairs(x: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _pairs(x: Array) -> tuple[Array, Array]:
     """Distances between the values, in bins, and the number of pairs at each; a value with itself is no pair."""
     step = float(np.ptp(x)) / (BINS - 1)
     counts = np.bincount(np.round((x - x.min()) / step).astype(np.intp), minlength=BINS).astype(float)
@@ -112,7 +111,7 @@ def _pairs(x: FloatArray) -> tuple[FloatArray, FloatArray]:
     return step * np.arange(BINS, dtype=float), np.asarray(product, dtype=float)
 
 
-def _binned(x: FloatArray, low: float, high: float) -> tuple[float, float, FloatArray]:
+def _binned(x: Array, low: float, high: float) -> tuple[float, float, Array]:
     """Weights on a grid: each value is shared between its two neighbours."""
     step = (high - low) / (BINS - 1)
     place = (x - low) / step

@@ -32,7 +32,8 @@ from lmemtest.lmm.distributions.studentized_range import ptukey
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 ALTERNATIVES = ("two-sided", "greater")
 METHODS = ("auto", "quasi-monte-carlo")
@@ -49,7 +50,7 @@ class _RangeTail:
 
     n_means: int
 
-    def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def tail(self, c: Array, df: Array) -> tuple[Array, Array]:
         return ptukey(np.sqrt(2.0) * c, self.n_means, df, upper=True), np.zeros(len(c))
 
 
@@ -69,18 +70,18 @@ class LargestT:
     n_points: int
     integral: RadialTail | OneFactorTail | _RangeTail
 
-    def sf(self, c: ArrayLike, df: ArrayLike) -> FloatArray:
+    def sf(self, c: ArrayLike, df: ArrayLike) -> Array:
         """Probability that the largest statistic exceeds `c`, the single-step p-value; `c` and `df` are broadcast.
 
         All statistics share the degrees of freedom, ``inf`` for normal ones; NaN gives NaN.
         """
         return self._evaluate(c, df)[0]
 
-    def error(self, c: ArrayLike, df: ArrayLike) -> FloatArray:
+    def error(self, c: ArrayLike, df: ArrayLike) -> Array:
         """Error of `sf` with 99 % confidence, from independent replicates; 0 where nothing is random."""
         return _CONFIDENCE * self._evaluate(c, df)[1]
 
-    def isf(self, alpha: float, df: ArrayLike) -> FloatArray:
+    def isf(self, alpha: float, df: ArrayLike) -> Array:
         """Critical values, exceeded with probability `alpha`: the inverse of `sf` to rounding."""
         check_fraction(alpha, "alpha")
         if self.alternative == "greater" and alpha >= 0.5:
@@ -113,7 +114,7 @@ class LargestT:
             f"{self.n_points:,} points; the largest error of a p-value is {written(worst, '.1g')} (99 % confidence)."
         )
 
-    def _evaluate(self, c: ArrayLike, df: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    def _evaluate(self, c: ArrayLike, df: ArrayLike) -> tuple[Array, Array]:
         at, nu = np.broadcast_arrays(np.asarray(c, dtype=float), np.asarray(df, dtype=float))
         value, error = np.full(at.shape, np.nan), np.full(at.shape, np.nan)
         known = ~(np.isnan(at) | np.isnan(nu))
@@ -121,7 +122,7 @@ class LargestT:
             value[known], error[known] = self._bounded(at[known], nu[known])
         return value, error
 
-    def _bounded(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _bounded(self, c: Array, df: Array) -> tuple[Array, Array]:
         """The integral inside bounds that hold for every correlation: one statistic, and Šidák or Bonferroni."""
         if self.alternative == "two-sided":
             one = two_sided_p(c, df)
@@ -184,7 +185,7 @@ def largest_t(
     )
 
 
-def _without_sampling(R: FloatArray, two_sided: bool) -> _RangeTail | OneFactorTail | None:
+def _without_sampling(R: Array, two_sided: bool) -> _RangeTail | OneFactorTail | None:
     n_means = _means_of_pairs(R) if two_sided else None
     if n_means is not None:
         return _RangeTail(n_means=n_means)
@@ -192,7 +193,7 @@ def _without_sampling(R: FloatArray, two_sided: bool) -> _RangeTail | OneFactorT
     return None if b is None else one_factor_tail(b, two_sided=two_sided)
 
 
-def _means_of_pairs(R: FloatArray) -> int | None:
+def _means_of_pairs(R: Array) -> int | None:
     """The k for which R is the correlation of (1, 2), (1, 3), ..., (k - 1, k) with equal precision."""
     k = round((1.0 + np.sqrt(1.0 + 8.0 * len(R))) / 2.0)
     if k * (k - 1) != 2 * len(R):
@@ -202,7 +203,7 @@ def _means_of_pairs(R: FloatArray) -> int | None:
     return k if np.abs(L @ L.T / 2.0 - R).max() < _SAME else None
 
 
-def _factor(R: FloatArray) -> FloatArray:
+def _factor(R: Array) -> Array:
     """A with unit rows and A A' = R."""
     values, vectors = np.linalg.eigh(R)
     keep = values > _RANK_TOLERANCE * len(R)
@@ -210,7 +211,7 @@ def _factor(R: FloatArray) -> FloatArray:
     return A / np.linalg.norm(A, axis=1, keepdims=True)
 
 
-def _checked(correlation: ArrayLike) -> FloatArray:
+def _checked(correlation: ArrayLike) -> Array:
     R = np.asarray(correlation, dtype=float)
     if R.ndim != 2 or R.shape[0] != R.shape[1] or not len(R):
         raise ArgumentError(f"correlation must be a square matrix, got an array of shape {R.shape}.")
@@ -237,10 +238,10 @@ class DrawnLargestT:
     ratios.
     """
 
-    draws: FloatArray
+    draws: Array
     df: float
 
-    def sf(self, c: ArrayLike, df: ArrayLike) -> FloatArray:
+    def sf(self, c: ArrayLike, df: ArrayLike) -> Array:
         """Adjusted p-values, ``(1 + number of draws at least as large) / (n + 1)``; NaN where `c` is."""
         t = np.abs(np.asarray(c, dtype=float))
         if np.isinf(self.df):
@@ -248,14 +249,14 @@ class DrawnLargestT:
         above = len(self.draws) - np.searchsorted(self.draws, t, side="left")
         return np.where(np.isnan(t), np.nan, (1.0 + above) / (len(self.draws) + 1.0))
 
-    def isf(self, alpha: float, df: ArrayLike) -> FloatArray:
+    def isf(self, alpha: float, df: ArrayLike) -> Array:
         """Critical value: the largest |t| exceeds it with probability `alpha`."""
         critical = np.quantile(self.draws, 1.0 - check_fraction(alpha, "alpha"))
         return t_quantile(special.ndtr(-critical), df) if np.isinf(self.df) else np.full(np.shape(df), critical)
 
 
 def largest_over_curves(
-    rows: FloatArray, cov: FloatArray, df: float, *, n_draws: int, rng: np.random.Generator, defined: NDArray[np.bool_]
+    rows: Array, cov: Array, df: float, *, n_draws: int, rng: np.random.Generator, defined: NDArray[np.bool_]
 ) -> DrawnLargestT:
     """Simulate the largest |t| over curves, rows (curves, points, p) of coefficients with covariance `cov`.
 
@@ -281,7 +282,7 @@ def largest_over_curves(
     return DrawnLargestT(np.sort(np.concatenate(draws)), float(df))
 
 
-def _mean_correlation(rows: FloatArray, cov: FloatArray, defined: NDArray[np.bool_]) -> FloatArray:
+def _mean_correlation(rows: Array, cov: Array, defined: NDArray[np.bool_]) -> Array:
     """Correlation of a curve's errors between points, averaged over the curves that are defined at both."""
     total, count = np.zeros((rows.shape[1],) * 2), np.zeros((rows.shape[1],) * 2)
     for curve, known in zip(rows, defined, strict=True):
@@ -293,7 +294,7 @@ def _mean_correlation(rows: FloatArray, cov: FloatArray, defined: NDArray[np.boo
     return total / np.maximum(count, 1.0)
 
 
-def _root(cov: FloatArray) -> FloatArray:
+def _root(cov: Array) -> Array:
     """``F`` of full column rank with ``F F' = cov``, with signs that do not depend on rounding."""
     values, vectors = np.linalg.eigh((cov + cov.T) / 2)
     keep = values > _NEGLIGIBLE * max(values[-1], 0.0)
@@ -302,13 +303,13 @@ def _root(cov: FloatArray) -> FloatArray:
     return np.asarray(vectors * np.sign(largest) * np.sqrt(values[keep]))
 
 
-def _symmetric_root(cov: FloatArray) -> FloatArray:
+def _symmetric_root(cov: Array) -> Array:
     """The root that is unique where eigenvalues are equal, as they are for algorithms that vary alike."""
     values, vectors = np.linalg.eigh((cov + cov.T) / 2)
     return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
-def _variance_ratios(along: FloatArray, df: float, n: int, rng: np.random.Generator) -> FloatArray:
+def _variance_ratios(along: Array, df: float, n: int, rng: np.random.Generator) -> Array:
     """Estimated over true variances at each point, ``(n, points)``."""
     points, rank = along.shape
     if np.isinf(df):

@@ -22,7 +22,8 @@ from lmemtest.lmm.distributions.studentize import TailTable, log_upper_tail, tab
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _TOLERANCE = 1e-8  # of the correlations; p-values move by no more than a small multiple
 _SMALLEST_REST = 0.05  # a statistic that is nearly the factor itself would need too fine a grid
@@ -37,7 +38,7 @@ class OneFactorTail:
     counts: tuple[int, ...]
     two_sided: bool
 
-    def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def tail(self, c: Array, df: Array) -> tuple[Array, Array]:
         """P(largest > c) and its standard error, which is 0; ``df`` may be infinite."""
         value = np.exp(log_upper_tail(np.maximum(c, 0.0), df, _above_table(self.loadings, self.counts, self.two_sided)))
         low = c <= 0
@@ -48,7 +49,7 @@ class OneFactorTail:
         return value, np.zeros(len(c))
 
 
-def loadings(correlation: FloatArray) -> FloatArray | None:
+def loadings(correlation: Array) -> Array | None:
     """The b of a correlation matrix whose entries off the diagonal are b_i b_j, all below 1; None without such a b.
 
     >>> loadings(np.array([[1, 0.5, 0.5], [0.5, 1, 0.5], [0.5, 0.5, 1]])).round(6)
@@ -68,7 +69,7 @@ def loadings(correlation: FloatArray) -> FloatArray | None:
     return b if np.abs(np.outer(b, b) - correlation)[off].max() < _TOLERANCE else None
 
 
-def one_factor_tail(b: FloatArray, *, two_sided: bool) -> OneFactorTail:
+def one_factor_tail(b: Array, *, two_sided: bool) -> OneFactorTail:
     """The tails of the largest statistic (`two_sided`: absolute value) for loadings in (-1, 1)."""
     distinct, count = np.unique(np.round(np.abs(b) if two_sided else b, 12), return_counts=True)
     return OneFactorTail(loadings=tuple(distinct.tolist()), counts=tuple(count.tolist()), two_sided=two_sided)
@@ -86,7 +87,7 @@ def _below_table(loadings: tuple[float, ...], counts: tuple[int, ...]) -> TailTa
     return tabulate(lambda w: _log_below(w, b, count))
 
 
-def _log_above(w: FloatArray, b: FloatArray, count: NDArray[np.intp], two_sided: bool) -> FloatArray:
+def _log_above(w: Array, b: Array, count: NDArray[np.intp], two_sided: bool) -> Array:
     """Log P(max > w), elementwise; the trapezoidal rule converges geometrically on Gaussian-tailed integrands."""
     rest = np.sqrt(1.0 - b**2)
     step = _step(b, rest)
@@ -108,7 +109,7 @@ def _log_above(w: FloatArray, b: FloatArray, count: NDArray[np.intp], two_sided:
     return np.minimum(out, 0.0)
 
 
-def _log_any(log_tail: FloatArray, count: NDArray[np.intp]) -> FloatArray:
+def _log_any(log_tail: Array, count: NDArray[np.intp]) -> Array:
     """Log of 1 - prod (1 - tail)^count, also where the tails underflow."""
     tail = np.exp(np.minimum(log_tail, -1e-16))
     with np.errstate(divide="ignore"):
@@ -118,7 +119,7 @@ def _log_any(log_tail: FloatArray, count: NDArray[np.intp]) -> FloatArray:
     return np.where(top < -30.0, tiny, direct)
 
 
-def _log_below(w: FloatArray, b: FloatArray, count: NDArray[np.intp]) -> FloatArray:
+def _log_below(w: Array, b: Array, count: NDArray[np.intp]) -> Array:
     """Log P(max <= -w), elementwise."""
     rest = np.sqrt(1.0 - b**2)
     step = _step(b, rest)
@@ -133,17 +134,17 @@ def _log_below(w: FloatArray, b: FloatArray, count: NDArray[np.intp]) -> FloatAr
     return out
 
 
-def _log_below_at(z: FloatArray, w: float, b: FloatArray, rest: FloatArray, count: NDArray[np.intp]) -> FloatArray:
+def _log_below_at(z: Array, w: float, b: Array, rest: Array, count: NDArray[np.intp]) -> Array:
     return special.log_ndtr((-w - b * z[:, None]) / rest) @ count - 0.5 * z**2
 
 
-def _step(b: FloatArray, rest: FloatArray) -> float:
+def _step(b: Array, rest: Array) -> float:
     """A step that resolves the standard normal and the sharpest of the conditional tails."""
     with np.errstate(divide="ignore"):
         sharpest = float(np.min(rest / np.abs(b)))
     return 0.25 * min(1.0, sharpest)
 
 
-def _log_integral(exponent: FloatArray, step: float) -> float:
+def _log_integral(exponent: Array, step: float) -> float:
     top = exponent.max()
     return float(np.log(np.exp(exponent - top).sum()) + top + np.log(step / np.sqrt(2.0 * np.pi)))

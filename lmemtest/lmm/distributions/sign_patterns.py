@@ -9,14 +9,13 @@ import numpy as np
 from lmemtest.core.validate import resolve_rng
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 __all__ = ["sign_patterns"]
 
 
-def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[FloatArray, bool]:
+def sign_patterns(n: int, most: int, rng: int | np.random.Generator | None) -> tuple[Array, bool]:
     """Patterns of n signs, up to the sign of all, and whether they are all: at most `most`, else so many random ones.
 
     Of all patterns the first has plus signs only; random ones do not hold it.

@@ -24,9 +24,8 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
 
 _MIXTURE = (0, 8, 32)  # powers that are sampled: bulk, p near 0.01, p near 1e-8
 _CONTROLS = (4, 8, 16, 32, 64)  # powers with known means; they cut the error by 3 to 10
@@ -43,11 +42,11 @@ class RadialTail:
     """
 
     rank: int
-    nodes: FloatArray
-    weights: FloatArray
+    nodes: Array
+    weights: Array
     n_points: int = 0
 
-    def tail(self, c: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def tail(self, c: Array, df: Array) -> tuple[Array, Array]:
         """P(largest > c) and its standard error; ``df`` may be infinite."""
         above = np.where(c > 0, 1.0, -1.0)  # below zero the complement is summed, where m(u) is negative
         used = self.nodes * above[:, None] > 0
@@ -60,7 +59,7 @@ class RadialTail:
         return value.mean(axis=0), error
 
 
-def _radius_tail(x: FloatArray, rank: int, df: FloatArray) -> FloatArray:
+def _radius_tail(x: Array, rank: int, df: Array) -> Array:
     """P((|g| / s)^2 > x)."""
     finite = np.isfinite(df)
     if finite.all():
@@ -69,14 +68,14 @@ def _radius_tail(x: FloatArray, rank: int, df: FloatArray) -> FloatArray:
     return np.where(finite, special.fdtrc(float(rank), np.where(finite, df, 1.0), x / rank), normal)
 
 
-def line_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
+def line_tail(factor: Array, *, two_sided: bool) -> RadialTail:
     """The exact distribution of m(u) for a family of one dimension: rows 1 and -1."""
     both = factor @ np.array([[1.0, -1.0]])
     largest = (np.abs(both) if two_sided else both).max(axis=0)
     return RadialTail(rank=1, nodes=largest, weights=np.full((1, 2), 0.5))
 
 
-def circle_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
+def circle_tail(factor: Array, *, two_sided: bool) -> RadialTail:
     """The exact distribution of m(u) for a family of two dimensions: rows of unit length."""
     period = np.pi if two_sided else 2.0 * np.pi
     angle = np.unique(np.round(np.arctan2(factor[:, 1], factor[:, 0]) % period, 14))
@@ -93,7 +92,7 @@ def circle_tail(factor: FloatArray, *, two_sided: bool) -> RadialTail:
     return RadialTail(rank=2, nodes=np.cos(at).ravel(), weights=weights.reshape(1, -1))
 
 
-def sphere_tail(factor: FloatArray, *, two_sided: bool, rng: np.random.Generator) -> RadialTail:
+def sphere_tail(factor: Array, *, two_sided: bool, rng: np.random.Generator) -> RadialTail:
     """The distribution of m(u) in any dimension: 8 replicates of 3 x 4096 directions (3 x 2048 for more than 64 rows).
 
     Owen & Zhou (2000), J. Am. Stat. Assoc. 95, 135-143, doi:10.1080/01621459.2000.10473909;
@@ -113,9 +112,7 @@ def sphere_tail(factor: FloatArray, *, two_sided: bool, rng: np.random.Generator
 # ---------------------------------------------------------------------- directions
 
 
-def _replicate(
-    factor: FloatArray, n_points: int, two_sided: bool, rng: np.random.Generator
-) -> tuple[FloatArray, FloatArray]:
+def _replicate(factor: Array, n_points: int, two_sided: bool, rng: np.random.Generator) -> tuple[Array, Array]:
     """Values of m(u) and their weights from one shift of the lattice."""
     largest, heights = [], []
     for power in _MIXTURE:
@@ -136,7 +133,7 @@ def _replicate(
     return np.concatenate(largest), weight * (1.0 + densities @ shift)
 
 
-def _directions(factor: FloatArray, power: int, points: FloatArray) -> FloatArray:
+def _directions(factor: Array, power: int, points: Array) -> Array:
     """Unit vectors with density proportional to mean_i |a_i'u|^power, on the side of a_i."""
     m, rank = factor.shape
     g = special.ndtri(points[:, :rank])
@@ -149,7 +146,7 @@ def _directions(factor: FloatArray, power: int, points: FloatArray) -> FloatArra
     return g
 
 
-def _power_densities(along: FloatArray, rank: int, two_sided: bool) -> FloatArray:
+def _power_densities(along: Array, rank: int, two_sided: bool) -> Array:
     """Columns 1 and mean_i |a_i'u|^k / E|a_i'u|^k over the control powers k; overwrites `along`."""
     columns, power = [np.ones(len(along))], 1
     for wanted in _CONTROLS:
@@ -171,14 +168,14 @@ def _mean_power(power: int, rank: int, two_sided: bool) -> float:
     return float(np.exp(log_mean)) * (1.0 if two_sided else 0.5)
 
 
-def _shifted_lattice(n: int, d: int, rng: np.random.Generator) -> FloatArray:
+def _shifted_lattice(n: int, d: int, rng: np.random.Generator) -> Array:
     """Richtmyer's lattice, the multiples of square roots of primes, shifted and folded to be periodic."""
     x = (np.arange(1, n + 1)[:, None] * np.sqrt(_primes(d)) + rng.random(d)) % 1.0
     folded = 1.0 - np.abs(2.0 * x - 1.0)
     return np.clip(folded, 1e-15, 1.0 - 1e-15)
 
 
-def _primes(count: int) -> FloatArray:
+def _primes(count: int) -> Array:
     limit = max(30, int(count * (np.log(count + 2) + 2 * np.log(np.log(count + 3)))) + 10)
     sieve = np.ones(limit, dtype=bool)
     sieve[:2] = False
@@ -190,18 +187,18 @@ def _primes(count: int) -> FloatArray:
 # ---------------------------------------------------------------------- the distribution of m(u) on a grid
 
 
-def _panel_edges(lowest: float) -> FloatArray:
+def _panel_edges(lowest: float) -> Array:
     """Equal panels over the range of m(u), with an edge at zero if it is inside."""
     if lowest >= 0:
         return np.linspace(lowest, 1.0, _PANELS + 1)
     return np.concatenate([np.linspace(lowest, 0.0, _PANELS + 1), np.linspace(0.0, 1.0, _PANELS + 1)[1:]])
 
 
-def _unit_nodes() -> FloatArray:
+def _unit_nodes() -> Array:
     return (1.0 + np.cos(np.pi * (np.arange(_DEGREE + 1) + 0.5) / (_DEGREE + 1))) / 2.0
 
 
-def _on_panels(m: FloatArray, weight: FloatArray, edges: FloatArray) -> FloatArray:
+def _on_panels(m: Array, weight: Array, edges: Array) -> Array:
     """Weights at the nodes that give every polynomial of the degree its weighted sum over the samples."""
     panel = np.clip(np.searchsorted(edges, m, side="right") - 1, 0, len(edges) - 2)
     local = (m - edges[panel]) / (edges[panel + 1] - edges[panel])

@@ -1,4 +1,4 @@
-"""Tails and quantiles of Student's t, normal at infinite df; exact intervals of shares and of noncentralities."""
+"""Tails and quantiles of Student's t, normal at infinite df; exact intervals of noncentralities."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import numpy as np
 from scipy import special
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _NODES = 48  # of the Gauss rule in the noncentral t: probabilities to 1e-13
 _REACH = 8.5  # standard deviations beyond which the normal distribution holds less than 1e-17
 
 
-def upper_tail(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
+def upper_tail(t_ratio: ArrayLike, df: ArrayLike) -> Array:
     """One-sided p-value of a t ratio, P(T > t); NaN where an argument is.
 
     >>> upper_tail([2.0, -2.0], 10).round(4)
@@ -26,7 +27,7 @@ def upper_tail(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
     return np.asarray(special.stdtr(df, -np.asarray(t_ratio, dtype=float)))
 
 
-def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
+def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> Array:
     """Two-sided p-value of a t ratio.
 
     >>> two_sided_p([2.0, 2.0], [10, float("inf")]).round(4)
@@ -35,7 +36,7 @@ def two_sided_p(t_ratio: ArrayLike, df: ArrayLike) -> FloatArray:
     return 2.0 * upper_tail(np.abs(t_ratio), df)
 
 
-def t_quantile(tail: ArrayLike, df: ArrayLike) -> FloatArray:
+def t_quantile(tail: ArrayLike, df: ArrayLike) -> Array:
     """Quantile of the t distribution that leaves `tail` above it.
 
     >>> t_quantile(0.025, [10, float("inf")]).round(4)
@@ -44,18 +45,6 @@ def t_quantile(tail: ArrayLike, df: ArrayLike) -> FloatArray:
     a, nu = np.asarray(tail, dtype=float), np.asarray(df, dtype=float)
     infinite = np.isposinf(nu)
     return -np.where(infinite, special.ndtri(a), special.stdtrit(np.where(infinite, 1.0, nu), a))
-
-
-def binomial_interval(count: int, n: int, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of a probability from `count` of `n` (Clopper & Pearson 1934, doi:10.1093/biomet/26.4.404).
-
-    >>> tuple(round(x, 4) for x in binomial_interval(0, 10))
-    (0.0, 0.3085)
-    """
-    tail = 0.5 * (1.0 - level)
-    low = float(special.betaincinv(count, n - count + 1, tail)) if count else 0.0
-    high = float(special.betaincinv(count + 1, n - count, 1.0 - tail)) if count < n else 1.0
-    return low, high
 
 
 def noncentrality_interval(
@@ -96,7 +85,7 @@ def noncentrality_interval(
     return limit(1.0 - tail), limit(tail * without if positive else tail)
 
 
-def t_noncentrality_interval(t_ratio: ArrayLike, df: ArrayLike, level: float = 0.95) -> tuple[FloatArray, FloatArray]:
+def t_noncentrality_interval(t_ratio: ArrayLike, df: ArrayLike, level: float = 0.95) -> tuple[Array, Array]:
     """Intervals of the noncentralities of t ratios with df >= 1; NaN where a ratio or its df is not finite.
 
     The limits are the noncentralities at which so large a ratio, and so small a one, has probability
@@ -115,7 +104,7 @@ def t_noncentrality_interval(t_ratio: ArrayLike, df: ArrayLike, level: float = 0
     return low, high
 
 
-def _noncentrality(t: FloatArray, df: FloatArray, tail: float) -> FloatArray:
+def _noncentrality(t: Array, df: Array, tail: float) -> Array:
     """The noncentrality at which P(T > t) = tail: Newton steps on the probit scale, where P is nearly a line.
 
     With T = (Z + nc) / S, the normal Z and the chi S both beyond their quantiles bound the solution.
@@ -141,7 +130,7 @@ def _noncentrality(t: FloatArray, df: FloatArray, tail: float) -> FloatArray:
     return np.where(t >= 0.0, nc, -nc)
 
 
-def _noncentral_t(t: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _noncentral_t(t: Array, df: Array, nc: Array) -> tuple[Array, Array]:
     """P((Z + nc) / S <= t) for t >= 0 and its slope in nc; S the root of a chi-square over its df, Z normal.
 
     The mean of P(Z <= t s - nc) over s, by a Gauss rule where neither factor is zero or one. Nodes are squared, since
@@ -165,6 +154,6 @@ def _noncentral_t(t: FloatArray, df: FloatArray, nc: FloatArray) -> tuple[FloatA
 
 
 @functools.cache
-def _rule() -> tuple[FloatArray, FloatArray]:
+def _rule() -> tuple[Array, Array]:
     """Nodes and weights of the Gauss rule, worked out once."""
     return np.polynomial.legendre.leggauss(_NODES)

@@ -23,7 +23,8 @@ from scipy import special
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _TABLE_END = 56.0  # no tail that is used here reaches the smallest double later: k^2 exp(-w^2 / 4) does at w = 55
 # panels for log S: narrow where it bends, wide where it is nearly -w^2 / 4
@@ -43,11 +44,11 @@ _CHUNK = 128  # integrals at once: what they need stays in the cache
 class TailTable:
     """Log S(w), -inf beyond the end of the table, and -d log S / d log w with its derivative, roughly."""
 
-    log_s: Callable[[FloatArray], FloatArray]
-    elasticity: Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+    log_s: Callable[[Array], Array]
+    elasticity: Callable[[Array], tuple[Array, Array]]
 
 
-def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
+def tabulate(log_survival: Callable[[Array], Array]) -> TailTable:
     """Tabulate log S, finite and smooth on [0, 56], as piecewise Chebyshev interpolants.
 
     >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
@@ -62,7 +63,7 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
     # coefficients fall by more than (1 + sqrt 2) from one to the next, so powers lose no digits
     powers = _to_powers() @ chebyshev
 
-    def log_s(at: FloatArray) -> FloatArray:
+    def log_s(at: Array) -> Array:
         panel, local = _place(np.minimum(at, _TABLE_END))
         rows = powers.take(panel, axis=1)
         value = rows[-1]
@@ -81,7 +82,7 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
     )
     slope, steepening = -grid * first, -grid * (first + grid * second)
 
-    def elasticity(at: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def elasticity(at: Array) -> tuple[Array, Array]:
         place = np.minimum(at, grid[-2]) / _SLOPE_STEP
         cell = place.astype(np.intp)
         share = place - cell
@@ -92,7 +93,7 @@ def tabulate(log_survival: Callable[[FloatArray], FloatArray]) -> TailTable:
     return TailTable(log_s=log_s, elasticity=elasticity)
 
 
-def _place(at: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
+def _place(at: Array) -> tuple[NDArray[np.intp], Array]:
     """The panel of each point, and where it is there, from -1 to 1."""
     wide_before = _WIDE_FROM / _NARROW - _WIDE_FROM / _WIDE
     panel = np.minimum(at / _NARROW, wide_before + at / _WIDE).astype(np.intp)
@@ -102,7 +103,7 @@ def _place(at: FloatArray) -> tuple[NDArray[np.intp], FloatArray]:
 
 
 @lru_cache(maxsize=1)
-def _to_powers() -> FloatArray:
+def _to_powers() -> Array:
     """Coefficients of powers from those of Chebyshev polynomials, ``(degree + 1, degree + 1)``."""
     out = np.zeros((_DEGREE + 1, _DEGREE + 1))
     for j, row in enumerate(np.eye(_DEGREE + 1)):
@@ -111,7 +112,7 @@ def _to_powers() -> FloatArray:
     return out
 
 
-def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:
+def log_upper_tail(q: Array, df: Array, table: TailTable) -> Array:
     """Log P(W / s > q), elementwise; 0 where q <= 0, NaN where an argument is; ``df`` may be infinite (s = 1).
 
     >>> table = tabulate(lambda w: np.log(2) + special.log_ndtr(-w))
@@ -121,9 +122,7 @@ def log_upper_tail(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArra
     return log_tail_and_slope(q, df, table, slopes=False)[0]
 
 
-def log_tail_and_slope(
-    q: FloatArray, df: FloatArray, table: TailTable, *, slopes: bool = True
-) -> tuple[FloatArray, FloatArray]:
+def log_tail_and_slope(q: Array, df: Array, table: TailTable, *, slopes: bool = True) -> tuple[Array, Array]:
     """Log P(W / s > q) and, to three digits, its derivative in log q: NaN without `slopes` and where q <= 0."""
     out, slope = np.full(q.shape, np.nan), np.full(q.shape, np.nan)
     known = ~(np.isnan(q) | np.isnan(df))
@@ -142,11 +141,11 @@ def log_tail_and_slope(
 
 
 def solve_tail(
-    log_tail: Callable[[FloatArray], tuple[FloatArray, FloatArray | None]],
-    target: FloatArray,
-    low: FloatArray,
-    high: FloatArray,
-) -> FloatArray:
+    log_tail: Callable[[Array], tuple[Array, Array | None]],
+    target: Array,
+    low: Array,
+    high: Array,
+) -> Array:
     """Solve logit(tail(x)) = target elementwise for a falling tail, in log x between `low` and `high`.
 
     `log_tail` returns the logarithm and its derivative in log x, for Newton's steps, or None, for secant steps.
@@ -157,7 +156,7 @@ def solve_tail(
     array([1.96])
     """
 
-    def excess(x: FloatArray) -> tuple[FloatArray, FloatArray | None]:
+    def excess(x: Array) -> tuple[Array, Array | None]:
         log_sf, slope = log_tail(np.exp(x))
         with np.errstate(divide="ignore", invalid="ignore"):  # a full tail has logit inf
             upper = -np.expm1(log_sf)
@@ -184,8 +183,8 @@ def solve_tail(
 
 
 def _integrate_over_scale(
-    q: FloatArray, df: FloatArray, table: TailTable, n_nodes: int, slopes: bool
-) -> tuple[FloatArray, FloatArray | float]:
+    q: Array, df: Array, table: TailTable, n_nodes: int, slopes: bool
+) -> tuple[Array, Array | float]:
     """Log of the integral of exp(a(u)), u = log s, a = df (u - expm1(2u) / 2) + log S(q e^u) + constant; its slope.
 
     a is concave, and the slope of log S(q e^u) steepens at least as fast as e^u. So the drop from the mode
@@ -210,7 +209,7 @@ def _integrate_over_scale(
         return np.log(total) + safe + _log_normaliser(df), slope
 
 
-def _mode_of_log_scale(q: FloatArray, df: FloatArray, table: TailTable) -> FloatArray:
+def _mode_of_log_scale(q: Array, df: Array, table: TailTable) -> Array:
     """Root in u of df (1 - e^(2u)) = -d log S(q e^u) / du, by Newton's method; s <= 1 and q s within the table.
 
     Steps that leave the bracket halve it. A normal tail, S = exp(-w^2 / 4), has its root at the start.
@@ -232,7 +231,7 @@ def _mode_of_log_scale(q: FloatArray, df: FloatArray, table: TailTable) -> Float
     return u
 
 
-def _drop_lengths(c: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _drop_lengths(c: Array) -> tuple[Array, Array]:
     """Solve L - 1 + e^-L = c and e^R - 1 - R = c by Newton steps from above, where both are convex."""
     left = np.sqrt(2.0 * c) + c
     right = np.minimum(np.sqrt(2.0 * c), np.log1p(2.0 * c) + 1.0)
@@ -242,7 +241,7 @@ def _drop_lengths(c: FloatArray) -> tuple[FloatArray, FloatArray]:
     return left, right
 
 
-def _log_normaliser(df: FloatArray) -> FloatArray:
+def _log_normaliser(df: Array) -> Array:
     """Log of 2 (df/2)^(df/2) e^(-df/2) / Gamma(df/2), without cancellation at large df."""
     x = df / 2.0
     large = x >= 15.0
@@ -254,5 +253,5 @@ def _log_normaliser(df: FloatArray) -> FloatArray:
 
 
 @lru_cache(maxsize=8)
-def _legendre(n: int) -> tuple[FloatArray, FloatArray]:
+def _legendre(n: int) -> tuple[Array, Array]:
     return np.polynomial.legendre.leggauss(n)

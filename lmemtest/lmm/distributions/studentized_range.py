@@ -23,12 +23,12 @@ from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentize import TailTable, log_tail_and_slope, solve_tail, tabulate
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
 
 
-def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
+def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> Array:
     """Distribution function of the studentized range, or the probability of a larger one with `upper`.
 
     `q`, `k` >= 2 means and `df` > 0 (``inf``: known standard error) are broadcast; negative `q` have probability 0, NaN
@@ -50,7 +50,7 @@ def ptukey(q: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
     return tail.reshape(q_all.shape)
 
 
-def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> FloatArray:
+def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) -> Array:
     """Quantile function of the studentized range; with `upper`, `p` is the upper tail, accurate where it is very small.
 
     One pair of means bounds the quantile from below, the Bonferroni inequality from above; all elements are then solved
@@ -84,16 +84,14 @@ def qtukey(p: ArrayLike, k: ArrayLike, df: ArrayLike, *, upper: bool = False) ->
     return out.reshape(shape)
 
 
-def _check_k_and_df(k: FloatArray, df: FloatArray) -> None:
+def _check_k_and_df(k: Array, df: Array) -> None:
     if np.any(k < 2):
         raise ArgumentError(f"k, the number of means compared, must be at least 2, got {k[k < 2].flat[0]:g}.")
     if np.any(df <= 0):
         raise ArgumentError(f"df must be positive, got {df[df <= 0].flat[0]:g}.")
 
 
-def _log_upper_tail(
-    q: FloatArray, k: FloatArray, df: FloatArray, *, slopes: bool = False
-) -> tuple[FloatArray, FloatArray]:
+def _log_upper_tail(q: Array, k: Array, df: Array, *, slopes: bool = False) -> tuple[Array, Array]:
     """Log P(Q > q) and its derivative in log q, elementwise for one-dimensional arguments of equal length."""
     out = np.full((2, *q.shape), np.nan)
     for means in np.unique(k[~np.isnan(k)]):
@@ -107,7 +105,7 @@ def _range_table(k: float) -> TailTable:
     return tabulate(lambda w: _log_range_survival(w, k))
 
 
-def _log_range_survival(w: FloatArray, k: float) -> FloatArray:
+def _log_range_survival(w: Array, k: float) -> Array:
     """Log S_k(w) by the trapezoidal rule, which converges geometrically on Gaussian-tailed integrands.
 
     The integrand is at most k^2 phi(z) Phi(z - w), centred at w/2 with unit-scale tails, moved up by
@@ -130,12 +128,12 @@ def _single_quantile(p: float, k: float, df: float, upper: bool) -> float:
     return float(_solve_quantile(np.array([p]), np.array([k]), np.array([df]), upper)[0])
 
 
-def _solve_quantile(p: FloatArray, k: FloatArray, df: FloatArray, upper: bool) -> FloatArray:
+def _solve_quantile(p: Array, k: Array, df: Array, upper: bool) -> Array:
     """Quantiles inside the one-pair and Bonferroni bounds."""
     tail = p if upper else 1.0 - p
     target = special.logit(tail) if upper else -special.logit(p)
 
-    def range_of(one_sided: FloatArray) -> FloatArray:
+    def range_of(one_sided: Array) -> Array:
         t = t_quantile(np.maximum(one_sided, np.finfo(float).tiny), df)
         return np.sqrt(2.0) * np.maximum(t, 1e-12)
 

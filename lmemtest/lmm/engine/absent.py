@@ -17,8 +17,8 @@ from typing import cast
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.products import CellColumns, dense_cross
 from lmemtest.lmm.engine.structure import group_terms

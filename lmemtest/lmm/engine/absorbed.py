@@ -16,11 +16,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.alike import shared
 from lmemtest.lmm.engine.blocks import Block, CrossProducts, Member, RandomTerm, Shape, Stage, System
-from lmemtest.lmm.engine.cross import Array, DenseCross, Index
+from lmemtest.lmm.engine.cross import DenseCross
 from lmemtest.lmm.engine.problem import Problem
 
 # Seeds of algorithms from which a balanced table is taken seed by seed.

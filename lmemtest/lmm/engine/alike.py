@@ -17,8 +17,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import Stage, System
-from lmemtest.lmm.engine.cross import Array, DenseCross, SparseCross
+from lmemtest.lmm.engine.cross import DenseCross, SparseCross
 
 # Differences of cross-products that are rounding, relative to the largest.
 _ALIKE = 1e-12

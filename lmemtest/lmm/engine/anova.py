@@ -24,8 +24,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.products import Columns
 from lmemtest.lmm.engine.structure import joined, parents_of
 

@@ -16,7 +16,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from lmemtest.lmm.engine.cross import Array, Cross, Index
+from lmemtest.core.arrays import Array, Index
+from lmemtest.lmm.engine.cross import Cross
 
 
 class Shape(NamedTuple):

@@ -19,8 +19,8 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import System
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.sweep import Adjoint, Sweep, gradient, sweep
 from lmemtest.lmm.engine.theta import block_factors
 from lmemtest.lmm.engine.triangular import solve_lower, solve_spd

@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-Array = NDArray[np.float64]
-Index = NDArray[np.intp]
+    from lmemtest.core.arrays import Array, Index
+
 
 # One gathered element of the sparse path costs about as much as this many flops of a dense product
 # (measured: 6 to 18 ns against 80 Gflop/s), which decides between the two.

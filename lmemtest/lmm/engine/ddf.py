@@ -18,10 +18,10 @@ from functools import cached_property, partial
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.absent import absent_terms, zero_slopes
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.error_slopes import Missed, covariance_slopes, log_scale_slopes, missed
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.hessian import hessian

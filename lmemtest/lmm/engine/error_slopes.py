@@ -19,8 +19,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.information import directions, modes, multiply, scores, through
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.theta import block_factors, free_indices

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
-from lmemtest.lmm.engine.cross import Array, Index
+from lmemtest.core.arrays import Array, Index
 
 # Means from which each has a column of its own, so that what does not meet stays apart.
 _MANY = 200

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from lmemtest.lmm.engine.cross import Array, Index
+from lmemtest.core.arrays import Array, Index
 
 _FEW = 1e5  # numbers of a matrix that are sooner made than looked through
 

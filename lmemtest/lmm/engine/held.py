@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import RandomTerm, System
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.information import Products, modes
 from lmemtest.lmm.engine.products import build_system
 from lmemtest.lmm.engine.sweep import Sweep, sweep

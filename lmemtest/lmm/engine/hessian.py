@@ -18,10 +18,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.blocks import System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, Cross
+from lmemtest.lmm.engine.cross import Cross
 from lmemtest.lmm.engine.information import directions
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.sweep import (

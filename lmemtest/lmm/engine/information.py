@@ -17,12 +17,13 @@ import numpy as np
 
 from lmemtest.lmm.engine.blocks import System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, left_multiply
+from lmemtest.lmm.engine.cross import left_multiply
 from lmemtest.lmm.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
 from lmemtest.lmm.engine.theta import free_indices
 from lmemtest.lmm.engine.triangular import solve_lower, solve_spd
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.engine.problem import Problem
 
 

@@ -28,7 +28,7 @@ from itertools import accumulate, combinations_with_replacement, pairwise
 
 import numpy as np
 
-from lmemtest.lmm.engine.cross import Array
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem

@@ -25,10 +25,10 @@ import numpy as np
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.blocks import RandomTerm, System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.sweep import Sweep, gradient, sweep
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.engine.problem import Problem
 
 # Differences of weights that are rounding, relative to the largest.

@@ -22,13 +22,13 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.absent import absent_terms, zero_slopes
 from lmemtest.lmm.engine.anova import LOWEST, MeanSquares
 from lmemtest.lmm.engine.blocks import Shape
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.information import average_information
 from lmemtest.lmm.engine.problem import Problem

@@ -18,12 +18,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.error_slopes import missed, theta_slopes, variance_slopes
 from lmemtest.lmm.engine.problem import Problem
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from lmemtest.core.arrays import Array
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from typing import TypeVar, cast
 
 import numpy as np
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_magnitude
 from lmemtest.errors import DesignError
@@ -22,7 +23,6 @@ from lmemtest.lmm.engine.alike import rotated
 from lmemtest.lmm.engine.anova import Anova, analysed
 from lmemtest.lmm.engine.blocks import RandomTerm, Shape, System
 from lmemtest.lmm.engine.criterion import Criterion, evaluate
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.fixed import fixed_part, independent_columns
 from lmemtest.lmm.engine.leaf import Leaf, leaf_term
 from lmemtest.lmm.engine.products import CellColumns, Columns, build_system

@@ -11,19 +11,11 @@ from typing import cast
 import numpy as np
 import scipy.sparse as sp
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine.alike import shared
 from lmemtest.lmm.engine.blocks import Block, CrossProducts, Member, RandomTerm, Stage, System
-from lmemtest.lmm.engine.cross import (
-    Array,
-    Cross,
-    DenseCross,
-    Index,
-    PartedCross,
-    SparseCross,
-    SparsePattern,
-    prefer_sparse,
-)
+from lmemtest.lmm.engine.cross import Cross, DenseCross, PartedCross, SparseCross, SparsePattern, prefer_sparse
 from lmemtest.lmm.engine.structure import Structure, choose, parents
 
 _MAX_TAIL = 20_000  # columns; its square in doubles is 3.2 GB

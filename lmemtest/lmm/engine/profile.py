@@ -27,11 +27,11 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import Anova, MeanSquares
 from lmemtest.lmm.engine.blocks import Shape, System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.strata import Strata

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.profile import Constrained, Correlation, Minimiser, Minimum, ResidualDeviation, Target
 

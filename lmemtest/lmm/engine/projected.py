@@ -12,10 +12,11 @@ from itertools import accumulate
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.errors import DesignError
 from lmemtest.lmm.engine.blocks import Block, Member, Stage, System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, Cross, DenseCross, Index, PartedCross
+from lmemtest.lmm.engine.cross import Cross, DenseCross, PartedCross
 from lmemtest.lmm.engine.sweep import tail_times
 from lmemtest.lmm.engine.triangular import solve_lower
 

@@ -43,8 +43,8 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.held import Held
 from lmemtest.lmm.engine.triangular import solve_lower

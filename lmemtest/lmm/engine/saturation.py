@@ -20,8 +20,8 @@ import scipy.linalg as sla
 import scipy.sparse as sp
 from scipy.sparse.linalg import lsmr
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.cross import Array, Index
 
 # Share of a generic vector that may be left of it by columns that span all rows.
 _LEFT = 1e-7

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.cross import Array
 
 
 def draw_cells(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.anova import HIGHEST, LOWEST
 from lmemtest.lmm.engine.blocks import Block
-from lmemtest.lmm.engine.cross import Array, Index
 from lmemtest.lmm.engine.problem import Problem
 
 

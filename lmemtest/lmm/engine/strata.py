@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import CrossProducts, System
 from lmemtest.lmm.engine.criterion import Criterion
-from lmemtest.lmm.engine.cross import Array
 from lmemtest.lmm.engine.information import Products, multiply
 from lmemtest.lmm.engine.sweep import Adjoint, conditional_modes
 

@@ -27,8 +27,9 @@ from itertools import combinations, permutations
 import numpy as np
 import scipy.sparse as sp
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.blocks import Block, Member, RandomTerm
-from lmemtest.lmm.engine.cross import FLOPS_PER_GATHER, Array, Index
+from lmemtest.lmm.engine.cross import FLOPS_PER_GATHER
 
 # Work up to which nothing but the chain is considered: overheads cost more.
 _CHEAP = 2e4

@@ -25,8 +25,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg as sla
 
+from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import Block, Stage, System
-from lmemtest.lmm.engine.cross import Array, Cross, left_multiply
+from lmemtest.lmm.engine.cross import Cross, left_multiply
 from lmemtest.lmm.engine.triangular import inverse_lower, solve_lower, solve_spd
 
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.

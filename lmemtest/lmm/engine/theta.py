@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.lmm.engine.blocks import Block, RandomTerm, Shape
-from lmemtest.lmm.engine.cross import Array, Index
 
 # Below this diagonal share of the QR factor a basis counts as collinear: then its columns are scaled only.
 _COLLINEAR = 1e-7

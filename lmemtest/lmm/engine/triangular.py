@@ -6,7 +6,7 @@ import numpy as np
 import scipy.linalg as sla
 from scipy.linalg import blas, lapack
 
-from lmemtest.lmm.engine.cross import Array
+from lmemtest.core.arrays import Array
 
 
 def solve_lower(C: Array, B: Array, *, transpose: bool = False) -> Array:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
-from lmemtest.lmm.formula.columns import Codes, Columns, Levels
+from lmemtest.lmm.formula.columns import Columns, Levels
 from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.tokens import pointed
 
-Array = NDArray[np.float64]
 Atom = Name | Call
 
 
@@ -32,11 +32,11 @@ class Coding:
     full_names: tuple[str, ...]
     contrast_names: tuple[str, ...]
 
-    def values(self, columns: Columns) -> Codes:
+    def values(self, columns: Columns) -> Index:
         """Place a table's values among the levels."""
         return columns.codes(self.column, self.levels)
 
-    def columns(self, codes: Codes, reduced: bool) -> Array:
+    def columns(self, codes: Index, reduced: bool) -> Array:
         """Code the values."""
         return (self.contrasts if reduced else self.full)[codes]
 
@@ -106,7 +106,7 @@ def _finite(values: Array, atom: Atom, columns: Columns, text: str, what: str) -
     return values
 
 
-def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Codes]:
+def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Index]:
     """Fit a factor: a column, or `C(column, contrast, levels=...)`."""
     if isinstance(atom, Name):
         codes, levels = columns.factor(atom)
@@ -163,8 +163,8 @@ def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dic
 
 
 def _reorder(
-    call: Call, column: Name, codes: Codes, levels: Levels, wanted: tuple[Any, ...], text: str
-) -> tuple[Codes, Levels]:
+    call: Call, column: Name, codes: Index, levels: Levels, wanted: tuple[Any, ...], text: str
+) -> tuple[Index, Levels]:
     """Put the levels in the order of `levels=[...]`; listed levels that do not occur are dropped."""
     missing = [value for value in levels.values if value not in wanted]
     if missing or len(set(wanted)) < len(wanted):

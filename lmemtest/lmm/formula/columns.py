@@ -12,15 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys
 from lmemtest.core.levels import level_order
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError, LmemtestError
 from lmemtest.lmm.formula.syntax import Name
 from lmemtest.lmm.formula.tokens import pointed, unknown_column
-
-Array = NDArray[np.float64]
-Codes = NDArray[np.intp]
 
 # A table of all combinations is used up to this size (a few MB); beyond it the codes are sorted instead.
 _TABLE = 1 << 20
@@ -89,7 +87,7 @@ class Columns:
         self._coded: dict[str, tuple[NDArray[Any], Any]] = {}
         if isinstance(table, Keys):
             self._coded = dict(zip(table.names, zip(table.codes, table.levels, strict=True), strict=True))
-        self._factors: dict[str, tuple[Codes, Levels]] = {}
+        self._factors: dict[str, tuple[Index, Levels]] = {}
         self._numbers: dict[str, Array] = {}
 
     def __len__(self) -> int:
@@ -142,13 +140,13 @@ class Columns:
             raise self._missing(name, missing)
         return values
 
-    def factor(self, name: Name) -> tuple[Codes, Levels]:
+    def factor(self, name: Name) -> tuple[Index, Levels]:
         """Read a column as a factor: codes and the levels that occur, in order."""
         if name.value not in self._factors:
             self._factors[name.value] = self._read_factor(name)
         return self._factors[name.value]
 
-    def _read_factor(self, name: Name) -> tuple[Codes, Levels]:
+    def _read_factor(self, name: Name) -> tuple[Index, Levels]:
         if name.value in self._coded:
             known, levels = self._coded[name.value]
             return known.astype(np.intp, copy=False), Levels.of(levels.tolist())
@@ -169,7 +167,7 @@ class Columns:
         plain = values.tolist()
         return place[codes], Levels.of(plain[i] for i in order)
 
-    def patterns(self, names: Sequence[Name]) -> tuple[Codes, Codes]:
+    def patterns(self, names: Sequence[Name]) -> tuple[Index, Index]:
         """The first row of every combination of some columns that occurs, and the combination of every row."""
         row, size = np.zeros(len(self), dtype=np.intp), 1
         for name in {name.value: name for name in names}.values():
@@ -185,7 +183,7 @@ class Columns:
         first[row[::-1]] = np.arange(len(row))[::-1]
         return first, row
 
-    def _factorize(self, name: Name) -> tuple[Codes, pd.Index]:
+    def _factorize(self, name: Name) -> tuple[Index, pd.Index]:
         try:
             codes, values = pd.factorize(self.series(name))
         except TypeError as error:  # lists, dicts: not hashable
@@ -205,7 +203,7 @@ class Columns:
             )
             raise pointed(message, self.text, name, DataError) from error
 
-    def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Codes:
+    def codes(self, name: Name, levels: Levels, *, unknown: bool = False) -> Index:
         """Place the values among known levels."""
         known = self._coded.get(name.value)
         codes, values = self._factorize(name) if known is None else known
@@ -265,7 +263,7 @@ class Grouping:
         values = self.levels[0].values
         return replace(self, levels=(Levels.of(values[i] for i in np.flatnonzero(kept)),))
 
-    def codes(self, table: Columns) -> Codes:
+    def codes(self, table: Columns) -> Index:
         """Place the rows of a table among the groups; -1 for a group that the fit has not seen."""
         codes = table.codes(self.columns[0], self.levels[0], unknown=True)
         for name, levels, occurring in zip(self.columns[1:], self.levels[1:], self.steps, strict=True):
@@ -277,7 +275,7 @@ class Grouping:
         return codes
 
 
-def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Codes]:
+def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Index]:
     """Find the groups that occur."""
     codes, first = table.factor(names[0])
     levels, steps, size = [first], [], len(first)
@@ -291,7 +289,7 @@ def group_rows(names: Sequence[Name], table: Columns) -> tuple[Grouping, Codes]:
     return Grouping(columns=tuple(names), levels=tuple(levels), steps=tuple(steps)), codes
 
 
-def _compact(joint: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Codes]:
+def _compact(joint: NDArray[np.int64], size: int) -> tuple[NDArray[np.int64], Index]:
     """Sorted distinct values and the place of each value among them."""
     if size > max(_TABLE, 4 * len(joint)):
         occurring, codes = np.unique(joint, return_inverse=True)

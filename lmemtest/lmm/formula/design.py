@@ -11,17 +11,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array, Index
 from lmemtest.core.codes import Keys
 from lmemtest.errors import ArgumentError, DataError, FormulaError
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
 from lmemtest.lmm.formula.coding import Atom, Coding, Measure, code_factor, measure
-from lmemtest.lmm.formula.columns import Codes, Columns, Grouping, distinct, group_rows
+from lmemtest.lmm.formula.columns import Columns, Grouping, distinct, group_rows
 from lmemtest.lmm.formula.functions import columns_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
 from lmemtest.lmm.formula.tokens import point
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -73,7 +72,7 @@ class RandomDesign:
     group: str  # for example "benchmark:seed"
     names: tuple[str, ...]  # names of the basis columns, e.g. ("Intercept", "algorithm[T.PB]")
     basis: Array  # (n_cells, k): what varies by group
-    codes: Codes  # (n_cells,): group of each cell, 0 to n_levels - 1
+    codes: Index  # (n_cells,): group of each cell, 0 to n_levels - 1
     grouping: Grouping
     diagonal: bool = False  # the columns vary independently, each with a variance of its own (`diag`)
 
@@ -94,7 +93,7 @@ class Design:
 
     parsed: ParsedFormula  # the formula
     distinct: Array  # (n_distinct, p): rows of `X`, each once
-    row: Codes  # (n_cells,): the row in `distinct` of each cell
+    row: Index  # (n_cells,): the row in `distinct` of each cell
     x_names: tuple[str, ...]  # their names, e.g. ("Intercept", "algorithm[T.PB]", "algorithm[T.PB]:prior[T.bad]")
     random: tuple[RandomDesign, ...]  # the random-effect terms
     factors: dict[str, tuple[Any, ...]]  # categorical columns of the fixed part -> their levels in order
@@ -123,7 +122,7 @@ class Design:
         columns = Columns(frame, self.parsed.text)
         return np.sum([part.values(columns)[:, 0] for part in self.offset_parts], axis=0) + np.zeros(len(frame))
 
-    def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Codes]:
+    def random_rows(self, term_index: int, frame: pd.DataFrame) -> tuple[Array, Index]:
         """Basis and group codes of one random-effect term for new data; -1 for a group that the fit has not seen."""
         if not 0 <= term_index < len(self.random_blocks):
             raise ArgumentError(

@@ -17,10 +17,9 @@ from lmemtest.errors import DesignError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.lmm.formula.columns import Codes
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.formula.design import Design, RandomDesign
 
-    Array = NDArray[np.float64]
 
 _TOLERANCE = 1e-7  # of the rank decisions of a fit, relative to the length of a column
 
@@ -51,7 +50,7 @@ def check_variances(design: Design, term: RandomDesign, n: int) -> None:
 
 
 def one_variance(
-    names: tuple[str, ...], codes: Codes, diagonal: RandomDesign, basis: Array, diagonal_codes: Codes
+    names: tuple[str, ...], codes: Index, diagonal: RandomDesign, basis: Array, diagonal_codes: Index
 ) -> bool:
     """Whether a term is the one variance of all levels, ``(1 | g:f)``, that `diag(f | g)` has a variance each of."""
     if not diagonal.diagonal or names != ("Intercept",):

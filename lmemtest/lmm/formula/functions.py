@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lmemtest.core.validate import is_number
 from lmemtest.core.words import suggest
 from lmemtest.errors import DataError
 from lmemtest.lmm.formula import smooth
@@ -19,9 +19,9 @@ from lmemtest.lmm.formula.syntax import Binary, Call, Expression, Group, Literal
 from lmemtest.lmm.formula.tokens import pointed
 
 if TYPE_CHECKING:
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.columns import Columns
 
-Array = NDArray[np.float64]
 
 ELEMENTWISE: dict[str, Callable[[Array], Array]] = {
     "log": np.log,
@@ -150,7 +150,7 @@ def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> N
         _check_numeric(node.right, text)
     elif isinstance(node, Group):
         _check_numeric(node.inner, text)
-    elif isinstance(node, Sequence) or (isinstance(node, Literal) and not _is_number(node.value)):
+    elif isinstance(node, Sequence) or (isinstance(node, Literal) and not is_number(node.value)):
         raise pointed(f"{node} is not a number; arithmetic takes columns and numbers.", text, node)
     elif isinstance(node, Call):
         _check_function(node, text, outermost)
@@ -236,7 +236,7 @@ def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> d
 def _constant(node: Expression, text: str) -> Any:
     if isinstance(node, Literal):
         return node.value
-    if isinstance(node, Unary) and isinstance(node.operand, Literal) and _is_number(node.operand.value):
+    if isinstance(node, Unary) and isinstance(node.operand, Literal) and is_number(node.operand.value):
         return -node.operand.value if node.operator == "-" else node.operand.value  # type: ignore[operator]
     if isinstance(node, Sequence):
         return tuple(_constant(item, text) for item in node.items)
@@ -353,7 +353,7 @@ def _fit_scale(call: Call, x: Array, counts: Array, options: dict[str, Any], tex
 
 def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text: str) -> Any:
     degree = options.get("degree", 1)
-    if not _is_number(degree, int) or degree < 1:
+    if not _is_whole(degree) or degree < 1:
         raise pointed(f"the degree of poly() is a whole number from 1, not {degree!r}.", text, call)
     if not isinstance(options.get("raw", False), bool):
         raise pointed("raw= of poly() is True or False.", text, call)
@@ -373,19 +373,19 @@ def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: 
     """Knots of bs() or ns(); `n_fixed` columns are there without knots inside."""
     name = call.function
     degree, df, knots = options.get("degree", 3), options.get("df"), options.get("knots")
-    if not _is_number(degree, int) or degree < 1:
+    if not _is_whole(degree) or degree < 1:
         raise pointed(f"the degree of bs() is a whole number from 1, not {degree!r}.", text, call)
     if knots is not None and not isinstance(knots, tuple):
         knots = (knots,)
-    if knots is not None and not all(_is_number(knot) for knot in knots):
+    if knots is not None and not all(is_number(knot) for knot in knots):
         raise pointed(f"knots= of {name}() takes numbers, for example knots=[1, 10].", text, call)
-    if df is not None and (not _is_number(df, int) or df < n_fixed):
+    if df is not None and (not _is_whole(df) or df < n_fixed):
         least = f"the degree ({degree})" if name == "bs" else "1"
         raise pointed(f"df= of {name}() is a whole number from {least}, not {df!r}.", text, call)
     if df is not None and knots is not None:
         raise pointed(f"{name}() takes df= or knots=, not both.", text, call)
     lower, upper = options.get("lower_bound"), options.get("upper_bound")
-    if not all(bound is None or _is_number(bound) for bound in (lower, upper)):
+    if not all(bound is None or is_number(bound) for bound in (lower, upper)):
         raise pointed(f"lower_bound= and upper_bound= of {name}() are numbers.", text, call)
     low, high = x.min() if lower is None else lower, x.max() if upper is None else upper
     if not low < high or not all(low < knot < high for knot in knots or ()):
@@ -400,5 +400,5 @@ def _fit_bs(call: Call, x: Array, counts: Array, options: dict[str, Any], text: 
     return fitted
 
 
-def _is_number(value: object, kind: type | tuple[type, ...] = (int, float)) -> bool:
-    return isinstance(value, kind) and not isinstance(value, bool)
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)

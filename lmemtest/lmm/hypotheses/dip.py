@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index
 
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
 
 # sqrt(n) times the dip of n uniform values that is exceeded with these probabilities; 60,000 (n = 1000) to 200,000
 # simulated samples each, made by tests/simulation/test_dip.py. From 1000 on it changes by less than 1 %.
@@ -31,7 +29,7 @@ _QUANTILES = {
 }
 
 
-def dip(x: FloatArray) -> float:
+def dip(x: Array) -> float:
     """The dip of a sample of n values, from 1 / (2 n) to 1 / 4.
 
     References
@@ -110,14 +108,14 @@ def _majorant(x: list[float]) -> list[int]:
     return [last - k for k in _minorant([-value for value in x[::-1]])[::-1]]
 
 
-def _path(knots: list[int], start: int, stop: int) -> IntArray:
+def _path(knots: list[int], start: int, stop: int) -> Index:
     out = [start]
     while out[-1] != stop:
         out.append(max(knots[out[-1]], stop) if stop < start else min(knots[out[-1]], stop))
     return np.array(out, dtype=np.intp)
 
 
-def _widest(x: FloatArray, convex: IntArray, concave: IntArray) -> tuple[float, int, int]:
+def _widest(x: Array, convex: Index, concave: Index) -> tuple[float, int, int]:
     """The largest distance from the minorant to the majorant, and the modal interval there."""
     at_convex = np.interp(x[convex], x[concave], concave + 1.0) - convex
     at_concave = concave + 1.0 - np.interp(x[concave], x[convex], convex)
@@ -129,7 +127,7 @@ def _widest(x: FloatArray, convex: IntArray, concave: IntArray) -> tuple[float, 
     return float(at_concave[j]), int(convex[np.searchsorted(convex, high, side="right") - 1]), high
 
 
-def _below(x: FloatArray, convex: IntArray) -> float:
+def _below(x: Array, convex: Index) -> float:
     """How far the steps rise above the convex part; of the reflection, how far they fall below the concave one."""
     if len(convex) < 2:
         return 0.0

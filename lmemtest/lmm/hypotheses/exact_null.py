@@ -25,7 +25,8 @@ from lmemtest.lmm.hypotheses.simulated_null import NullDraws
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _EQUAL = 1e-7  # eigenvalues this close (relative) are one eigenvalue
 _GRID = 160  # values of l per simulation, evenly spaced in log l, refined by a parabola at the best
@@ -41,9 +42,9 @@ class ExactNull:
     ``residual_df`` is n - p minus the number of positive eigenvalues.
     """
 
-    mu: FloatArray
+    mu: Array
     multiplicity: NDArray[np.intp]
-    penalty: FloatArray
+    penalty: Array
     n_effective: int
     residual_df: int
 
@@ -90,7 +91,7 @@ class ExactNull:
         m, nu = int(self.multiplicity[0]), self.residual_df
         return float(special.fdtrc(m, nu, r * nu / m))
 
-    def simulate(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
+    def simulate(self, n_draws: int, rng: np.random.Generator) -> Array:
         """Draws of the statistic under the null, zeros included."""
         draws = np.empty(n_draws)
         size = max(1, _CHUNK // max(len(self.mu), _GRID))
@@ -101,7 +102,7 @@ class ExactNull:
             draws[start:stop] = self._suprema(squares, np.broadcast_to(rest, (stop - start,)))
         return draws
 
-    def _suprema(self, squares: FloatArray, rest: FloatArray) -> FloatArray:
+    def _suprema(self, squares: Array, rest: Array) -> Array:
         log_l = np.linspace(np.log(1e-4 / self.mu.max()), np.log(1e6 / self.mu.min()), _GRID)
         shrink = 1.0 / (1.0 + np.exp(log_l)[:, None] * self.mu)
         penalty = np.log1p(np.exp(log_l)[:, None] * self.penalty).sum(axis=1)
@@ -119,10 +120,10 @@ class ExactNull:
 
 
 def exact_null(
-    X: FloatArray,
-    basis: FloatArray,
+    X: Array,
+    basis: Array,
     codes: NDArray[np.intp],
-    weight: FloatArray,
+    weight: Array,
     *,
     n_obs: int,
     reml: bool,
@@ -152,7 +153,7 @@ def exact_null(
     return null_of_eigenvalues(values, zz, n_obs=n_obs, p=X.shape[1], reml=reml)
 
 
-def null_of_eigenvalues(values: FloatArray, zz: FloatArray, *, n_obs: int, p: int, reml: bool) -> ExactNull:
+def null_of_eigenvalues(values: Array, zz: Array, *, n_obs: int, p: int, reml: bool) -> ExactNull:
     """The null distribution where the eigenvalues of Z'P0Z and the diagonal of Z'Z are known."""
     positive = np.sort(values[values > 1e-9 * max(zz.max(), np.finfo(float).tiny)])
     # sorted values that agree to `_EQUAL` are one eigenvalue

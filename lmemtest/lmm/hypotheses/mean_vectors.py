@@ -33,7 +33,8 @@ from lmemtest.lmm.distributions.sign_patterns import sign_patterns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _MOST_SIGNS = 16  # vectors whose 2^(n - 1) signs are all looked at; beyond, the sum is as good as normal
 _SAME = 1e-9  # relative: lengths of sums that differ by less are the same

@@ -20,11 +20,10 @@ from lmemtest.lmm.formula.estimable import one_variance, same_partition
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.design import RandomDesign
 
-    FloatArray = NDArray[np.float64]
 
 _SPAN_TOLERANCE = 1e-7  # that of the rank decisions of the fit, relative to the length of a column
 _SAME = 1e-8  # relative; sums over the same rows in another order differ by about 1e-13
@@ -46,11 +45,11 @@ class Nesting:
     fixed_df: int
     same_fixed_columns: bool
     home: tuple[int, ...]
-    maps: tuple[FloatArray, ...]
+    maps: tuple[Array, ...]
     grown: tuple[tuple[int, int], ...]
     dispersion: bool
 
-    def theta_of_null(self, null: Any, alternative: Any) -> FloatArray:
+    def theta_of_null(self, null: Any, alternative: Any) -> Array:
         """The theta of the alternative at which it is the null model."""
         factors = th.unpack(np.asarray(null.theta, dtype=float), null.problem.shapes)
         parts = []
@@ -163,7 +162,7 @@ def _joint_frame(null: Any, alternative: Any) -> pd.DataFrame:
     return compress(alternative.data, by=list(names), score=alternative.design.parsed.response).frame
 
 
-def _fixed_rows(null: Any, alternative: Any, frame: pd.DataFrame) -> tuple[FloatArray, FloatArray]:
+def _fixed_rows(null: Any, alternative: Any, frame: pd.DataFrame) -> tuple[Array, Array]:
     """Rows of both fixed parts for every distinct combination of their columns."""
     names = list(
         dict.fromkeys(name for fit in (null, alternative) for name in (*fit.design.factors, *fit.design.numeric))
@@ -172,7 +171,7 @@ def _fixed_rows(null: Any, alternative: Any, frame: pd.DataFrame) -> tuple[Float
     return np.asarray(null.design.rows(distinct)), np.asarray(alternative.design.rows(distinct))
 
 
-def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tuple[int, FloatArray] | None:
+def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tuple[int, Array] | None:
     """The first term of the alternative with the same groups whose basis spans that of a null term."""
     basis, codes = null.design.random_rows(index, frame)
     term = null.design.random[index]
@@ -189,7 +188,7 @@ def _home_of(null: Any, index: int, alternative: Any, frame: pd.DataFrame) -> tu
     return None
 
 
-def _added(j: int, term: RandomDesign, null: Any, home: Sequence[int], maps: Sequence[FloatArray]) -> tuple[int, int]:
+def _added(j: int, term: RandomDesign, null: Any, home: Sequence[int], maps: Sequence[Array]) -> tuple[int, int]:
     k, inside = len(term.names), [i for i in range(len(home)) if home[i] == j]
     if not inside:
         return k, 0
@@ -200,7 +199,7 @@ def _added(j: int, term: RandomDesign, null: Any, home: Sequence[int], maps: Seq
     return k, maps[inside[0]].shape[1]
 
 
-def _orthonormal(X: FloatArray) -> FloatArray:
+def _orthonormal(X: Array) -> Array:
     """Orthonormal basis of the column space of X, columns scaled to length one first."""
     length = np.linalg.norm(X, axis=0)
     scaled = X[:, length > 0] / length[length > 0]
@@ -210,12 +209,12 @@ def _orthonormal(X: FloatArray) -> FloatArray:
     return U[:, d > _SPAN_TOLERANCE * d[0]]
 
 
-def _spans(X: FloatArray, inner: FloatArray) -> bool:
+def _spans(X: Array, inner: Array) -> bool:
     """Is every column of `inner` a linear combination of the columns of X?"""
     return _within(_orthonormal(X), inner)
 
 
-def _within(U: FloatArray, inner: FloatArray) -> bool:
+def _within(U: Array, inner: Array) -> bool:
     """The same of the columns of an orthonormal basis."""
     residual = inner - U @ (U.T @ inner)
     return bool(np.all(np.linalg.norm(residual, axis=0) <= _SPAN_TOLERANCE * np.linalg.norm(inner, axis=0)))

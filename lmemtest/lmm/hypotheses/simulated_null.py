@@ -20,11 +20,9 @@ from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.simulate import draw_cells
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.hypotheses.nesting import Nesting
 
-    FloatArray = NDArray[np.float64]
 
 # Two optima of -2 log L this close are one: what snapping a variance to zero may lose.
 SAME_OPTIMUM = 1e-6
@@ -38,7 +36,7 @@ class NullDraws:
     certificate of a fit is not complete (they are kept); ``reasons`` says why models could not be fitted, once each.
     """
 
-    statistics: FloatArray
+    statistics: Array
     unconverged: int
     reasons: tuple[str, ...]
 
@@ -74,11 +72,11 @@ class Simulator:
     """Draws tables from a fitted model on cells that may be finer than its own."""
 
     cells: Cells
-    mean: FloatArray
+    mean: Array
     terms: tuple[RandomTerm, ...]
-    factors: tuple[FloatArray, ...]
+    factors: tuple[Array, ...]
     sigma2: float
-    precision: FloatArray
+    precision: Array
 
     @classmethod
     def of(cls, fit: Any, cells: Cells) -> Simulator:

@@ -22,10 +22,8 @@ from lmemtest.core.validate import check_fraction
 from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array, Index
 
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.intp]
 
 _ZERO = 1e-9  # relative to the largest eigenvalue
 _MANY_GROUPS = 100  # whose matrix is decomposed by its rank, where groups are of one size
@@ -62,11 +60,11 @@ class VarianceRatio:
 
 
 def variance_ratio(
-    y: FloatArray,
-    blocks: IntArray,
-    groups: IntArray,
+    y: Array,
+    blocks: Index,
+    groups: Index,
     *,
-    parts: IntArray | None = None,
+    parts: Index | None = None,
     scaled: bool = False,
     level: float = 0.95,
 ) -> VarianceRatio:
@@ -148,7 +146,7 @@ def variance_ratio(
     )
 
 
-def _decompose(y: FloatArray, blocks: IntArray, groups: IntArray) -> tuple[FloatArray, FloatArray, float, int, int]:
+def _decompose(y: Array, blocks: Index, groups: Index) -> tuple[Array, Array, float, int, int]:
     """Eigenvalues, squared coordinates, sum of squares off the blocks, rank of the groups, rows minus blocks."""
     block = np.unique(blocks, return_inverse=True)[1]
     group = np.unique(groups, return_inverse=True)[1]
@@ -168,7 +166,7 @@ def _decompose(y: FloatArray, blocks: IntArray, groups: IntArray) -> tuple[Float
     return mu, squares[keep] / mu, float(residual @ residual), int(keep.sum()), len(y) - n_blocks
 
 
-def _of_equal_groups(N: FloatArray, sums: FloatArray, n: float) -> tuple[FloatArray, FloatArray]:
+def _of_equal_groups(N: Array, sums: Array, n: float) -> tuple[Array, Array]:
     """Eigenvalues of ``n I - N N'`` with many more rows than columns, and squared coordinates of ``sums``.
 
     Beyond the columns of N all are n, and share what is left of the squares.
@@ -180,7 +178,7 @@ def _of_equal_groups(N: FloatArray, sums: FloatArray, n: float) -> tuple[FloatAr
     return np.append(n - singular**2, np.full(beyond, n)), np.append(known, np.full(beyond, rest))
 
 
-def _root(pivot: Callable[[float], float], target: float, mu: FloatArray) -> float:
+def _root(pivot: Callable[[float], float], target: float, mu: Array) -> float:
     """Where the falling function `pivot` takes the value `target`; 0 if it starts below."""
     from scipy.optimize import brentq
 

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 Factors = frozenset[str]
 _TOLERANCE = 1e-10  # of a variance, relative to the largest mean square: below it is zero

@@ -25,9 +25,9 @@ from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 Statistic = Callable[[Any], Any]
 
@@ -63,10 +63,10 @@ class BootstrapResult(Result):
     """
 
     names: tuple[str, ...]
-    estimate: FloatArray
-    draws: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
+    estimate: Array
+    draws: Array
+    ci_low: Array
+    ci_high: Array
     method: str
     level: float
     failed: int
@@ -75,12 +75,12 @@ class BootstrapResult(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def se(self) -> FloatArray:
+    def se(self) -> Array:
         """Standard deviation of the draws, ``(k,)``."""
         return np.asarray(_valid(self.draws).std(axis=0, ddof=1))
 
     @property
-    def bias(self) -> FloatArray:
+    def bias(self) -> Array:
         """Mean of the draws minus the estimate, ``(k,)``."""
         return np.asarray(_valid(self.draws).mean(axis=0) - self.estimate)
 
@@ -111,7 +111,7 @@ class _Draw:
     statistic: Statistic
     simulator: Simulator
 
-    def __call__(self, rng: np.random.Generator) -> tuple[FloatArray, bool]:
+    def __call__(self, rng: np.random.Generator) -> tuple[Array, bool]:
         again = self.fit.refit(cells=self.simulator.draw(rng))
         values, _ = _evaluated(self.statistic, again)
         return values, bool(again.converged)
@@ -239,7 +239,7 @@ def bootstrap(
     )
 
 
-def _evaluated(statistic: Statistic, fit: Any) -> tuple[FloatArray, tuple[str, ...]]:
+def _evaluated(statistic: Statistic, fit: Any) -> tuple[Array, tuple[str, ...]]:
     """The statistic as an array, and the names of its elements."""
     value = statistic(fit)
     index = getattr(value, "index", None)
@@ -259,7 +259,7 @@ def _evaluated(statistic: Statistic, fit: Any) -> tuple[FloatArray, tuple[str, .
     return values, tuple(f"statistic[{i}]" for i in range(len(values)))
 
 
-def _too_few(n: int, shares: FloatArray, method: str, level: float) -> list[str]:
+def _too_few(n: int, shares: Array, method: str, level: float) -> list[str]:
     """Say so where an end of an interval lies beyond the order statistics that `n` draws have."""
     tails = np.minimum(shares, 1.0 - shares)
     known = tails[np.isfinite(tails)]
@@ -274,7 +274,7 @@ def _too_few(n: int, shares: FloatArray, method: str, level: float) -> list[str]
     ]
 
 
-def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
+def _collected(results: list[Any], width: int) -> tuple[Array, list[str]]:
     """Draws, ``(n_draws, width)``, and what to say of them."""
     failures = [r.reason for r in results if isinstance(r, Failure)]
     for r in results:
@@ -298,7 +298,7 @@ def _collected(results: list[Any], width: int) -> tuple[FloatArray, list[str]]:
     return draws, notes
 
 
-def _valid(draws: FloatArray) -> FloatArray:
+def _valid(draws: Array) -> Array:
     return draws[np.isfinite(draws).all(axis=1)]
 
 
@@ -324,7 +324,7 @@ def _unit_left_out(fit: Any, group: str | None) -> Any:
     return term
 
 
-def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tuple[FloatArray, list[str]]:
+def _leave_one_out(fit: Any, statistic: Statistic, term: Any, width: int) -> tuple[Array, list[str]]:
     """The statistic without each level of a group in turn, ``(levels, width)``."""
     import warnings
 

@@ -21,7 +21,8 @@ from lmemtest.errors import ArgumentError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 __all__ = ["bounded_mean_interval"]
 
@@ -31,7 +32,7 @@ _PRECISION = 1e-10  # of a limit, as a share of the range
 
 
 def bounded_mean_interval(
-    values: FloatArray, level: float = 0.95, *, low: float = 0.0, high: float = 1.0
+    values: Array, level: float = 0.95, *, low: float = 0.0, high: float = 1.0
 ) -> tuple[float, float]:
     """Both ends of the equal-tailed interval for the mean of the distribution that the values are a sample of.
 
@@ -78,7 +79,7 @@ def bounded_mean_interval(
     return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
-def _upper(x: FloatArray, tail: float) -> float:
+def _upper(x: Array, tail: float) -> float:
     """The upper limit of a mean in [0, 1]."""
     from scipy.optimize import brentq
 
@@ -91,7 +92,7 @@ def _upper(x: FloatArray, tail: float) -> float:
     return float(brentq(lambda t: _chance(points - t, counts) - (1.0 - tail), lowest + 1e-12, 1.0, xtol=_PRECISION))
 
 
-def _chance(weights: FloatArray, counts: NDArray[np.int_]) -> float:
+def _chance(weights: Array, counts: NDArray[np.int_]) -> float:
     """P(sum of weights times gamma variables of these shapes <= 0)."""
     if weights.max() <= 0.0:
         return 1.0

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 KINDS = ("CR0", "CR1", "CR2")
 # Degrees of freedom below which the t approximation is poor (Tipton 2015, Pustejovsky & Tipton 2018).
@@ -71,7 +72,7 @@ class ClusterRobust(Result):
     kind: str
     n_clusters: int
     engine: Sandwich
-    root: FloatArray
+    root: Array
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -99,7 +100,7 @@ class ClusterRobust(Result):
         t = self._scores(self.root)
         return pd.DataFrame(t.T @ t, index=names, columns=names)
 
-    def cov(self, L: FloatArray) -> FloatArray:
+    def cov(self, L: Array) -> Array:
         """Robust covariance of ``L b``, L over all columns of the design; NaN where `has_variance` is False."""
         t = self.contributions(L)
         out = t.T @ t
@@ -107,12 +108,12 @@ class ClusterRobust(Result):
         out[hidden, :] = out[:, hidden] = np.nan
         return out
 
-    def df(self, L: FloatArray | Functions) -> FloatArray:
+    def df(self, L: Array | Functions) -> Array:
         """Satterthwaite's degrees of freedom of the robust variances of ``L b``, ``(rows,)``; NaN where `cov` is."""
         rows = self._kept(L)
         return np.where(self.has_variance(L), self.engine.df(rows, self.root), np.nan)
 
-    def variances(self, L: FloatArray | Functions) -> tuple[FloatArray, FloatArray]:
+    def variances(self, L: Array | Functions) -> tuple[Array, Array]:
         """Robust variance of every row of ``L b`` and its degrees of freedom: the diagonal of `cov`, and `df`."""
         rows = self._kept(L)
         total = np.sum(self._contributions(rows) ** 2, axis=0)
@@ -121,14 +122,14 @@ class ClusterRobust(Result):
         df[shown] = self.engine.df(rows if shown.all() else rows[shown], self.root)
         return np.where(shown, total, np.nan), df
 
-    def contributions(self, L: FloatArray | Functions) -> FloatArray:
+    def contributions(self, L: Array | Functions) -> Array:
         """What each cluster adds to ``L b``, ``(n_clusters, rows)``; the products sum to their robust covariance."""
         return self._contributions(self._kept(L))
 
-    def _contributions(self, rows: Functions) -> FloatArray:
+    def _contributions(self, rows: Functions) -> Array:
         return rows.times(self._scores(self.root).T).T
 
-    def has_variance(self, L: FloatArray | Functions) -> NDArray[np.bool_]:
+    def has_variance(self, L: Array | Functions) -> NDArray[np.bool_]:
         """Rows of L whose variance the scatter of the clusters shows.
 
         Not where ``L b`` is not estimable or identically zero, where one cluster alone determines a part of it, and
@@ -137,11 +138,11 @@ class ClusterRobust(Result):
         rows = self._kept(L)
         return self._shown(L, rows, np.sum(self._contributions(rows) ** 2, axis=0))
 
-    def _shown(self, L: FloatArray | Functions, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
+    def _shown(self, L: Array | Functions, rows: Functions, total: Array) -> NDArray[np.bool_]:
         """`has_variance`, with the squares of the contributions."""
         return np.asarray(self.fit.estimable(L)) & ~self._is_alone(rows) & ~self._is_constant(rows, total)
 
-    def f_test(self, L: FloatArray) -> FTest:
+    def f_test(self, L: Array) -> FTest:
         """Test that several linear functions of the fixed effects are all zero.
 
         Parameters
@@ -217,7 +218,7 @@ class ClusterRobust(Result):
             f"{self.kind} covariance from {self.n_clusters} clusters ({self.label}), Satterthwaite degrees of freedom"
         )
 
-    def _scores(self, H: FloatArray) -> FloatArray:
+    def _scores(self, H: Array) -> Array:
         """What each cluster adds to the functions `H`, ``(n_clusters, rows)``; products sum to their covariance."""
         factor = self.n_clusters / (self.n_clusters - 1.0) if self.kind == "CR1" else 1.0
         return np.asarray(np.sqrt(factor) * self.fit.problem.y_scale * (self.engine.w @ H.T))
@@ -226,17 +227,17 @@ class ClusterRobust(Result):
         """Functions with a part that one cluster alone determines; identically zero ones, too."""
         return np.asarray(~(self.engine.share_alone(rows, self.root) < _ALONE))
 
-    def _is_constant(self, rows: Functions, total: FloatArray) -> NDArray[np.bool_]:
+    def _is_constant(self, rows: Functions, total: Array) -> NDArray[np.bool_]:
         """Functions with the same value in all clusters, up to rounding; with the squares of the contributions."""
         working = rows.quadratic_forms((self.root @ self.root.T)[None])[0]
         return np.asarray(total <= NO_SCATTER * self.fit.scale * working)
 
-    def _kept(self, L: FloatArray | Functions) -> Functions:
+    def _kept(self, L: Array | Functions) -> Functions:
         """Rows of L over the columns of the fit."""
         rows = L if isinstance(L, Functions) else np.atleast_2d(np.asarray(L, dtype=float))
         return Functions.of(rows).only(self.fit.problem.kept)
 
-    def _inward(self, L: FloatArray) -> FloatArray:
+    def _inward(self, L: Array) -> Array:
         """Rows of L in the engine's coordinates, ``(rows, rank)``."""
         return np.asarray(self._kept(L).L @ self.root)
 
@@ -320,8 +321,8 @@ def cluster_robust(fit: Any, cluster: str | Sequence[str], *, kind: str = "CR2")
     with one_blas_thread():
         if problem.anova is not None and np.all(precision == precision[0]):
             place, size = codes * len(X) + row, n_clusters * len(X)
-            n: FloatArray = np.bincount(place, omega, minlength=size).reshape(n_clusters, len(X)).astype(float)
-            total: FloatArray = np.bincount(place, omega * y, minlength=size).reshape(n.shape).astype(float)
+            n: Array = np.bincount(place, omega, minlength=size).reshape(n_clusters, len(X)).astype(float)
+            total: Array = np.bincount(place, omega * y, minlength=size).reshape(n.shape).astype(float)
             leverage = balanced_leverage(at, X, n, total)
         else:
             where = {"row": row, "cells": to_fit, "cluster": codes}

@@ -12,12 +12,13 @@ from lmemtest.core.rounding import tolerance
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 METHODS = ("percentile", "basic", "bca")
 
 
-def interval_ends(draws: FloatArray, estimate: FloatArray, shares: FloatArray, method: str) -> FloatArray:
+def interval_ends(draws: Array, estimate: Array, shares: Array, method: str) -> Array:
     """Both ends of the interval of each of k statistics, ``(2, k)``; NaN where their `shares` are.
 
     `draws` are ``(n, k)``, `shares` ``(2, k)``: order statistics at (n + 1) share, linear in between, the extreme draws
@@ -30,12 +31,12 @@ def interval_ends(draws: FloatArray, estimate: FloatArray, shares: FloatArray, m
     return 2.0 * estimate - ends[::-1] if method == "basic" else ends
 
 
-def plain_shares(level: float, k: int) -> FloatArray:
+def plain_shares(level: float, k: int) -> Array:
     """Shares of the draws below both ends of the percentile and basic intervals of k statistics."""
     return np.tile([[0.5 * (1.0 - level)], [0.5 * (1.0 + level)]], k)
 
 
-def bca_shares(draws: FloatArray, estimate: FloatArray, acceleration: FloatArray, level: float) -> FloatArray:
+def bca_shares(draws: Array, estimate: Array, acceleration: Array, level: float) -> Array:
     """Shares of the draws at which the corrected interval ends, ``(2, k)``; NaN if all draws are on one side.
 
     Efron (1987), doi:10.1080/01621459.1987.10478410
@@ -53,7 +54,7 @@ def bca_shares(draws: FloatArray, estimate: FloatArray, acceleration: FloatArray
     return out
 
 
-def acceleration(jackknife: FloatArray, stratum: NDArray[np.intp] | None = None) -> FloatArray:
+def acceleration(jackknife: Array, stratum: NDArray[np.intp] | None = None) -> Array:
     """The skewness that BCa corrects for, from the statistics without each unit in turn, ``(units, k)``.
 
     Units of several samples have the number of their sample as their `stratum`: the influence of a unit on a

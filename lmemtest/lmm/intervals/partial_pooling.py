@@ -20,9 +20,10 @@ import numpy as np
 from scipy.special import stdtr
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 FEWEST = 3
 _REACH = 1e-9, 1e7  # of the smallest error, and of the spread: beyond, sd has next to no weight

@@ -34,9 +34,9 @@ from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 KINDS = ("sd", "corr", "residual sd", "fixed", "linear")
 _RESTARTS = 3  # better optima to go on from before giving up
@@ -274,7 +274,7 @@ def _all_parameters(fit: Any) -> list[_Parameter]:
     return out + [_linear(fit, "fixed", name, row) for name, row in zip(fit.design.x_names, rows, strict=True)]
 
 
-def _linear(fit: Any, kind: str, name: str, row: FloatArray) -> _Parameter:
+def _linear(fit: Any, kind: str, name: str, row: Array) -> _Parameter:
     if fit.estimable(row)[0]:
         return _Parameter(kind, "", name, "", LinearFunction(row[fit.problem.kept]))
     return _Parameter(kind, "", name, "", None, "the data do not identify it")

@@ -19,9 +19,9 @@ from lmemtest.lmm.model.random_effects import batches, representatives, shapes, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model import LmmFit
 
-    Array = NDArray[np.float64]
 
 TARGETS = ("prediction", "conditional")
 # Levels above which the joint integral gives way to Šidák's inequality, which costs little width there.

@@ -25,9 +25,8 @@ from lmemtest.core.rounding import tolerance
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    Array = NDArray[np.float64]
 
 METHODS = ("bonett", "chi-squared")
 FEWEST = 5  # values, below which a kurtosis says nothing and the interval is the chi-squared one

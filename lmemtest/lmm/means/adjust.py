@@ -26,11 +26,11 @@ from lmemtest.lmm.distributions.student import t_quantile, two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.distributions.largest_t import LargestT
 
-    FloatArray = NDArray[np.float64]
 
 _NODES_OVER_DF = 33  # of an interpolant of quantiles over the degrees of freedom
 _SAME_DF = 1e-13  # relative difference of degrees of freedom that is rounding error
@@ -46,8 +46,8 @@ class Adjusted:
     `method` is the adjustment that was applied; `notes` say what was replaced and why.
     """
 
-    p_value: FloatArray
-    critical: FloatArray
+    p_value: Array
+    critical: Array
     method: str
     notes: tuple[str, ...] = ()
 
@@ -113,7 +113,7 @@ def adjust(
     return Adjusted(p_value=p_value, critical=critical, method=method, notes=tuple(notes))
 
 
-def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> FloatArray:
+def step_down(p_value: Array, n_means: int, *, first_by_range: bool) -> Array:
     """Step-down adjustment of the p-values of all n_means (n_means - 1) / 2 pairwise differences; NaN stays NaN.
 
     Shaffer (1986): once r differences are found, not all sets of the others can be true at once; the r-th smallest
@@ -143,14 +143,14 @@ def step_down(p_value: FloatArray, n_means: int, *, first_by_range: bool) -> Flo
     return out
 
 
-def range_p(p_value: FloatArray, n_means: int) -> FloatArray:
+def range_p(p_value: Array, n_means: int) -> Array:
     """P(Q > sqrt(2) z) of unadjusted p-values, Q the range of `n_means` independent normal variables."""
     z = -special.ndtri(np.clip(p_value, np.finfo(float).tiny, 1.0) / 2.0)
     return ptukey(np.sqrt(2.0) * z, n_means, np.inf, upper=True)
 
 
 @lru_cache(maxsize=64)
-def most_true_pairs(n_means: int) -> FloatArray:
+def most_true_pairs(n_means: int) -> Array:
     """Most pairs of means that can be equal after r = 0, 1, ... were found different (Shaffer 1986, table 1).
 
     >>> most_true_pairs(4)
@@ -169,8 +169,8 @@ def most_true_pairs(n_means: int) -> FloatArray:
 
 
 def raw_levels(
-    p_value: FloatArray | None, *, method: str, n_tests: int, alpha: float, n_means: int | None = None
-) -> FloatArray | float:
+    p_value: Array | None, *, method: str, n_tests: int, alpha: float, n_means: int | None = None
+) -> Array | float:
     """The level at which each unadjusted p-value is tested in the end, any adjustment but "tukey" and the joint ones.
 
     Without p-values that of the first step, which does not depend on the data. Equal p-values, such as those of two
@@ -220,13 +220,13 @@ def _range_level(n_means: int, alpha: float) -> float:
 
 def critical_values(
     df: ArrayLike,
-    p_value: FloatArray | None = None,
+    p_value: Array | None = None,
     *,
     method: str,
     n_tests: int,
     level: float,
     n_means: int | None = None,
-) -> FloatArray:
+) -> Array:
     """Half widths, in standard errors, of intervals that agree with the adjusted p-values.
 
     `p_value` are the unadjusted ones; without them the critical values are those of the first step. `n_tests` is the
@@ -243,7 +243,7 @@ def critical_values(
     return t_quantile(np.asarray(levels) / 2.0, nu)
 
 
-def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> FloatArray:
+def _over_df(quantile: Callable[[Array], Array], df: Array) -> Array:
     """A quantile at many degrees of freedom: its logarithm is smooth in 1 / df.
 
     Thousands of pairs of an unbalanced design have degrees of freedom of their own. A Chebyshev interpolant whose last
@@ -270,7 +270,7 @@ def _over_df(quantile: Callable[[FloatArray], FloatArray], df: FloatArray) -> Fl
     return found[where].reshape(df.shape)
 
 
-def adjust_raw(p_value: FloatArray, method: str, m: int) -> FloatArray:
+def adjust_raw(p_value: Array, method: str, m: int) -> Array:
     """Adjust the p-values of `m` single tests by "none", "bonferroni", "sidak", "holm" or "fdr"; NaN stays NaN.
 
     >>> adjust_raw(np.array([0.01, 0.04]), "holm", 2)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.distributions.largest_t import LargestT
     from lmemtest.lmm.means.estimates import Estimates
 
-    FloatArray = NDArray[np.float64]
 
 LOGARITHMS = {"log": math.e, "log2": 2.0, "log10": 10.0}
 
@@ -129,7 +129,7 @@ class Comparisons(Result):
             self.adjust, "stepwise" if self.adjust in STEPWISE_ADJUSTMENTS else "simultaneous"
         )
 
-    def half_widths(self, level: float, *, first_step: bool = False) -> FloatArray:
+    def half_widths(self, level: float, *, first_step: bool = False) -> Array:
         """Half widths of the intervals at another level, ``(rows,)``; NaN where a difference has no test.
 
         Those of the first step do not depend on which differences are significant: a difference beyond its own is,

@@ -36,9 +36,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
-    FloatArray = NDArray[np.float64]
 
 _HUGE = 1e150  # a coefficient whose square is not finite any more
 
@@ -481,9 +481,7 @@ def _compare(
     return {**columns, "p_value": p_value, "can_be_best": can_be_best}, notes
 
 
-def constrained_intervals(
-    difference: FloatArray, se: FloatArray, critical: FloatArray
-) -> tuple[FloatArray, FloatArray]:
+def constrained_intervals(difference: Array, se: Array, critical: Array) -> tuple[Array, Array]:
     """Hsu's intervals of every level's lead from (k, k) arrays; pairs without a test (NaN) put no bound."""
     known = ~np.isnan(critical)
     high = np.maximum(0.0, np.where(known, difference + critical * se, np.inf).min(axis=1))

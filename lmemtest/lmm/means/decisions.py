@@ -36,10 +36,8 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Codes, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
-
-    BoolArray = NDArray[np.bool_]
-    Codes = NDArray[np.int8]
 
 
 @result
@@ -145,7 +143,7 @@ class Decisions(Result):
         place = {level: i for i, level in enumerate(self.levels)}
         return self.codes[[place[name] for name in left], [place[name] for name in right]]
 
-    def _frame(self, matrix: BoolArray) -> pd.DataFrame:
+    def _frame(self, matrix: Mask) -> pd.DataFrame:
         import pandas as pd
 
         return pd.DataFrame(matrix, index=list(self.levels), columns=list(self.levels))
@@ -419,8 +417,8 @@ def decisions_of(
     half_widths: Any,
     alpha: float,
     direction: str | None,
-    ahead: BoolArray | None = None,
-    equivalent: BoolArray | None = None,
+    ahead: Mask | None = None,
+    equivalent: Mask | None = None,
     notes: Sequence[str] = (),
     **facts: Any,
 ) -> Decisions:
@@ -525,7 +523,7 @@ def _order(means: Any, se: Any, direction: str | None) -> NDArray[np.intp]:
     return np.asarray(tie_order(values, errors=errors, descending=direction == "maximize"))
 
 
-def _codes(significant: BoolArray, undecided: BoolArray | bool) -> Codes:
+def _codes(significant: Mask, undecided: Mask | bool) -> Codes:
     """Verdicts of a symmetric matrix, which does not say who is better."""
     codes = np.where(significant, Verdict.BETTER, Verdict.NOT_SIGNIFICANT)
     return np.where(undecided, Verdict.NOT_TESTED, codes).astype(np.int8)

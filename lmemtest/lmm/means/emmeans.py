@@ -38,10 +38,10 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
     from lmemtest.lmm.means.f_test import FTest
 
-    FloatArray = NDArray[np.float64]
 
 E = TypeVar("E", bound="EmmeansResult")
 
@@ -389,7 +389,7 @@ def _comparable(fit: Any, frame: pd.DataFrame) -> NDArray[np.bool_] | None:
     return scope.met(frame[scope.compared].tolist())
 
 
-def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[FloatArray, FloatArray]:
+def _coefficients(fit: Any, ddf: str, vcov: ClusterRobust | None) -> tuple[Array, Array]:
     """Fixed effects and covariance over all design columns, 0 where a column was dropped."""
     p, kept = len(fit.design.x_names), fit.problem.kept
     if vcov is not None:
@@ -470,7 +470,7 @@ def _is_curved(fit: Any, grid: ReferenceGrid, along: str) -> bool:
     return bool(np.abs(low - high).max() > 1e-9 * np.abs(low).max())
 
 
-def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) -> list[FloatArray]:
+def _at_two_places(fit: Any, grid: ReferenceGrid, name: str, along: str | None) -> list[Array]:
     """Design rows at the ends of the range of a numeric column; for slopes inside it, since sqrt(x) has none at 0."""
     observed = np.asarray(fit.cells.frame[name], dtype=float)
     low, high = float(observed.min()), float(observed.max())
@@ -489,11 +489,11 @@ class _OfFit:
     robust: ClusterRobust | None
     p: int
 
-    def df(self, rows: Functions) -> FloatArray:
+    def df(self, rows: Functions) -> Array:
         own = rows.first(self.p)
         return np.asarray(self.fit.df(own, self.ddf) if self.robust is None else self.robust.df(own))
 
-    def f_test(self, rows: FloatArray) -> FTest:
+    def f_test(self, rows: Array) -> FTest:
         own = rows[:, : self.p]
         return f_test(self.fit, own, ddf=self.ddf) if self.robust is None else self.robust.f_test(own)
 

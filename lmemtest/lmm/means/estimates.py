@@ -29,17 +29,16 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
     from typing_extensions import Self
 
+    from lmemtest.core.arrays import Array, Mask
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.means.moderated import ModeratedMeans
 
-    FloatArray = NDArray[np.float64]
-    BoolArray = NDArray[np.bool_]
 
 _FEWEST_DF = 0.5  # an estimate with fewer degrees of freedom says nothing
 
 
-def _same_df(df: float, rows: Functions) -> FloatArray:
+def _same_df(df: float, rows: Functions) -> Array:
     """The degrees of freedom of every function."""
     return np.full(len(rows), df)
 
@@ -107,31 +106,31 @@ class Estimates(Result):
     ('A is better than B by 1.000 (95 % CI 0.3316 to 1.668, p = 0.008).',)
     """
 
-    L: FloatArray
+    L: Array
     frame: pd.DataFrame
-    b: FloatArray
-    V: FloatArray
-    df_function: Callable[[FloatArray], FloatArray]
+    b: Array
+    V: Array
+    df_function: Callable[[Array], Array]
     specs: tuple[str, ...]
     by: tuple[str, ...]
-    estimate: FloatArray
-    se: FloatArray
-    df: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
+    estimate: Array
+    se: Array
+    df: Array
+    ci_low: Array
+    ci_high: Array
     level: float
     score: str
     direction: str | None = None
     ddf: str = "satterthwaite"
     errors: str = ""
     n_obs: int | None = None
-    estimable_function: Callable[[FloatArray], BoolArray] | None = None
-    variance_function: Callable[[FloatArray], BoolArray] | None = None
-    f_function: Callable[[FloatArray], FTest] | None = None
+    estimable_function: Callable[[Array], Mask] | None = None
+    variance_function: Callable[[Array], Mask] | None = None
+    f_function: Callable[[Array], FTest] | None = None
     largest_se: float = np.inf
     n_known: int = 0
     moderate: ModeratedMeans | None = None
-    comparable: BoolArray | None = None
+    comparable: Mask | None = None
     subject: str = ""
     notes: tuple[str, ...] = ()
 
@@ -147,7 +146,7 @@ class Estimates(Result):
         *,
         b: ArrayLike,
         V: ArrayLike,
-        df: float | Callable[[FloatArray], FloatArray],
+        df: float | Callable[[Array], Array],
         score: str,
         L: ArrayLike | None = None,
         specs: Sequence[str] | None = None,
@@ -251,11 +250,11 @@ class Estimates(Result):
         return self.errors in ("", "model")
 
     @property
-    def fixed(self) -> FloatArray:
+    def fixed(self) -> Array:
         """L over the columns of the design, without that of the offset."""
         return self.L[:, : self.L.shape[1] - self.n_known]
 
-    def evaluate(self, L: FloatArray | Functions | None = None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def evaluate(self, L: Array | Functions | None = None) -> tuple[Array, Array, Array]:
         """Estimate, standard error and degrees of freedom of the rows of L (default: all); NaN where not estimable."""
         rows = Functions.of(self.L if L is None else L)
         known = rows.finite
@@ -275,7 +274,7 @@ class Estimates(Result):
             se, df = self.moderate(rows.first(rows.width - self.n_known), se, df)
         return estimate, se, df
 
-    def t_tests(self, L: FloatArray | Functions) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+    def t_tests(self, L: Array | Functions) -> tuple[Array, Array, Array, Array]:
         """`evaluate`, and the t ratios: NaN where there is no degree of freedom, or the standard error is rounding."""
         rows = Functions.of(L)
         estimate, se, df = self.evaluate(rows)
@@ -284,7 +283,7 @@ class Estimates(Result):
         testable = (se > 1e-10 * np.maximum(scale, np.finfo(float).tiny)) & ~np.isnan(df)
         return estimate, se, df, np.divide(estimate, se, out=np.full(len(rows), np.nan), where=testable)
 
-    def largest_t(self, L: FloatArray, alternative: str, rng: np.random.Generator) -> LargestT | None:
+    def largest_t(self, L: Array, alternative: str, rng: np.random.Generator) -> LargestT | None:
         """Joint t distribution of the rows of L, which all have a standard error; None if there are none."""
         if not len(L):
             return None
@@ -295,7 +294,7 @@ class Estimates(Result):
         np.fill_diagonal(correlation, 1.0)
         return largest_t(correlation, alternative=alternative, rng=rng)
 
-    def f_test(self, L: FloatArray) -> FTest:
+    def f_test(self, L: Array) -> FTest:
         """Test that the rows of L, which are estimable, are all zero."""
         if self.f_function is not None:
             return self.f_function(L)
@@ -378,7 +377,7 @@ class Estimates(Result):
             found.setdefault(key, []).append(i)
         return tuple((dict(zip(self.by, key, strict=True)), np.array(rows)) for key, rows in found.items())
 
-    def rows(self, keep: BoolArray, by: tuple[str, ...]) -> Self:
+    def rows(self, keep: Mask, by: tuple[str, ...]) -> Self:
         """Some of the estimates, in the groups of fewer factors."""
         parts = {name: getattr(self, name)[keep] for name in ("L", "estimate", "se", "df", "ci_low", "ci_high")}
         frame = self.frame[keep][[*self.specs, *by]].reset_index(drop=True)
@@ -387,11 +386,11 @@ class Estimates(Result):
 
     def differences(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Functions:
         """Linear functions at `left` less those at `right`; NaN where the two may not be compared."""
-        known: BoolArray = np.asarray(np.isfinite(self.L).all(axis=1))
+        known: Mask = np.asarray(np.isfinite(self.L).all(axis=1))
         both = Functions.differences(left, right, len(self.L)).then(np.where(known[:, None], self.L, 0.0))
         return both.filled(self.met(left, right) & known[left] & known[right], np.nan)
 
-    def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> BoolArray:
+    def met(self, left: NDArray[np.intp], right: NDArray[np.intp]) -> Mask:
         """Whether the estimates at `left` and at `right` may be compared."""
         return np.ones(len(left), dtype=bool) if self.comparable is None else self.comparable[left, right]
 

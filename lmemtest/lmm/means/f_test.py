@@ -14,11 +14,10 @@ from lmemtest.core.result import Result, result
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
-    FloatArray = NDArray[np.float64]
 
 Hypotheses = Literal["type I", "type II", "type III", "marginal means"]
 STATISTICS = ("df_num", "df_den", "f_ratio", "p_value", "f_scale")
@@ -61,9 +60,7 @@ class FTest:
         return cls(f_ratio=statistic, df_num=df_num, df_den=df_den, p_value=float(p), f_scale=scale, ddf=ddf)
 
 
-def wald_f_test(
-    L: FloatArray, b: FloatArray, cov: FloatArray, df_function: Callable[[FloatArray], FloatArray], ddf: str
-) -> FTest:
+def wald_f_test(L: Array, b: Array, cov: Array, df_function: Callable[[Array], Array], ddf: str) -> FTest:
     """The Wald test, with degrees of freedom combined from those of its principal contrasts (Fai & Cornelius 1996).
 
     `L` holds estimable functions, of which rows that depend on others count once; `cov` is the covariance of ``L b``.
@@ -75,7 +72,7 @@ def wald_f_test(
     return FTest.of(statistic, len(contrasts), combined_df(df_function(contrasts)), ddf)
 
 
-def combined_df(df: FloatArray) -> float:
+def combined_df(df: Array) -> float:
     """Denominator degrees of freedom of a sum of squares from those of its independent terms.
 
     >>> combined_df(np.array([6.0, 6.0])), round(combined_df(np.array([4.0, 10.0])), 3)
@@ -89,7 +86,7 @@ def combined_df(df: FloatArray) -> float:
     return 2.0 * (len(df) + excess) / excess
 
 
-def principal(L: FloatArray, V: FloatArray) -> tuple[FloatArray, FloatArray]:
+def principal(L: Array, V: Array) -> tuple[Array, Array]:
     """Uncorrelated combinations of the rows of L, and their variances."""
     values, vectors = np.linalg.eigh(V)
     kept = values > _RANK * max(values[-1], 0.0)

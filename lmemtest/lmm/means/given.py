@@ -19,9 +19,9 @@ from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 _ROUNDING = 1e-9  # by which two numbers for one pair, or a p-value and 1, may differ
 _PARTS = ("mean", "se", "ci_low", "ci_high")

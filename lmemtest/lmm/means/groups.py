@@ -9,16 +9,15 @@ import numpy as np
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Mask
 
-    BoolArray = NDArray[np.bool_]
 
 _MOST_GROUPS = 2000  # real decisions have about as many groups as levels; a graph of 30 levels can have 3^10
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def groups_with_letters(
-    significant: BoolArray, levels: tuple[str, ...]
+    significant: Mask, levels: tuple[str, ...]
 ) -> tuple[tuple[tuple[str, ...], ...], dict[str, str]]:
     """Groups of levels that are not shown to differ, and the letters of each level.
 
@@ -33,7 +32,7 @@ def groups_with_letters(
     return tuple(tuple(levels[i] for i in clique) for clique in cliques), letters
 
 
-def maximal_cliques(adjacent: BoolArray) -> tuple[tuple[int, ...], ...]:
+def maximal_cliques(adjacent: Mask) -> tuple[tuple[int, ...], ...]:
     """Maximal cliques of a symmetric graph, sorted, each sorted; every vertex is in one at least.
 
     >>> maximal_cliques(np.array([[1, 1, 0], [1, 1, 1], [0, 1, 1]], dtype=bool))

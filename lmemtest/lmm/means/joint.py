@@ -27,10 +27,9 @@ from lmemtest.lmm.means.term_hypotheses import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Array
 
-    FloatArray = NDArray[np.float64]
-    _Row = tuple[dict[Any, Any], str, FloatArray]  # levels of `by`, term, linear functions
+    _Row = tuple[dict[Any, Any], str, Array]  # levels of `by`, term, linear functions
 
 _TYPES: dict[int, Hypotheses] = {1: "type I", 2: "type II", 3: "type III"}
 _MEANING = {
@@ -39,7 +38,7 @@ _MEANING = {
 }
 
 
-def f_test(fit: Any, L: FloatArray, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
+def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobust | None = None) -> FTest:
     """Test that several linear functions of the fixed effects, (rows, p) over all columns of the design, are all zero.
 
     Rows that depend on others count once; NaN with `df_num` 0 where no row has a variance. With `vcov` the test is

@@ -15,7 +15,7 @@ import numpy as np
 from lmemtest.core.options import ADJUSTMENT_NAMES, STEPWISE_ADJUSTMENTS
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction, is_size, resolve_rng
+from lmemtest.core.validate import LARGEST_SCORE, check_choice, check_fraction, check_number, is_size, resolve_rng
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels
@@ -284,9 +284,5 @@ def _check_alpha(alpha: Any) -> None:
 
 
 def _positive(margin: Any) -> float:
-    if is_size(margin) and float(margin) > 0:
-        return float(margin)
-    raise ArgumentError(
-        f"margin must be a positive, finite number on the scale of the response, got {margin!r}. It is the largest "
-        "difference that is of no practical interest."
-    )
+    meaning = "the largest difference that is of no practical interest, on the scale of the response"
+    return check_number(margin, "margin", low=0, high=LARGEST_SCORE, open="both", meaning=meaning)

@@ -26,9 +26,9 @@ from lmemtest.lmm.means.reference_grid import check_fit, name_tuple
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
-    FloatArray = NDArray[np.float64]
 
 _ZERO = 1e-9  # coefficients of means below it are rounding
 _CLAIM = 0.05  # level at which a mean is said to vary more than the others
@@ -87,13 +87,13 @@ class ModeratedMeans:
     """
 
     robust: ClusterRobust
-    L: FloatArray
-    back: FloatArray
+    L: Array
+    back: Array
     group: NDArray[np.intp]
-    h: FloatArray
+    h: Array
     families: tuple[Moderation, ...]
-    pairs: tuple[tuple[FloatArray, FloatArray], ...]
-    within: Callable[[Functions], tuple[FloatArray, FloatArray]] | None
+    pairs: tuple[tuple[Array, Array], ...]
+    within: Callable[[Functions], tuple[Array, Array]] | None
     single: bool = False
 
     def alone(self) -> ModeratedMeans:
@@ -131,7 +131,7 @@ class ModeratedMeans:
             within=within,
         )
 
-    def __call__(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def __call__(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """Moderated standard errors and degrees of freedom of ``L b`` in place of the model's `se` and `df`.
 
         NaN stays NaN, and functions that are not of these means keep theirs.
@@ -151,7 +151,7 @@ class ModeratedMeans:
             df_total = total**2 / (found**4 / df_found + uncertain)
         return np.sqrt(total), np.where(rest > 0.0, df_total, df_found)
 
-    def _within_clusters(self, L: Functions, se: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _within_clusters(self, L: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """The same where no random effect reaches over clusters."""
         se, df = se.copy(), df.copy()
         C, known = self._coefficients(L)
@@ -180,8 +180,8 @@ class ModeratedMeans:
         return C, known & (gap.largest() <= 1e-7 * np.maximum(functions.largest(), np.finfo(float).tiny))
 
     def _contrasts(
-        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray, df: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: Array, df: Array
+    ) -> tuple[Array, Array]:
         """Differences within families: own variances squeezed towards those of the means' advantages."""
         family, at = self._joined(key)
         C = C.only(at)
@@ -194,9 +194,7 @@ class ModeratedMeans:
             ratio, df = np.where(shown, own, ratio), np.where(shown, df_own, df)
         return se * np.sqrt(ratio), df
 
-    def _own_ratio(
-        self, key: NDArray[np.bool_], L: Functions, C: Functions, se: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _own_ratio(self, key: NDArray[np.bool_], L: Functions, C: Functions, se: Array) -> tuple[Array, Array]:
         """`_own_ratio` of functions with coefficients `C` of the means; that of pairs is known."""
         if key.sum() > 1 or C.most != 2 or (np.abs(np.abs(C.values) - 1.0) > _ZERO).any():
             return _own_ratio(self.robust, L, se)
@@ -205,9 +203,7 @@ class ModeratedMeans:
         place = low * C.width - low * (low + 1) // 2 + high - low - 1
         return own[place], df[place]
 
-    def _sums(
-        self, key: NDArray[np.bool_], C: Functions, se: FloatArray, df: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def _sums(self, key: NDArray[np.bool_], C: Functions, se: Array, df: Array) -> tuple[Array, Array]:
         """Means and sums of them: the model's variance with the advantages' part exchanged for the means' own."""
         family, at = self._joined(key)
         squares = C.only(at).squares().weighted(self.h[at])
@@ -335,12 +331,12 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
 
 
-def _standard_errors(fit: Any) -> Callable[[Functions], tuple[FloatArray, FloatArray]]:
+def _standard_errors(fit: Any) -> Callable[[Functions], tuple[Array, Array]]:
     """Standard errors and Satterthwaite degrees of freedom by a model; NaN rows stay NaN."""
 
     V, kept = fit.cov_params().to_numpy(), fit.problem.kept
 
-    def evaluate(L: Functions) -> tuple[FloatArray, FloatArray]:
+    def evaluate(L: Functions) -> tuple[Array, Array]:
         se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
         rows = np.flatnonzero(L.finite)
         rows = rows[fit.estimable(L[rows])]
@@ -375,7 +371,7 @@ def moderated_by_default(fit: Any, specs: Sequence[str], ddf: str) -> Moderated 
     return found if found.robust.n_clusters > 2 else None
 
 
-def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], cluster: str) -> list[str]:
+def deviations(observed: Array, scores: Array, labels: Sequence[str], cluster: str) -> list[str]:
     """Sentences on means whose comparisons vary more between clusters than those of the others.
 
     `observed` (k,) is the variance of each mean's advantages, `scores` (n_clusters, k) what each cluster adds to each
@@ -396,7 +392,7 @@ def deviations(observed: FloatArray, scores: FloatArray, labels: Sequence[str], 
     return found
 
 
-def _inverse(L: FloatArray) -> FloatArray:
+def _inverse(L: Array) -> Array:
     """The pseudo-inverse of the rows that are defined, without rounding; zero for the others."""
     usable = np.isfinite(L).all(axis=1)
     back = np.zeros(L.T.shape)
@@ -404,7 +400,7 @@ def _inverse(L: FloatArray) -> FloatArray:
     return np.where(np.abs(back) > _ZERO * np.abs(back).max(initial=0.0), back, 0.0)
 
 
-def _own_ratio(robust: ClusterRobust, L: Functions, se: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _own_ratio(robust: ClusterRobust, L: Functions, se: Array) -> tuple[Array, Array]:
     """CR2 variance of functions relative to the model's, and its degrees of freedom; NaN where clusters show none."""
     ratio, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
     usable = L.finite & np.isfinite(se) & (se > 0)
@@ -415,7 +411,7 @@ def _own_ratio(robust: ClusterRobust, L: Functions, se: FloatArray) -> tuple[Flo
     return np.where(shown, ratio, np.nan), np.where(shown, df, np.nan)
 
 
-def _of_means(se: FloatArray, i: NDArray[np.intp], j: NDArray[np.intp], k: int) -> FloatArray:
+def _of_means(se: Array, i: NDArray[np.intp], j: NDArray[np.intp], k: int) -> Array:
     """Half of the mean variance of each mean's differences; 1 where it has none."""
     square = np.where(np.isfinite(se), se**2, 0.0)
     count = np.bincount(i, np.isfinite(se), k) + np.bincount(j, np.isfinite(se), k)

@@ -44,7 +44,8 @@ from lmemtest.lmm.engine.functions import Functions
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array, Mask
+
 
 AGAINST = 30.0  # chosen by simulation: the size of the worst comparison against power where all vary alike
 _ALIKE = 1e9  # prior degrees of freedom that stand for infinitely many
@@ -73,16 +74,14 @@ class Moderation:
         Pairs behind it.
     """
 
-    scale: FloatArray
-    scale_df: FloatArray
-    observed: FloatArray
-    observed_df: FloatArray
-    prior_df: FloatArray
+    scale: Array
+    scale_df: Array
+    observed: Array
+    observed_df: Array
+    prior_df: Array
     n_pairs: int
 
-    def ratios(
-        self, squares: FloatArray | Functions, own: FloatArray, df: FloatArray, most_df: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def ratios(self, squares: Array | Functions, own: Array, df: Array, most_df: Array) -> tuple[Array, Array]:
         """Moderated variances of contrasts relative to the model's, and their degrees of freedom.
 
         `squares` (m, k) are the squared coefficients of every contrast times the model's variance of each mean's
@@ -105,9 +104,7 @@ class Moderation:
         return np.where(shown, value, prior), np.where(shown, np.minimum(df_value, of_prior), of_prior)
 
 
-def moderation(
-    v: FloatArray, df: FloatArray, left: NDArray[np.intp], right: NDArray[np.intp], h: FloatArray
-) -> Moderation:
+def moderation(v: Array, df: Array, left: NDArray[np.intp], right: NDArray[np.intp], h: Array) -> Moderation:
     """How the variances of pairs of k means depart from the model's.
 
     `v` and `df` (..., m) are each pair's own variance relative to the model's, NaN where the benchmarks do not show it,
@@ -150,7 +147,7 @@ def moderation(
     )
 
 
-def fit_scaled_f(x: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]:
+def fit_scaled_f(x: Array, df: Array) -> tuple[Array, Array]:
     """Prior of independent variances: fit ``x ~ s0 F(df, d0)`` by the moments of log x (Smyth 2004, section 6.2).
 
     Over the last axis, where NaN is left out. `d0` is `inf` where the variances scatter no more than chance makes them,
@@ -169,9 +166,7 @@ def fit_scaled_f(x: FloatArray, df: FloatArray) -> tuple[FloatArray, FloatArray]
     return np.exp(_mean(e, known) + special.digamma(prior) - np.log(prior)), d0
 
 
-def squeeze(
-    x: FloatArray, df: FloatArray, s0: FloatArray, d0: FloatArray, *, among: int | None = None
-) -> tuple[FloatArray, FloatArray]:
+def squeeze(x: Array, df: Array, s0: Array, d0: Array, *, among: int | None = None) -> tuple[Array, Array]:
     """Posterior variances ``(d0 s0 + df x) / (d0 + df)`` with ``d0 + df`` degrees of freedom (Smyth 2004, equation 3).
 
     `among`, the number of values that `x` is one of, protects those above the prior, see the top of this module.
@@ -181,7 +176,7 @@ def squeeze(
     """
     prior_df = np.minimum(d0, _ALIKE)
     total = prior_df + df
-    stands: float | FloatArray = 1.0
+    stands: float | Array = 1.0
     if among is not None:
         total = total + AGAINST * np.maximum(0.0, 1.0 - s0 / np.maximum(x, np.finfo(float).tiny))
         stands = _stands(df, prior_df, np.maximum(x / s0, 0.0), among)
@@ -189,7 +184,7 @@ def squeeze(
     return weight * s0 + (1.0 - weight) * x, df / (1.0 - weight)
 
 
-def _stands(df: FloatArray, prior_df: FloatArray, ratio: FloatArray, n: int) -> FloatArray:
+def _stands(df: Array, prior_df: Array, ratio: Array, n: int) -> Array:
     """``min(1, n P(F > ratio))``; where all have the same degrees of freedom, the tail is looked at far out only."""
     first, prior = df.flat[0], prior_df.flat[0]
     if (df == first).all() and (prior_df == prior).all():
@@ -202,7 +197,7 @@ def _stands(df: FloatArray, prior_df: FloatArray, ratio: FloatArray, n: int) -> 
     return np.asarray(np.minimum(1.0, n * special.fdtrc(df, prior_df, ratio)))
 
 
-def larger_scatter(scores: FloatArray) -> FloatArray:
+def larger_scatter(scores: Array) -> Array:
     """P-values of "these scores scatter more than the others'" for each of k means, by ranks within n clusters.
 
     One-sided, Bonferroni-adjusted; constants of a mean or of a cluster do not count. Where means are alike they can be
@@ -228,7 +223,7 @@ def larger_scatter(scores: FloatArray) -> FloatArray:
     return np.asarray(np.minimum(1.0, k * special.ndtr(-z)))
 
 
-def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moderation, FloatArray, FloatArray]:
+def pair_ratios(residuals: Array, df: float, most_df: float) -> tuple[Moderation, Array, Array]:
     """Moderated variance of each pair's difference of curves relative to that of all pairs, at every point.
 
     `residuals` are the curves of k >= 3 algorithms on every unit less their means, (units, k, points), on `df` degrees
@@ -263,7 +258,7 @@ def pair_ratios(residuals: FloatArray, df: float, most_df: float) -> tuple[Moder
     return family, np.where(larger, here, whole).T, np.where(larger, df_here, df_whole).T
 
 
-def trigamma_inverse(y: FloatArray) -> FloatArray:
+def trigamma_inverse(y: Array) -> Array:
     """x > 0 with ``psi'(x) = y``, elementwise; `inf` where y is not positive.
 
     >>> trigamma_inverse(np.array([np.pi**2 / 6, 0.0])).round(12)
@@ -280,13 +275,13 @@ def trigamma_inverse(y: FloatArray) -> FloatArray:
     return np.where(np.asarray(y) > 2.0 / _ALIKE, x, np.inf)
 
 
-def _trigamma(x: FloatArray) -> FloatArray:
+def _trigamma(x: Array) -> Array:
     """psi'(x), once where all are equal, as in complete tables."""
     first = x.flat[0]
     return np.full(x.shape, special.polygamma(1, first)) if (x == first).all() else special.polygamma(1, x)
 
 
-def _scales(v: FloatArray, shown: NDArray[np.bool_], share: Functions) -> FloatArray:
+def _scales(v: Array, shown: NDArray[np.bool_], share: Functions) -> Array:
     """The ``a`` of the fit ``v ~ share @ a``, positive; NaN for means without a pair.
 
     Poisson's quasi-likelihood, whose multiplicative steps keep signs (Lee & Seung 2001): its weights 1 / t lie between
@@ -323,7 +318,7 @@ def _scales(v: FloatArray, shown: NDArray[np.bool_], share: Functions) -> FloatA
     return np.where(total > 0, a, np.nan)
 
 
-def _newton_step(weight: FloatArray, part: FloatArray, slope: FloatArray) -> FloatArray:
+def _newton_step(weight: Array, part: Array, slope: Array) -> Array:
     """Newton's step in ``a``, from observed over squared fitted values and the slope, both over each mean's total."""
     curvature = weight * part.T
     places = range(len(part))
@@ -331,7 +326,7 @@ def _newton_step(weight: FloatArray, part: FloatArray, slope: FloatArray) -> Flo
     return np.asarray(np.linalg.solve(curvature, slope[..., None])[..., 0])
 
 
-def _excess(log_x: FloatArray, known: NDArray[np.bool_], by_chance: FloatArray, *, n_fitted: int) -> FloatArray:
+def _excess(log_x: Array, known: Mask, by_chance: Array, *, n_fitted: int) -> Array:
     """Variance of `log_x` around its mean beyond what chance gives it, over the last axis; 0 where none is left."""
     n = known.sum(axis=-1)
     centre = _mean(log_x, known)
@@ -340,7 +335,7 @@ def _excess(log_x: FloatArray, known: NDArray[np.bool_], by_chance: FloatArray, 
     return np.where(left > 0, np.maximum(square / np.maximum(left, 1) - by_chance, 0.0), 0.0)
 
 
-def _centre(location: FloatArray, prior_df: FloatArray, df: FloatArray, average: FloatArray) -> FloatArray:
+def _centre(location: Array, prior_df: Array, df: Array, average: Array) -> Array:
     """What the scales are squeezed towards: their own location where they differ; where they are alike the model's 1.
 
     The model's does not count where the pairs are above it on average, as with a model that lacks the interaction of
@@ -351,7 +346,7 @@ def _centre(location: FloatArray, prior_df: FloatArray, df: FloatArray, average:
     return np.exp(differ * np.log(location) + (1.0 - differ) * np.log(np.maximum(1.0, average)))
 
 
-def _mean(x: FloatArray, known: NDArray[np.bool_]) -> FloatArray:
+def _mean(x: Array, known: NDArray[np.bool_]) -> Array:
     """Mean over the last axis of what is known; 1 where nothing is."""
     n = known.sum(axis=-1)
     return np.where(n > 0, np.where(known, x, 0.0).sum(axis=-1) / np.maximum(n, 1), 1.0)

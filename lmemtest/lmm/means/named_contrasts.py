@@ -9,13 +9,12 @@ from fractions import Fraction
 from functools import partial
 
 import numpy as np
-from numpy.typing import NDArray
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.words import suggest
 from lmemtest.errors import ArgumentError
 
-FloatArray = NDArray[np.float64]
-Rows = dict[str, FloatArray]
+Rows = dict[str, Array]
 
 _DEGREE_NAMES = ("linear", "quadratic", "cubic", "quartic")
 _HIGHEST_DEGREE = 6  # of emmeans; the names of higher ones mean nothing to a reader

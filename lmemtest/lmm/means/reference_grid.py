@@ -17,16 +17,15 @@ from lmemtest.errors import ArgumentError, UnknownColumnError
 
 if TYPE_CHECKING:
     import pandas as pd
-    from numpy.typing import NDArray
 
-    FloatArray = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ReferenceGrid:
     """Design rows of all combinations, as (target, nuisance, p); target: by and specs, nuisance: the rest."""
 
-    rows: FloatArray
+    rows: Array
     target: Mapping[str, tuple[Any, ...]]
     nuisance: Mapping[str, tuple[Any, ...]]
     nuisance_factors: tuple[str, ...]
@@ -56,7 +55,7 @@ class ReferenceGrid:
         """The combinations of the target."""
         return Keys.product(self.target) if self.nuisance else self.keys
 
-    def average(self, weights: str) -> FloatArray:
+    def average(self, weights: str) -> Array:
         """Average the nuisance combinations; a row without any weight is NaN."""
         share = np.ones(self.rows.shape[:2])
         if weights in ("benchmark", "family"):
@@ -69,19 +68,19 @@ class ReferenceGrid:
             return np.einsum("tn,tnp->tp", share / total, self.rows)
 
 
-def design_rows(fit: Any, keys: Keys, along: str | None = None) -> FloatArray:
+def design_rows(fit: Any, keys: Keys, along: str | None = None) -> Array:
     """Rows of the fixed part, or their derivatives along a numeric column."""
     rows = fit.design.rows(keys) if along is None else fit.design.slopes(keys, along)
     return np.asarray(rows, dtype=float)
 
 
-def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> FloatArray:
+def _cell_counts(fit: Any, values: Mapping[str, tuple[Any, ...]]) -> Array:
     """Rows of the data in each combination of factor levels; numeric columns repeat the counts."""
     factors = [name for name in values if name in fit.design.factors]
     return _totals(fit.cells.frame, np.asarray(fit.cells.n, dtype=float), values, factors)
 
 
-def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -> FloatArray:
+def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -> Array:
     """Benchmarks in each combination of factor levels, divided by those of their family for weights by family."""
     factors = [name for name in values if name in fit.design.factors]
     frame, amounts = fit.scope.amounts(weights, factors)
@@ -89,8 +88,8 @@ def _benchmarks(fit: Any, values: Mapping[str, tuple[Any, ...]], weights: str) -
 
 
 def _totals(
-    frame: pd.DataFrame, amounts: FloatArray, values: Mapping[str, tuple[Any, ...]], factors: Sequence[str]
-) -> FloatArray:
+    frame: pd.DataFrame, amounts: Array, values: Mapping[str, tuple[Any, ...]], factors: Sequence[str]
+) -> Array:
     """Sums of amounts over the rows of each combination of levels; columns that are no factors repeat them."""
     import pandas as pd
 

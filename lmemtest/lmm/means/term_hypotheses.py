@@ -32,9 +32,9 @@ from lmemtest.lmm.formula.columns import Columns
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.formula.design import Design
 
-    FloatArray = NDArray[np.float64]
 
 # Singular values below this share of the largest are rounding: columns have unit size.
 _RANK = 1e-9
@@ -42,7 +42,7 @@ _RANK = 1e-9
 _INSIDE = 1e-7
 
 
-def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
+def type_three(design: Design, frame: pd.DataFrame) -> dict[str, Array]:
     """Type III hypothesis of every fixed term but the intercept: (q, p) over the columns of the design.
 
     `frame` holds the cells that it was built on. One row per degree of freedom; none for a term that the data do not
@@ -68,13 +68,13 @@ def type_three(design: Design, frame: pd.DataFrame) -> dict[str, FloatArray]:
     return out
 
 
-def type_one(design: Design, counts: FloatArray) -> dict[str, FloatArray]:
+def type_one(design: Design, counts: Array) -> dict[str, Array]:
     """Type I hypotheses, as `type_three`, with the rows per cell; no rows for a term that adds nothing."""
     every = list(range(len(design.terms)))
     return {design.terms[i][0]: _added(design, counts, every[:i], i) for i in _tested(design)}
 
 
-def type_two(design: Design, frame: pd.DataFrame, counts: FloatArray) -> dict[str, FloatArray]:
+def type_two(design: Design, frame: pd.DataFrame, counts: Array) -> dict[str, Array]:
     """Type II hypotheses, as `type_three`, with the rows per cell."""
     contains, every = containment(design), range(len(design.terms))
     marginal = type_three(design, frame)
@@ -90,7 +90,7 @@ def _tested(design: Design) -> list[int]:
     return [i for i, term in enumerate(design.fixed_block.terms) if term]
 
 
-def _added(design: Design, counts: FloatArray, before: list[int], term: int) -> FloatArray:
+def _added(design: Design, counts: Array, before: list[int], term: int) -> Array:
     """Rows with 1 at one of the term's columns each, and 0 at its earlier ones and the columns before."""
     X = design.X
     columns = np.concatenate([np.arange(X.shape[1])[design.terms[j][1]] for j in [*before, term]])
@@ -118,7 +118,7 @@ def term_columns(design: Design) -> tuple[tuple[str, ...], ...]:
     return tuple(out)
 
 
-def identified_part(rows: FloatArray, X: FloatArray) -> FloatArray:
+def identified_part(rows: Array, X: Array) -> Array:
     """Which combinations of ``rows``, (r, p), lie in the row space of the design X: ``(q, r)``, q = r if all do."""
     size = np.sqrt(np.mean(X**2, axis=0))
     size[size == 0] = 1.0
@@ -136,12 +136,12 @@ def identified_part(rows: FloatArray, X: FloatArray) -> FloatArray:
     return out
 
 
-def _indicators(design: Design, frame: pd.DataFrame) -> tuple[FloatArray, NDArray[np.intp], FloatArray]:
+def _indicators(design: Design, frame: pd.DataFrame) -> tuple[Array, NDArray[np.intp], Array]:
     """Columns of the overparametrised model, scaled to unit size; the term that owns each; and the sizes."""
     block = design.fixed_block
     columns = Columns(frame, design.parsed.text)
-    parts: dict[int, FloatArray] = {}
-    scales: dict[int, FloatArray] = {}
+    parts: dict[int, Array] = {}
+    scales: dict[int, Array] = {}
     for i in {i for term in block.terms for i in term}:
         atom: Any = block.atoms[i]
         values = atom.columns(atom.values(columns), False)
@@ -157,7 +157,7 @@ def _indicators(design: Design, frame: pd.DataFrame) -> tuple[FloatArray, NDArra
     return np.hstack(matrices or none), owner, np.hstack(sizes or [np.empty((1, 0))])[0]
 
 
-def _products(left: FloatArray, right: FloatArray) -> FloatArray:
+def _products(left: Array, right: Array) -> Array:
     return (left[:, :, None] * right[:, None, :]).reshape(len(left), -1)
 
 
@@ -172,17 +172,17 @@ def containment(design: Design) -> list[list[int]]:
     ]
 
 
-def _involving(estimable: FloatArray, allowed: NDArray[np.bool_]) -> FloatArray:
+def _involving(estimable: Array, allowed: NDArray[np.bool_]) -> Array:
     """Coordinates of the functions that involve only the ``allowed`` columns, ``(q, rank)``, orthonormal."""
     return _left_null(estimable[:, ~allowed])
 
 
-def _beyond(whole: FloatArray, part: FloatArray) -> FloatArray:
+def _beyond(whole: Array, part: Array) -> Array:
     """Orthonormal basis of what ``whole`` has and ``part``, a subspace of it, has not."""
     return _left_null(whole @ part.T) @ whole
 
 
-def differences(coordinates: FloatArray, own: FloatArray) -> FloatArray:
+def differences(coordinates: Array, own: Array) -> Array:
     """Rows with the same span that have 1 at one of the term's columns and 0 at the others that can be chosen freely.
 
     `own` holds what the rows have at the columns of the term. The last columns are chosen first, so the first level is
@@ -196,7 +196,7 @@ def differences(coordinates: FloatArray, own: FloatArray) -> FloatArray:
     return np.asarray(np.linalg.solve(own[:, np.sort(free)], coordinates))
 
 
-def _left_null(matrix: FloatArray) -> FloatArray:
+def _left_null(matrix: Array) -> Array:
     """Orthonormal rows ``c`` with ``c @ matrix = 0``."""
     if not matrix.size:
         return np.eye(len(matrix))

@@ -41,7 +41,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 DdfMethod = Literal["satterthwaite", "kenward-roger", "residual", "asymptotic"]
 DDF_METHODS = ("satterthwaite", "kenward-roger", "residual", "asymptotic")

@@ -30,7 +30,8 @@ from lmemtest.lmm.scope import scope_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Array = NDArray[np.float64]
+    from lmemtest.core.arrays import Array
+
 
 # Rows of a level below which it cannot have a residual variance of its own.
 _FEWEST_ROWS = 2

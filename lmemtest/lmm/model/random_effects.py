@@ -17,9 +17,9 @@ from lmemtest.lmm.engine import prediction
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model.fit import LmmFit
 
-    Array = NDArray[np.float64]
 
 PREDICTION_TARGETS = ("mean", "score")
 # Columns of one batch of targets: 600 levels x 256 targets are 1.2 MB.

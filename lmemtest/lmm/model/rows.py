@@ -16,9 +16,9 @@ from lmemtest.errors import ArgumentError, LmemtestError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from lmemtest.core.arrays import Array
     from lmemtest.lmm.model.fit import LmmFit
 
-    Array = NDArray[np.float64]
 
 _CELLS = "Give the rows, fit.predict(frame), or take the cells: fit.cell_predictions() and fit.cell_residuals()."
 # Difference of a cell's mean from that of its rows that is rounding, relative to the largest score.

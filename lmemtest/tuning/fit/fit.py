@@ -17,13 +17,14 @@ import pandas as pd
 from numpy.typing import ArrayLike
 from scipy import special
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_number, p_text, percent, span
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_k, check_scores
+from lmemtest.tuning._checks import check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of, spacings, within
@@ -80,10 +81,10 @@ class FittedCurve(Result):
 
     fit: ParametricFit
     q: float
-    k: FloatArray
-    estimate: FloatArray
-    ci_low: FloatArray
-    ci_high: FloatArray
+    k: Array
+    estimate: Array
+    ci_low: Array
+    ci_high: Array
 
     parts = {"curve": "_frame"}
     formats = _FORMATS
@@ -124,7 +125,7 @@ class FittedCurve(Result):
         }
         return replace(self, **values)
 
-    def of_scores(self) -> tuple[FloatArray, FloatArray]:
+    def of_scores(self) -> tuple[Array, Array]:
         """The scores with, for each, the k whose best score has it as its quantile."""
         fit = self.fit
         maximize = fit.settings.direction == "maximize"
@@ -139,7 +140,7 @@ class FittedCurve(Result):
         return pd.DataFrame({name: getattr(self, name) for name in ("k", "estimate", "ci_low", "ci_high")})
 
 
-def _pieces(k: FloatArray) -> Any:
+def _pieces(k: Array) -> Any:
     """Pieces into which the steps between ascending k must be cut, so that a line through their ends looks smooth."""
     place = np.log(k)
     longest = min(np.log(_NEAR), (place[-1] - place[0]) / _PIECES)
@@ -177,7 +178,7 @@ class ParametricFit(Result):
     """
 
     distribution: Law
-    scores: FloatArray
+    scores: Array
     n_scores: int
     n_below: int
     n_above: int
@@ -416,7 +417,7 @@ def _law(ends: Box, c: int, o: float, settings: FitSettings) -> Law:
     return QuadraticDistribution(*ends, float(c), settings.convex)
 
 
-def _fitted(scores: FloatArray, settings: FitSettings) -> ParametricFit:
+def _fitted(scores: Array, settings: FitSettings) -> ParametricFit:
     counted = count(scores, settings)
     if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
         return _point_mass(counted, settings)

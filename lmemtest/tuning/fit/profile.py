@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 from scipy import special
 
-from lmemtest.tuning._checks import FloatArray
+from lmemtest.core.arrays import Array
 from lmemtest.tuning.fit import spacings
 from lmemtest.tuning.fit.spacings import Box, Peak, Spacings
 from lmemtest.tuning.laws.noisy_quadratic import NoisyQuadraticDistribution
@@ -34,7 +34,7 @@ def allowance(level: float) -> float:
     return float(0.5 * INFLATION * special.chdtri(1.0, 1.0 - level))
 
 
-Held = Callable[[int, float, FloatArray | None, float], tuple[float, FloatArray | None]]
+Held = Callable[[int, float, Array | None, float], tuple[float, Array | None]]
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +55,7 @@ class Family:
 
     def climb_all(self) -> None:
         """Find the peak for every c; that of the last one is a further start."""
-        warm: tuple[FloatArray, ...] = ()
+        warm: tuple[Array, ...] = ()
         for c in self.c:
             quiet = self._quiet(c, self.a, self.b)
             candidates = [quiet] if self.o[0] == 0.0 else []
@@ -81,7 +81,7 @@ class Family:
             return Peak(-math.inf, (first, last, 0.0))
         return spacings.quiet_peak(self.data, c, a, b)
 
-    def held(self, c: int, which: int, value: float, warm: FloatArray | None) -> tuple[float, FloatArray | None]:
+    def held(self, c: int, which: int, value: float, warm: Array | None) -> tuple[float, Array | None]:
         """M with one parameter held at `value`, maximised over the others; and where, as the next start."""
         quiet = -math.inf
         if self.o[0] == 0.0 and (which < 2 or value == 0.0):
@@ -126,8 +126,8 @@ class Family:
         return float(NoisyQuadraticDistribution(a, b, float(c), o, True).ppf(p))
 
     def _held_quantile(
-        self, p: float, c: int, value: float, warm: FloatArray | None, before: float
-    ) -> tuple[float, FloatArray | None]:
+        self, p: float, c: int, value: float, warm: Array | None, before: float
+    ) -> tuple[float, Array | None]:
         """M with a quantile held at `value`, from a start whose quantile is `before`."""
         quiet = spacings.quiet_held(self.data, c, self.a, self.b, value, p) if self.o[0] == 0.0 else -math.inf
         if warm is None:
@@ -148,7 +148,7 @@ class Family:
     def _ends(self, held: Held, at: dict[int, float], floor: float, limits: Box, which: int) -> Box:
         """Both ends of what can be held; infinite where the search reached its limit, which was no constraint."""
         edges, span = self.data.edges, self.data.span
-        starts: dict[int, FloatArray | None] = dict.fromkeys(at)
+        starts: dict[int, Array | None] = dict.fromkeys(at)
         scale = math.inf  # the distance on which M changes: that of an end from the scores nearest to it
         for c in at:
             a, b, o = self.peaks[c].at
@@ -171,7 +171,7 @@ class _Search:
 
     held: Held
     at: dict[int, float]
-    starts: dict[int, FloatArray | None]
+    starts: dict[int, Array | None]
     floor: float
     limits: Box
     scale: float

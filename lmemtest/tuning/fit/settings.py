@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from lmemtest.core.validate import check_choice, check_fraction, real
+from lmemtest.core.arrays import Array
+from lmemtest.core.validate import check_choice, check_fraction, is_number, real
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import FloatArray, check_direction
+from lmemtest.tuning._checks import check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 
 SMALLEST_C, LARGEST_C = 1, 10
@@ -101,7 +101,7 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
     out = {}
     for name, value in (constraints or {}).items():
         check_choice(name, "a name in constraints", names)
-        pair = (value, value) if isinstance(value, numbers.Real) and not isinstance(value, bool) else value
+        pair = (value, value) if is_number(value) else value
         try:
             low, high = (float(real(end)) for end in pair)
         except (TypeError, ValueError):
@@ -118,7 +118,7 @@ def _constraints(constraints: Mapping[str, Any] | None, names: Sequence[str]) ->
 class Counted:
     """Scores between the limits, sorted, the numbers of those at or beyond them, and whether any is really beyond."""
 
-    exact: FloatArray
+    exact: Array
     below: int
     above: int
     beyond: tuple[bool, bool] = (False, False)
@@ -134,7 +134,7 @@ class Counted:
         return Counted(-self.exact[::-1], self.above, self.below, self.beyond[::-1])
 
 
-def count(scores: FloatArray, settings: FitSettings) -> Counted:
+def count(scores: Array, settings: FitSettings) -> Counted:
     """Split scores at the limits."""
     for sign, limit, which in ((-1.0, settings.lower, "first"), (1.0, settings.upper, "second")):
         infinite = int(np.sum(scores == sign * math.inf))

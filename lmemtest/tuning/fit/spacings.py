@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.tuning._checks import FloatArray
+from lmemtest.core.arrays import Array
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.noisy_quadratic import standard_quantile
 
@@ -58,8 +58,8 @@ class Peak(NamedTuple):
 class Spacings:
     """Edges of the buckets, ``(m,)`` ascending, and what lies in them, ``(m + 1,)``."""
 
-    edges: FloatArray
-    weights: FloatArray
+    edges: Array
+    weights: Array
 
     @property
     def total(self) -> float:
@@ -77,17 +77,17 @@ class Spacings:
         return max(_CLOSEST * self.span, _ROUNDING * float(np.abs(self.edges[[0, -1]]).max()))
 
     @property
-    def shares(self) -> FloatArray:
+    def shares(self) -> Array:
         """Estimated probability below each edge, ``(m,)``."""
         return np.asarray(np.cumsum(self.weights)[:-1] / self.total)
 
 
-def rounding_of(scores: FloatArray) -> float:
+def rounding_of(scores: Array) -> float:
     """How far apart finite scores may be that differ by rounding only."""
     return _SAME * float(np.abs(scores).max(initial=0.0))
 
 
-def distinct(exact: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
+def distinct(exact: Array) -> tuple[Array, NDArray[np.intp]]:
     """The different ones of some scores, sorted, and how often each occurs.
 
     Scores that differ by rounding count as the same, and have the middle of their range: a law that moves its
@@ -100,7 +100,7 @@ def distinct(exact: FloatArray) -> tuple[FloatArray, NDArray[np.intp]]:
     return np.where(low == high, low, 0.5 * low + 0.5 * high), counts
 
 
-def spacings(exact: FloatArray, lower: float, n_lower: int, upper: float, n_upper: int) -> Spacings:
+def spacings(exact: Array, lower: float, n_lower: int, upper: float, n_upper: int) -> Spacings:
     """Buckets of scores: `exact` ones, and numbers of those at or beyond a limit."""
     edges, counts = distinct(exact)
     halves = 0.5 * counts
@@ -139,15 +139,13 @@ def thinned(data: Spacings) -> Spacings:
 # ---------------------------------------------------------------------- without noise
 
 
-def _log_ratio(gap: FloatArray) -> FloatArray:
+def _log_ratio(gap: Array) -> Array:
     """``log(1 - exp(gap))`` for ``gap < 0``."""
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(-np.expm1(gap)))
 
 
-def quiet_value(
-    data: Spacings, h: float, a: FloatArray, b: tuple[float | FloatArray, float | FloatArray]
-) -> tuple[FloatArray, FloatArray]:
+def quiet_value(data: Spacings, h: float, a: Array, b: tuple[float | Array, float | Array]) -> tuple[Array, Array]:
     """M maximised over b within its box, and that b, for each `a`, ``(g,)``.
 
     With ``r = ((e_m - a) / (b - a))^h``, the probability below the last edge, M is a function of a plus
@@ -188,14 +186,14 @@ class Slope(NamedTuple):
     """M with its gradient and the scoring matrix, in a, b and log o."""
 
     value: float
-    gradient: FloatArray
-    information: FloatArray
+    gradient: Array
+    information: Array
 
 
 _NOWHERE = Slope(-math.inf, np.zeros(3), np.eye(3))
 
 
-def noisy_value(data: Spacings, c: float, at: FloatArray) -> Slope:
+def noisy_value(data: Spacings, c: float, at: Array) -> Slope:
     """M at ``(a, b, log o)`` with its derivatives.
 
     With f and J as in `convolution`, ``z = (y - a) / (b - a)`` and ``s = o / (b - a)``,
@@ -225,7 +223,7 @@ def noisy_value(data: Spacings, c: float, at: FloatArray) -> Slope:
     return Slope(float(data.weights @ log_p), weighted.sum(axis=0), relative.T @ weighted)
 
 
-def _log_probabilities(below: FloatArray, above: FloatArray) -> FloatArray:
+def _log_probabilities(below: Array, above: Array) -> Array:
     """Logarithms of the probabilities of the buckets, from the tail in which each loses fewer digits."""
     below = np.concatenate([[-np.inf], below, [0.0]])
     above = np.concatenate([[0.0], above, [-np.inf]])
@@ -238,8 +236,8 @@ def _log_probabilities(below: FloatArray, above: FloatArray) -> FloatArray:
 class Bounds(NamedTuple):
     """Boxes of a, b and log o."""
 
-    low: FloatArray
-    high: FloatArray
+    low: Array
+    high: Array
 
 
 def bounds(data: Spacings, a: Box, b: Box, o: Box) -> Bounds:
@@ -256,14 +254,14 @@ def bounds(data: Spacings, a: Box, b: Box, o: Box) -> Bounds:
 def climb(
     data: Spacings,
     c: float,
-    start: FloatArray,
+    start: Array,
     box: Bounds,
     fixed: int | None = None,
     point: Spacings | None = None,
-) -> tuple[float, FloatArray]:
+) -> tuple[float, Array]:
     """A local maximum of M from `start` by damped scoring within a box; one parameter or one quantile may be held."""
 
-    def slope(at: FloatArray) -> Slope:
+    def slope(at: Array) -> Slope:
         here = noisy_value(data, c, at)
         if point is None or here.value == -math.inf:
             return here
@@ -324,7 +322,7 @@ def quiet_held(data: Spacings, c: float, a: Box, b: Box, value: float, p: float)
     # a = value - share w and b = a + w; the narrowest w leaves the edges just inside
     narrowest = max((last - value) / (1.0 - share), (value - first) / share, 0.0)
 
-    def held(excess: FloatArray) -> FloatArray:
+    def held(excess: Array) -> Array:
         width = narrowest + excess
         at = value - share * width
         other = at + width
@@ -344,7 +342,7 @@ def quiet_held(data: Spacings, c: float, a: Box, b: Box, value: float, p: float)
 
 
 @lru_cache(maxsize=256)
-def _table(c: float, s: float) -> tuple[FloatArray, FloatArray]:
+def _table(c: float, s: float) -> tuple[Array, Array]:
     """Quantiles of the standardised law at a fixed set of probabilities."""
     p = special.ndtr(np.linspace(-4.5, 4.5, _TABLE))
     low = p <= 0.5
@@ -354,7 +352,7 @@ def _table(c: float, s: float) -> tuple[FloatArray, FloatArray]:
     return p, z
 
 
-def _start(data: Spacings, c: float, s: float) -> FloatArray:
+def _start(data: Spacings, c: float, s: float) -> Array:
     """a, b and log o from a regression of the edges on the quantiles of a law with noise `s`."""
     z = np.interp(data.shares, *_table(c, s))
     spread = z - z.mean()
@@ -363,7 +361,7 @@ def _start(data: Spacings, c: float, s: float) -> FloatArray:
     return np.array([a, a + width, math.log(s * width)])
 
 
-def _normal_start(data: Spacings, c: float) -> FloatArray:
+def _normal_start(data: Spacings, c: float) -> Array:
     """Nearly all noise: a regression of the edges on normal quantiles."""
     z = special.ndtri(data.shares)
     spread = z - z.mean()
@@ -373,9 +371,7 @@ def _normal_start(data: Spacings, c: float) -> FloatArray:
     return np.array([a, a + width, math.log(o)])
 
 
-def noisy_peak(
-    data: Spacings, c: float, box: Bounds, quiet: Peak, more: tuple[FloatArray, ...] = ()
-) -> tuple[float, FloatArray]:
+def noisy_peak(data: Spacings, c: float, box: Bounds, quiet: Peak, more: tuple[Array, ...] = ()) -> tuple[float, Array]:
     """The highest of three maxima: from the peak without noise, from nearly all noise, and from the best in between."""
     few = thinned(data)
     a, b, _ = quiet.at

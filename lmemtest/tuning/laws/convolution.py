@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.tuning._checks import FloatArray
+from lmemtest.core.arrays import Array
 
 NODES = 48
 _DROP = 45.0  # exp(-45) = 3e-20, below the last digit
@@ -41,25 +41,25 @@ _TINY = 1e-300
 class Moments(NamedTuple):
     """``int x^(h-1) phi(u) du`` and ``int x^h phi(u) du``, both divided by ``exp(log_scale)``."""
 
-    log_scale: FloatArray
-    low: FloatArray
-    high: FloatArray
+    log_scale: Array
+    low: Array
+    high: Array
 
 
 @lru_cache(maxsize=64)
-def _legendre() -> tuple[FloatArray, FloatArray]:
+def _legendre() -> tuple[Array, Array]:
     t, weight = np.polynomial.legendre.leggauss(NODES)
     return 0.5 * (t + 1.0), 0.5 * weight
 
 
 @lru_cache(maxsize=64)
-def _jacobi(power: float) -> tuple[FloatArray, FloatArray]:
+def _jacobi(power: float) -> tuple[Array, Array]:
     """Nodes and weights on [0, 1] for the weight ``t^power``; the weights add up to ``1 / (power + 1)``."""
     t, weight = special.roots_jacobi(NODES, 0.0, power)
     return 0.5 * (t + 1.0), weight / weight.sum() / (power + 1.0)
 
 
-def _peak(z: FloatArray, s: float, p: float) -> FloatArray:
+def _peak(z: Array, s: float, p: float) -> Array:
     """Noise u at the largest value of ``x^p phi(u)`` over 0 <= x <= 1 (of phi alone for p <= 0)."""
     if p <= 0.0:
         free = np.maximum(0.0, -z / s)
@@ -69,7 +69,7 @@ def _peak(z: FloatArray, s: float, p: float) -> FloatArray:
     return np.minimum(free, (1.0 - z) / s)
 
 
-def _end(z: FloatArray, s: float, p: float, start: FloatArray, peak: FloatArray, at_peak: FloatArray) -> FloatArray:
+def _end(z: Array, s: float, p: float, start: Array, peak: Array, at_peak: Array) -> Array:
     """Where the logarithm of ``x^p phi(u)`` is `_DROP` below its peak, from a `start` beyond that point.
 
     The drop is convex, so Newton's method approaches from outside and the window is never too narrow.
@@ -86,13 +86,13 @@ def _end(z: FloatArray, s: float, p: float, start: FloatArray, peak: FloatArray,
     return u
 
 
-def _right_end(z: FloatArray, s: float, p: float) -> FloatArray:
+def _right_end(z: Array, s: float, p: float) -> Array:
     peak = _peak(z, s, p)
     at_peak = np.maximum(z + s * peak, _TINY)
     return np.minimum(_end(z, s, p, peak + _REACH, peak, at_peak), (1.0 - z) / s)
 
 
-def _left_end(z: FloatArray, s: float, p: float) -> tuple[FloatArray, NDArray[np.bool_]]:
+def _left_end(z: Array, s: float, p: float) -> tuple[Array, NDArray[np.bool_]]:
     """The left end of the window, and whether it is x = 0."""
     p = max(p, 0.0)
     peak = _peak(z, s, p)
@@ -104,7 +104,7 @@ def _left_end(z: FloatArray, s: float, p: float) -> tuple[FloatArray, NDArray[np
     return np.where(zero, -z / s, _end(z, s, p, start, peak, at_peak)), zero
 
 
-def moments(z: FloatArray, s: float, c: float) -> Moments:
+def moments(z: Array, s: float, c: float) -> Moments:
     """The two integrals behind density, distribution function and their derivatives.
 
     At scores `z` (m,) and noise `s` > 0, shares of the range, for `c` > 0 hyperparameters.
@@ -120,7 +120,7 @@ def moments(z: FloatArray, s: float, c: float) -> Moments:
     return Moments(log_scale, low, high)
 
 
-def _jacobi_sum(z: FloatArray, s: float, h: float, _: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
+def _jacobi_sum(z: Array, s: float, h: float, _: Array, right: Array) -> tuple[Array, ...]:
     t, weight = _jacobi(h - 1.0)
     end = np.maximum(z + s * right, _TINY)
     u = (end / s)[:, None] * t - (z / s)[:, None]
@@ -134,7 +134,7 @@ def _jacobi_sum(z: FloatArray, s: float, h: float, _: FloatArray, right: FloatAr
     return log_scale, sums[:, 0], end * sums[:, 1]
 
 
-def _legendre_sum(z: FloatArray, s: float, h: float, left: FloatArray, right: FloatArray) -> tuple[FloatArray, ...]:
+def _legendre_sum(z: Array, s: float, h: float, left: Array, right: Array) -> tuple[Array, ...]:
     t, weight = _legendre()
     width = right - left
     u = left[:, None] + width[:, None] * t
@@ -151,24 +151,24 @@ def _legendre_sum(z: FloatArray, s: float, h: float, left: FloatArray, right: Fl
     return top - _LOG_ROOT_2PI, width * low, width * (terms @ weight)
 
 
-def _log(x: FloatArray) -> FloatArray:
+def _log(x: Array) -> Array:
     with np.errstate(divide="ignore"):
         return np.asarray(np.log(x))
 
 
-def log_density(z: FloatArray, s: float, c: float) -> FloatArray:
+def log_density(z: Array, s: float, c: float) -> Array:
     """``log f(z)`` of the standardised law, ``(m,)``."""
     got = moments(z, s, c)
     return math.log(0.5 * c) + got.log_scale + _log(got.low)
 
 
-def log_below(z: FloatArray, s: float, c: float, got: Moments | None = None) -> FloatArray:
+def log_below(z: Array, s: float, c: float, got: Moments | None = None) -> Array:
     """``log F(z)``, ``(m,)``, at most 0."""
     got = moments(z, s, c) if got is None else got
     return np.minimum(np.logaddexp(special.log_ndtr((z - 1.0) / s), got.log_scale + _log(got.high)), 0.0)
 
 
-def log_above(z: FloatArray, s: float, c: float, below: FloatArray | None = None) -> FloatArray:
+def log_above(z: Array, s: float, c: float, below: Array | None = None) -> Array:
     """``log (1 - F(z))``, ``(m,)``, with full relative accuracy in the upper tail."""
     below = log_below(z, s, c) if below is None else below
     with np.errstate(divide="ignore"):
@@ -179,7 +179,7 @@ def log_above(z: FloatArray, s: float, c: float, below: FloatArray | None = None
     return out
 
 
-def _log_above_directly(z: FloatArray, s: float, c: float, difference: FloatArray) -> FloatArray:
+def _log_above_directly(z: Array, s: float, c: float, difference: Array) -> Array:
     h = 0.5 * c
     # With v = 1 - x, 1 - x^h lies between v and h v, so the window of v phi(u) serves.
     left, zero = _left_end(1.0 - z, s, 1.0)
@@ -194,7 +194,7 @@ def _log_above_directly(z: FloatArray, s: float, c: float, difference: FloatArra
     return out
 
 
-def _log_above_by_parts(z: FloatArray, s: float, h: float, left: FloatArray, right: FloatArray) -> FloatArray:
+def _log_above_by_parts(z: Array, s: float, h: float, left: Array, right: Array) -> Array:
     t, weight = _legendre()
     width = right - left
     u = left[:, None] + width[:, None] * t
@@ -205,7 +205,7 @@ def _log_above_by_parts(z: FloatArray, s: float, h: float, left: FloatArray, rig
     return np.logaddexp(special.log_ndtr(-z / s), top - _LOG_ROOT_2PI + _log(total))
 
 
-def _log_above_wide(z: FloatArray, s: float, h: float) -> FloatArray:
+def _log_above_wide(z: Array, s: float, h: float) -> Array:
     """``int h x^(h-1) Phi((x - z) / s) dx`` by one rule over [0, 1]."""
     t, weight = _jacobi(h - 1.0)
     if z.max() < 1.0 + 30.0 * s:  # nothing underflows

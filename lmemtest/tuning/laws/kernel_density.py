@@ -19,18 +19,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
+from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import resolve_rng
+from lmemtest.core.validate import check_number, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import (
-    FloatArray,
-    check_bounds,
-    check_direction,
-    check_k,
-    check_probabilities,
-    check_scores,
-    check_share,
-)
+from lmemtest.tuning._checks import check_bounds, check_direction, check_k, check_probabilities, check_scores
 from lmemtest.tuning.laws.quadratic import best_above, best_below
 
 _REACH = 9.0  # bandwidths beyond which a kernel holds less than 1e-18
@@ -57,7 +50,7 @@ class KernelDensity:
         The smallest and the largest score that can occur; infinite where there is no bound.
     """
 
-    points: FloatArray
+    points: Array
     bandwidth: float
     bounds: tuple[float, float]
 
@@ -65,33 +58,33 @@ class KernelDensity:
         low, high = self.bounds
         return f"KernelDensity({len(self.points)} points, bandwidth {self.bandwidth:g}, bounds {low:g} to {high:g})"
 
-    def pdf(self, y: ArrayLike) -> FloatArray:
+    def pdf(self, y: ArrayLike) -> Array:
         """Density at `y`, zero outside of the bounds."""
         y = np.asarray(y, dtype=float)
 
-        def kernel(z: FloatArray) -> FloatArray:
+        def kernel(z: Array) -> Array:
             return np.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi)
 
         density = self._sum(y, kernel) / self.bandwidth
         return np.where((y >= self.bounds[0]) & (y <= self.bounds[1]), density, 0.0)
 
-    def cdf(self, y: ArrayLike) -> FloatArray:
+    def cdf(self, y: ArrayLike) -> Array:
         """Probability of a score of at most `y`."""
         return self._tail(np.asarray(y, dtype=float), 1.0)
 
-    def sf(self, y: ArrayLike) -> FloatArray:
+    def sf(self, y: ArrayLike) -> Array:
         """Probability of a score above `y`; has digits where ``1 - cdf`` has none left."""
         return self._tail(np.asarray(y, dtype=float), -1.0)
 
-    def ppf(self, p: ArrayLike) -> FloatArray:
+    def ppf(self, p: ArrayLike) -> Array:
         """Quantile: the score with `cdf` equal to `p`, for `p` in [0, 1]."""
         return self._invert(check_probabilities(p, "p"), 1.0)
 
-    def isf(self, p: ArrayLike) -> FloatArray:
+    def isf(self, p: ArrayLike) -> Array:
         """Score that is exceeded with probability `p`; has digits where ``ppf(1 - p)`` has none left."""
         return self._invert(check_probabilities(p, "p"), -1.0)
 
-    def sample(self, size: int | tuple[int, ...], *, rng: int | np.random.Generator | None = None) -> FloatArray:
+    def sample(self, size: int | tuple[int, ...], *, rng: int | np.random.Generator | None = None) -> Array:
         """Independent scores of shape `size`."""
         generator = resolve_rng(rng)
         centre = self.points[generator.integers(len(self.points), size=size)]
@@ -103,17 +96,17 @@ class KernelDensity:
             return low + np.abs(y - low)
         return high - np.abs(high - y) if math.isfinite(high) else y
 
-    def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> FloatArray:
+    def quantile_curve(self, k: ArrayLike, *, direction: str, q: float = 0.5) -> Array:
         """Quantile `q` of the best of `k` scores, for each real k > 0: the true curve of a simulation.
 
         The best of k is at most the curve with probability q, in both directions.
         """
-        budgets, q = check_k(k), check_share(q, "q")
+        budgets, q = check_k(k), check_number(q, "q", low=0, high=1)
         if check_direction(direction) == "maximize":
             return self.isf(best_above(q, budgets))
         return self.ppf(best_below(q, budgets))
 
-    def mean_curve(self, k: ArrayLike, *, direction: str) -> FloatArray:
+    def mean_curve(self, k: ArrayLike, *, direction: str) -> Array:
         """Expected best of `k` scores, for each real k > 0, by Gauss quadrature of F^k."""
         budgets = check_k(k)
         low, high = self._support()
@@ -130,7 +123,7 @@ class KernelDensity:
 
     # ------------------------------------------------------------------------------------------ the sums
 
-    def _images(self) -> FloatArray:
+    def _images(self) -> Array:
         """The points and those of their mirror images whose kernels reach into the bounds."""
         low, high = self.bounds
         x, reach = self.points, _REACH * self.bandwidth
@@ -143,7 +136,7 @@ class KernelDensity:
             images = np.concatenate([x, 2.0 * edge - x]) if math.isfinite(edge) else x
         return images[(images > low - reach) & (images < high + reach)]
 
-    def _sum(self, y: FloatArray, kernel: Any, images: FloatArray | None = None) -> FloatArray:
+    def _sum(self, y: Array, kernel: Any, images: Array | None = None) -> Array:
         """Mean over the points of the kernels of their images, at each y."""
         images = self._images() if images is None else images
         flat, out = y.ravel(), np.empty(y.size)
@@ -153,7 +146,7 @@ class KernelDensity:
             out[start : start + size] = kernel(z).sum(axis=1)
         return (out / len(self.points)).reshape(y.shape)
 
-    def _tail(self, y: FloatArray, side: float) -> FloatArray:
+    def _tail(self, y: Array, side: float) -> Array:
         """Probability of a score on one side of y: 1 below, -1 above."""
         low, high = self.bounds
         inside = np.clip(y, low, high)
@@ -169,7 +162,7 @@ class KernelDensity:
         reach = _FAR * self.bandwidth
         return max(low, self.points[0] - reach), min(high, self.points[-1] + reach)
 
-    def _invert(self, p: FloatArray, side: float) -> FloatArray:
+    def _invert(self, p: Array, side: float) -> Array:
         """Newton's method between ends that close in, on log-probabilities of the tail asked for."""
         low, high = self._support()
         far, near = (low, high) if side > 0 else (high, low)  # where the tail is empty, and full
@@ -191,7 +184,7 @@ class KernelDensity:
         y = np.where(target <= 0.0, ends[0], np.where(target >= 1.0, ends[1], y))
         return y.reshape(p.shape)
 
-    def _table(self, side: float) -> tuple[FloatArray, FloatArray]:
+    def _table(self, side: float) -> tuple[Array, Array]:
         """Probabilities in rising order, and their scores, to start from."""
         low, high = self._support()
         spread = np.clip(self.points[:: max(1, len(self.points) // 64)], low, high)
@@ -245,14 +238,12 @@ def kernel_density(
     if not np.all(np.isfinite(values)):
         raise DataError("scores must be finite for a kernel density. Give a failed run the worst score that can occur.")
     low, high = check_bounds(bounds, values)
-    positive = isinstance(bandwidth, (int, float, np.number)) and not isinstance(bandwidth, bool)
-    if not (positive and 0.0 < float(bandwidth) < math.inf):
-        raise ArgumentError(f"bandwidth must be positive and finite, in units of the score, got {bandwidth!r}.")
+    width = check_number(bandwidth, "bandwidth", low=0, open="low", meaning="a width in units of the score")
     least = float(values[-1] - values[0]) / _MOST_PANELS
-    if float(bandwidth) < least:
+    if width < least:
         raise ArgumentError(
             f"bandwidth must be at least a 20,000th of the range of the scores, {written(least, '.3g')}, got "
             f"{bandwidth!r}. A smaller one is the sample itself: resample the scores instead."
         )
     values.setflags(write=False)
-    return KernelDensity(points=values, bandwidth=float(bandwidth), bounds=(low, high))
+    return KernelDensity(points=values, bandwidth=width, bounds=(low, high))

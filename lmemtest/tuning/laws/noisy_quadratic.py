@@ -15,15 +15,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, plain
+from lmemtest.core.arrays import Array
+from lmemtest.core.validate import check_number
+from lmemtest.tuning._checks import plain
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import (
     Number,
     QuadraticDistribution,
     QuadraticLaw,
-    check_real,
     check_shape,
 )
 
@@ -81,8 +81,7 @@ class NoisyQuadraticDistribution(QuadraticLaw):
 
     def __post_init__(self) -> None:
         check_shape(self.a, self.b, self.c, self.convex)
-        if check_real(self.o, "o") < 0.0:
-            raise ArgumentError(f"o must be at least 0, got {self.o!r}. It is the standard deviation of the noise.")
+        check_number(self.o, "o", low=0, meaning="the standard deviation of the noise")
 
     @property
     def noiseless(self) -> QuadraticDistribution:
@@ -103,12 +102,12 @@ class NoisyQuadraticDistribution(QuadraticLaw):
         """Whether the noise is zero, or too small for its square to be a number."""
         return self.o <= 1e-140 * (self.b - self.a)
 
-    def _standard(self, y: ArrayLike) -> tuple[FloatArray, float]:
+    def _standard(self, y: ArrayLike) -> tuple[Array, float]:
         """Distance from the best expected score and noise, as shares of the range."""
         y = np.asarray(y, dtype=float)
         return (y - self.a if self.convex else self.b - y) / (self.b - self.a), self.o / (self.b - self.a)
 
-    def _in_blocks(self, function: Callable[..., FloatArray], y: ArrayLike, at: tuple[float, float]) -> FloatArray:
+    def _in_blocks(self, function: Callable[..., Array], y: ArrayLike, at: tuple[float, float]) -> Array:
         """``function(z, s, c)`` for `y` of any shape; `at` holds its limits for z = -inf and inf."""
         z, s = self._standard(y)
         flat = z.ravel()
@@ -142,7 +141,7 @@ class NoisyQuadraticDistribution(QuadraticLaw):
         """Logarithm of `sf`."""
         return plain(self._log_share(y, near=not self.convex))
 
-    def _log_share(self, y: ArrayLike, near: bool) -> FloatArray:
+    def _log_share(self, y: ArrayLike, near: bool) -> Array:
         if self._exact():
             with np.errstate(divide="ignore"):
                 return np.asarray(np.log(self.noiseless._share(y, near)))
@@ -153,17 +152,17 @@ class NoisyQuadraticDistribution(QuadraticLaw):
             return self._in_blocks(convolution.log_below, y, (-np.inf, 0.0))
         return self._in_blocks(convolution.log_above, y, (0.0, -np.inf))
 
-    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+    def _share(self, y: ArrayLike, near: bool) -> Array:
         return np.exp(self._log_share(y, near))
 
-    def _at(self, p: FloatArray, near: bool) -> FloatArray:
+    def _at(self, p: Array, near: bool) -> Array:
         if self._exact():
             return self.noiseless._at(p, near)
         if self._normal():
             return np.asarray(self.a + (self.o if near == self.convex else -self.o) * special.ndtri(p))
         return self._score(self._solved(p, far=not near))
 
-    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
+    def _best(self, budgets: Array, near: bool) -> Array:
         if self._exact():
             return self.noiseless._best(budgets, near)
         if self._normal():
@@ -176,10 +175,10 @@ class NoisyQuadraticDistribution(QuadraticLaw):
     def _draws(self, size: Any, rng: np.random.Generator) -> Any:
         return self.noiseless._draws(size, rng) + self.o * rng.standard_normal(size)
 
-    def _score(self, z: FloatArray) -> FloatArray:
+    def _score(self, z: Array) -> Array:
         return self.a + (self.b - self.a) * z if self.convex else self.b - (self.b - self.a) * z
 
-    def _solved(self, p: FloatArray, *, far: bool = False) -> FloatArray:
+    def _solved(self, p: Array, *, far: bool = False) -> Array:
         """Distance z with probability `p` below it, or with `far` above it."""
         flat = p.ravel()
         out = np.where(flat > 0.5, np.inf, -np.inf) * (-1.0 if far else 1.0)
@@ -192,7 +191,7 @@ class NoisyQuadraticDistribution(QuadraticLaw):
         return np.asarray(out.reshape(p.shape))
 
 
-def standard_quantile(tail: FloatArray, s: float, c: float, above: bool) -> FloatArray:
+def standard_quantile(tail: Array, s: float, c: float, above: bool) -> Array:
     """z with probability `tail`, at most one half, below it (or above it): Newton in logarithms within a bracket."""
     log_tail = np.log(tail)
     sign = -1.0 if above else 1.0
@@ -227,7 +226,7 @@ _LEVELS = np.array([1e-18, 1e-13, 1e-9, 1e-6, 1e-4, 5e-3, 0.05, 0.25])  # of the
 _BENDS = np.array([-8.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 8.0])  # standard deviations around the ends of the range
 
 
-def _expected_best(budgets: FloatArray, s: float, c: float, near: bool) -> FloatArray:
+def _expected_best(budgets: Array, s: float, c: float, near: bool) -> Array:
     """Expected z of the best of k scores, the smallest z with `near`, else the largest.
 
     ``E = m + int_m P(best > z) dz - int^m P(best < z) dz`` for any m, panel by panel. Panels end at quantiles of the
@@ -250,7 +249,7 @@ def _expected_best(budgets: FloatArray, s: float, c: float, near: bool) -> Float
     return out
 
 
-def _either(below: FloatArray, above: FloatArray, s: float, c: float) -> FloatArray:
+def _either(below: Array, above: Array, s: float, c: float) -> Array:
     """z with probability `below` below it and `above` above it, from whichever is smaller."""
     out = np.empty(below.shape)
     small = below <= above
@@ -261,7 +260,7 @@ def _either(below: FloatArray, above: FloatArray, s: float, c: float) -> FloatAr
     return out
 
 
-def _integral(cuts: FloatArray, k: float, s: float, c: float, near: bool) -> float:
+def _integral(cuts: Array, k: float, s: float, c: float, near: bool) -> float:
     t, weight = np.polynomial.legendre.leggauss(_PANEL)
     half = 0.5 * np.diff(cuts)
     z = (0.5 * (cuts[:-1] + cuts[1:]))[:, None] + half[:, None] * t

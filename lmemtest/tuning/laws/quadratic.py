@@ -13,7 +13,6 @@ where c counts the hyperparameters that matter. Minimizing y is maximizing -y wi
 from __future__ import annotations
 
 import math
-import numbers
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -22,40 +21,33 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import special
 
-from lmemtest.core.validate import check_direction, resolve_rng
+from lmemtest.core.arrays import Array
+from lmemtest.core.validate import check_direction, check_number, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import FloatArray, check_k, check_probabilities, check_share, plain
+from lmemtest.tuning._checks import check_k, check_probabilities, plain
 
-Number = float | FloatArray
+Number = float | Array
 
 LARGEST_C = 1000.0  # beyond it x^(c/2) is a point mass in double precision
 
 
-def check_real(value: Any, name: str) -> float:
-    """Check that `value` is a finite number."""
-    if isinstance(value, numbers.Real) and not isinstance(value, bool) and math.isfinite(value):
-        return float(value)
-    raise ArgumentError(f"{name} must be a finite number, got {value!r}.")
-
-
 def check_shape(a: Any, b: Any, c: Any, convex: Any) -> None:
     """Check the parameters that both distributions share."""
-    a, b, c = check_real(a, "a"), check_real(b, "b"), check_real(c, "c")
+    a, b = check_number(a, "a"), check_number(b, "b")
     if not a <= b or not math.isfinite(b - a):
         raise ArgumentError(f"a must be at most b, got a={a!r} and b={b!r}. a is the lower end of the scores.")
-    if not 0.0 < c <= LARGEST_C:
-        raise ArgumentError(f"c must be above 0 and at most {LARGEST_C:g}, got {c!r}.")
+    check_number(c, "c", low=0, high=LARGEST_C, open="low")
     if not isinstance(convex, (bool, np.bool_)):
         raise ArgumentError(f"convex must be True (minimize) or False (maximize), got {convex!r}.")
 
 
-def best_below(q: float, k: FloatArray) -> FloatArray:
+def best_below(q: float, k: Array) -> Array:
     """Probability of a score below the q-quantile of the smallest of k; 1 - (1 - q)^(1/k) would lose its digits."""
     with np.errstate(divide="ignore"):
         return -np.expm1(np.log1p(-q) / k)
 
 
-def best_above(q: float, k: FloatArray) -> FloatArray:
+def best_above(q: float, k: Array) -> Array:
     """Probability of a score above the q-quantile of the largest of k."""
     return best_below(1.0 - q, k) if q == 0.0 else -np.expm1(np.log(q) / k)
 
@@ -71,13 +63,13 @@ class QuadraticLaw:
     convex: bool
     logpdf: Callable[..., Any]
 
-    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+    def _share(self, y: ArrayLike, near: bool) -> Array:
         raise NotImplementedError
 
-    def _at(self, p: FloatArray, near: bool) -> FloatArray:
+    def _at(self, p: Array, near: bool) -> Array:
         raise NotImplementedError
 
-    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
+    def _best(self, budgets: Array, near: bool) -> Array:
         raise NotImplementedError
 
     def _draws(self, size: Any, rng: np.random.Generator) -> Any:
@@ -125,7 +117,7 @@ class QuadraticLaw:
         float or array
             One value per `k`.
         """
-        budgets, q = check_k(k, flat=False), check_share(q, "q")
+        budgets, q = check_k(k, flat=False), check_number(q, "q", low=0, high=1)
         return self.ppf(best_below(q, budgets)) if self._minimizes(direction) else self.isf(best_above(q, budgets))
 
     def mean_curve(self, k: ArrayLike, *, direction: str | None = None) -> Number:
@@ -197,7 +189,7 @@ class QuadraticDistribution(QuadraticLaw):
         h = 0.5 * self.c
         return float((self.b - self.a) ** 2 * h / ((h + 1.0) ** 2 * (h + 2.0)))
 
-    def _distance(self, y: ArrayLike) -> FloatArray:
+    def _distance(self, y: ArrayLike) -> Array:
         """How far `y` is from the best score, as a share of the range; may lie outside [0, 1]."""
         y = np.asarray(y, dtype=float)
         if self.a == self.b:  # at the point itself F is 1 and 1 - F is 0
@@ -205,7 +197,7 @@ class QuadraticDistribution(QuadraticLaw):
             return np.where(np.isnan(y), np.nan, side.astype(float))
         return (y - self.a if self.convex else self.b - y) / (self.b - self.a)
 
-    def _share(self, y: ArrayLike, near: bool) -> FloatArray:
+    def _share(self, y: ArrayLike, near: bool) -> Array:
         x = np.clip(self._distance(y), 0.0, 1.0)
         if near:
             return np.asarray(x ** (0.5 * self.c))
@@ -222,18 +214,18 @@ class QuadraticDistribution(QuadraticLaw):
         value = math.log(h) - math.log(self.b - self.a) + special.xlogy(h - 1.0, np.where(inside, x, 1.0))
         return plain(np.where(inside, value, out))
 
-    def _at(self, p: FloatArray, near: bool) -> FloatArray:
+    def _at(self, p: Array, near: bool) -> Array:
         if near:
             return self._score(p ** (2.0 / self.c))
         with np.errstate(divide="ignore"):
             return self._score(np.exp(np.log1p(-p) * (2.0 / self.c)))
 
-    def _score(self, x: FloatArray) -> FloatArray:
+    def _score(self, x: Array) -> Array:
         """The score at distance `x`; exactly at the ends for 0 and 1."""
         best, worst = (self.a, self.b) if self.convex else (self.b, self.a)
         return np.clip(np.where(x < 1.0, best + (worst - best) * x, worst), self.a, self.b)
 
-    def _best(self, budgets: FloatArray, near: bool) -> FloatArray:
+    def _best(self, budgets: Array, near: bool) -> Array:
         r = 2.0 / self.c
         # near: E of U^r for the smallest of k uniforms, r B(r, k + 1), without the cancellation of gamma functions
         x = r * special.beta(r, budgets + 1.0) if near else budgets / (budgets + r)

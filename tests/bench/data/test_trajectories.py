@@ -265,7 +265,7 @@ def test_failed_evaluations_and_shared_times_are_told():
         ({"c": [1, 2, None, 4, 5.0]}, {"cost": "c"}, DataError, "1 of 5 rows of the logs have no cost in 'c'"),
         ({"c": [9, 9, 8, 9, 9]}, {"end": "c"}, DataError, "end must have one value per run, but A has 8 and 9"),
         ({}, {"end": 8}, DataError, "1 of 2 runs have evaluations after their end: A ends at 8, and its last is at 9"),
-        ({}, {"end": 0}, ArgumentError, "end must be a column or a finite number above 0, got 0"),
+        ({}, {"end": 0}, ArgumentError, "end must be a finite number above 0, got 0: a budget at which runs end, or"),
         ({}, {"full_budget": "longest"}, ArgumentError, "full_budget needs the column of the benchmarks"),
         ({}, {"grid": [-1, 2]}, ArgumentError, "grid must not be negative"),
         ({}, {"grid": "logs"}, ArgumentError, "grid must be 'log' or 'linear'"),

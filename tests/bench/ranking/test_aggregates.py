@@ -249,7 +249,7 @@ def test_what_cannot_be_drawn_is_refused():
     runs = runs_of(ragged())
     refused(ArgumentError, "n_draws must be a whole number of at least 39, got 20.", runs, n_draws=20)
     refused(ArgumentError, "direction must be that of the runs, 'maximize', or None", runs, direction="minimize")
-    refused(ArgumentError, "threshold must be a score, a finite number, or None, got inf.", runs, threshold=np.inf)
+    refused(ArgumentError, "threshold must be a finite number, got inf: a score, or None.", runs, threshold=np.inf)
     with pytest.raises(ArgumentError, match="taus must be finite scores"):
         aggregate_scores(runs, rng=1).profiles([np.nan])
 

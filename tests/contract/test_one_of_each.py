@@ -1,0 +1,107 @@
+"""Classical intervals and tests, checks of numbers and types of arrays are written once, and used from there."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+
+import lmemtest
+
+PACKAGE = Path(lmemtest.__file__).parent
+WRITTEN_ELSEWHERE = {"compat"}  # has the numbers of other packages, as these write them
+MODULES = {
+    ".".join(path.relative_to(PACKAGE).with_suffix("").parts): ast.parse(path.read_text(encoding="utf-8"))
+    for path in sorted(PACKAGE.rglob("*.py"))
+    if path.relative_to(PACKAGE).parts[0] not in WRITTEN_ELSEWHERE
+}
+
+HOME = {
+    "clopper_pearson": "core.proportions",
+    "jeffreys": "core.proportions",
+    "wilson": "core.proportions",
+    "bartlett": "lmm.distributions.equal_variances",
+    "levene": "lmm.diagnostics.scale",  # of sums that a simulation has
+    "check_number": "core.validate",
+    "is_number": "core.validate",
+    "is_finite": "core.validate",
+}
+# Quantiles of beta distributions that are no interval of a proportion.
+ORDER_STATISTICS = {"tuning.goodness", "tuning.order_statistics"}
+NUMBER_TYPES = {"Real", "float"}
+
+
+def of_kind(module: str, *kinds: type[ast.AST]) -> list[ast.AST]:
+    return [node for node in ast.walk(MODULES[module]) if isinstance(node, kinds)]
+
+
+def written_again() -> list[str]:
+    """Functions that have the name of one with a place of its own, in another module."""
+    return [
+        f"{module}.{node.name}"
+        for module in MODULES
+        for node in of_kind(module, ast.FunctionDef)
+        if HOME.get(node.name.lstrip("_"), module) != module
+    ]
+
+
+def beta_quantiles() -> set[str]:
+    return {m for m in MODULES for node in of_kind(m, ast.Name, ast.Attribute) if "betaincinv" in ast.unparse(node)}
+
+
+def numbers_by_hand() -> list[str]:
+    """Conditions that ask for a number and for no boolean, which is what `is_number` does."""
+    return [
+        f"{module}: {ast.unparse(node)}"
+        for module in MODULES
+        if module != "core.validate"
+        for node in of_kind(module, ast.BoolOp)
+        if "bool" in (types := instances_of(node)) and types & NUMBER_TYPES
+    ]
+
+
+def instances_of(condition: ast.AST) -> set[str]:
+    """The types that a condition asks for."""
+    types = [
+        node.args[1]
+        for node in ast.walk(condition)
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance"
+    ]
+    return {ast.unparse(part).split(".")[-1] for each in types for part in ast.walk(each)}
+
+
+def array_types() -> list[str]:
+    return [
+        f"{module}: {ast.unparse(node)}"
+        for module in MODULES
+        if module != "core.arrays"
+        for node in of_kind(module, ast.Assign, ast.AnnAssign)
+        if node.value is not None and ast.unparse(node.value).startswith(("NDArray[", "npt.NDArray["))
+    ]
+
+
+def checks_of_one_name() -> list[str]:
+    homes = defaultdict(list)
+    for module in MODULES:
+        for node in MODULES[module].body:
+            if isinstance(node, ast.FunctionDef) and node.name.startswith("check_"):
+                homes[node.name].append(module)
+    return [f"{name}: {', '.join(modules)}" for name, modules in homes.items() if len(modules) > 1]
+
+
+@pytest.mark.parametrize("count", [written_again, numbers_by_hand, array_types, checks_of_one_name])
+def test_nothing_is_written_twice(count) -> None:
+    repeated = count()
+    print(f"{count.__name__}: {len(repeated)} in {len(MODULES)} modules")
+    assert repeated == []
+
+
+def test_what_has_a_place_is_there() -> None:
+    there = {f"{module}.{node.name}" for module in MODULES for node in of_kind(module, ast.FunctionDef)}
+    assert {f"{home}.{name}" for name, home in HOME.items()} <= there
+
+
+def test_proportions_have_one_file() -> None:
+    assert beta_quantiles() == {"core.proportions", *ORDER_STATISTICS}
