@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
+from lmemtest.core.verdicts import Verdict
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots._cd_plan import stack
@@ -170,9 +171,9 @@ def test_missing_means_and_untested_pairs_are_named(make, texts_of):
     words = " ".join(text.get_text() for text in texts_of(cd_diagram(make.decisions(*make.cases["missing"]))))
     assert "Mean not estimable: B." in words
     sep = make.decisions(*make.cases["three"])
-    undecided = sep.undecided.copy()
-    undecided.loc["HB", "PB"] = undecided.loc["PB", "HB"] = True
-    ax = cd_diagram(dataclasses.replace(sep, undecided=undecided))
+    codes, (i, j) = sep.codes.copy(), map(sep.levels.index, ("HB", "PB"))
+    codes[i, j] = codes[j, i] = Verdict.NOT_TESTED
+    ax = cd_diagram(dataclasses.replace(sep, codes=codes))
     words = " ".join(text.get_text() for text in texts_of(ax))
     assert "Diamonds: 1 of 3 pairs has no test and is undecided." in words
     assert len(lines(ax, "_open bar")) == sum("HB" in group and "PB" in group for group in sep.groups) > 0

@@ -436,7 +436,7 @@ def decisions_of(
     p = tests["p_value"].to_numpy(dtype=float)
     codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
     if ahead is None:
-        place = np.argsort(_order(means, se, direction))
+        place = np.argsort(_order(means, se, direction), kind="stable")
         ahead = place[left] < place[right]
     said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
     said[np.isnan(p)] = Verdict.NOT_TESTED
