@@ -315,7 +315,7 @@ def by_benchmark(duels: Duels, p: Array, level: float) -> pd.DataFrame:
     low, high = intervals(duels, level)
     adjusted = np.empty(p.shape)
     # Holm's are those of "better on u benchmarks", in order
-    np.put_along_axis(adjusted, np.argsort(p, axis=1), partial_conjunction(p, "bonferroni"), axis=1)
+    np.put_along_axis(adjusted, np.argsort(p, axis=1, kind="stable"), partial_conjunction(p, "bonferroni"), axis=1)
     columns = {"estimate": duels.each, "ci_low": low, "ci_high": high, "p_raw": p, "p_value": adjusted}
     counts = dict(zip(("wins", "ties", "losses"), duels.counts, strict=True))
     return pd.DataFrame(
