@@ -308,7 +308,7 @@ def warned(analysis: Analysis) -> Text | None:
     if not problems:
         return None
     first, *others = problems
-    text: Text = (Strong(analysis.check.in_sum(first)), f". {first.advice}".rstrip())
+    text: Text = (Strong(analysis.check.in_sum(first)), f" {first.advice}".rstrip())
     if first.findings[0].kind == "score_scale" and not analysis.incomparable:
         text = _mind_the_scale(analysis) or text
     more = f" Also found: {joined([outcome.check for outcome in others])} (see Data and checks)." if others else ""

@@ -204,29 +204,30 @@ class RunsCheck(Result):
         return self._together([f for f in outcome.findings if (f.severity, f.kind) == (first.severity, first.kind)])
 
     def _together(self, alike: list[Finding]) -> str:
-        """Findings of one kind as one."""
+        """Findings of one kind as one sentence."""
         count, rows = sum(finding.count for finding in alike), int(self.cells["n"].sum())
         one = count == 1
         if len(alike) == 1:
-            return alike[0].message.removesuffix(".")
+            return alike[0].message
         if alike[0].kind == "duplicates":
-            return f"{count:,} of {rows:,} rows {'is a copy of another' if one else 'are copies of others'}"
+            return f"{count:,} of {rows:,} rows {'is a copy of another' if one else 'are copies of others'}."
         if alike[0].kind == "reruns":
-            return f"{count:,} of {rows:,} rows repeat another run with a different score"
+            return f"{count:,} of {rows:,} rows repeat another run with a different score."
         if alike[0].kind == "missing_cells":
             n = self.cells["benchmark"].nunique()
             names = dict.fromkeys(finding.algorithm for finding in alike)
             lacks = {name: sum(finding.algorithm == name for finding in alike) for name in names}
-            return f"No runs: {joined([f'{name} on {lacking} of {n} benchmarks' for name, lacking in lacks.items()])}"
+            return f"No runs: {joined([f'{name} on {lacking} of {n} benchmarks' for name, lacking in lacks.items()])}."
         if alike[0].kind == "non_finite":
-            return f"{count:,} of {rows:,} scores are missing or infinite"
+            return f"{count:,} of {rows:,} scores are missing or infinite."
         if alike[0].kind == "unpaired_seeds":
             places = {finding.benchmark for finding in alike}
-            return f"Seeds were not run by every algorithm on {len(places):,} benchmarks ({count:,} in all)"
+            return f"Seeds were not run by every algorithm on {len(places):,} benchmarks ({count:,} in all)."
         if alike[0].kind == "missing_budgets":
             names = dict.fromkeys(str(finding.algorithm) for finding in alike)
-            return f"{count:,} scores at some budgets are missing, of {joined(names)}"
-        return f"{alike[0].message.removesuffix('.')} (and {len(alike) - 1:,} more like it)"
+            return f"{count:,} scores at some budgets are missing, of {joined(names)}."
+        more = len(alike) - 1
+        return f"{alike[0].message} There {'is' if more == 1 else 'are'} {more:,} more like it."
 
     @property
     def left_out(self) -> tuple[CheckOutcome, ...]:
@@ -263,7 +264,7 @@ class RunsCheck(Result):
         wanted = f" They need {'; '.join(self.needs)}." if self.needs else ""
         if self.to_fix:
             first, *rest = self.to_fix
-            text = f"Fix first: {first.check}. {self.in_sum(first)}. {first.advice}".strip()
+            text = f"Fix first: {first.check}. {self.in_sum(first)} {first.advice}".strip()
             if rest:
                 text += f" Then check again; after it come: {', '.join(o.check for o in rest)}."
             if reach in ("little", "none") and first.severity != "error":
