@@ -138,6 +138,10 @@ class Result(Guided):
         """
         return csv_text(self.to_frame(part), path, escape=escape)
 
+    def contents(self) -> dict[str, Any]:
+        """What a json file holds, by name: sentences and tables."""
+        return {"sentences": list(self.sentences()), **{part: self.to_frame(part) for part in self.parts}}
+
     def to_json(self) -> str:
         """Tables and sentences as json, all digits."""
         text: str = importlib.import_module("lmemtest.report.results").json_of(self)

@@ -9,12 +9,12 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
@@ -37,9 +37,9 @@ from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.variation.model_components import variance_components
-from lmemtest.core.hints import Guided, guided
+from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
-from lmemtest.core.result import csv_text
+from lmemtest.core.result import Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
@@ -52,7 +52,6 @@ from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.joint import f_test
 from lmemtest.report.curves import call_of, curves_of
-from lmemtest.report.files import check_report_path, write_atomically
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -87,8 +86,8 @@ _SETTLED = ("single_trials", "irregular_budgets")
 _PACKAGES = ("numpy", "scipy", "pandas", "formulaic", "narwhals", "matplotlib")
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Analysis(Guided):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Analysis(Result):
     """A whole analysis of a table of runs; made by `analyze`.
 
     Attributes
@@ -248,8 +247,18 @@ class Analysis(Guided):
 
     # ------------------------------------------------------------------ shown
 
-    def to_frame(self) -> pd.DataFrame:
-        """One row per algorithm, best first.
+    parts: ClassVar[Mapping[str, str]] = {"ranking": "ranking", "pairs": "_pairs"}
+
+    @property
+    def title(self) -> str:
+        """What was compared."""
+        return f"Algorithms by {self.means.score}"
+
+    def _pairs(self) -> pd.DataFrame:
+        return self.pairs.to_frame()
+
+    def ranking(self) -> pd.DataFrame:
+        """One row per algorithm, best first: the table of ``to_frame()``.
 
         Returns
         -------
@@ -301,41 +310,49 @@ class Analysis(Guided):
 
     def to_html(self, *, progress: Progress | None = None) -> str:
         """The report as one self-contained HTML page."""
-        from lmemtest.report.render import render_html
-
-        return render_html(self.document(progress=progress))
+        return self._as(".html", progress)
 
     def to_text(self, *, progress: Progress | None = None) -> str:
         """The report as plain text, without its figures."""
-        return self._in_words("PlainText", progress)
+        return self._as(".txt", progress)
 
     def to_markdown(self, *, progress: Progress | None = None) -> str:
         """The report as markdown, without its figures."""
-        return self._in_words("Markdown", progress)
+        return self._as(".md", progress)
 
     def to_latex(self, *, progress: Progress | None = None) -> str:
         """The report as a LaTeX document, without its figures."""
-        return self._in_words("Latex", progress)
+        return self._as(".tex", progress)
 
-    def _in_words(self, writer: str, progress: Progress | None) -> str:
-        from lmemtest.report import render
-        from lmemtest.report.figures import in_words
+    def _as(self, suffix: str, progress: Progress | None) -> str:
+        from lmemtest.report.results import content_of
 
-        with in_words():
-            return str(getattr(render, writer)().write(self.document(progress=progress)))
+        return str(content_of(self, suffix, progress=progress))
 
-    def to_csv(self, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
-        """The table of `to_frame` as text with commas, all digits; written to a ``.csv`` file, too, if there is one.
+    def contents(self) -> dict[str, Any]:
+        """Roles, findings, model, answer, ranking, pairs and variance components."""
+        from lmemtest.bench.variation.model_components import components_frame
 
-        With `escape`, texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
-        """
-        return csv_text(self.to_frame(), path, escape=escape)
-
-    def to_json(self) -> str:
-        """Roles, findings, model, answer, ranking, pairs and variance components as json, all digits."""
-        from lmemtest.report.files import json_of
-
-        return json_of(self)
+        roles, curve = self.table.roles().items(), self.runs.curve
+        return {
+            "call": self.call,
+            "versions": self.versions,
+            "roles": {name: list(value) if isinstance(value, tuple) else value for name, value in roles},
+            "size": self.check.overview,
+            "findings": self.check.to_frame("findings"),
+            **({"curves": curve.how} if curve is not None else {}),
+            "formula": self.formula,
+            "alpha": self.alpha,
+            "adjust": self.pairs.adjust,
+            "ddf": self.means.ddf,
+            "headline": list(self.sentences()),
+            "ranking": self.to_frame(),
+            "pairs": self.pairs.to_frame(),
+            **({"population": self.recommendation.population, "claim": self.claim} if self.claim else {}),
+            **({"populations": self.populations.decisions} if self.populations is not None else {}),
+            **({"other_scale": self.agreement.decisions} if self.agreement is not None else {}),
+            "variance_components": components_frame(self.components),
+        }
 
     def save(self, path: str | os.PathLike[str], *, progress: Progress | None = None, escape: bool = True) -> Path:
         """Write the report.
@@ -361,14 +378,9 @@ class Analysis(Guided):
         ArgumentError
             If the suffix is none of these, the path is a folder, or nothing can be written there.
         """
-        from lmemtest.report.files import content_of
+        from lmemtest.report.results import save
 
-        target = check_report_path(path)
-        write_atomically(target, content_of(self, target.suffix.lower(), progress, escape))
-        return target
-
-    def __repr__(self) -> str:
-        return str(self.summary())
+        return save(self, path, escape=escape, progress=progress)
 
     def _repr_html_(self) -> str:
         from lmemtest.report.leaders import leaders

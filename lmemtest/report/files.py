@@ -14,13 +14,10 @@ from typing import TYPE_CHECKING, Any
 from lmemtest.core.caller import advice
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError
-from lmemtest.report.document import plain
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
-
-    from lmemtest.report.analysis import Analysis, Progress
 
 SUFFIXES = (".html", ".htm", ".md", ".txt", ".tex", ".csv", ".json", ".png")
 CURVES, LABELS = "tuning-curves", "tuning-labels"  # names of the files of tuning curves in a folder
@@ -140,47 +137,6 @@ def write_atomically(target: Path, content: str | bytes) -> None:
 # -------------------------------------------------------------------------------------------------------- content
 
 
-def content_of(analysis: Analysis, suffix: str, progress: Progress | None, escape: bool) -> str | bytes:
-    """What a file with this suffix holds."""
-    if suffix == ".csv":
-        return analysis.to_csv(escape=escape)
-    if suffix == ".json":
-        return analysis.to_json()
-    if suffix == ".png":
-        return png_of(lambda: _cd_diagram(analysis))
-    render = {".md": analysis.to_markdown, ".txt": analysis.to_text, ".tex": analysis.to_latex}
-    return render.get(suffix, analysis.to_html)(progress=progress)
-
-
-def json_of(analysis: Analysis) -> str:
-    """Roles, findings, model, answer, ranking and pairs, with all digits; what is not known is null."""
-    from lmemtest.bench.variation.model_components import components_frame
-    from lmemtest.report.wording import headline
-
-    roles, curve = analysis.table.roles().items(), analysis.runs.curve
-    found = {
-        "generator": f"lmemtest {analysis.versions['lmemtest']}",
-        "call": analysis.call,
-        "versions": analysis.versions,
-        "roles": {name: list(value) if isinstance(value, tuple) else value for name, value in roles},
-        "size": analysis.check.overview,
-        "findings": records(analysis.check.to_frame("findings")),
-        **({"curves": curve.how} if curve is not None else {}),
-        "formula": analysis.formula,
-        "alpha": analysis.alpha,
-        "adjust": analysis.pairs.adjust,
-        "ddf": analysis.means.ddf,
-        "headline": [plain(sentence) for sentence in headline(analysis)],
-        "ranking": records(analysis.to_frame()),
-        "pairs": records(analysis.pairs.to_frame()),
-        **({"population": analysis.recommendation.population, "claim": analysis.claim} if analysis.claim else {}),
-        **({"populations": records(analysis.populations.decisions)} if analysis.populations is not None else {}),
-        **({"other_scale": records(analysis.agreement.decisions)} if analysis.agreement is not None else {}),
-        "variance_components": records(components_frame(analysis.components)),
-    }
-    return json_text(found)
-
-
 def json_text(content: Any) -> str:
     """Content as json, in which characters that cannot be seen stand by their number.
 
@@ -208,12 +164,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     return str(value)
-
-
-def _cd_diagram(analysis: Analysis) -> Axes:
-    from lmemtest.plots import cd_diagram
-
-    return cd_diagram(analysis.decisions)
 
 
 def png_of(draw: Callable[[], Axes]) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,15 +26,23 @@ if TYPE_CHECKING:
 WRITERS = {".md": render.Markdown, ".txt": render.PlainText, ".tex": render.Latex}
 
 
-def save(found: Result, path: str | os.PathLike[str], *, escape: bool = True) -> Path:
+def save(
+    found: Result,
+    path: str | os.PathLike[str],
+    *,
+    escape: bool = True,
+    progress: Callable[[str], None] | None = None,
+) -> Path:
     """Write it where the path says, as its suffix says."""
     target = check_report_path(path)
-    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape))
+    write_atomically(target, content_of(found, target.suffix.lower(), escape=escape, progress=progress))
     return target
 
 
-def content_of(found: Result, suffix: str, *, escape: bool = True) -> str | bytes:
-    """What a file with this suffix holds."""
+def content_of(
+    found: Result, suffix: str, *, escape: bool = True, progress: Callable[[str], None] | None = None
+) -> str | bytes:
+    """What a file with this suffix holds; `progress` is called with the name of each step of a report."""
     if suffix == ".csv":
         return found.to_csv(escape=escape)
     if suffix == ".json":
@@ -41,13 +50,15 @@ def content_of(found: Result, suffix: str, *, escape: bool = True) -> str | byte
     if suffix == ".png":
         return png_of(found.plot)
     if suffix not in WRITERS:
-        return render.render_html(document_of(found))
+        return render.render_html(document_of(found, progress))
     with in_words():
-        return str(WRITERS[suffix]().write(document_of(found)))
+        return str(WRITERS[suffix]().write(document_of(found, progress)))
 
 
-def document_of(found: Result) -> Document:
-    """A ranking, evaluation or comparison of runs with all that belongs to it; else the table and the sentences."""
+def document_of(found: Result, progress: Callable[[str], None] | None = None) -> Document:
+    """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
+    if hasattr(type(found), "document"):
+        return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
     if isinstance(found, (Ranking, Rankings)):
         return ranking_document(found)
     if isinstance(found, OutperformingOverBenchmarks):
@@ -66,11 +77,14 @@ def document_of(found: Result) -> Document:
 
 def json_of(found: Result) -> str:
     """Tables and sentences with all digits; what is not known is null."""
-    content: dict[str, Any] = {"generator": f"lmemtest {_version()}", "sentences": list(found.sentences())}
-    content |= {part: records(found.to_frame(part)) for part in found.parts}
-    if isinstance(found, Rankings):
-        content["rankings"] = {name: records(ranking.pairs) for name, ranking in found.rankings.items()}
-    return json_text(content)
+    return json_text({"generator": f"lmemtest {_version()}", **_with_records(found.contents())})
+
+
+def _with_records(content: Any) -> Any:
+    """Tables as json knows them."""
+    if isinstance(content, dict):
+        return {name: _with_records(value) for name, value in content.items()}
+    return records(content) if hasattr(content, "to_dict") else content
 
 
 def _version() -> str:

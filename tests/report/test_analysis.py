@@ -269,7 +269,7 @@ def test_a_report_that_fails_leaves_the_old_one(
         raise OSError("the disk is full")
 
     monkeypatch.setattr("lmemtest.report.analysis.os.replace", fail)
-    monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new")
+    monkeypatch.setattr("lmemtest.report.render.render_html", lambda *_: "new")
     with pytest.raises(OSError, match="the disk is full"):
         three.save(path)
     assert path.read_text(encoding="utf-8") == "old"
@@ -299,7 +299,7 @@ def test_a_disk_that_is_full_in_the_middle_of_a_file_leaves_the_old_one(
 def test_replacing_keeps_permissions_and_links(
     three: Analysis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Analysis, "to_html", lambda *_, **__: "new")
+    monkeypatch.setattr("lmemtest.report.render.render_html", lambda *_: "new")
     path, link = tmp_path / "out.html", tmp_path / "link.html"
     path.write_text("old", encoding="utf-8")
     path.chmod(0o640)

@@ -213,6 +213,10 @@ class Rankings(SideBySide):
     rankings: Mapping[str, Ranking]
     places: pd.DataFrame
 
+    def contents(self) -> dict[str, Any]:
+        """Sentences and tables, and the pairs of every ranking."""
+        return {**super().contents(), "rankings": {name: ranking.pairs for name, ranking in self.rankings.items()}}
+
     def __getitem__(self, test: str) -> Ranking:
         return self.rankings[test]
 
