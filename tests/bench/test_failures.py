@@ -217,7 +217,7 @@ def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
     found = lt.robustness(failing(both, budget="epoch", family="space"), "failures", variants=("worst", "rank"))
     assert found.meanings["worst"] == "a failed run has the worst score of its benchmark and epoch"
     assert found.meanings["rank"].startswith("scores are ranks within the benchmark and epoch")
-    assert found.notes[0].startswith("The 5 spaces are the sample: what is said holds for new spaces.")
+    assert found.notes[0].startswith("The 5 spaces are the sample: conclusions apply to new spaces.")
 
 
 def test_runs_that_do_not_say_what_failed_are_refused() -> None:

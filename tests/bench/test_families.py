@@ -49,14 +49,14 @@ def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
     found = sampled(RUNS)
     assert (found.noun, found.column) == ("family", "space")
     assert found.notes == (
-        "The 6 spaces are the sample: what is said holds for new spaces. For new tasks of these spaces: Runs(..., "
+        "The 6 spaces are the sample: conclusions apply to new spaces. For new tasks of these spaces: Runs(..., "
         "family=None).",
     )
     assert found.weights == ("Each space counts the same, with the mean over its 1 to 4 tasks.",)
     few = lt.Runs(table((2, 3, 2)), **ROLES).study.sampled
     assert (few.noun, few.column) == ("benchmark", "task")
     assert few.notes == (
-        "There are too few spaces to be a sample (3; 5 or more are taken for one), so what is said holds for new tasks "
+        "There are too few spaces to be a sample (3; 5 or more are taken for one), so conclusions apply to new tasks "
         "of these spaces, not for new spaces.",
     )
     one_each = lt.Runs(table((1, 1, 1, 1, 1, 1)), **ROLES).study.sampled
@@ -194,7 +194,7 @@ def test_curves_are_those_of_families() -> None:
     witness = lt.anytime(lt.Runs(family_curves(CURVES), **AS_BENCHMARKS), n_draws=1000, rng=1)
     pd.testing.assert_frame_equal(found.differences, witness.differences)
     assert (found.model.n_sample, found.model.sample) == (6, "families")
-    assert found.notes[0].startswith("The 6 spaces are the sample: what is said holds for new spaces.")
+    assert found.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
 
 
 @pytest.mark.level(2)

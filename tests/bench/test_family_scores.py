@@ -23,7 +23,7 @@ ROLES: dict[str, Any] = {
     "family": "space",
 }  # fmt: skip
 WITHOUT = {**ROLES, "family": None}
-NEW_SPACES = "The 6 spaces are the sample: what is said holds for new spaces."
+NEW_SPACES = "The 6 spaces are the sample: conclusions apply to new spaces."
 
 
 def table(sizes: tuple[int, ...], tools: str = "AB", *, seeds: int = 3, copies: int = 1, rng: int = 1) -> pd.DataFrame:

@@ -105,7 +105,7 @@ def test_words_of_families_say_who_the_numbers_are_for() -> None:
     assert FOUND.n_families == F
     assert FOUND.components().family_interaction_sd == approx(FOUND.variance("family_interaction") ** 0.5)
     assert (FOUND.components().pilot.n_benchmarks, FOUND.components().pilot.n_families) == (F * B, F)
-    assert FOUND.notes[0].startswith("The 6 spaces are the sample: what is said holds for new spaces.")
+    assert FOUND.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
     meaning = FOUND.to_frame().set_index("source")["meaning"]
     assert meaning["space:tool"] == "advantages of algorithms that change between spaces"
     assert meaning["task:tool"] == "advantages of algorithms that change from benchmark to benchmark of one space"

@@ -275,7 +275,7 @@ def test_one_tested_level_is_enough():
 
 def test_no_column_tells_runs_apart():
     text = (
-        "Rows that differ in used_fidelity alone count as one run. No column was found that tells runs apart; name it: "
+        "Rows that differ in used_fidelity alone count as one run. No column was found that identifies runs; name it: "
         f"{INFORMATION}(..., seed_var=...)."
     )
     with pytest.raises(DesignError, match=f"^no benchmark can be tested: .* {re.escape(text)}$"):

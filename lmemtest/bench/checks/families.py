@@ -143,7 +143,7 @@ def _absent(runs: Runs) -> list[Finding]:
                     message=f"{str(algorithm)!r} has no runs on any {spoken(str(runs.benchmark))} of "
                     f"{counted(len(lacking), spoken(name)) if len(lacking) == 1 else f'{len(lacking)} {plural(name)}'} "
                     f"({listed(lacking, _SHOWN)}), where other algorithms have.",
-                    advice=f"Run what is missing: what is said of it holds for {plural(name)} like those it ran on.",
+                    advice=f"Run what is missing: conclusions about it apply to {plural(name)} like those it ran on.",
                 )
             )
     return found

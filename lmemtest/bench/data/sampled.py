@@ -91,7 +91,7 @@ def of_these_families(runs: Runs) -> tuple[str, ...]:
     benchmarks, families = plural(str(runs.benchmark)), plural(runs.study.families[-1][-1])
     rank = advice("rank")
     return (
-        f"Families are not in it: {benchmarks} count as independent, whatever they share, so what is said holds for "
+        f"Families are not in it: {benchmarks} count as independent, whatever they share, so conclusions apply to "
         f"new {benchmarks} of these {families}, not for new {families}. {rank} takes families as the sample where "
         "there are enough of them.",
     )
@@ -101,7 +101,7 @@ def _too_few(runs: Runs, name: str) -> str:
     families, benchmarks = plural(name), plural(str(runs.benchmark))
     return (
         f"There are too few {families} to be a sample ({runs.study.count(name)}; {FEWEST_FAMILIES} or more are taken "
-        f"for one), so what is said holds for new {benchmarks} of these {families}, not for new {families}."
+        f"for one), so conclusions apply to new {benchmarks} of these {families}, not for new {families}."
     )
 
 
@@ -117,7 +117,7 @@ def _notes(runs: Runs, name: str, coarser: list[str]) -> tuple[str, ...]:
     study, families, benchmarks = runs.study, plural(name), plural(str(runs.benchmark))
     of_these = "".join(f" of these {study.count(other)} {plural(other)}" for other in coarser[-1:])
     notes = [
-        f"The {study.count(name)} {families} are the sample: what is said holds for new {families}{of_these}. For new "
+        f"The {study.count(name)} {families} are the sample: conclusions apply to new {families}{of_these}. For new "
         f"{benchmarks} of these {families}: {advice('no_family')}."
     ]
     if name in study.crossed:

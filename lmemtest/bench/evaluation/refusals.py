@@ -155,7 +155,7 @@ def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str],
     worst = int(lacking.argmax())
     raise DesignError(
         f"Judge {judges[worst]} has not scored {int(lacking[worst]):,} of {int(seen.any(axis=0).sum()):,} pairs of "
-        "model and item that others have, so judges and items cannot be told apart. Keep what all judges scored, "
+        "model and item that others have, so judges and items cannot be distinguished. Keep what all judges scored, "
         "or one judge."
     )
 

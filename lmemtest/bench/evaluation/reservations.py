@@ -129,7 +129,7 @@ def _of_families(answers: Answers) -> list[str]:
     if not answers.families_are_sample:
         few = f"{counted(n, name)}; {FEWEST_FAMILIES} or more are taken for one"
         return [
-            f"There are too few {families} to be a sample ({few}), so what is said of tasks like these holds for new "
+            f"There are too few {families} to be a sample ({few}), so conclusions about tasks like these apply to new "
             f"tasks of {'this' if n == 1 else 'these'} {name if n == 1 else families}, not for new {families}."
         ]
     without = f"leave out {advice('argument', name='family')}"

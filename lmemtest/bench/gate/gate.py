@@ -60,7 +60,7 @@ def gate(
     benchmark : str
         Column of the tasks; required for tables.
     seed : str, optional
-        Column that tells runs apart; runs of both versions with the same seed on a task are pairs.
+        Column that identifies runs; runs of both versions with the same seed on a task are pairs.
     metric : str, optional
         Column with the name of the metric, where each has rows of its own.
     family : str or sequence of str, optional

@@ -123,7 +123,8 @@ def judged(
     notes = [f"{name}: {gap.model}.", *gap.notes]
     if not gap.scales:
         notes.append(
-            f"{name}: runs of a version share luck over {plural(gap.unit)}, which more of them do not make smaller."
+            f"{name}: runs of a version with one seed share its effect over {plural(gap.unit)}, and more of these do "
+            "not make it smaller."
         )
     if out["doubt"]:
         notes.append(_on_doubt(name, out["doubt"], place, gap))

@@ -257,9 +257,9 @@ def common_rows(versions: Versions, name: str) -> tuple[pd.DataFrame, list[str],
         if versions.new in runs and versions.old in runs:
             known, alone = set(new[seed]), runs.index[runs[versions.new].isna()]
             missing += [
-                f"{task} {format_level(place)} with {seed} {format_level(luck)}"
-                for place, luck in alone
-                if luck in known
+                f"{task} {format_level(place)} with {seed} {format_level(label)}"
+                for place, label in alone
+                if label in known
             ]
     return kept, missing, notes
 

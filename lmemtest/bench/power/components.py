@@ -402,14 +402,14 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
         frozenset({benchmark, seed}): "seed_sd",
     }
     sds: dict[str, Any] = {}
-    notes, luck, crossed = [], 0.0, _crossed(fit)
+    notes, shared, crossed = [], 0.0, _crossed(fit)
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups, intercept = frozenset(bar.groups), tuple(term.names) == ("Intercept",)
         if intercept and groups == {seed}:
             notes.append(f"{term.label} is left out: runs with the same seed share it, so it cancels from comparisons.")
             continue
         if intercept and groups == {seed, algorithm}:
-            luck = float(covariance[0, 0])
+            shared = float(covariance[0, 0])
             notes.append(
                 f"{term.label} is a part of residual_sd: each benchmark of the planned study has seeds of its own. "
                 "With the same seeds on all benchmarks its share would not fall with their number."
@@ -432,7 +432,7 @@ def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], li
             "What a benchmark has in all of its families and what it has in one are added: no benchmark of the planned "
             f"study is in several families, though here {plural(str(benchmark))} are."
         )
-    sds["residual_sd"] = math.sqrt(fit.scale + luck)
+    sds["residual_sd"] = math.sqrt(fit.scale + shared)
     return sds, notes
 
 

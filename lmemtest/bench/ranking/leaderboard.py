@@ -357,8 +357,8 @@ def _notes(blocks: Blocks, sums: Standings, finite: bool, *, over_runs: bool) ->
         )
     if over_runs and blocks.seeds is None:
         notes.append(
-            "No column of seeds is named, so runs of two algorithms are drawn independently; where they share their "
-            "luck, the intervals are too long."
+            "No column of seeds is named, so runs of two algorithms are drawn independently; where seeds "
+            "have effects that they share, the intervals are too long."
         )
     notes.append(
         f"Ratings, win rates and ranks are among these {len(blocks.algorithms)} algorithms: with another set of "

@@ -289,7 +289,7 @@ def _refusal(layout: Layout, lost: list[str]) -> str:
     )
     if lost:
         return (
-            f"the variances of {joined(lost)} cannot be told apart: their seeds do not change independently of each "
+            f"the variances of {joined(lost)} cannot be separated: their seeds do not change independently of each "
             f"other. {next_step}"
         )
     varied = layout.varied

@@ -178,7 +178,7 @@ def benchmark_information_check(
                 raise
             more = f" Rows that differ in {runs.budget} alone count as one run." if runs.budget is not None else ""
             name_it = "name it: benchmark_information_check(..., seed_var=...)."
-            raise DesignError(f"{error}{more} No column was found that tells runs apart; {name_it}") from None
+            raise DesignError(f"{error}{more} No column was found that identifies runs; {name_it}") from None
     # the names of the rows hold the levels of metafeatures as well
     instances = runs.study.one_score_per_run()[0].drop_duplicates("instance").set_index("instance")
     of = instances.loc[information.table["benchmark"], "benchmark"].astype(str).to_numpy(dtype=object)

@@ -386,8 +386,8 @@ def deviations(observed: Array, scores: Array, labels: Sequence[str], cluster: s
         if below(p, _CLAIM) and a[i] > (others := np.median(np.delete(a, i))):
             found.append(
                 f"{labels[int(known[i])]} varies about {written(np.sqrt(a[i] / others), '.2g')} times as much between "
-                f"levels of {cluster} as the others (standard deviation of its advantages), so what is said of it is "
-                "less sure."
+                f"levels of {cluster} as the others (standard deviation of its advantages), so conclusions about "
+                "it are less certain."
             )
     return found
 
