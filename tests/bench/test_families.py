@@ -57,7 +57,7 @@ def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
     assert (few.noun, few.column) == ("benchmark", "task")
     assert few.notes == (
         "There are too few spaces to be a sample (3; 5 or more are taken for one), so conclusions apply to new tasks "
-        "of these spaces, not for new spaces.",
+        "of these spaces, not to new spaces.",
     )
     one_each = lt.Runs(table((1, 1, 1, 1, 1, 1)), **ROLES).study.sampled
     assert (one_each.noun, one_each.notes) == ("benchmark", ())
@@ -67,7 +67,7 @@ def test_the_coarsest_families_that_are_enough_are_the_sample() -> None:
     frame = FRAME.assign(suite=FRAME["space"].isin(["s0", "s1", "s2"]).map({True: "old", False: "new"}))
     found = lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}).study.sampled
     assert found.column == "space"
-    assert "holds for new spaces of these 2 suites" in found.notes[0]
+    assert "conclusions apply to new spaces of these 2 suites" in found.notes[0]
 
 
 def test_a_benchmark_in_several_families_is_one_observation_in_each_of_them() -> None:
@@ -84,7 +84,7 @@ def test_ranks_are_those_of_the_means_of_families() -> None:
     ranks = family_means(FRAME).rank(axis=1).mean()
     assert found.table.set_index("algorithm")["mean_rank"].to_dict() == pytest.approx(ranks.to_dict())
     assert found.blocks.said() == "6 families"
-    assert any("holds for new spaces" in note for note in found.notes)
+    assert any("conclusions apply to new spaces" in note for note in found.notes)
     assert blocks_of(replace(RUNS, family=())).said() == "13 benchmarks"
 
 

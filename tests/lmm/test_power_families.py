@@ -179,5 +179,5 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
 
 def test_layouts_without_families_say_of_which_families(runs: lt.Runs) -> None:
     plain = lt.Runs(runs.frame, **{**runs.roles(), "family": None})
-    assert any("of these spaces, not for new spaces" in note for note in layout_of(runs, task="").notes)
+    assert any("of these spaces, not to new spaces" in note for note in layout_of(runs, task="").notes)
     assert not any("Families are not in it" in note for note in layout_of(plain, task="").notes)

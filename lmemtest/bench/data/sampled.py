@@ -92,7 +92,7 @@ def of_these_families(runs: Runs) -> tuple[str, ...]:
     rank = advice("rank")
     return (
         f"Families are not in it: {benchmarks} count as independent, whatever they share, so conclusions apply to "
-        f"new {benchmarks} of these {families}, not for new {families}. {rank} takes families as the sample where "
+        f"new {benchmarks} of these {families}, not to new {families}. {rank} takes families as the sample where "
         "there are enough of them.",
     )
 
@@ -101,7 +101,7 @@ def _too_few(runs: Runs, name: str) -> str:
     families, benchmarks = plural(name), plural(str(runs.benchmark))
     return (
         f"There are too few {families} to be a sample ({runs.study.count(name)}; {FEWEST_FAMILIES} or more are taken "
-        f"for one), so conclusions apply to new {benchmarks} of these {families}, not for new {families}."
+        f"for one), so conclusions apply to new {benchmarks} of these {families}, not to new {families}."
     )
 
 

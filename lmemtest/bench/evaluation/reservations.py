@@ -130,7 +130,7 @@ def _of_families(answers: Answers) -> list[str]:
         few = f"{counted(n, name)}; {FEWEST_FAMILIES} or more are taken for one"
         return [
             f"There are too few {families} to be a sample ({few}), so conclusions about tasks like these apply to new "
-            f"tasks of {'this' if n == 1 else 'these'} {name if n == 1 else families}, not for new {families}."
+            f"tasks of {'this' if n == 1 else 'these'} {name if n == 1 else families}, not to new {families}."
         ]
     without = f"leave out {advice('argument', name='family')}"
     return [
