@@ -62,6 +62,14 @@ def test_a_regret_is_decided_as_the_score_whatever_the_direction(direction):
     assert found.notes == ()
 
 
+def test_ways_are_named_once_and_apart_from_the_columns_of_the_table():
+    with pytest.raises(lt.errors.ArgumentError, match="must name each method of normalize once, got rank, rank"):
+        lt.robustness(failing(), variants=("rank", "rank"))
+    frame = failing().to_frame().rename(columns={"loss": "left"})
+    found = lt.robustness(lt.Runs(frame, **{**failing().roles(), "score": "left"}))
+    assert list(found.table) == ["left", "right", "left_rank", "by mean left", "alike"]
+
+
 def test_runs_remember_how_they_were_normalised_until_they_get_another_score():
     runs = failing(direction="maximize")
     assert runs.scale is None

@@ -108,4 +108,7 @@ def _methods(variants: Any) -> tuple[str, ...] | None:
     names = (variants,) if isinstance(variants, str) else variants
     if isinstance(names, Mapping) or not isinstance(names, Sequence) or not names:
         raise ArgumentError(f"variants must name methods of normalize, such as ('rank', 'minmax'), got {variants!r}.")
-    return tuple(check_choice(name, "variants", METHODS) for name in names)
+    methods = tuple(check_choice(name, "variants", METHODS) for name in names)
+    if len(set(methods)) < len(methods):
+        raise ArgumentError(f"variants must name each method of normalize once, got {', '.join(methods)}.")
+    return methods

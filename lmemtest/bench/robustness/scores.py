@@ -80,8 +80,8 @@ def what_differs(method: str, *, target: bool = False) -> str:
 
 
 NO_PROOF = (
-    "Where only one of the two tests finds a difference, the claim holds for its own mean. It does not show that the "
-    "two disagree: the other test may lack power."
+    "Where one test finds a difference and another does not, the claim holds for its own mean. It does not show that "
+    "the two disagree: the other test may lack power."
 )
 
 

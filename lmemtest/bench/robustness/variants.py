@@ -130,7 +130,8 @@ class Variants(Result):
     @property
     def table(self) -> pd.DataFrame:
         """One row per pair: who is significantly better in each way, and whether all that test the pair agree."""
-        words = {name: self._better(codes) for name, codes in self._coded()}
+        taken = {"left", "right", "alike"}  # by other columns of the table
+        words = {self.phrases[name] if name in taken else name: self._better(codes) for name, codes in self._coded()}
         return pd.concat([self.pairs, pd.DataFrame(words), pd.DataFrame({"alike": self.alike})], axis=1)
 
     @property
