@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import pickle
 
 import pandas as pd
 import pytest
 
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.errors import ArgumentError
 
 
@@ -93,3 +95,38 @@ def test_the_figure_is_the_one_that_is_named(monkeypatch):
     monkeypatch.setattr(lmemtest.plots, "cd_diagram", lambda *a, **k: (a, k), raising=False)
     found = means()
     assert found.plot(alpha=0.1) == ((found,), {"ax": None, "alpha": 0.1})
+
+
+def wins() -> Answer:
+    return Answer(
+        question="wins",
+        title="Wins",
+        tables={"wins": pd.DataFrame({"algorithm": ["HB", "RS"], "n": [3, 1]}), "ties": pd.DataFrame({"n": [0]})},
+        values={"n_benchmarks": 4},
+        facts=("Of 4 benchmarks.",),
+        findings=("HB wins on 3 of 4 benchmarks.",),
+        printed=pd.DataFrame({"algorithm": ["HB"], "n": [3]}),
+    )
+
+
+def test_an_answer_has_its_tables_and_values_as_attributes_and_prints_as_every_result():
+    answer = wins()
+    assert (answer.n_benchmarks, len(answer.wins), len(answer.to_frame("ties"))) == (4, 2, 1)
+    assert (
+        answer.summary() == "Wins\nalgorithm  n\n---------  -\nHB         3\nOf 4 benchmarks.\n\n" + answer.findings[0]
+    )
+    assert set(answer.contents()) == {"sentences", "wins", "ties"}
+    assert {"n_benchmarks", "wins", "to_csv"} <= set(dir(answer))
+    with pytest.raises(AttributeError, match=r"^wins has no 'n_benchmark'\. Did you mean 'n_benchmarks'\?"):
+        answer.n_benchmark  # noqa: B018
+
+
+def test_an_answer_is_frozen_and_travels():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        wins().title = "Losses"
+    assert pickle.loads(pickle.dumps(wins())).n_benchmarks == copy.deepcopy(wins()).n_benchmarks == 4
+
+
+def test_an_answer_without_a_figure_names_the_question():
+    with pytest.raises(ArgumentError, match=r"^wins has no figure"):
+        wins().plot()

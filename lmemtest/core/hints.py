@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-__all__ = ["Guided", "guided", "guided_arguments", "sought"]
+__all__ = ["Guided", "guess", "guided", "guided_arguments", "sought"]
 
 _ALIKE = 0.7  # likeness of two names, at least: 0.6 takes "estimates" for "letters"
 _TESTS = "lmemtest.rank(runs, test={test!r})"
@@ -346,7 +346,7 @@ class Guided:
     if not TYPE_CHECKING:  # a type checker must see the names that there are
 
         def __getattr__(self, name: str) -> Any:
-            return _attribute(self, name)
+            return guess(self, name)
 
 
 def sought(package: str, name: str, known: Iterable[str]) -> Any:
@@ -362,14 +362,15 @@ def sought(package: str, name: str, known: Iterable[str]) -> Any:
     raise AttributeError(f"{package} has no {name!r}.{_instead(advice, name, [*known, *synonyms])}")
 
 
-def _attribute(owner: Any, name: str) -> Any:
+def guess(owner: Any, name: str) -> Any:
     """What a name that an object lacks stands for, likewise."""
     kind = type(owner)
     if name.startswith("_") or hasattr(kind, name):  # a property that failed: its own error
         return object.__getattribute__(owner, name)
     advice: dict[str, str] = {}
-    guesses = [other for other in dir(kind) if not other.startswith("_")]
-    for cls in (cls.__name__ for cls in kind.__mro__):
+    named = owner.question if kind.__name__ == "Answer" else kind.__name__
+    guesses = [other for other in dir(owner) if not other.startswith("_")]
+    for cls in dict.fromkeys((named, *(cls.__name__ for cls in kind.__mro__))):
         synonyms, own = SYNONYMS.get(cls, {}), ADVICE.get(cls, {})
         if name in synonyms and name not in advice:
             target = synonyms[name]
@@ -377,7 +378,7 @@ def _attribute(owner: Any, name: str) -> Any:
         guesses += synonyms
         advice = {**own, **advice}
     advice = advice if name in advice else {**advice, **_further(owner, name)}
-    raise AttributeError(f"{kind.__name__} has no {name!r}.{_instead(advice, name, guesses)}")
+    raise AttributeError(f"{named} has no {name!r}.{_instead(advice, name, guesses)}")
 
 
 def _further(owner: Any, name: str) -> dict[str, str]:

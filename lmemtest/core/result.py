@@ -7,12 +7,12 @@ import os
 import re
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from lmemtest.core.caller import advice
-from lmemtest.core.hints import Guided
+from lmemtest.core.hints import Guided, guess
 from lmemtest.core.table import Format, ResultTable, Text
 from lmemtest.core.text import one_line
 from lmemtest.core.validate import check_choice, check_flag
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
-__all__ = ["Result", "result"]
+__all__ = ["Answer", "Result", "result"]
 
 MOST_SENTENCES = 15  # in a summary; all are in `sentences()`
 if TYPE_CHECKING:
@@ -43,7 +43,8 @@ else:
 class Result(Guided):
     """The base of every result: subclasses give the content, this class shows it.
 
-    A subclass is decorated with `result` and gives
+    A question that only has tables returns an `Answer`. A result that can be asked further has a class of its own,
+    which is decorated with `result` and gives
 
     - `title` (property): one line above the table;
     - its data frames, named in `parts` as ``{part: attribute or method}``; the first is the one of ``to_frame()``;
@@ -60,6 +61,11 @@ class Result(Guided):
     parts: ClassVar[Mapping[str, str]] = {"table": "table"}
     formats: ClassVar[Mapping[str, Format]] = {}
     figure: ClassVar[str | None] = None
+
+    @property
+    def question(self) -> str:
+        """What it is called in messages: its class, or the function that was asked."""
+        return type(self).__name__
 
     @property
     def title(self) -> str:
@@ -176,7 +182,7 @@ class Result(Guided):
         """
         if self.figure is None:
             raise ArgumentError(
-                f"{type(self).__name__} has no figure; its numbers are in to_frame() and its findings in sentences()."
+                f"{self.question} has no figure; its numbers are in to_frame() and its findings in sentences()."
             )
         draw: Callable[..., Axes] = getattr(importlib.import_module("lmemtest.plots"), self.figure)
         return draw(self, ax=ax, **options)
@@ -213,6 +219,75 @@ class Result(Guided):
 
         found = "".join(f"<li>{html_text(sentence)}</li>\n" for sentence in self.sentences()[:MOST_SENTENCES])
         return self.to_table().to_html() + (f"\n<ul>\n{found}</ul>" if found else "")
+
+
+@result
+class Answer(Result):
+    """What a question answers that only has tables: they and the words on them, and no class of its own.
+
+    Attributes
+    ----------
+    question : str
+        The function that was asked, such as "audit".
+    title : str
+    tables : dict of str to pandas.DataFrame
+        By name; the first is the one of ``to_frame()``.
+    values : dict of str to object
+        Single numbers, names and settings; each is an attribute, too, as is each table.
+    facts, findings, notes : tuple of str
+        How it was obtained; what was found, as ``sentences()`` gives it; reservations.
+    printed : pandas.DataFrame or None
+        The rows and columns to print, where not the whole of ``to_frame()``.
+    formats, figure
+        As in `Result`.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> answer = Answer(
+    ...     question="wins",
+    ...     title="Wins",
+    ...     tables={"wins": pd.DataFrame({"algorithm": ["HB", "RS"], "n": [3, 1]})},
+    ...     values={"n_benchmarks": 4},
+    ...     findings=("HB wins on 3 of 4 benchmarks.",),
+    ... )
+    >>> answer.n_benchmarks, answer.sentences()
+    (4, ('HB wins on 3 of 4 benchmarks.',))
+    """
+
+    question: str
+    title: str
+    tables: Mapping[str, pd.DataFrame]
+    values: Mapping[str, Any] = field(default_factory=dict)
+    facts: tuple[str, ...] = ()
+    findings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    printed: pd.DataFrame | None = None
+    formats: Mapping[str, Format] = field(default_factory=dict)  # type: ignore[misc]
+    figure: str | None = None  # type: ignore[misc]
+
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in plain sentences; the first is the headline."""
+        return self.findings
+
+    @property
+    def parts(self) -> Mapping[str, str]:  # type: ignore[override]
+        """The names of the tables."""
+        return {name: name for name in self.tables}
+
+    def shown(self) -> pd.DataFrame:
+        """The rows and columns that are printed."""
+        return self.to_frame() if self.printed is None else self.printed.copy()
+
+    def __dir__(self) -> list[str]:
+        return sorted({*Result.__dir__(self), *self.tables, *self.values})
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            for named in (self.values, self.tables):
+                if name in named:
+                    return named[name]
+        return guess(self, name)
 
 
 # What a spreadsheet program takes for a formula: OWASP's list, full-width signs included; a number is none.

@@ -54,8 +54,12 @@ def detached_figures() -> Iterator[None]:
         _detached.reset(token)
 
 
-def draws(*kinds: type, source: str, hint: str = "") -> Callable[[Figures], Figures]:
-    """Refuse what a function that draws results of `kinds`, from `source`, cannot draw, and axes it cannot draw in."""
+def draws(*kinds: type | str, source: str, hint: str = "") -> Callable[[Figures], Figures]:
+    """Refuse what a function that draws results of `kinds`, from `source`, cannot draw, and axes it cannot draw in.
+
+    A kind is a class, or the `question` of an `Answer`.
+    """
+    classes = tuple(kind for kind in kinds if isinstance(kind, type))
 
     def decorate(function: Figures) -> Figures:
         name = next(iter(inspect.signature(function).parameters))
@@ -63,8 +67,8 @@ def draws(*kinds: type, source: str, hint: str = "") -> Callable[[Figures], Figu
         @functools.wraps(function)
         def checked(result: object, /, *rest: Any, ax: Axes | None = None, **options: Any) -> Axes:
             check_axes(ax)
-            if not isinstance(result, kinds):
-                got = type(result).__name__
+            if not isinstance(result, classes) and getattr(result, "question", None) not in kinds:
+                got = getattr(result, "question", type(result).__name__)
                 raise ArgumentError(f"{name} must be the result of {source}, got {got}.{' ' * bool(hint)}{hint}")
             return function(result, *rest, ax=ax, **options)
 

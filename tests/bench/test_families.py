@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.sampled import sampled
-from lmemtest.bench.ranking.blocks import blocks_of
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",

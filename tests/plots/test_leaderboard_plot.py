@@ -9,7 +9,7 @@ import pytest
 from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
-from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.leaderboard import leaderboard_of
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import leaderboard_plot, win_rate_plot

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.measures import MEASURES, Measures, middle
 from lmemtest.bench.ranking.resampling import Resampling, intervals
 

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.bayesian import bayesian_pairs
-from lmemtest.bench.ranking.blocks import Blocks
 from lmemtest.core.verdicts import Verdict
 
 pytestmark = pytest.mark.slow

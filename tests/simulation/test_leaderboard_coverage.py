@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
 from lmemtest.bench.ranking.leaderboard import leaderboard_of
 from lmemtest.bench.ranking.standings import MEASURES, Standings, wins_on_blocks

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.outperforming.intervals import (
     Counts,
     UStatistic,
@@ -21,7 +22,6 @@ from lmemtest.bench.outperforming.intervals import (
 )
 from lmemtest.bench.outperforming.random_intercept import RandomIntercept, mean_of
 from lmemtest.bench.outperforming.replicability import partial_conjunction, sign_test
-from lmemtest.bench.ranking.blocks import Blocks
 from lmemtest.core.arrays import Array, Index, Mask
 from lmemtest.core.caller import advice
 from lmemtest.core.proportions import wilson

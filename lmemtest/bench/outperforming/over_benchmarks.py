@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.outperforming.duels import Duels, by_benchmark, duels_of, least_p, p_values, together
 from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, adjusted_gamma, conclusions, in_words, meaning
-from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, below, written

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array
 
 
@@ -105,7 +105,7 @@ def bayesian_pairs(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.ranking.blocks import blocks_of
+    >>> from lmemtest.bench.data.blocks import blocks_of
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, algorithm=["RS", "HB", "HB+prior"])
     >>> pairs = bayesian_pairs(blocks_of(runs), rope=0.002, rng=1)
     >>> pairs[["left", "right", "p_left", "p_equal", "p_right", "verdict"]].round(2)

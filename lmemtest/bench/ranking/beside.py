@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.bench.ranking.blocks import blocks_of
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking.classical import block_estimates, require_connected, signed_rank_sums
 from lmemtest.bench.ranking.compare import SideBySide, rows_as_blocks
 from lmemtest.bench.ranking.methods import ADJUST, left_ahead, require_blocks, require_pairs
@@ -19,8 +19,8 @@ from lmemtest.lmm.means.adjust import step_down
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.comparisons import Comparisons
 

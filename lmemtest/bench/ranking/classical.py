@@ -35,7 +35,7 @@ from lmemtest.lmm.model import fit_lmm
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array, Index
 
 

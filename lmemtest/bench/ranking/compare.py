@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.ranking.ranking import Ranking
     from lmemtest.core.arrays import Array, Codes
 

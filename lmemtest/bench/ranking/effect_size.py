@@ -5,87 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.ranking.effect_sizes import COHEN, NAMES, THRESHOLDS, check_samples, effect_sizes, magnitude
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.words import counted, format_number, percent
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
-    import pandas as pd
     from numpy.typing import ArrayLike
 
 FEW_FOR_MEDIANS = 10  # values, below which intervals of gamma covered 80 % to 95 % in simulations
-
-
-@result
-class EffectSize(Result):
-    """How large the difference between two samples is.
-
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`.
-    estimate : float
-        Positive where the first sample is larger; NaN where it has no value (see `notes`).
-    ci_low, ci_high : float
-        Interval at `level`; infinite where the sample does not bound it, NaN where it has no value.
-    magnitude : {"negligible", "small", "medium", "large", ""}
-        By convention: a unit says little about what matters in an application.
-    n : (int, int)
-        Values of the two samples.
-    paired : bool
-    level : float
-    notes : tuple of str
-    """
-
-    kind: str
-    estimate: float
-    ci_low: float
-    ci_high: float
-    magnitude: str
-    n: tuple[int, int]
-    paired: bool
-    level: float
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What was computed, of how many values."""
-        of = counted(self.n[0], "pair") if self.paired else f"{self.n[0]:,} and {self.n[1]:,} values, not paired"
-        return f"{NAMES[self.kind][:1].upper()}{NAMES[self.kind][1:]} of a against b, {of}"
-
-    def table(self) -> pd.DataFrame:
-        """One row: kind, estimate, ci_low, ci_high, magnitude, n_a, n_b."""
-        import pandas as pd
-
-        row = {"kind": self.kind, "estimate": self.estimate, "ci_low": self.ci_low, "ci_high": self.ci_high}
-        return pd.DataFrame([{**row, "magnitude": self.magnitude, "n_a": self.n[0], "n_b": self.n[1]}])
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the interval and the word for the size came about."""
-        limits = ", ".join(f"{limit:g}" for limit in THRESHOLDS[self.kind])
-        return (
-            f"{percent(self.level)} interval {_interval_of(self.kind, self.paired)}; small, medium and large begin at "
-            f"{limits} ({'Cohen' if THRESHOLDS[self.kind] == COHEN else 'Romano et al.'}).",
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """The size in words, and whether its direction is known."""
-        if np.isnan(self.estimate):
-            return (f"{NAMES[self.kind]} of these samples has no value.",)
-        size = f"{self.magnitude} by convention"
-        found = f"{_in_words(self.kind, self.estimate)} ({NAMES[self.kind]} {format_number(self.estimate)}, {size})."
-        if np.isnan(self.ci_low):
-            return (found,)
-        limits = f"{format_number(self.ci_low)} to {format_number(self.ci_high)}"
-        zero = tolerance((self.ci_low, self.ci_high))
-        if self.ci_low <= zero and self.ci_high >= -zero:
-            return found, f"The interval, {limits}, contains zero: the direction of the effect is not shown."
-        return found, f"The interval, {limits}, does not contain zero."
 
 
 @one_blas_thread()
@@ -98,7 +30,7 @@ def effect_size(
     level: float = 0.95,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
-) -> EffectSize:
+) -> Answer:
     """How large the difference between two samples is, with an interval.
 
     Parameters
@@ -119,9 +51,12 @@ def effect_size(
 
     Returns
     -------
-    EffectSize
-        Positive where `a` is larger. Exchanging `a` and `b` changes the sign of the estimate and of both limits, and
-        nothing else.
+    Answer
+        `kind`, `estimate` (positive where `a` is larger; NaN where it has no value, see `notes`), `ci_low` and
+        `ci_high` (infinite where the samples do not bound the effect, NaN where it has no value), `magnitude`
+        ("negligible", "small", "medium" or "large" by convention: a unit says little about what matters in an
+        application), `n_a`, `n_b`; in its table, too. Exchanging `a` and `b` changes the sign of the estimate and of
+        both limits, and nothing else.
 
     Raises
     ------
@@ -172,15 +107,18 @@ def effect_size(
         _check_same_index(a, b)
     found = effect_sizes(x[None], y[None], kind, paired=paired, level=level, n_draws=n_draws, rng=rng)
     estimate, low, high = (float(value[0]) for value in found)
-    return EffectSize(
-        kind=kind,
-        estimate=estimate,
-        ci_low=low,
-        ci_high=high,
-        magnitude=magnitude(estimate, kind),
-        n=(x.size, y.size),
-        paired=paired,
-        level=level,
+    row = {"kind": kind, "estimate": estimate, "ci_low": low, "ci_high": high}
+    row |= {"magnitude": magnitude(estimate, kind), "n_a": x.size, "n_b": y.size}
+    of = counted(x.size, "pair") if paired else f"{x.size:,} and {y.size:,} values, not paired"
+    limits = ", ".join(f"{limit:g}" for limit in THRESHOLDS[kind])
+    begin = f"small, medium and large begin at {limits} ({'Cohen' if THRESHOLDS[kind] == COHEN else 'Romano et al.'})"
+    return Answer(
+        question="effect_size",
+        title=f"{NAMES[kind][:1].upper()}{NAMES[kind][1:]} of a against b, {of}",
+        tables={"table": pd.DataFrame([row])},
+        values={**row, "paired": paired, "level": level},
+        facts=(f"{percent(level)} interval {_interval_of(kind, paired)}; {begin}.",),
+        findings=_findings(kind, estimate, low, high),
         notes=_notes(kind, estimate, low, high, min(x.size, y.size)),
     )
 
@@ -193,6 +131,21 @@ def _check_same_index(a: Any, b: Any) -> None:
             "a and b must have the same index where they are paired, got two indices that differ. Give "
             "b.reindex(a.index), or both as arrays in the order of the pairs."
         )
+
+
+def _findings(kind: str, estimate: float, low: float, high: float) -> tuple[str, ...]:
+    """The size in words, and whether its direction is known."""
+    if np.isnan(estimate):
+        return (f"{NAMES[kind]} of these samples has no value.",)
+    size = f"{NAMES[kind]} {format_number(estimate)}, {magnitude(estimate, kind)} by convention"
+    sentence = f"{_in_words(kind, estimate)} ({size})."
+    if np.isnan(low):
+        return (sentence,)
+    limits = f"{format_number(low)} to {format_number(high)}"
+    zero = tolerance((low, high))
+    if low <= zero and high >= -zero:
+        return sentence, f"The interval, {limits}, contains zero: the direction of the effect is not shown."
+    return sentence, f"The interval, {limits}, does not contain zero."
 
 
 def _notes(kind: str, estimate: float, low: float, high: float, n: int) -> tuple[str, ...]:

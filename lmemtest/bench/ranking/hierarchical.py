@@ -38,7 +38,7 @@ from scipy.special import ndtr
 from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
 
 if TYPE_CHECKING:
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array
 
 

@@ -16,7 +16,7 @@ from lmemtest.core.words import percent
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array, Index
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.bradley_terry import estimable, linked, ratings
 from lmemtest.bench.ranking.standings import (
     MEASURES,

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
-from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.compare import Rankings, compared
 from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes

@@ -18,9 +18,9 @@ from lmemtest.core.verdicts import ahead_or_behind
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.bench.ranking.leaderboard import Leaderboard
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.bench.ranking.stability import Stability

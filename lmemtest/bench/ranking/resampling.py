@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.normalise import UNITLESS
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.core.rounding import tolerance
 from lmemtest.core.validate import check_direction, check_fraction, check_positive_int
 from lmemtest.core.words import listed, percent

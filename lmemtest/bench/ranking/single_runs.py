@@ -26,9 +26,9 @@ from lmemtest.lmm.means.adjust import step_down
 from lmemtest.lmm.means.moderation import moderation
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.blocks import Blocks
     from lmemtest.core.arrays import Array, Codes, Index
 
 

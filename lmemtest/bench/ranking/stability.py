@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Codes
 
 

@@ -17,7 +17,7 @@ from lmemtest.bench.ranking.bradley_terry import ELO, likeliest, ratings
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array
 
 

@@ -28,7 +28,7 @@ from lmemtest.errors import ArgumentError, DesignError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lmemtest.bench.ranking.blocks import Blocks
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array
 
 

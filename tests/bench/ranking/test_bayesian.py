@@ -11,9 +11,9 @@ from pytest import approx
 from scipy import integrate, special, stats
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.bayesian import bayesian_pairs
-from lmemtest.bench.ranking.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking.directions import Directions, has_direction
 from lmemtest.bench.ranking.signed_rank import PRIOR, _gamma_weights, _Pair, signed_rank
 from lmemtest.core.verdicts import Verdict

@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.ranking.blocks import blocks_of
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.errors import DesignError
 
 

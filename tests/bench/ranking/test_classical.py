@@ -8,8 +8,8 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking import classical
-from lmemtest.bench.ranking.blocks import blocks_of
 from lmemtest.errors import DesignError
 
 RNG = np.random.default_rng(20)

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
 from lmemtest.bench.ranking.leaderboard import leaderboard, leaderboard_of
 from lmemtest.bench.ranking.standings import MEASURES

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.blocks import blocks_of
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking.classical import ranked, shift_intervals
 from lmemtest.bench.ranking.compare import facts_of_pair
 from lmemtest.bench.ranking.methods import outcomes

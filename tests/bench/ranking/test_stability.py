@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lmemtest.bench.ranking.blocks import Blocks
+from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.stability import stability_of
 from lmemtest.errors import DesignError
 from lmemtest.lmm.means.decisions import decisions_of

@@ -10,8 +10,8 @@ from scipy import stats
 from statsmodels.stats.anova import AnovaRM
 
 import lmemtest as lt
+from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking import classical
-from lmemtest.bench.ranking.blocks import blocks_of
 from lmemtest.bench.ranking.bradley_terry import ratings
 from lmemtest.bench.ranking.signed_rank import signed_rank
 from lmemtest.compat.autorank import autorank
