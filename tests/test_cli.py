@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import subprocess
@@ -13,10 +14,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+import typer
 
 import lmemtest
 from lmemtest import tuning
 from lmemtest.cli import app, main, rendering
+from lmemtest.cli.options import IN_PYTHON, OPTIONS, RUNS, WRITTEN, function_at
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
 
@@ -1052,3 +1055,22 @@ def test_an_interruption_before_a_command_has_begun_is_no_traceback(monkeypatch:
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code == 130
+
+
+# Of these a command makes an argument by another name.
+MADE = {"k_max", "min_score", "max_score", "item", "unpaired", "pointwise", "source", "hours_per_training"}
+
+
+@pytest.mark.parametrize("name", ["report", "rank", "outperform", "bands", "evaluate", "plan", "gate"])
+def test_the_options_of_a_command_are_the_arguments_of_its_function(name):
+    command = typer.main.get_command(app).commands[name]
+    arguments = {
+        IN_PYTHON.get(argument, argument) for argument in inspect.signature(function_at(command.calls)).parameters
+    }
+    options = {parameter.name for parameter in command.params}
+    assert not options - arguments - MADE - {*RUNS, *WRITTEN}
+    assert not (arguments & set(OPTIONS)) - options - {"trials"}  # a table of trials in two of them
+
+
+def test_a_help_shows_the_defaults_of_the_function(run):
+    assert "[default: 0.05]" in " ".join(run("rank", "--help").out.split())

@@ -1,49 +1,27 @@
-"""The commands: parse, call, write."""
+"""The commands: read what was typed, call a function of the package, return its result."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from lmemtest.cli.inputs import UNASKED
-from lmemtest.cli.options import (
-    Adjustment,
-    Band,
-    Curves,
-    Dispersion,
-    Errors,
-    Json,
-    Output,
-    RankingMethod,
-    RawCsv,
-    RunOptions,
-    TableOptions,
-    TrialOptions,
-    Unit,
-    budgets,
-    check_options,
-    number,
-    statistic_of,
-    takes,
-)
-from lmemtest.cli.reading import read_runs, read_trials, settled_curves, source_of
-from lmemtest.cli.rendering import INTERRUPTED, TYPED, progress, say, session, write_report, write_result
+from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, Typed, check_options, chosen, command
+from lmemtest.cli.reading import read_runs, read_table, read_trials, settled_curves
+from lmemtest.cli.rendering import INTERRUPTED, say, write_report
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
 
-class _Group(TyperGroup):
-    """Commands that know what was typed, for advice that can be copied."""
+    from lmemtest.core.result import Result
 
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        ctx.meta[TYPED] = ["lmemtest", *args]
-        return super().parse_args(ctx, args)
-
+    Step = Callable[[str], None]
 
 app = typer.Typer(
     name="lmemtest",
-    cls=_Group,
+    cls=Typed,
     no_args_is_help=True,
     rich_markup_mode=None,  # plain help, also where it is piped
     pretty_exceptions_enable=False,
@@ -84,38 +62,14 @@ def _root(
     """
 
 
-@app.command(short_help="Compare algorithms and write a report.")
-@takes(RunOptions)
-def report(
-    context: typer.Context,
-    given: RunOptions,
-    formula: Annotated[
-        str | None, typer.Option("--formula", help="A model of your own instead of the recommended one.")
-    ] = None,
-    population: Annotated[
-        str | None,
-        typer.Option("--population", metavar="ROLE", help="Claims about new ones of this role: family or benchmark."),
-    ] = None,
-    curves: Curves = None,
-    dispersion: Dispersion = None,
-    alpha: Annotated[
-        float,
-        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
-    ] = 0.05,
-    adjust: Annotated[
-        str | None,
-        typer.Option(
-            "--adjust", metavar="METHOD", help="For the number of pairs: stepdown (default), tukey, holm, none, ..."
-        ),
-    ] = None,
-    se: Errors = None,
-    ddf: Annotated[
-        str, typer.Option("--ddf", metavar="METHOD", help="Degrees of freedom: satterthwaite, kenward-roger, ...")
-    ] = "satterthwaite",
-    json: Json = False,
-    raw_csv: RawCsv = False,
-    output: Output = None,
-) -> None:
+@command(
+    app,
+    "report",
+    (*RUNS, "formula", "population", "curves", "dispersion", "alpha", "adjust", "se", "ddf", *WRITTEN),
+    "Compare algorithms and write a report.",
+    calls="report.analysis:analyze",
+)
+def report(given: SimpleNamespace, step: Step) -> None:
     """Compare the algorithms of a table and write a report, by default as one HTML file.
 
     The answer is printed in a few sentences; the last line is the path of the report. An existing file is replaced by
@@ -131,33 +85,18 @@ def report(
       lmemtest report results.xlsx --wide --direction maximize
       lmemtest report runs.csv --yes
     """
-    with session(context):
-        from lmemtest.report.files import check_report_path
+    check_options(given)
+    runs = read_runs(given, settle=True, own_model=given.formula is not None)
+    given.curves = given.curves if given.formula is not None else settled_curves(runs, given.curves, given.yes)
+    step("analysing")
+    from lmemtest.report.analysis import analyze
 
-        target = None if json and output is None else check_report_path(output or UNASKED["report"])
-        check_options(alpha, adjust, ddf, given, curves)
-        runs = read_runs(given, settle=True, own_model=formula is not None)
-        curves = curves if formula is not None else settled_curves(runs, curves, given.yes)
-        with progress() as step:
-            from lmemtest.report.analysis import analyze
-
-            analysis = analyze(
-                runs,
-                formula=formula,
-                population=population,
-                curves=curves,
-                dispersion=dispersion,
-                alpha=alpha,
-                adjust=adjust,
-                se=se,
-                ddf=ddf,
-                progress=step,
-            )
-            write_report(analysis, target, step, json=json, raw_csv=raw_csv)
+    options = chosen(given, "formula population curves dispersion alpha adjust se ddf")
+    write_report(analyze(runs, **options, progress=step), given, step)
 
 
-@app.command(short_help="Write the report of the bundled runs.")
-def demo(context: typer.Context, output: Output = None) -> None:
+@command(app, "demo", ("output",), "Write the report of the bundled runs.", needed=())
+def demo(given: SimpleNamespace, step: Step) -> None:
     """Write the report of the bundled runs: six hyperparameter optimisers on 20 benchmarks.
 
     The answer is printed in a few sentences; the last line is the path of the report.
@@ -166,28 +105,15 @@ def demo(context: typer.Context, output: Output = None) -> None:
     Example:
       lmemtest demo -o demo.html
     """
-    with session(context):
-        from lmemtest.report.files import check_report_path
+    step("reading the table")
+    from lmemtest.bench.data.datasets import load_hpo_runs
+    from lmemtest.report.analysis import analyze
 
-        target = check_report_path(output or UNASKED["demo"])
-        with progress() as step:
-            step("reading the table")
-            from lmemtest.bench.data.datasets import load_hpo_runs
-            from lmemtest.report.analysis import analyze
-
-            write_report(analyze(load_hpo_runs(), progress=step), target, step)
+    write_report(analyze(load_hpo_runs(), progress=step), given, step)
 
 
-@app.command(short_help="Look for what can spoil a comparison.")
-@takes(RunOptions)
-def check(
-    context: typer.Context,
-    given: RunOptions,
-    whole: Annotated[bool, typer.Option("--all", help="Print every finding, not the first of each kind.")] = False,
-    json: Json = False,
-    raw_csv: RawCsv = False,
-    output: Output = None,
-) -> None:
+@command(app, "check", (*RUNS, "whole", *WRITTEN), "Look for what can spoil a comparison.")
+def check(given: SimpleNamespace, step: Step) -> None:
     """Look for what can spoil a comparison: columns without a role, missing, duplicate, tied or unpaired runs, scales.
 
     The exit code is 1 if there are errors that stop a fit, and 0 otherwise. At most 60 lines are printed; with --all,
@@ -197,58 +123,26 @@ def check(
     Example:
       lmemtest check runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
     """
-    with session(context):
-        from lmemtest.report.files import check_report_path
-
-        target = None if output is None else check_report_path(output)
-        check_options(None, None, None, given)
-        runs = read_runs(given, settle=given.yes)
-        with progress() as step:
-            found = runs.check(progress=step)
-            if target is not None:
-                found.save(target, escape=not raw_csv)
-        findings = found.to_frame("findings")
-        typer.echo(findings.to_json(orient="records", indent=2) if json else found.summary(whole=whole))
-        if target is not None:
-            typer.echo(str(target))
-        if any(finding.severity == "error" for finding in found.findings):
-            raise typer.Exit(1)
+    check_options(given)
+    checks = read_runs(given, settle=given.yes).check(progress=step)
+    if given.path is not None:
+        checks.save(given.path, escape=not given.raw_csv)
+    step("")
+    findings = checks.to_frame("findings")
+    typer.echo(findings.to_json(orient="records", indent=2) if given.json else checks.summary(whole=given.whole))
+    if given.path is not None:
+        typer.echo(str(given.path))
+    given.exit_code = int(any(finding.severity == "error" for finding in checks.findings))
 
 
-@app.command(name="rank", short_help="Rank algorithms by a mixed model or by classical tests.")
-@takes(RunOptions)
-def rank_runs(
-    context: typer.Context,
-    given: RunOptions,
-    method: Annotated[
-        RankingMethod, typer.Option("--method", help="lmem: mixed model; all: several side by side.")
-    ] = RankingMethod.lmem,
-    test: Annotated[
-        str,
-        typer.Option("--test", metavar="NAME", help="t, tukey, nemenyi, conover, wilcoxon; signed_rank, hierarchical."),
-    ] = "auto",
-    control: Annotated[
-        str | None, typer.Option("--control", metavar="NAME", help="Compare all others with this algorithm only.")
-    ] = None,
-    alpha: Annotated[
-        float,
-        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
-    ] = 0.05,
-    adjust: Annotated[
-        str | None, typer.Option("--adjust", metavar="METHOD", help="For the number of pairs: holm, shaffer, ...")
-    ] = None,
-    se: Errors = None,
-    rope: Annotated[
-        float,
-        typer.Option(
-            "--rope", metavar="NUMBER", parser=number, help="Bayesian: what does not matter, in units of the score."
-        ),
-    ] = 0.0,
-    curves: Curves = None,
-    json: Json = False,
-    raw_csv: RawCsv = False,
-    output: Output = None,
-) -> None:
+@command(
+    app,
+    "rank",
+    (*RUNS, "method", "test", "control", "alpha", "adjust", "se", "rope", "curves", *WRITTEN),
+    "Rank algorithms by a mixed model or by classical tests.",
+    calls="bench.ranking.rank:rank",
+)
+def rank(given: SimpleNamespace, step: Step) -> Result:
     """Rank the algorithms of a table and say which of them differ; with -o as a document, table or figure.
 
     Every benchmark counts once, however many seeds it has. The ranking is printed with its pairs in sentences.
@@ -258,52 +152,23 @@ def rank_runs(
       lmemtest rank accuracies.csv --wide --direction maximize --method frequentist
       lmemtest rank runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed -o rank.tex
     """
-    with session(context):
-        from lmemtest.report.files import check_report_path
+    check_options(given)
+    runs = read_runs(given, settle=True)
+    given.curves = settled_curves(runs, given.curves, given.yes)
+    step("ranking")
+    from lmemtest.bench.ranking.rank import rank
 
-        target = None if output is None else check_report_path(output)
-        check_options(alpha, None, None, given, curves)
-        runs = read_runs(given, settle=True)
-        curves = settled_curves(runs, curves, given.yes)
-        with progress() as step:
-            step("ranking")
-            from lmemtest.bench.ranking.rank import rank
-
-            options: dict[str, Any] = {"test": test, "control": control, "alpha": alpha, "adjust": adjust, "se": se}
-            found = rank(runs, method.value, **options, curves=curves, rope=rope, rng=0)
-            write_result(found, target, step, json=json, raw_csv=raw_csv)
+    return rank(runs, **chosen(given, "method test control alpha adjust se rope curves"), rng=0)
 
 
-@app.command(short_help="How often one algorithm is better than another.")
-@takes(RunOptions)
-def outperform(
-    context: typer.Context,
-    given: RunOptions,
-    only: Annotated[
-        list[str] | None,
-        typer.Option("--only", metavar="NAME", help="Compare these algorithms only; give it twice or more."),
-    ] = None,
-    control: Annotated[
-        str | None, typer.Option("--control", metavar="NAME", help="Compare this algorithm with all others.")
-    ] = None,
-    unpaired: Annotated[
-        bool, typer.Option("--unpaired", help="Compare all runs with all, not those of the same seed.")
-    ] = False,
-    gamma: Annotated[
-        float,
-        typer.Option("--gamma", metavar="NUMBER", parser=number, help="Probability from which an advantage matters."),
-    ] = 0.75,
-    alpha: Annotated[
-        float,
-        typer.Option("--alpha", metavar="NUMBER", parser=number, help="Significance level for all pairs together."),
-    ] = 0.05,
-    method: Annotated[
-        str, typer.Option("--method", metavar="NAME", help="Of the intervals over benchmarks: mixed, percentile.")
-    ] = "auto",
-    json: Json = False,
-    raw_csv: RawCsv = False,
-    output: Output = None,
-) -> None:
+@command(
+    app,
+    "outperform",
+    (*RUNS, "only", "control", "unpaired", "gamma", "alpha", "method", *WRITTEN),
+    "How often one algorithm is better than another.",
+    calls="bench.outperforming.probability:probability_of_outperforming",
+)
+def outperform(given: SimpleNamespace, step: Step) -> Result:
     """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
 
     Runs are paired by their seed on each benchmark. All pairs of algorithms are compared, with intervals for all of
@@ -314,91 +179,59 @@ def outperform(
       lmemtest outperform runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed
       lmemtest outperform runs.csv --yes --only HB --only RS --gamma 0.8 -o outperform.html
     """
-    with session(context):
-        from lmemtest.report.files import check_report_path
-
-        target = None if output is None else check_report_path(output)
-        check_options(alpha, None, None, given)
+    check_options(given)
+    if given.gamma is not None:
         from lmemtest.bench.outperforming.verdict import check_gamma
 
-        check_gamma(gamma)
-        runs = read_runs(given, settle=True)
-        with progress() as step:
-            step("comparing runs")
-            from lmemtest.bench.outperforming.probability import probability_of_outperforming
+        check_gamma(given.gamma)
+    runs = read_runs(given, settle=True)
+    step("comparing runs")
+    from lmemtest.bench.outperforming.probability import probability_of_outperforming
 
-            found = probability_of_outperforming(
-                runs,
-                paired=not unpaired,
-                gamma=gamma,
-                alpha=alpha,
-                algorithms=None if only is None else tuple(only),
-                control=control,
-                method=method,
-                rng=0,
-            )
-            write_result(found, target, step, json=json, raw_csv=raw_csv)
+    algorithms = None if given.only is None else tuple(given.only)
+    options = chosen(given, "control gamma alpha method")
+    return probability_of_outperforming(runs, algorithms=algorithms, paired=not given.unpaired, **options, rng=0)
 
 
-@app.command(short_help="Fit one mixed model and print it.")
-@takes(TableOptions)
-def fit(
-    context: typer.Context,
-    given: TableOptions,
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="As in lme4; quote it for the shell.")],
-    ml: Annotated[bool, typer.Option("--ml", help="Maximum likelihood instead of restricted (REML).")] = False,
-    dispersion: Dispersion = None,
-) -> None:
+@command(
+    app,
+    "fit",
+    (*TABLE, "formula", "ml", "dispersion"),
+    "Fit one mixed model and print it.",
+    needed=("table", "formula"),
+)
+def fit(given: SimpleNamespace, step: Step) -> None:
     """Fit one mixed model and print its fixed effects and variance components.
 
     \b
     Example:
       lmemtest fit runs.csv "loss ~ tool + (1 | task) + (1 | task:tool)"
     """
-    with session(context):
-        source = source_of(given)
-        with progress() as step:
-            step("reading the table")
-            from lmemtest.bench.data.where import rows_where
-            from lmemtest.lmm.formula.bars import parse_formula
+    step("reading the table")
+    from lmemtest.lmm.formula.bars import parse_formula
 
-            groups = [column for bar in parse_formula(formula).bars for column in bar.groups]
-            groups += [dispersion] if dispersion is not None else []
-            data = source.read(labels=list(dict.fromkeys(groups)))
-            data = rows_where(data, given.where, {}) if given.where else data
-            step("fitting the model")
-            from lmemtest.lmm.model import fit_lmm
+    groups = [column for bar in parse_formula(given.formula).bars for column in bar.groups]
+    groups += [given.dispersion] if given.dispersion is not None else []
+    data = read_table(given, labels=list(dict.fromkeys(groups)))
+    step("fitting the model")
+    from lmemtest.lmm.model import fit_lmm
 
-            fitted = fit_lmm(formula, data, reml=not ml, dispersion=dispersion)
-        typer.echo(fitted.summary())
+    fitted = fit_lmm(given.formula, data, reml=not given.ml, dispersion=given.dispersion)
+    step("")
+    typer.echo(fitted.summary())
 
 
-@app.command(short_help="Tuning curves with confidence bands.")
-@takes(TrialOptions)
-def bands(
-    context: typer.Context,
-    given: TrialOptions,
-    statistic: Annotated[str, typer.Option("--statistic", help="median, mean, or a quantile such as 0.9.")] = "median",
-    level: Annotated[
-        float,
-        typer.Option("--level", metavar="NUMBER", parser=number, help="Probability that a band holds."),
-    ] = 0.8,
-    band: Annotated[Band, typer.Option("--band", help="Shape of the bands.")] = Band.ld_highest_density,
-    k_max: Annotated[int | None, typer.Option("--k-max", metavar="K", help="Last number of trials.")] = None,
-    bounds: Annotated[
-        tuple[float, float] | None, typer.Option("--bounds", metavar="LOW HIGH", help="Scores that can occur.")
-    ] = None,
-    cost: Annotated[str | None, typer.Option("--cost", metavar="COLUMN", help="Cost of a trial.")] = None,
-    adjust: Annotated[Adjustment, typer.Option("--adjust", help="Of the level, over benchmarks.")] = Adjustment.none,
-    unit: Annotated[Unit, typer.Option("--unit", help="seed: for adaptive optimisers.")] = Unit.trials,
-    pointwise: Annotated[
-        bool, typer.Option("--pointwise", help="With --unit seed: limits for each budget by itself.")
-    ] = False,
-    raw_csv: RawCsv = False,
-    output: Annotated[
-        Path, typer.Option("-o", "--output", metavar="FOLDER", help="Folder for the files; may be a new one.")
-    ] = Path("lmemtest-bands"),
-) -> None:
+@command(
+    app,
+    "bands",
+    (
+        *(*TABLE, *ROLES[:6], "statistic", "level", "band", "k_max", "bounds", "cost"),
+        *("adjust", "unit", "pointwise", "raw_csv", "output"),
+    ),
+    "Tuning curves with confidence bands.",
+    calls="tuning:curves",
+)
+def bands(given: SimpleNamespace, step: Step) -> None:
     """Estimate how good the best of k trials is, for each algorithm on each benchmark, with confidence bands.
 
     Trials must be independent: random search. For adaptive optimisers give --unit seed with --seed and --budget. The
@@ -411,36 +244,50 @@ def bands(
       lmemtest bands runs.csv --score loss --direction minimize --benchmark task --algorithm optimizer \\
         --unit seed --seed seed --budget epochs -o bands
     """
-    with session(context, path="TRIALS"):
-        from lmemtest.report.files import check_folder
+    from lmemtest.report.files import check_folder
 
-        check_folder(output)
-        data, by = read_trials(given)
-        with progress() as step:
-            step("estimating the curves")
-            from lmemtest.report.curves import headline, save_curves
-            from lmemtest.tuning import curves
+    folder = given.output or Path("lmemtest-bands")
+    check_folder(folder)
+    data, by = read_trials(given)
+    step("estimating the curves")
+    from lmemtest.report.curves import headline, save_curves
+    from lmemtest.tuning import curves
 
-            found = curves(
-                data,
-                score=given.score,
-                direction=given.direction,
-                by=by,
-                level=level,
-                band=band.value,
-                k=budgets(k_max, cost, unit.value),
-                statistic=statistic_of(statistic),
-                cost=cost,
-                bounds=bounds,
-                adjust=adjust.value,
-                unit=unit.value,
-                seed=given.seed,
-                budget=given.budget,
-                simultaneous=not pointwise,
-            )
-            paths = save_curves(found, output, progress=step, escape=not raw_csv)
-            step("")
-        for sentence in headline(found):
-            say(sentence)
-        for path in paths:
-            typer.echo(str(path))
+    options = chosen(given, "score direction level band cost bounds adjust unit seed budget")
+    if given.statistic is not None:
+        options["statistic"] = _quantile(given.statistic)
+    found = curves(data, by=by, k=_budgets(given), simultaneous=not given.pointwise, **options)
+    paths = save_curves(found, folder, progress=step, escape=not given.raw_csv)
+    step("")
+    for sentence in headline(found):
+        say(sentence)
+    for path in paths:
+        typer.echo(str(path))
+
+
+def _budgets(given: SimpleNamespace) -> list[float] | None:
+    """The numbers of trials up to the last one, evenly on the log scale if there are many."""
+    if given.k_max is None:
+        return None
+    from lmemtest.core.validate import check_positive_int
+    from lmemtest.errors import ArgumentError
+
+    check_positive_int(given.k_max, "--k-max")
+    if given.cost is not None or given.unit == "seed":
+        other = "--cost" if given.cost is not None else "--unit seed"
+        raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
+    import numpy as np
+
+    from lmemtest.tuning.curve import MOST_POINTS
+
+    last = given.k_max
+    points = np.arange(1.0, last + 1.0) if last <= MOST_POINTS else np.geomspace(1.0, last, MOST_POINTS).round()
+    return [float(point) for point in np.unique(points)]
+
+
+def _quantile(text: str) -> str | float:
+    """A quantile as a number, the rest as it is."""
+    try:
+        return float(text)
+    except ValueError:
+        return text

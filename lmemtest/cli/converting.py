@@ -5,66 +5,26 @@
 
 from __future__ import annotations
 
-import inspect
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import POLICIES, Direction, RawCsv, number
+from lmemtest.cli.options import IN_PYTHON, POLICIES, command
 from lmemtest.cli.reading import without_failures
-from lmemtest.cli.rendering import progress, say, session
+from lmemtest.cli.rendering import say
 from lmemtest.core.caller import shell_line
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
     from lmemtest.bench.data.runs import Runs
 
 WRITTEN = Path("lmemtest-runs.csv")
 SUFFIXES = (".csv", ".parquet")
-
-
-def _option(name: str, metavar: str, text: str, kind: Any = str) -> Any:
-    return Annotated[kind | None, typer.Option(name, metavar=metavar, help=text)]
-
-
-def _column(role: str, text: str) -> Any:
-    return _option(f"--{role}", "COLUMN", text)
-
-
-# An option for each argument of an importer.
-OPTIONS: dict[str, Any] = {
-    "direction": Direction,
-    "score": _column("score", "The score, or the metric of a chart."),
-    "algorithm": _column("algorithm", "What is compared."),
-    "benchmark": _column("benchmark", "Tasks, or the names of the rows."),
-    "seed": _column("seed", "What tells repetitions apart."),
-    "budget": _column("budget", "Budget at which a score was taken."),
-    "metafeatures": _option("--metafeature", "COLUMN", "What describes a run's circumstances.", list[str]),
-    "algorithms": _option("--only", "COLUMN", "A column of scores; may be repeated. All others by default.", list[str]),
-    "names": _option("--names", "PATTERN", "What names are made of: '{algorithm}_{benchmark}_{seed}'."),
-    "study": _option("--study", "COLUMN", "Names of the studies in one table; by default study or study_name."),
-    "metric": _option("--metric", "NAME", "Which of several metrics."),
-    "objective": _option("--objective", "NAME", "Which of several objectives: its number from 0, or its name."),
-    "parameter": _option("--parameter", "NAME", "Compare the values of this parameter instead of candidates."),
-    "filter": _option("--filter", "NAME", "Which of several filters of the answers."),
-    "evals": _option("--evals", "FILE", "What evals_df returns, for samples without their model and task."),
-    "duplicates": _option("--duplicates", "last", "Of several attempts at one run keep the last one."),
-    "averaged": _option("--averaged", "COUNT", "How many runs each number is the mean of.", int),
-    "first": _option("--first", "COUNT", "The budget of the first score of a curve: 1, or 0.", int),
-    "games": _option("--game", "NAME", "The name of a column of scores, in their order; repeated.", list[str]),
-    "frames": Annotated[
-        list[float] | None,
-        typer.Option(
-            "--frame", metavar="NUMBER", parser=number, help="The budgets of curves, in their order; repeated."
-        ),
-    ],
-    "best_so_far": Annotated[
-        bool, typer.Option("--single-trials", help="Scores of single trials instead of the best one so far.")
-    ],
-}
-NAMES = {"metafeatures": "--metafeature", "algorithms": "--only", "games": "--game", "frames": "--frame"}
 
 
 @dataclass(frozen=True)
@@ -103,80 +63,58 @@ TOOLS = {
 }
 
 converter = typer.Typer(
+    name="convert",
     help="Make a table of runs of what another tool wrote.\n\n"
     "What was taken for what is printed, and then the command that compares the runs.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-app.add_typer(converter, name="convert", short_help="Make a table of runs of what another tool wrote.")
+app.add_typer(converter, short_help="Make a table of runs of what another tool wrote.")
 
 
 def _add(name: str, tool: Tool) -> None:
     """The command of a tool."""
 
-    def convert(
-        context: typer.Context,
-        files: list[str],
-        output: Path,
-        score_failures: str | None,
-        raw_csv: bool,
-        **given: Any,
-    ) -> None:
-        with session(context, path="FILE", **{name: f"--{name}" for name in tool.options} | NAMES):
-            from lmemtest.report.files import check_report_path, write_atomically
+    def convert(given: SimpleNamespace, step: Callable[[str], None]) -> None:
+        from lmemtest.report.files import check_report_path, write_atomically
 
-            target = check_report_path(output, SUFFIXES)
-            with progress() as step:
-                step("reading")
-                runs = _imported(name, tool, files, given)
-                runs = runs if score_failures is None else without_failures(score_failures, runs)
-                step("writing")
-                write_atomically(target, _content(runs, target.suffix.lower(), raw_csv))
-                step("")
-            for note in runs.notes:
-                say(note)
-            for line in _next(runs, output, tool):
-                say(line)
+        output = given.output or WRITTEN
+        target = check_report_path(output, SUFFIXES)
+        step("reading")
+        runs = _imported(name, tool, given)
+        runs = runs if given.score_failures is None else without_failures(given.score_failures, runs)
+        step("writing")
+        write_atomically(target, _content(runs, target.suffix.lower(), given.raw_csv))
+        step("")
+        for line in (*runs.notes, *_next(runs, output, tool)):
+            say(line)
 
-    metavar = "[NAME=]FILE..." if tool.by_name else "FILE..."
-    file = Annotated[
-        list[str], typer.Argument(metavar=metavar, help="Files, folders or patterns such as 'runs/*.csv'.")
-    ]
-    end = Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="To write: .csv or .parquet.")]
-    parameters = [
-        ("context", typer.Context, inspect.Parameter.empty),
-        ("files", file, inspect.Parameter.empty),
-        *((option, OPTIONS[option], False if option == "best_so_far" else None) for option in tool.options),
-        ("score_failures", _option("--score-failures", "POLICY", POLICIES), None),
-        ("raw_csv", RawCsv, False),
-        ("output", end, WRITTEN),
-    ]
-    convert.__signature__ = inspect.Signature(  # type: ignore[attr-defined]
-        [
-            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, annotation=kind, default=default)
-            for name, kind, default in parameters
-        ]
-    )
-    convert.__annotations__ = {parameter: kind for parameter, kind, _ in parameters}
-    text = f"Make a table of runs of {tool.reads}."
     named = " A file may be given by name: NAME=FILE, or NAME,NAME=FILE." if tool.by_name else ""
     convert.__doc__ = (
-        f"{text}\n\nWhat was taken for what is printed, and then the command that compares the runs.{named}"
+        f"Make a table of runs of {tool.reads}.\n\n"
+        f"What was taken for what is printed, and then the command that compares the runs.{named}"
     )
-    converter.command(name=name, short_help=f"{tool.reads}.")(convert)
+    options = ("files", *map(option_of, tool.options), "score_failures", "raw_csv", "output")
+    command(converter, name, options, f"{tool.reads}.", needed=("files",))(convert)
+
+
+def option_of(argument: str) -> str:
+    """The option of an argument of an importer."""
+    return "single_trials" if argument == "best_so_far" else IN_PYTHON.get(argument, argument)
 
 
 for _name, _tool in TOOLS.items():
     _add(_name, _tool)
 
 
-def _imported(name: str, tool: Tool, files: list[str], given: dict[str, Any]) -> Runs:
+def _imported(name: str, tool: Tool, given: SimpleNamespace) -> Runs:
     from lmemtest.bench import importers
 
-    options = {option: value for option, value in given.items() if value is not None and value != []}
+    typed = {argument: getattr(given, option_of(argument)) for argument in tool.options}
+    options = {argument: value for argument, value in typed.items() if value is not None}
     if "best_so_far" in options:
         options["best_so_far"] = not options["best_so_far"]  # --single-trials
-    runs: Runs = getattr(importers, name)(_by_name(files) if tool.by_name else _alone(files), **options)
+    runs: Runs = getattr(importers, name)(_by_name(given.files) if tool.by_name else _alone(given.files), **options)
     return runs
 
 

@@ -1,18 +1,27 @@
-"""The options of the command line: their types, their help, and what each is called in Python."""
+"""Every option of the command line: what it takes, its help, and what it is called in Python.
+
+One table, `OPTIONS`. A command names its options (`command`); where one reads otherwise in a command, its row is called
+``command.option``. Values that are not given are not passed on, so that defaults are those of the functions in Python,
+and `--help` reads them there.
+"""
 
 from __future__ import annotations
 
+import importlib
 import inspect
-from collections.abc import Callable
-from dataclasses import MISSING, dataclass, fields
+from collections.abc import Callable, Collection, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from enum import Enum
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from types import SimpleNamespace
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 POLICIES = "What failed runs count: worst, baseline=NAME, a number, drop."
 FILES = "csv, tsv, txt, xlsx, md, json, jsonl, parquet or feather, perhaps packed (.gz, .bz2, .xz, .zip); - for stdin."
+TYPED = "lmemtest.core.words"  # where the context of a command keeps what was typed
 
 
 def number(text: str) -> float:
@@ -34,361 +43,394 @@ def direction(text: str) -> str:
         raise typer.BadParameter(str(error)) from None
 
 
-# minimize or maximize, also as min, max, lower or higher
-Direction = Annotated[
-    str | None,
-    typer.Option("--direction", metavar="minimize|maximize", parser=direction, help="Which scores are good."),
-]
+_KEPT = ("first", "last", "mean")
+_SHAPES = ("ld_highest_density", "ld_equal_tailed", "ks", "dkw")
+_EACH = "may be repeated."
 
-
-class Methods(str, Enum):
-    """Where the algorithms of a wide table are."""
-
-    columns = "columns"
-    rows = "rows"
-
-
-class Kept(str, Enum):
-    """What is kept of several rows of one run."""
-
-    first = "first"
-    last = "last"
-    mean = "mean"
-
-
-class Band(str, Enum):
-    """Shapes of a confidence band."""
-
-    ld_highest_density = "ld_highest_density"
-    ld_equal_tailed = "ld_equal_tailed"
-    ks = "ks"
-    dkw = "dkw"
-
-
-class Unit(str, Enum):
-    """What is independent: the trials of a random search, or the seeds of an optimiser."""
-
-    trials = "trials"
-    seed = "seed"
-
-
-class Adjustment(str, Enum):
-    """Adjustment of the level for the number of benchmarks."""
-
-    none = "none"
-    bonferroni = "bonferroni"
-    sidak = "sidak"
-
-
-Output = Annotated[
-    Path | None,
-    typer.Option("-o", "--output", metavar="FILE", help="To write: .html, .md, .txt, .tex, .csv, .json or .png."),
-]
-RawCsv = Annotated[
-    bool,
-    typer.Option("--raw-csv", help="In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),
-]
-Json = Annotated[bool, typer.Option("--json", help="Print the results as json instead of sentences.")]
-Errors = Annotated[
-    str | None,
-    typer.Option("--se", metavar="NAME", help="Standard errors of differences: moderated (default) or model."),
-]
-Dispersion = Annotated[
-    str | None,
-    typer.Option("--dispersion", metavar="COLUMN", help="A residual variance for each level, such as the benchmark."),
-]
-
-
-Curves = Annotated[
-    str | None,
-    typer.Option(
-        "--curves", metavar="HOW", help="What scores over a budget count per run: mean, last, best, area; or model."
+# What it takes (a list may be repeated, a tuple of texts are the choices), what stands for it in a help, and the help.
+OPTIONS: dict[str, tuple[Any, str, str]] = {
+    # the table
+    "table": (Path, "RUNS", f"Table of runs: {FILES}"),
+    "where": ([str], "CONDITION", f"Rows to keep: 'column=value', 'epoch<=27'; {_EACH}"),
+    "sheet": (str, "NAME", "Of several in a file: its name, or its number from 1."),
+    "sep": (str, "CHAR", "What separates fields, if it is unclear."),
+    "decimal": (str, "CHAR", "Decimal sign: . or ,"),
+    "encoding": (str, "NAME", "Of the text, such as latin-1."),
+    # its roles
+    "score": (str, "COLUMN", "Numeric column to compare. Required."),
+    "direction": (direction, "minimize|maximize", "Which scores are good."),
+    "algorithm": (str, "COLUMN", "What is compared. Required."),
+    "benchmark": (str, "COLUMN", "Tasks on which it was run."),
+    "budget": (str, "COLUMN", "Budget at which a score was taken."),
+    "seed": ([str], "COLUMN", "What tells repetitions apart; several (repeat, fold) by repeating it."),
+    "metafeature": ([str], "COLUMN", f"What describes a run's circumstances; {_EACH}"),
+    "family": ([str], "COLUMN", "Groups of benchmarks, such as suites; repeated from coarse to fine."),
+    "ignore": ([str], "COLUMN", f"Left without a role on purpose; {_EACH}"),
+    "seed_own": (bool, "", "Seeds only number the repetitions: seed 1 is another one on each benchmark."),
+    "yes": (bool, "", "Take the roles that names and structure suggest."),
+    "wide": (bool, "", "A column per algorithm, a row per benchmark."),
+    "methods": (("columns", "rows"), "", "Where the algorithms of a wide table are, if its names do not say it."),
+    # its scores
+    "failed": (
+        [str],
+        "COLUMN",
+        f"Which runs failed: a column, missing or nonfinite scores, or a word like TIMEOUT; {_EACH}",
     ),
-]
+    "drop_duplicates": (_KEPT, "", "Keep one row of each run: the first, the last, or the mean score."),
+    "score_failures": (str, "POLICY", POLICIES),
+    "drop_missing": (bool, "", "Leave out rows without a finite score, if failing says nothing."),
+    "best_so_far": (bool, "", "Compare the best score up to each budget, where rows are single trials."),
+    "at_budget": ([float], "BUDGET", f"Compare the last scores up to this budget; {_EACH}"),
+    "normalize": (str, "METHOD", "Compare normalised scores: rank, minmax, baseline, ..."),
+    "reference": (str, "NAME", "Baseline of --normalize: an algorithm, a number or a column."),
+    "target": (str, "NAME", "What counts as 1, if the baseline counts as 0."),
+    "best_known": (str, "NAME", "Best value, for --normalize gap or improvability."),
+    "curves": (str, "HOW", "What scores over a budget count per run: mean, last, best, area; or model."),
+    # the analysis
+    "formula": (str, "", "A model of your own instead of the recommended one."),
+    "population": (str, "ROLE", "Claims about new ones of this role: family or benchmark."),
+    "dispersion": (str, "COLUMN", "A residual variance for each level, such as the benchmark."),
+    "alpha": (float, "NUMBER", "Significance level for all pairs together."),
+    "adjust": (str, "METHOD", "For the number of pairs: stepdown (default), tukey, holm, none, ..."),
+    "se": (str, "NAME", "Standard errors of differences: moderated (default) or model."),
+    "ddf": (str, "METHOD", "Degrees of freedom: satterthwaite, kenward-roger, ..."),
+    "ml": (bool, "", "Maximum likelihood instead of restricted (REML)."),
+    "fit.formula": (str, "FORMULA", "As in lme4; quote it for the shell."),
+    "whole": (bool, "", "Print every finding, not the first of each kind."),
+    "method": (("lmem", "frequentist", "bayesian", "all"), "", "lmem: mixed model; all: several side by side."),
+    "test": (str, "NAME", "t, tukey, nemenyi, conover, wilcoxon; signed_rank, hierarchical."),
+    "control": (str, "NAME", "Compare all others with this algorithm only."),
+    "rope": (float, "NUMBER", "Bayesian: what does not matter, in units of the score."),
+    # of runs with runs
+    "only": ([str], "NAME", "Compare these algorithms only; give it twice or more."),
+    "outperform.control": (str, "NAME", "Compare this algorithm with all others."),
+    "unpaired": (bool, "", "Compare all runs with all, not those of the same seed."),
+    "gamma": (float, "NUMBER", "Probability from which an advantage matters."),
+    "outperform.method": (str, "NAME", "Of the intervals over benchmarks: mixed, percentile."),
+    # tuning curves
+    "bands.table": (Path, "TRIALS", f"Table of trials: {FILES}"),
+    "bands.algorithm": (str, "COLUMN", "What is compared, if anything."),
+    "bands.seed": (str, "COLUMN", "Column that tells repetitions apart."),
+    "statistic": (str, "", "median, mean, or a quantile such as 0.9."),
+    "level": (float, "NUMBER", "Probability that a band holds."),
+    "band": (_SHAPES, "", "Shape of the bands."),
+    "k_max": (int, "K", "Last number of trials."),
+    "bounds": (tuple[float, float], "LOW HIGH", "Scores that can occur."),
+    "cost": (str, "COLUMN", "Cost of a trial."),
+    "bands.adjust": (("none", "bonferroni", "sidak"), "", "Of the level, over benchmarks."),
+    "unit": (("trials", "seed"), "", "seed: for adaptive optimisers."),
+    "pointwise": (bool, "", "With --unit seed: limits for each budget by itself."),
+    "bands.output": (Path, "FOLDER", "Folder for the files; may be a new one."),
+    # evaluations
+    "evaluate.table": (Path, "ANSWERS", f"Table with a row per answer: {FILES}"),
+    "model": ([str], "COLUMN", "Column of the models; or repeated, a column of scores for each. Required."),
+    "item": (str, "COLUMN", "Questions, prompts or instances; rows, if models have columns."),
+    "task": (str, "COLUMN", "Tasks that the items belong to; one without it."),
+    "evaluate.score": (str, "COLUMN", "Scores of 0 and 1, or between."),
+    "epoch": (str, "COLUMN", "Numbers of repeated attempts at an item."),
+    "judge": (str, "COLUMN", "Who scored the answer."),
+    "evaluate.family": (str, "COLUMN", "Suites that the tasks belong to."),
+    "cluster": (str, "COLUMN", "Passages or conversations that items of a task share."),
+    "min_score": (float, "NUMBER", "Lowest score of the scale, such as 1."),
+    "max_score": (float, "NUMBER", "Highest score of the scale, such as 10."),
+    "evaluate.drop_duplicates": (_KEPT, "", "Keep one row of each answer: the first, the last, or the mean score."),
+    "evaluate.power": (float, "NUMBER", "For the smallest difference that is found."),
+    # a plan
+    "plan.table": (Path, "RUNS", f"Table of runs: {FILES}"),
+    "plan.score": (str, "COLUMN", "Numeric column of the table."),
+    "plan.algorithm": (str, "COLUMN", "What is compared."),
+    "plan.seed": ([str], "COLUMN", f"What tells repetitions apart; {_EACH}"),
+    "source": ([str], "COLUMN", f"Seeds of a source of variation (a variance study); {_EACH}"),
+    "sd": ([str], "NAME=NUMBER", f"Standard deviation of a source: 'tuning=0.4'; {_EACH}"),
+    "plan.adjust": (str, "METHOD", "For the number of pairs: tukey (default), sidak, bonferroni, none."),
+    "plan.budget": (float, "NUMBER", "What may be spent in all."),
+    "plan.target": (float, "NUMBER", "Standard error to be reached."),
+    "effect": (float, "NUMBER", "Difference that is to be found."),
+    "power": (float, "NUMBER", "Probability to find it."),
+    "hours_per_training": (float, "NUMBER", "Cost of a training, in any unit."),
+    "trials": (int, "T", "Trainings of one tuning run."),
+    "plan.cost": ([str], "STAGE=NUMBER", f"What a split, ... costs besides its trainings; {_EACH}"),
+    "fixed": ([str], "STAGE=NUMBER", f"Given numbers; {_EACH}"),
+    "at_most": ([str], "STAGE=NUMBER", f"Largest numbers; {_EACH}"),
+    "current": ([str], "STAGE=NUMBER", f"The design in use, to compare with; {_EACH}"),
+    "stage": ([str], "NAME", f"Stages from coarse to fine; {_EACH}"),
+    "shared": ([str], "NAME", f"Sources that both algorithms share; {_EACH}"),
+    "algorithms": (int, "N", "How many are compared; 1 for the mean of one."),
+    # a gate
+    "gate.table": (Path, "NEW", f"Runs of the new version: {FILES}"),
+    "old": (Path, "OLD", "Runs of the old version, with columns of the same names."),
+    "margin": ([str], "[NAME=]NUMBER", f"Loss that is not acceptable: 0.01, 1%, acc=0.01; {_EACH}"),
+    "gate.score": ([str], "COLUMN", f"A metric; {_EACH}"),
+    "gate.direction": ([str], "[NAME=]END", "minimize or maximize, if names do not say it."),
+    "gate.benchmark": (str, "COLUMN", "The tasks. Required."),
+    "gate.seed": (str, "COLUMN", "What tells runs, or items, of a task apart."),
+    "metric": (str, "COLUMN", "Names of metrics, if each has rows of its own."),
+    "gate.family": ([str], "COLUMN", "Groups of tasks, such as suites."),
+    "gate.seed_own": (bool, "", "Seeds only number the runs: seed 1 is another one on each task."),
+    "tasks": (("like-these", "these"), "", "like-these: they are a sample; these: no others matter."),
+    "gate.alpha": (float, "NUMBER", "Largest probability of a wrong answer."),
+    "gate.power": (float, "NUMBER", "For the number of tasks that would settle it."),
+    "max_broken": (float, "SHARE", "Also show that no more tasks like these are broken: 0.1 takes 29 tasks."),
+    "allow": ([str], "WHAT", "missing: decide without runs that NEW lacks; identical: pass a copy."),
+    "gate.output": ([Path], "FILE", f"To write: .md, .json, .html, ...; {_EACH}"),
+    # exports of other tools
+    "files": ([str], "FILE...", "Files, folders or patterns such as 'runs/*.csv'."),
+    "convert.score": (str, "COLUMN", "The score, or the metric of a chart."),
+    "convert.algorithm": (str, "COLUMN", "What is compared."),
+    "convert.benchmark": (str, "COLUMN", "Tasks, or the names of the rows."),
+    "convert.seed": (str, "COLUMN", "What tells repetitions apart."),
+    "convert.metafeature": ([str], "COLUMN", "What describes a run's circumstances."),
+    "convert.only": ([str], "COLUMN", "A column of scores; may be repeated. All others by default."),
+    "names": (str, "PATTERN", "What names are made of: '{algorithm}_{benchmark}_{seed}'."),
+    "study": (str, "COLUMN", "Names of the studies in one table; by default study or study_name."),
+    "convert.metric": (str, "NAME", "Which of several metrics."),
+    "objective": (str, "NAME", "Which of several objectives: its number from 0, or its name."),
+    "parameter": (str, "NAME", "Compare the values of this parameter instead of candidates."),
+    "filter": (str, "NAME", "Which of several filters of the answers."),
+    "evals": (str, "FILE", "What evals_df returns, for samples without their model and task."),
+    "duplicates": (str, "last", "Of several attempts at one run keep the last one."),
+    "averaged": (int, "COUNT", "How many runs each number is the mean of."),
+    "first": (int, "COUNT", "The budget of the first score of a curve: 1, or 0."),
+    "game": ([str], "NAME", "The name of a column of scores, in their order; repeated."),
+    "frame": ([float], "NUMBER", "The budgets of curves, in their order; repeated."),
+    "single_trials": (bool, "", "Scores of single trials instead of the best one so far."),
+    "convert.output": (Path, "FILE", "To write: .csv or .parquet."),
+    # what is written
+    "json": (bool, "", "Print the results as json instead of sentences."),
+    "raw_csv": (bool, "", "In csv, leave texts that a spreadsheet would evaluate (=1+1) without apostrophe."),
+    "output": (Path, "FILE", "To write: .html, .md, .txt, .tex, .csv, .json or .png."),
+}
+_choices: Callable[..., Any] = Enum  # made of a table
+_POSITIONAL = ("table", "old", "files", "fit.formula")
+_FLAGS = {
+    "yes": ("--yes", "-y"),
+    "output": ("--output", "-o"),
+    "whole": ("--all",),
+    "min_score": ("--min",),
+    "max_score": ("--max",),
+}
+
+# What an argument in Python is called here, where that is not its own name.
+IN_PYTHON = {
+    "path": "table",
+    "metafeatures": "metafeature",
+    "seed_shared": "seed_own",
+    "policy": "score_failures",
+    "n_algorithms": "algorithms",
+    "algorithms": "only",
+    "components": "sd",
+    "costs": "cost",
+    "frames": "frame",
+    "games": "game",
+    "new": "table",
+    "sources": "source",
+    "stages": "stage",
+}
+
+FILE = ("where", "sheet", "sep", "decimal", "encoding")  # the last options in a help
+ROLES = (
+    "score",
+    "direction",
+    "algorithm",
+    "benchmark",
+    "budget",
+    "seed",
+    "metafeature",
+    "family",
+    "ignore",
+    "seed_own",
+)
+TABLE = ("table", *FILE)
+RUNS = (
+    *("table", *ROLES, "yes", "wide", "methods", "failed", "drop_duplicates", "score_failures", "drop_missing"),
+    *("best_so_far", "at_budget", "normalize", "reference", "target", "best_known", *FILE),
+)
+WRITTEN = ("json", "raw_csv", "output")
 
 
-class RankingMethod(str, Enum):
-    """Ways to rank."""
-
-    lmem = "lmem"
-    frequentist = "frequentist"
-    bayesian = "bayesian"
-    all = "all"
+def row(place: str, option: str) -> str:
+    """The row of an option in a command: its own, that of its group, or the one of all."""
+    return next(key for key in (f"{place}.{option}", f"{place.split()[0]}.{option}", option) if key in OPTIONS)
 
 
-@dataclass(frozen=True, kw_only=True)
-class TableOptions:
-    """A table, which of its rows are used, and how its file is read."""
-
-    table: Annotated[Path, typer.Argument(metavar="RUNS", help=f"Table of runs: {FILES}")]
-    where: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--where", metavar="CONDITION", help="Rows to keep: 'column=value', 'epoch<=27'; may be repeated."
-        ),
-    ] = None
-    sheet: Annotated[
-        str | None,
-        typer.Option("--sheet", metavar="NAME", help="Of several in a file: its name, or its number from 1."),
-    ] = None
-    sep: Annotated[
-        str | None, typer.Option("--sep", metavar="CHAR", help="What separates fields, if it is unclear.")
-    ] = None
-    decimal: Annotated[str | None, typer.Option("--decimal", metavar="CHAR", help="Decimal sign: . or ,")] = None
-    encoding: Annotated[
-        str | None, typer.Option("--encoding", metavar="NAME", help="Of the text, such as latin-1.")
-    ] = None
+def flags(option: str) -> tuple[str, ...]:
+    """How an option is written."""
+    return _FLAGS.get(option, (f"--{option.replace('_', '-')}",))
 
 
-@dataclass(frozen=True, kw_only=True)
-class RoleOptions(TableOptions):
-    """Columns with a role."""
-
-    score: Annotated[
-        str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column to compare. Required.")
-    ] = None
-    direction: Direction = None
-    algorithm: Annotated[
-        str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared. Required.")
-    ] = None
-    benchmark: Annotated[
-        str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")
-    ] = None
-    budget: Annotated[
-        str | None, typer.Option("--budget", metavar="COLUMN", help="Budget at which a score was taken.")
-    ] = None
+def is_positional(place: str, option: str) -> bool:
+    return option in _POSITIONAL or row(place, option) in _POSITIONAL
 
 
-@dataclass(frozen=True, kw_only=True)
-class TrialOptions(RoleOptions):
-    """A table of trials."""
-
-    table: Annotated[Path, typer.Argument(metavar="TRIALS", help=f"Table of trials: {FILES}")]
-    algorithm: Annotated[
-        str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared, if anything.")
-    ] = None
-    seed: Annotated[
-        str | None, typer.Option("--seed", metavar="COLUMN", help="Column that tells repetitions apart.")
-    ] = None
+def names_in(place: str, options: Collection[str]) -> dict[str, str]:
+    """What the arguments in Python are called in a command."""
+    known = {
+        option: OPTIONS[row(place, option)][1] if is_positional(place, option) else flags(option)[0]
+        for option in (*RUNS, *options)
+    }
+    known |= {argument: known[option] for argument, option in IN_PYTHON.items() if option in known}
+    return known | ({"path": "FILE"} if "files" in options else {})
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunOptions(RoleOptions):
-    """A table of runs, and what is done to its scores."""
-
-    seed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--seed", metavar="COLUMN", help="What tells repetitions apart; several (repeat, fold) by repeating it."
-        ),
-    ] = None
-    metafeature: Annotated[
-        list[str] | None,
-        typer.Option("--metafeature", metavar="COLUMN", help="What describes a run's circumstances; may be repeated."),
-    ] = None
-    family: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--family", metavar="COLUMN", help="Groups of benchmarks, such as suites; repeated from coarse to fine."
-        ),
-    ] = None
-    ignore: Annotated[
-        list[str] | None,
-        typer.Option("--ignore", metavar="COLUMN", help="Left without a role on purpose; may be repeated."),
-    ] = None
-    seed_own: Annotated[
-        bool,
-        typer.Option("--seed-own", help="Seeds only number the repetitions: seed 1 is another one on each benchmark."),
-    ] = False
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
-    wide: Annotated[bool, typer.Option("--wide", help="A column per algorithm, a row per benchmark.")] = False
-    methods: Annotated[
-        Methods | None,
-        typer.Option("--methods", help="Where the algorithms of a wide table are, if its names do not say it."),
-    ] = None
-    failed: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--failed",
-            metavar="COLUMN",
-            help="Which runs failed: a column, missing or nonfinite scores, or a word like TIMEOUT; may be repeated.",
-        ),
-    ] = None
-    drop_duplicates: Annotated[
-        Kept | None,
-        typer.Option("--drop-duplicates", help="Keep one row of each run: the first, the last, or the mean score."),
-    ] = None
-    score_failures: Annotated[
-        str | None,
-        typer.Option(
-            "--score-failures",
-            metavar="POLICY",
-            help=POLICIES,
-        ),
-    ] = None
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Leave out rows without a finite score, if failing says nothing.")
-    ] = False
-    best_so_far: Annotated[
-        bool,
-        typer.Option("--best-so-far", help="Compare the best score up to each budget, where rows are single trials."),
-    ] = False
-    at_budget: Annotated[
-        list[float] | None,
-        typer.Option(
-            "--at-budget", metavar="BUDGET", help="Compare the last scores up to this budget; may be repeated."
-        ),
-    ] = None
-    normalize: Annotated[
-        str | None,
-        typer.Option("--normalize", metavar="METHOD", help="Compare normalised scores: rank, minmax, baseline, ..."),
-    ] = None
-    reference: Annotated[
-        str | None,
-        typer.Option(
-            "--reference", metavar="NAME", help="Baseline of --normalize: an algorithm, a number or a column."
-        ),
-    ] = None
-    target: Annotated[
-        str | None, typer.Option("--target", metavar="NAME", help="What counts as 1, if the baseline counts as 0.")
-    ] = None
-    best_known: Annotated[
-        str | None,
-        typer.Option("--best-known", metavar="NAME", help="Best value, for --normalize gap or improvability."),
-    ] = None
-
-    @property
-    def anchors(self) -> dict[str, str | None]:
-        """What scores are to be relative to."""
-        return {"reference": self.reference, "target": self.target, "best_known": self.best_known}
-
-    def roles(self) -> dict[str, Any]:
-        """The arguments of `Runs`; which runs failed is known when the columns are."""
-        same = {name: getattr(self, name) for name in ("score", "algorithm", "benchmark", "budget")}
-        seeds = tuple(self.seed or ())
-        same["seed"] = seeds if len(seeds) > 1 else next(iter(seeds), None)  # type: ignore[assignment]
-        several = {"family": self.family, "metafeatures": self.metafeature, "ignore": self.ignore}
-        lists = {name: tuple(columns or ()) for name, columns in several.items()}
-        return {**same, **lists, "direction": self.direction, "seed_shared": not self.seed_own, "failed": None}
+def _parameter(place: str, option: str, needed: bool) -> inspect.Parameter:
+    """An option of a command, as typer reads it."""
+    kind, metavar, text = OPTIONS[row(place, option)]
+    one: Any = kind[0] if isinstance(kind, list) else kind
+    parser = {float: number, direction: direction}.get(one)
+    if isinstance(one, tuple):
+        one = _choices(option.title(), {choice: choice for choice in one}, type=str)
+    typed: Any = str if one is direction else one
+    typed = list[typed] if isinstance(kind, list) else typed
+    typed = typed if needed or one is bool else typed | None
+    hints: dict[str, Any] = {"metavar": metavar or None, "help": text, "parser": parser}
+    positional = is_positional(place, option)
+    annotation: Any = Annotated[typed, typer.Argument(**hints) if positional else typer.Option(*flags(option), **hints)]
+    default = inspect.Parameter.empty if needed else False if one is bool else None
+    return inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
 
 
-_OF_FILES = ("where", "sheet", "sep", "decimal", "encoding")  # the last options in a help
+class Typed(TyperGroup):
+    """Commands that know what was typed, for advice that can be copied."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = ["lmemtest", *args]
+        return super().parse_args(ctx, args)
 
 
-def takes(group: type[TableOptions]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """A command whose second argument is a group of options, each of them an option of the command line."""
-    hints = get_type_hints(group, include_extras=True)
-    shared = [(field.name, field.default) for field in fields(group)]
+class Command(TyperCommand):
+    """A command whose help shows the defaults of the function that it calls."""
 
-    def decorated(command: Callable[..., None]) -> Callable[..., None]:
-        def call(context: typer.Context, **options: Any) -> None:
-            given = {name: options.pop(name) for name, _ in shared}
-            command(context, group(**given), **options)
+    calls = ""
 
-        found = [inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)]
-        for name, default in shared:
-            default = inspect.Parameter.empty if default is MISSING else default
-            found.append(
-                inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=hints[name])
-            )
-        own = list(inspect.signature(command, eval_str=True).parameters.values())[2:]
-        found += [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
-        parameters = sorted(found, key=lambda parameter: parameter.name in _OF_FILES)
-        call.__name__, call.__doc__ = command.__name__, command.__doc__
-        call.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        return call
+    def get_help(self, ctx: Any) -> str:
+        if self.calls:
+            arguments = inspect.signature(function_at(self.calls)).parameters
+            for parameter in self.params:
+                known = arguments.get(str(parameter.name))
+                if known is not None and isinstance(known.default, (str, float)) and parameter.default is None:
+                    parameter.default = known.default
+        return super().get_help(ctx)
+
+
+def function_at(place: str) -> Callable[..., Any]:
+    """The function at ``module:name`` in the package."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"lmemtest.{module}"), name)
+    return function
+
+
+def command(
+    app: typer.Typer,
+    name: str,
+    options: Iterable[str],
+    short: str,
+    *,
+    calls: str = "",
+    needed: Iterable[str] = ("table",),
+    kind: type[Command] = Command,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a command of a function of what was typed and of `step`, which tells what is being done.
+
+    Parameters
+    ----------
+    app, name, short
+        The group, the name in it, and what stands in its list.
+    options
+        Names in `OPTIONS`; `needed` are those without which there is no call.
+    calls
+        The function, as ``module:name``, whose defaults hold.
+    kind, around
+        How it parses, and what holds around it.
+
+    Notes
+    -----
+    The function returns a result, which is printed and saved as asked, or None if it has written itself; it may set
+    the ``exit_code`` of what was typed.
+    """
+    options, needed = tuple(options), tuple(needed)
+    place = " ".join(filter(None, (app.info.name if app.info.name != "lmemtest" else "", name)))
+    ordered = sorted(options, key=lambda option: option in FILE)
+    parameters = [_parameter(place, option, option in needed) for option in ordered]
+    saves = "output" in options and row(place, "output") == "output"
+
+    def decorated(body: Callable[..., Any]) -> Callable[..., Any]:
+        def call(context: typer.Context, **typed: Any) -> None:
+            from lmemtest.cli.rendering import answer
+
+            given = SimpleNamespace(**{key: _plain(value) for key, value in typed.items()}, exit_code=0)
+            with around():
+                answer(context, body, given, names_in(place, options), saves)
+            if given.exit_code:
+                raise typer.Exit(given.exit_code)
+
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        call.__name__, call.__doc__ = body.__name__, body.__doc__
+        call.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
+        made = type(kind.__name__, (kind,), {"calls": calls})
+        app.command(name=name, cls=made, short_help=short)(call)
+        return body
 
     return decorated
 
 
-# What an argument in Python is called here.
-OPTIONS = {
-    "path": "RUNS",
-    "metafeatures": "--metafeature",
-    "seed_shared": "--seed-own",
-    "algorithms": "--only",
-    "policy": "--score-failures",
-    "best_known": "--best-known",
-    "drop_duplicates": "--drop-duplicates",
-    **{
-        name: f"--{name}"
-        for name in (
-            *("score", "direction", "algorithm", "benchmark", "seed", "budget", "ignore", "where", "alpha", "adjust"),
-            *(
-                "family",
-                "ddf",
-                "dispersion",
-                "formula",
-                "population",
-                "curves",
-                "statistic",
-                "level",
-                "band",
-                "bounds",
-                "cost",
-                "unit",
-            ),
-            *("method", "test", "control", "rope", "gamma", "failed", "reference", "target", "sheet", "methods"),
-            *("sep", "decimal", "encoding"),
-        )
-    },
-}
+def _plain(value: Any) -> Any:
+    """A choice as its text; nothing for an option that is repeated and was not given."""
+    if isinstance(value, Enum):
+        return value.value
+    return None if isinstance(value, list) and not value else value
 
 
-def check_options(
-    alpha: float | None, adjust: str | None, ddf: str | None, given: RunOptions, curves: str | None = None
-) -> None:
+def absent(options: Iterable[str], **given: Any) -> SimpleNamespace:
+    """What was typed, as if nothing but this was."""
+    return SimpleNamespace(**{name: False if OPTIONS[name][0] is bool else None for name in options} | given)
+
+
+def chosen(given: SimpleNamespace, names: str) -> dict[str, Any]:
+    """Of some options those that were given, as arguments of a function."""
+    return {name: getattr(given, name) for name in names.split() if getattr(given, name) is not None}
+
+
+def check_options(given: SimpleNamespace) -> None:
     """What can be wrong without a table, before anything slow is imported."""
     from lmemtest.core.options import CURVE_CHOICES, DDF_METHODS, REPORT_ADJUSTMENTS
     from lmemtest.core.validate import check_choice, check_fraction
 
-    if alpha is not None:
-        check_fraction(alpha, "alpha")
-    if adjust is not None:
-        check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
-    if ddf is not None:
-        check_choice(ddf, "ddf", DDF_METHODS)
-    if curves is not None:
-        check_choice(curves, "--curves", CURVE_CHOICES)
+    typed: Mapping[str, Any] = vars(given)
+    if typed.get("alpha") is not None:
+        check_fraction(given.alpha, "alpha")
+    for name, choices in (("ddf", DDF_METHODS), ("curves", CURVE_CHOICES)):
+        if typed.get(name) is not None:
+            check_choice(typed[name], name if name == "ddf" else f"--{name}", choices)
+    if typed.get("adjust") is not None and "ddf" in typed:
+        check_choice(given.adjust, "adjust", REPORT_ADJUSTMENTS)
     if given.normalize is not None:
         from lmemtest.bench.data.baseline import check_anchors
         from lmemtest.bench.data.normalise import ALL_METHODS
 
         check_choice(given.normalize, "--normalize", ALL_METHODS)
-        check_anchors(given.normalize, given.anchors)
+        check_anchors(given.normalize, anchors(given))
         return
-    lonely = [name for name, value in given.anchors.items() if value is not None]
+    lonely = [name for name, value in anchors(given).items() if value is not None]
     if lonely:
         from lmemtest.errors import ArgumentError
 
         method = "gap" if lonely[0] == "best_known" else "baseline"
-        raise ArgumentError(f"{OPTIONS[lonely[0]]} is used by --normalize only. Add --normalize {method}.")
+        raise ArgumentError(f"{flags(lonely[0])[0]} is used by --normalize only. Add --normalize {method}.")
 
 
-def budgets(k_max: int | None, cost: str | None, unit: str) -> list[float] | None:
-    """The numbers of trials up to the last one, evenly on the log scale if there are many."""
-    if k_max is None:
-        return None
-    from lmemtest.core.validate import check_positive_int
-    from lmemtest.errors import ArgumentError
-
-    check_positive_int(k_max, "--k-max")
-    if cost is not None or unit == "seed":
-        other = "--cost" if cost is not None else "--unit seed"
-        raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
-    import numpy as np
-
-    from lmemtest.tuning.curve import MOST_POINTS
-
-    few = k_max <= MOST_POINTS
-    points = np.arange(1.0, k_max + 1.0) if few else np.unique(np.geomspace(1.0, k_max, MOST_POINTS).round())
-    return [float(point) for point in points]
+def anchors(given: SimpleNamespace) -> dict[str, str | None]:
+    """What scores are to be relative to."""
+    return {name: getattr(given, name) for name in ("reference", "target", "best_known")}
 
 
-def statistic_of(text: str) -> str | float:
-    """A quantile as a number, the rest as it is."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def roles_of(given: SimpleNamespace) -> dict[str, Any]:
+    """The arguments of `Runs`; which runs failed is known when the columns are."""
+    single = {name: getattr(given, name) for name in ("score", "direction", "algorithm", "benchmark", "budget")}
+    several = {name: tuple(getattr(given, name) or ()) for name in ("family", "seed", "ignore")}
+    seeds = several.pop("seed")
+    seed = seeds if len(seeds) > 1 else next(iter(seeds), None)
+    metafeatures = tuple(given.metafeature or ())
+    shared = not given.seed_own
+    return {**single, **several, "seed": seed, "metafeatures": metafeatures, "seed_shared": shared, "failed": None}

@@ -2,134 +2,33 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import FILES, Direction, Json, Output, RawCsv, RunOptions, TableOptions, number, takes
-from lmemtest.cli.reading import read_runs, source_of
-from lmemtest.cli.rendering import progress, session, write_result
+from lmemtest.cli.options import RUNS, TABLE, WRITTEN, absent, chosen, command, flags, number
+from lmemtest.cli.reading import read_runs, read_table
 
-# What an argument of `plan` is called here.
-_NAMES = {
-    **{name: f"--{name}" for name in ("target", "effect", "trials", "fixed", "current", "shared", "power")},
-    "stages": "--stage",
-    "at_most": "--at-most",
-    "n_algorithms": "--algorithms",
-    "costs": "--cost",
-    "components": "--sd",
-    "sources": "--source",
-}
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import SimpleNamespace
+
+    from lmemtest.core.result import Result
+
+COLUMNS = ("score", "direction", "algorithm", "benchmark", "seed", "family")
+NUMBERS = ("budget", "target", "effect", "power", "hours_per_training", "trials", "cost", "fixed", "at_most", "current")
 
 
-_Table = Annotated[Path | None, typer.Argument(metavar="RUNS", help=f"Table of runs: {FILES}")]
-
-
-@dataclass(frozen=True, kw_only=True)
-class PlanOptions(TableOptions):
-    """A table of runs, if standard deviations are not given, and the roles of its columns."""
-
-    table: _Table = None  # type: ignore[assignment]
-    score: Annotated[str | None, typer.Option("--score", metavar="COLUMN", help="Numeric column of the table.")] = None
-    direction: Direction = None
-    algorithm: Annotated[str | None, typer.Option("--algorithm", metavar="COLUMN", help="What is compared.")] = None
-    benchmark: Annotated[
-        str | None, typer.Option("--benchmark", metavar="COLUMN", help="Tasks on which it was run.")
-    ] = None
-    seed: Annotated[
-        list[str] | None,
-        typer.Option("--seed", metavar="COLUMN", help="What tells repetitions apart; may be repeated."),
-    ] = None
-    family: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--family", metavar="COLUMN", help="Groups of benchmarks, such as suites; repeated from coarse to fine."
-        ),
-    ] = None
-    source: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--source", metavar="COLUMN", help="Seeds of a source of variation (a variance study); may be repeated."
-        ),
-    ] = None
-    yes: Annotated[bool, typer.Option("--yes", "-y", help="Take the roles that names and structure suggest.")] = False
-
-
-def _pairs(given: list[str] | None, option: str) -> dict[str, float]:
-    """What ``NAME=NUMBER`` says, by name."""
-    found: dict[str, float] = {}
-    for text in given or []:
-        name, sign, value = text.rpartition("=")
-        if not sign or not name:
-            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=option)
-        if name in found:
-            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=option)
-        found[name] = number(value)
-    return found
-
-
-@app.command(name="plan", short_help="How many tuning runs, splits and seeds for a budget.")
-@takes(PlanOptions)
-def plan_study(
-    context: typer.Context,
-    given: PlanOptions,
-    sd: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--sd", metavar="NAME=NUMBER", help="Standard deviation of a source: 'tuning=0.4'; may be repeated."
-        ),
-    ] = None,
-    budget: Annotated[
-        float | None, typer.Option("--budget", metavar="NUMBER", parser=number, help="What may be spent in all.")
-    ] = None,
-    target: Annotated[
-        float | None, typer.Option("--target", metavar="NUMBER", parser=number, help="Standard error to be reached.")
-    ] = None,
-    effect: Annotated[
-        float | None,
-        typer.Option("--effect", metavar="NUMBER", parser=number, help="Difference that is to be found."),
-    ] = None,
-    power: Annotated[
-        float, typer.Option("--power", metavar="NUMBER", parser=number, help="Probability to find it.")
-    ] = 0.8,
-    hours_per_training: Annotated[
-        float,
-        typer.Option("--hours-per-training", metavar="NUMBER", parser=number, help="Cost of a training, in any unit."),
-    ] = 1.0,
-    trials: Annotated[int | None, typer.Option("--trials", metavar="T", help="Trainings of one tuning run.")] = None,
-    cost: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--cost", metavar="STAGE=NUMBER", help="What a split, ... costs besides its trainings; may be repeated."
-        ),
-    ] = None,
-    fixed: Annotated[
-        list[str] | None, typer.Option("--fixed", metavar="STAGE=NUMBER", help="Given numbers; may be repeated.")
-    ] = None,
-    at_most: Annotated[
-        list[str] | None, typer.Option("--at-most", metavar="STAGE=NUMBER", help="Largest numbers; may be repeated.")
-    ] = None,
-    current: Annotated[
-        list[str] | None,
-        typer.Option("--current", metavar="STAGE=NUMBER", help="The design in use, to compare with; may be repeated."),
-    ] = None,
-    stage: Annotated[
-        list[str] | None, typer.Option("--stage", metavar="NAME", help="Stages from coarse to fine; may be repeated.")
-    ] = None,
-    shared: Annotated[
-        list[str] | None,
-        typer.Option("--shared", metavar="NAME", help="Sources that both algorithms share; may be repeated."),
-    ] = None,
-    algorithms: Annotated[
-        int | None, typer.Option("--algorithms", metavar="N", help="How many are compared; 1 for the mean of one.")
-    ] = None,
-    json: Json = False,
-    raw_csv: RawCsv = False,
-    output: Output = None,
-) -> None:
+@command(
+    app,
+    "plan",
+    (*TABLE, *COLUMNS, "source", "yes", "sd", *NUMBERS, "stage", "shared", "algorithms", "alpha", "adjust", *WRITTEN),
+    "How many tuning runs, splits and seeds for a budget.",
+    calls="bench.power.plan:plan",
+    needed=(),
+)
+def plan(given: SimpleNamespace, step: Callable[[str], None]) -> Result:
     """Find the numbers of benchmarks, tuning runs, splits and seeds with the smallest standard error for a budget.
 
     Or, with --target or --effect, those that reach it at the least cost. How much scores vary is given by --sd, or
@@ -145,39 +44,44 @@ def plan_study(
       lmemtest plan runs.csv --score loss --direction minimize --algorithm tool --benchmark task --seed seed \\
         --family suite --effect 0.02 --cost family=20 --cost benchmark=5
     """
-    with session(context, **_NAMES):
-        from lmemtest.report.files import check_report_path
+    counts: dict[str, Any] = {
+        name: _pairs(getattr(given, name), name) or None for name in ("fixed", "at_most", "current")
+    }
+    hours = 1.0 if given.hours_per_training is None else given.hours_per_training
+    costs = {"training": hours, **_pairs(given.cost, "cost")}
+    components = _pairs(given.sd, "sd")
+    if components and (given.table is not None or given.source):
+        raise typer.BadParameter(
+            "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
+        )
+    step("planning")
+    from lmemtest.bench.power.plan import plan
 
-        goal = None if output is None else check_report_path(output)
-        limits = {"fixed": fixed, "at_most": at_most, "current": current}
-        counts: dict[str, Any] = {name: _pairs(values, _NAMES[name]) or None for name, values in limits.items()}
-        costs = {"training": hours_per_training, **_pairs(cost, "--cost")}
-        components = _pairs(sd, "--sd")
-        if components and (given.table is not None or given.source):
-            raise typer.BadParameter(
-                "standard deviations are given by --sd or estimated from a table, not both.", param_hint="--sd"
-            )
-        with progress() as step:
-            step("planning")
-            from lmemtest.bench.power.plan import plan
-
-            found = plan(
-                components or _from_table(given),
-                budget=budget,
-                target=target,
-                effect=effect,
-                power=power,
-                n_algorithms=algorithms,
-                stages=stage,
-                shared=tuple(shared or ()),
-                costs=costs,
-                trials=trials,
-                **counts,
-            )
-            write_result(found, goal, step, json=json, raw_csv=raw_csv)
+    return plan(
+        components or _from_table(given),
+        n_algorithms=given.algorithms,
+        stages=given.stage,
+        shared=tuple(given.shared or ()),
+        costs=costs,
+        **counts,
+        **chosen(given, "budget target effect power trials alpha adjust"),
+    )
 
 
-def _from_table(given: PlanOptions) -> Any:
+def _pairs(given: list[str] | None, option: str) -> dict[str, float]:
+    """What ``NAME=NUMBER`` says, by name."""
+    found: dict[str, float] = {}
+    for text in given or []:
+        name, sign, value = text.rpartition("=")
+        if not sign or not name:
+            raise typer.BadParameter(f"{text!r} is not NAME=NUMBER, such as data=3.", param_hint=flags(option)[0])
+        if name in found:
+            raise typer.BadParameter(f"{name!r} has two numbers. Leave one of them out.", param_hint=flags(option)[0])
+        found[name] = number(value)
+    return found
+
+
+def _from_table(given: SimpleNamespace) -> Any:
     """Components from a variance study, or from the recommended model of a table of runs."""
     from lmemtest.errors import ArgumentError
 
@@ -190,23 +94,14 @@ def _from_table(given: PlanOptions) -> Any:
             raise ArgumentError("--score must be given, the column of the scores.")
         if given.family:
             raise ArgumentError("--family is of runs of several algorithms, and --source of a variance study.")
-        names = [name for name in (given.algorithm, given.benchmark) if name is not None]
-        table = source_of(given).read(labels=names, seeds=list(given.source))
-        if given.where:
-            from lmemtest.bench.data.where import rows_where
-
-            table = rows_where(table, given.where, {})
-        study = variance_study(
-            table, score=given.score, sources=given.source, algorithm=given.algorithm, benchmark=given.benchmark
-        )
-        return study.components()
+        labels = [name for name in (given.algorithm, given.benchmark) if name is not None]
+        table = read_table(given, labels=labels, seeds=given.source)
+        roles = {"algorithm": given.algorithm, "benchmark": given.benchmark}
+        return variance_study(table, score=given.score, sources=given.source, **roles).components()
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm
 
-    roles = ("score", "direction", "algorithm", "benchmark", "seed", "family")
-    columns = {name: getattr(given, name) for name in roles}
-    files = {name: getattr(given, name) for name in ("where", "sep", "decimal", "encoding", "yes")}
-    runs = read_runs(RunOptions(table=given.table, **columns, **files), settle=True)
-    model = recommend(runs)
+    typed = {name: getattr(given, name) for name in (*TABLE, *COLUMNS, "yes")}
+    model = recommend(read_runs(absent(RUNS, **typed), settle=True))
     return VarianceComponents.of(fit_lmm(model.formula, model.runs))

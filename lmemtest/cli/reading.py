@@ -10,12 +10,15 @@ import click
 import typer
 
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, say_if_answers
-from lmemtest.cli.options import RunOptions, TableOptions, TrialOptions
+from lmemtest.cli.options import anchors, roles_of
 from lmemtest.cli.rendering import say, tell
 from lmemtest.core.options import NEEDED
 from lmemtest.core.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import SimpleNamespace
+
     import pandas as pd
 
     from lmemtest.bench.data.forms import Tidy
@@ -27,12 +30,12 @@ if TYPE_CHECKING:
 ONE_ALGORITHM = "algorithm"  # column of a table of trials in which nothing is compared
 
 
-def name_of(options: TableOptions) -> str:
+def name_of(options: SimpleNamespace) -> str:
     """The file in messages."""
     return "standard input" if str(options.table) == "-" else options.table.name
 
 
-def source_of(options: TableOptions) -> Source:
+def source_of(options: SimpleNamespace) -> Source:
     """The content of the file; whether it can be read is known before anything slow is imported."""
     from lmemtest.bench.data.readers import open_table
 
@@ -45,17 +48,27 @@ def source_of(options: TableOptions) -> Source:
     )
 
 
+def read_table(options: SimpleNamespace, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
+    """The rows that are asked for, of a table as it stands in the file."""
+    table = source_of(options).read(labels=list(labels), seeds=list(seeds))
+    if not options.where:
+        return table
+    from lmemtest.bench.data.where import rows_where
+
+    return rows_where(table, options.where, {})
+
+
 def names_of(role: Any) -> list[str]:
     """The columns of a role that one or several make up."""
     return [role] if isinstance(role, str) else list(role or ())
 
 
-def read_rows(options: TableOptions, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
+def read_rows(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> pd.DataFrame:
     """The rows that are asked for."""
-    return read_form(options, source, roles, wide=None if isinstance(options, RunOptions) else False).frame
+    return read_form(options, source, roles, wide=None if hasattr(options, "methods") else False).frame
 
 
-def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, wide: bool | None = None) -> Tidy:
+def read_form(options: SimpleNamespace, source: Source, roles: dict[str, Any], *, wide: bool | None = None) -> Tidy:
     """The table as one of scores, with the rows that are asked for; what it was read as is told once."""
     from lmemtest.bench.data.forms import read_as
 
@@ -70,7 +83,7 @@ def read_form(options: TableOptions, source: Source, roles: dict[str, Any], *, w
         kept=others if wide else [*labels, *others],
         score=None if wide else getattr(options, "score", None) or roles.get("score"),
         wide=wide,
-        methods=getattr(options.methods, "value", None) if isinstance(options, RunOptions) else None,
+        methods=getattr(options, "methods", None),
         label=roles["benchmark"] if wide else None,
     )
     tidy = _asked(tidy) if wide else tidy
@@ -96,13 +109,13 @@ def _asked(tidy: Tidy) -> Tidy:
     return tidy.laid_out("columns" if compared else "rows")
 
 
-def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> Runs:
+def read_runs(options: SimpleNamespace, *, settle: bool, own_model: bool = False) -> Runs:
     """The runs; roles that are missing are guessed and taken once they are agreed to.
 
     With `settle`, so are those of columns that structure the rows, and without agreement they are refused. A file that
     another tool wrote is read by its importer.
     """
-    roles, wide = options.roles(), options.wide
+    roles, wide = roles_of(options), options.wide
     lacking = any(roles[name] is None for name in NEEDED if name == "direction" or not wide)
     export = export_in(options.table) if lacking and not wide else None
     if export is not None:
@@ -140,7 +153,7 @@ def read_runs(options: RunOptions, *, settle: bool, own_model: bool = False) -> 
     return _prepared(options, runs)
 
 
-def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
+def _made(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> Runs:
     """The runs of a long table."""
     from lmemtest.bench.data.runs import Runs, with_notes
 
@@ -148,7 +161,7 @@ def _made(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
     return with_notes(Runs(tidy.frame, **{**roles, "failed": tidy.roles["failed"]}), source.told)
 
 
-def _guessed(options: RunOptions, tidy: Tidy, roles: dict[str, Any]) -> Reading:
+def _guessed(options: SimpleNamespace, tidy: Tidy, roles: dict[str, Any]) -> Reading:
     """The roles with those that names and structure suggest, if they leave one reading and the user agrees."""
     from lmemtest.bench.data.guessing import guess
     from lmemtest.core.words import listed
@@ -171,7 +184,7 @@ def _guessed(options: RunOptions, tidy: Tidy, roles: dict[str, Any]) -> Reading:
     raise ArgumentError(f"{message} {told}" if found.sure else f"{message}\n{told}".rstrip())
 
 
-def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -> Runs:
+def _of_export(options: SimpleNamespace, export: Recognised, roles: dict[str, Any]) -> Runs:
     """The runs of a file that another tool wrote."""
     from lmemtest.errors import ArgumentError
 
@@ -181,7 +194,7 @@ def _of_export(options: RunOptions, export: Recognised, roles: dict[str, Any]) -
     return runs_of_export(export, name_of(options), options.yes)
 
 
-def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Runs:
+def _from_wide(options: SimpleNamespace, source: Source, roles: dict[str, Any]) -> Runs:
     """Runs of a table with a column per algorithm."""
     from lmemtest.bench.data.runs import Runs
 
@@ -195,14 +208,14 @@ def _from_wide(options: RunOptions, source: Source, roles: dict[str, Any]) -> Ru
     return Runs.from_wide(replace(tidy, frame=frame), **given, failed=tidy.roles["failed"], **new)
 
 
-def _prepared(options: RunOptions, runs: Runs) -> Runs:
+def _prepared(options: SimpleNamespace, runs: Runs) -> Runs:
     """Without missing scores, as the best so far, at budgets and normalised, as asked."""
     if options.drop_missing:
         whole, runs = runs.n_rows, runs.drop_missing()
         if whole > runs.n_rows:
             say(f"left out: {whole - runs.n_rows:,} of {whole:,} rows without a finite score", err=True)
     if options.drop_duplicates is not None:
-        whole, runs = runs.n_rows, runs.drop_duplicates(options.drop_duplicates.value)
+        whole, runs = runs.n_rows, runs.drop_duplicates(options.drop_duplicates)
         if whole > runs.n_rows:
             say(runs.notes[-1], err=True)
     runs = runs.best_so_far() if options.best_so_far else runs
@@ -212,7 +225,7 @@ def _prepared(options: RunOptions, runs: Runs) -> Runs:
         say(runs.notes[-1], err=True)
     if options.normalize is None:
         return runs
-    return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in options.anchors.items()})
+    return runs.normalize(options.normalize, **{name: _anchor(text, runs) for name, text in anchors(options).items()})
 
 
 def _anchor(text: str | None, runs: Runs) -> Any:
@@ -287,7 +300,7 @@ def _agreed(found: Guess, options: list[str], yes: bool) -> bool:
     return typer.confirm("Take these?", default=True, err=True)
 
 
-def read_trials(options: TrialOptions) -> tuple[Any, list[str]]:
+def read_trials(options: SimpleNamespace) -> tuple[Any, list[str]]:
     """The table of trials with the columns that tell curves apart; without an algorithm all trials are of one."""
     from lmemtest.core.words import listed
     from lmemtest.errors import ArgumentError

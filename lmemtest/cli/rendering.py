@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from lmemtest.cli.options import OPTIONS
+from lmemtest.cli.options import TYPED, function_at
 from lmemtest.core.text import logged, one_line
 
 if TYPE_CHECKING:
+    from types import SimpleNamespace
+
     from lmemtest.core.result import Result
     from lmemtest.report.analysis import Analysis
 
@@ -22,7 +24,6 @@ WRONG_INPUT = 2
 INTERRUPTED = 130  # what a shell reports of a program that Ctrl-C ends
 READER_GONE = 141  # what a shell reports of a program that a closed pipe ends
 INTERVAL = 10.0  # seconds between the lines of progress where standard error is no terminal
-TYPED = "lmemtest.core.words"  # where the context of a command keeps what was typed
 
 
 def say(sentence: str, *, err: bool = False) -> None:
@@ -35,17 +36,16 @@ def tell(message: str) -> None:
     typer.echo(logged(message), err=True)
 
 
-def write_report(
-    analysis: Analysis, target: Path | None, step: Callable[[str], None], *, json: bool = False, raw_csv: bool = False
-) -> None:
+def write_report(analysis: Analysis, given: SimpleNamespace, step: Callable[[str], None]) -> None:
     import dataclasses
 
     from lmemtest.core.caller import command_with
 
     analysis = dataclasses.replace(analysis, call=command_with(()))
-    path = None if target is None else analysis.save(target, progress=step, escape=not raw_csv)
+    escape = not getattr(given, "raw_csv", False)
+    path = None if given.path is None else analysis.save(given.path, progress=step, escape=escape)
     step("")
-    if json:
+    if getattr(given, "json", False):
         typer.echo(analysis.to_json(), nl=False)
         return
     from lmemtest.report.document import plain
@@ -71,15 +71,26 @@ def write_result(
         typer.echo(str(target))
 
 
-@contextmanager
-def session(context: typer.Context, **names: str) -> Iterator[None]:
-    """A command: its errors as messages, its advice in options, its inputs safe from its outputs."""
-    from lmemtest.cli.inputs import refuse_inputs
+def answer(
+    context: typer.Context,
+    body: Callable[..., Result | None],
+    given: SimpleNamespace,
+    names: dict[str, str],
+    saves: bool,
+) -> None:
+    """Run a command: errors as messages, advice in options, inputs safe from outputs; its result is written."""
+    from lmemtest.cli.inputs import UNASKED, refuse_inputs
     from lmemtest.core.caller import on_command_line
 
-    with on_command_line(context.meta.get(TYPED, ["lmemtest"]), {**OPTIONS, **names}), _errors():
+    with on_command_line(context.meta.get(TYPED, ["lmemtest"]), names), _errors():
         refuse_inputs(context)
-        yield
+        if saves:
+            path = given.output or (None if getattr(given, "json", False) else UNASKED.get(str(context.command.name)))
+            given.path = None if path is None else function_at("report.files:check_report_path")(path)
+        with progress() as step:
+            result = body(given, step)
+            if result is not None:
+                write_result(result, given.path, step, json=given.json, raw_csv=given.raw_csv)
 
 
 @contextmanager
@@ -132,15 +143,19 @@ def progress() -> Iterator[Callable[[str], None]]:
 def _status() -> Iterator[Callable[[str], None]]:
     from rich.console import Console
 
-    with Console(stderr=True).status("starting") as status:
+    status = Console(stderr=True).status("starting")
 
-        def step(text: str) -> None:
-            if text:
-                status.update(f"{text} ...")
-            else:
-                status.stop()
+    def step(text: str) -> None:
+        if text:
+            status.update(f"{text} ...")
+            status.start()  # not before: questions may be asked until then
+        else:
+            status.stop()
 
+    try:
         yield step
+    finally:
+        status.stop()
 
 
 @contextmanager
