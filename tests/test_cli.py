@@ -19,7 +19,8 @@ import typer
 import lmemtest
 from lmemtest import tuning
 from lmemtest.cli import app, main, rendering
-from lmemtest.cli.options import IN_PYTHON, OPTIONS, RUNS, WRITTEN, function_at
+from lmemtest.cli.command import function_at
+from lmemtest.cli.options import IN_PYTHON, OPTIONS, RUNS, WRITTEN
 
 ROLES = ["--score", "loss", "--direction", "minimize", "--algorithm", "tool", "--benchmark", "task", "--seed", "rep"]
 

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, Typed, check_options, chosen, command
+from lmemtest.cli.command import Typed, command
+from lmemtest.cli.options import ROLES, RUNS, TABLE, WRITTEN, check_options, chosen
 from lmemtest.cli.reading import read_runs, read_table, read_trials, settled_curves
 from lmemtest.cli.rendering import INTERRUPTED, say, write_report
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest.cli.command import command
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import IN_PYTHON, POLICIES, command
+from lmemtest.cli.options import IN_PYTHON, POLICIES
 from lmemtest.cli.reading import without_failures
 from lmemtest.cli.rendering import say
 from lmemtest.core.caller import shell_line

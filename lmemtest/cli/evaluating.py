@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from lmemtest.cli.command import command
 from lmemtest.cli.commands import app
 from lmemtest.cli.exports import EVALUATE, export_in, runs_of_export, taken
-from lmemtest.cli.options import TABLE, WRITTEN, chosen, command, flags
+from lmemtest.cli.options import TABLE, WRITTEN, chosen, flags
 from lmemtest.cli.reading import name_of, read_table
 
 if TYPE_CHECKING:

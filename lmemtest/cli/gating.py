@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest.cli.command import Command, command
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import TABLE, WRITTEN, Command, chosen, command
+from lmemtest.cli.options import TABLE, WRITTEN, chosen
 from lmemtest.cli.reading import read_table
 from lmemtest.cli.rendering import INTERRUPTED, WRONG_INPUT
 

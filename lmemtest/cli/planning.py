@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from lmemtest.cli.command import command
 from lmemtest.cli.commands import app
-from lmemtest.cli.options import RUNS, TABLE, WRITTEN, absent, chosen, command, flags, number
+from lmemtest.cli.options import RUNS, TABLE, WRITTEN, absent, chosen, flags, number
 from lmemtest.cli.reading import read_runs, read_table
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from lmemtest.cli.options import TYPED, function_at
+from lmemtest.cli.options import TYPED
 from lmemtest.core.text import logged, one_line
 
 if TYPE_CHECKING:
@@ -81,12 +81,13 @@ def answer(
     """Run a command: errors as messages, advice in options, inputs safe from outputs; its result is written."""
     from lmemtest.cli.inputs import UNASKED, refuse_inputs
     from lmemtest.core.caller import on_command_line
+    from lmemtest.report.files import check_report_path
 
     with on_command_line(context.meta.get(TYPED, ["lmemtest"]), names), _errors():
         refuse_inputs(context)
         if saves:
             path = given.output or (None if getattr(given, "json", False) else UNASKED.get(str(context.command.name)))
-            given.path = None if path is None else function_at("report.files:check_report_path")(path)
+            given.path = None if path is None else check_report_path(path)
         with progress() as step:
             result = body(given, step)
             if result is not None:

@@ -48,6 +48,7 @@ BY_NAME = {
     "core.result": "`result.plot()` is a function of plots, `result.save()` one of report",
     "lmm.model.verbs": "`fit.emmeans()` is one of `lmm.means`",
     "bench.data.runs": "`runs.check()` is a function of `bench.checks`",
+    "cli.command": "a help shows the defaults of the function that the command calls",
 }
 
 ENGINE_MAY = {"numpy", "scipy", "lmemtest"}

@@ -1,0 +1,127 @@
+"""How a function of what was typed becomes a command: its options, its help, its answer."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
+from enum import Enum
+from types import SimpleNamespace
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from lmemtest.cli.options import FILE, OPTIONS, TYPED, direction, flags, is_positional, names_in, number, row
+from lmemtest.cli.rendering import answer
+
+_choices: Callable[..., Any] = Enum  # made of a table
+
+
+def _parameter(place: str, option: str, needed: bool) -> inspect.Parameter:
+    """An option of a command, as typer reads it."""
+    kind, metavar, text = OPTIONS[row(place, option)]
+    one: Any = kind[0] if isinstance(kind, list) else kind
+    parser = {float: number, direction: direction}.get(one)
+    if isinstance(one, tuple):
+        one = _choices(option.title(), {choice: choice for choice in one}, type=str)
+    typed: Any = str if one is direction else one
+    typed = list[typed] if isinstance(kind, list) else typed
+    typed = typed if needed or one is bool else typed | None
+    hints: dict[str, Any] = {"metavar": metavar or None, "help": text, "parser": parser}
+    positional = is_positional(place, option)
+    annotation: Any = Annotated[typed, typer.Argument(**hints) if positional else typer.Option(*flags(option), **hints)]
+    default = inspect.Parameter.empty if needed else False if one is bool else None
+    return inspect.Parameter(option, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation)
+
+
+class Typed(TyperGroup):
+    """Commands that know what was typed, for advice that can be copied."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.meta[TYPED] = ["lmemtest", *args]
+        return super().parse_args(ctx, args)
+
+
+class Command(TyperCommand):
+    """A command whose help shows the defaults of the function that it calls."""
+
+    calls = ""
+
+    def get_help(self, ctx: Any) -> str:
+        if self.calls:
+            arguments = inspect.signature(function_at(self.calls)).parameters
+            for parameter in self.params:
+                known = arguments.get(str(parameter.name))
+                if known is not None and isinstance(known.default, (str, float)) and parameter.default is None:
+                    parameter.default = known.default
+        return super().get_help(ctx)
+
+
+def function_at(place: str) -> Callable[..., Any]:
+    """The function at ``module:name`` in the package."""
+    module, _, name = place.partition(":")
+    function: Callable[..., Any] = getattr(importlib.import_module(f"lmemtest.{module}"), name)
+    return function
+
+
+def command(
+    app: typer.Typer,
+    name: str,
+    options: Iterable[str],
+    short: str,
+    *,
+    calls: str = "",
+    needed: Iterable[str] = ("table",),
+    kind: type[Command] = Command,
+    around: Callable[[], AbstractContextManager[Any]] = nullcontext,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Make a command of a function of what was typed and of `step`, which tells what is being done.
+
+    Parameters
+    ----------
+    app, name, short
+        The group, the name in it, and what stands in its list.
+    options
+        Names in `OPTIONS`; `needed` are those without which there is no call.
+    calls
+        The function, as ``module:name``, whose defaults hold.
+    kind, around
+        How it parses, and what holds around it.
+
+    Notes
+    -----
+    The function returns a result, which is printed and saved as asked, or None if it has written itself; it may set
+    the ``exit_code`` of what was typed.
+    """
+    options, needed = tuple(options), tuple(needed)
+    place = " ".join(filter(None, (app.info.name if app.info.name != "lmemtest" else "", name)))
+    ordered = sorted(options, key=lambda option: option in FILE)
+    parameters = [_parameter(place, option, option in needed) for option in ordered]
+    saves = "output" in options and row(place, "output") == "output"
+
+    def decorated(body: Callable[..., Any]) -> Callable[..., Any]:
+        def call(context: typer.Context, **typed: Any) -> None:
+            given = SimpleNamespace(**{key: _plain(value) for key, value in typed.items()}, exit_code=0)
+            with around():
+                answer(context, body, given, names_in(place, options), saves)
+            if given.exit_code:
+                raise typer.Exit(given.exit_code)
+
+        context = inspect.Parameter("context", inspect.Parameter.KEYWORD_ONLY, annotation=typer.Context)
+        call.__name__, call.__doc__ = body.__name__, body.__doc__
+        call.__signature__ = inspect.Signature([context, *parameters])  # type: ignore[attr-defined]
+        call.__annotations__ = {parameter.name: parameter.annotation for parameter in (context, *parameters)}
+        made = type(kind.__name__, (kind,), {"calls": calls})
+        app.command(name=name, cls=made, short_help=short)(call)
+        return body
+
+    return decorated
+
+
+def _plain(value: Any) -> Any:
+    """A choice as its text; nothing for an option that is repeated and was not given."""
+    if isinstance(value, Enum):
+        return value.value
+    return None if isinstance(value, list) and not value else value
