@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_scores
+from lmemtest.tuning.checks import check_scores
 from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
@@ -20,7 +20,6 @@ PAIRED_ADVICE = (
     "Paired design: both searches tried the same configurations. Each band is valid by itself; for how much the two "
     "differ on one configuration, fit the mixed model score ~ algorithm + (1 | configuration), which uses the pairs."
 )
-C = TypeVar("C", bound="BudgetCurve")
 
 
 # ---------------------------------------------------------------------------------------------------- mean costs
@@ -183,8 +182,8 @@ class BudgetCurve:
 
     Attributes
     ----------
-    name : str
-        What it is called.
+    key : tuple
+        What it is of: the values of the columns of the benchmark, if any, then the algorithm.
     n_scores : int
         Independent scores behind it: trials, or seeds.
     grid : (m,) float
@@ -195,13 +194,17 @@ class BudgetCurve:
         Curve and band, in units of the score.
     trivial : (m,) bool
         Whether a limit is an end of the support, and so says nothing.
+    level : float
+        Of this band, after adjustments. Over seeds: at each budget.
     cost : MeanCost or None
         Mean cost of a trial; None if budgets are trials.
     curve : TuningCurve or None
         What was read; None for curves over seeds.
+    scores, costs : (n,) float
+        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
     """
 
-    name: str
+    key: tuple[Any, ...]
     n_scores: int
     grid: Array
     k: Array
@@ -209,10 +212,28 @@ class BudgetCurve:
     estimate: Array
     band_high: Array
     trivial: Mask
+    level: float
     cost: MeanCost | None = None
     curve: TuningCurve | None = field(default=None, repr=False)
+    scores: Array | None = field(default=None, repr=False)
+    costs: Any = field(default=None, repr=False)
 
-    def drawn(self: C) -> C:
+    @property
+    def name(self) -> str:
+        """The algorithm in words."""
+        return str(self.key[-1])
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark in words; empty if there is no such column."""
+        return ", ".join(map(str, self.key[:-1]))
+
+    @property
+    def reach(self) -> float:
+        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
+        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
+
+    def drawn(self) -> BudgetCurve:
         """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
         if self.curve is None:
             return self
@@ -228,7 +249,7 @@ class BudgetCurve:
 
 
 def read_at(curve: TuningCurve, cost: MeanCost | None, grid: Array) -> dict[str, Any]:
-    """What a `BudgetCurve` holds of a curve at budgets."""
+    """What a `BudgetCurve` says of a curve at budgets."""
     at = trials_at(grid, cost)
     centre = low = high = curve.at(at.estimate)
     if cost is not None and not cost.known:

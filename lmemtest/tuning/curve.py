@@ -23,10 +23,10 @@ from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_bounds, check_k, check_scores
-from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.checks import check_bounds, check_k, check_scores
 from lmemtest.tuning.distribution import SLACK
+from lmemtest.tuning.settings import CurveResult, Settings, check_settings
 
 _SMOOTH = 200  # points of a mean curve that is drawn
 _MOST_JUMPS = 5000

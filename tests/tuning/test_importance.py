@@ -35,7 +35,7 @@ def message(call) -> str:
 
 def test_each_value_is_its_trials_against_all_trials():
     risk = tuning.risk(TRIALS, "epochs", values=[1, 3], cost="seconds", **UP)
-    for value, found, count in zip(risk.values, risk.comparisons, risk.counts, strict=True):
+    for value, found, count in zip(risk.fixed_at, risk.comparisons, risk.counts, strict=True):
         fixed = TRIALS[TRIALS["epochs"] == value]
         want = tuning.compare(
             *(TRIALS["accuracy"], fixed["accuracy"]),

@@ -12,7 +12,7 @@ import numpy as np
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_choice, check_fraction, is_number, real
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction
+from lmemtest.tuning.checks import check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 
 SMALLEST_C, LARGEST_C = 1, 10

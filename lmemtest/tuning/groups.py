@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,92 +13,33 @@ from lmemtest.core.arrays import Array
 from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction
-from lmemtest.tuning.costs import BudgetCurve
+from lmemtest.tuning.checks import check_direction
 
 BY = ("benchmark", "algorithm")
 # Columns of the result: a column of the table cannot have their names.
 RESERVED = ("k", "n_scores", "cost", "budget", "estimate", "band_low", "band_high", "trivial", "evidence", "better")
 SHOWN = 3  # groups that a message names
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Roles:
-    """Which columns are what."""
-
-    score: str
-    direction: str
-    by: tuple[str, ...]
-    cost: str | None = None
-    seed: str | None = None
-    budget: str | None = None
-
-    @property
-    def columns(self) -> list[str]:
-        """All columns that are read, each once."""
-        given = [self.score, *self.by, self.cost, self.seed, self.budget]
-        return list(dict.fromkeys(name for name in given if name is not None))
-
-    def name(self, key: tuple[Any, ...]) -> str:
-        """A group in words.
-
-        >>> Roles(score="loss", direction="minimize", by=("task", "tool")).name(("digits", "RS"))
-        'task=digits, tool=RS'
-        """
-        return ", ".join(f"{column}={value}" for column, value in zip(self.by, key, strict=True))
+# One algorithm on one benchmark: the values of the columns `by`, its rows in the order of the table, its scores.
+Group = tuple[tuple[Any, ...], pd.DataFrame, Array]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Group:
-    """The rows of one algorithm on one benchmark, in the order of the table."""
+def group_name(by: Sequence[str], key: tuple[Any, ...]) -> str:
+    """A group in words.
 
-    key: tuple[Any, ...]
-    name: str
-    frame: pd.DataFrame
-    scores: Array
-
-    @contextmanager
-    def named(self) -> Iterator[None]:
-        """Put the name of the group in front of what is wrong with its scores."""
-        try:
-            yield
-        except DataError as error:
-            raise DataError(f"{self.name}: {error}") from None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GroupCurve(BudgetCurve):
-    """The curve of one algorithm on one benchmark, read at budgets.
-
-    Attributes
-    ----------
-    key : tuple
-        Values of the columns `by`: those of the benchmark, then the algorithm, whose `name` it is in words.
-    level : float
-        Of this band, after adjustments. Over seeds: at each budget.
-    scores, costs : (n,) float
-        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
+    >>> group_name(("task", "tool"), ("digits", "RS"))
+    'task=digits, tool=RS'
     """
+    return ", ".join(f"{column}={value}" for column, value in zip(by, key, strict=True))
 
-    key: tuple[Any, ...]
-    level: float
-    scores: Array | None = field(default=None, repr=False)
-    costs: Any = field(default=None, repr=False)
 
-    @property
-    def benchmark(self) -> str:
-        """The benchmark in words; empty if there is no such column."""
-        return ", ".join(str(value) for value in self.key[:-1])
-
-    @property
-    def algorithm(self) -> str:
-        """The algorithm in words."""
-        return self.name
-
-    @property
-    def reach(self) -> float:
-        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
-        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
+@contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Put the name of a group in front of what is wrong with its scores."""
+    try:
+        yield
+    except DataError as error:
+        raise DataError(f"{name}: {error}") from None
 
 
 def find_roles(
@@ -112,8 +52,8 @@ def find_roles(
     seed: str | None,
     budget: str | None,
     unit: str,
-) -> Roles:
-    """The roles as given, completed by those of a `Runs`."""
+) -> dict[str, Any]:
+    """Which columns are what, and the direction: as given, completed by those of a `Runs`."""
     known = trials.roles() if hasattr(trials, "roles") and hasattr(trials, "instance") else {}
     score = known.get("score") if score is None else score
     if score is None:
@@ -146,7 +86,7 @@ def find_roles(
                 f"unit='seed' needs {' and '.join(missing)}: the columns of the repetitions and of the budget at which "
                 "a score was reached, for instance seed='seed', budget='budget'."
             )
-    return Roles(score=score, direction=direction, by=keys, cost=cost, seed=seed, budget=budget)
+    return {"score": score, "direction": direction, "by": keys, "cost": cost, "seed": seed, "budget": budget}
 
 
 def _direction(direction: str | None, score: str, known: dict[str, Any]) -> str:
@@ -161,52 +101,52 @@ def _direction(direction: str | None, score: str, known: dict[str, Any]) -> str:
     return given
 
 
-def read_groups(trials: Any, roles: Roles, unit: str) -> tuple[list[Group], tuple[str, ...]]:
+def read_groups(trials: Any, roles: dict[str, Any], unit: str) -> tuple[list[Group], tuple[str, ...]]:
     """The groups, sorted by benchmark, then algorithm, and the names of the algorithms.
 
     Both are sorted, or in the order of the categories if these are declared.
     """
-
     from lmemtest.core.codes import group_codes
     from lmemtest.core.frames import collected
     from lmemtest.core.numeric import check_numeric
 
     table = as_frame(trials, argument="trials")
     available = table.collect_schema().names()
-    named = {"score": roles.score, "by": roles.by, "cost": roles.cost, "seed": roles.seed, "budget": roles.budget}
-    for argument, names in named.items():
+    columns = {argument: roles[argument] for argument in ("score", "by", "cost", "seed", "budget")}
+    score, by, _, _, budget = columns.values()
+    for argument, names in columns.items():
         if names is not None:
             check_columns(names, available, argument=argument)
-    if roles.score in roles.by:
-        raise ArgumentError(f"score and by name the same column, {roles.score!r}.")
-    for argument, name in (("score", roles.score), ("cost", roles.cost), ("budget", roles.budget)):
-        if name is not None and (argument != "budget" or unit == "seed"):
-            check_numeric(table, name, argument=argument)
-    kept = table.select(roles.columns)
-    frame = collected(kept).to_pandas().reset_index(drop=True)
+    if score in by:
+        raise ArgumentError(f"score and by name the same column, {score!r}.")
+    for argument in ("score", "cost", "budget")[: 3 if unit == "seed" else 2]:
+        if columns[argument] is not None:
+            check_numeric(table, columns[argument], argument=argument)
+    used = dict.fromkeys(name for name in (score, *by, roles["cost"], roles["seed"], budget) if name is not None)
+    frame = collected(table.select(list(used))).to_pandas().reset_index(drop=True)
     if frame.empty:
         raise DataError("trials must have at least 1 row, got none.")
-    scores = floats(frame[roles.score])
-    index, keys = group_codes([frame[name] for name in roles.by], len(frame))
+    scores = floats(frame[score])
+    index, keys = group_codes([frame[name] for name in by], len(frame))
     order = np.argsort(index, kind="stable")
     cuts = np.searchsorted(index[order], np.arange(1, keys.size))
     levels = keys.frame().itertuples(index=False, name=None)
-    groups = [
-        Group(key=key, name=roles.name(key), frame=frame.iloc[rows], scores=scores[rows])
-        for key, rows in zip(levels, np.split(order, cuts), strict=True)
+    groups = [(key, frame.iloc[rows], scores[rows]) for key, rows in zip(levels, np.split(order, cuts), strict=True)]
+    broken = [
+        f"{np.isnan(values).sum():,} of {len(values):,} at {group_name(by, key)}"
+        for key, _, values in groups
+        if np.isnan(values).any()
     ]
-    missing = [(int(np.isnan(group.scores).sum()), group) for group in groups]
-    broken = [f"{count:,} of {len(group.scores):,} at {group.name}" for count, group in missing if count]
     if broken:
         raise DataError(
-            f"The score {roles.score!r} is missing (NaN) in {named_groups(broken)}. Score a failed run as the worst "
+            f"The score {score!r} is missing (NaN) in {named_groups(broken)}. Score a failed run as the worst "
             "value that can occur, or for quantile curves as infinitely bad: dropping it would make the search look "
             "better than it was."
         )
-    budgets = sorted(frame[roles.budget].unique(), key=str) if roles.budget is not None and unit != "seed" else []
+    budgets = sorted(frame[budget].unique(), key=str) if budget is not None and unit != "seed" else []
     if len(budgets) > 1:  # scores of several budgets are not draws of one distribution
         raise DataError(
-            f"Scores at {len(budgets)} budgets are mixed ({roles.budget!r}: {listed(budgets, most=5)}), but a tuning "
+            f"Scores at {len(budgets)} budgets are mixed ({budget!r}: {listed(budgets, most=5)}), but a tuning "
             "curve is of scores at one budget. Keep one of them, for instance with runs.filter(), or use unit='seed' "
             "for the course of an optimiser over its budget."
         )
