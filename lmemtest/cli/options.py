@@ -377,13 +377,10 @@ def budgets(k_max: int | None, cost: str | None, unit: str) -> list[float] | Non
     if cost is not None or unit == "seed":
         other = "--cost" if cost is not None else "--unit seed"
         raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
-    import numpy as np
-
+    from lmemtest.tuning.checks import whole_budgets
     from lmemtest.tuning.curve import MOST_POINTS
 
-    few = k_max <= MOST_POINTS
-    points = np.arange(1.0, k_max + 1.0) if few else np.unique(np.geomspace(1.0, k_max, MOST_POINTS).round())
-    return [float(point) for point in points]
+    return whole_budgets(k_max, MOST_POINTS).tolist()
 
 
 def statistic_of(text: str) -> str | float:

@@ -16,7 +16,7 @@ from lmemtest.core.validate import check_fraction
 from lmemtest.core.words import percent, span
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
-from lmemtest.tuning.checks import check_direction, check_k
+from lmemtest.tuning.checks import check_direction, check_k, whole_budgets
 from lmemtest.tuning.costs import Searches, check_searches, trials_at
 from lmemtest.tuning.curve import Reading
 from lmemtest.tuning.settings import thinned
@@ -223,10 +223,7 @@ def best_of(
 def _default_grid(searches: Searches) -> Array:
     (first, second), sizes = searches.costs, [len(y) for y in searches.scores]
     if first is None or second is None:
-        last = min(sizes)
-        if last <= _MOST_POINTS:
-            return np.arange(1.0, last + 1.0)
-        return np.unique(np.round(np.geomspace(1.0, last, _MOST_POINTS)))
+        return whole_budgets(min(sizes), _MOST_POINTS)
     start = max(first.mean, second.mean)
     return np.linspace(start, max(start, min(first.mean * sizes[0], second.mean * sizes[1])), _MOST_POINTS)
 

@@ -83,6 +83,16 @@ def check_k(k: Any, name: str = "k", *, flat: bool = True) -> Array:
     return values
 
 
+def whole_budgets(last: float, most: int, first: float = 1.0) -> Array:
+    """Whole budgets from `first` to `last`: all of them, or if they are more than `most` evenly on the log scale.
+
+    >>> whole_budgets(3, 64), whole_budgets(1000, 4)
+    (array([1., 2., 3.]), array([   1.,   10.,  100., 1000.]))
+    """
+    whole = np.arange(np.ceil(first), last + 1.0)
+    return whole if len(whole) <= most else np.unique(np.geomspace(whole[0], last, most).round())
+
+
 def check_statistic(statistic: Any) -> str | float:
     """A summary of the best score: "median", "mean" or a quantile in (0, 1)."""
     if isinstance(statistic, str):

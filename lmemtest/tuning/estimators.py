@@ -22,7 +22,7 @@ from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.checks import check_direction, check_k, check_scores
+from lmemtest.tuning.checks import check_direction, check_k, check_scores, whole_budgets
 from lmemtest.tuning.settings import thinned
 
 ESTIMATORS = ("u", "v", "w")
@@ -117,12 +117,7 @@ def expected_best(scores: ArrayLike, *, direction: str, k: ArrayLike | None = No
             f"scores must be finite for a mean: {infinite:,} of {n:,} are infinite. Give a failed run the worst score "
             "that can occur, or use tuning.curve, whose medians allow infinite scores."
         )
-    if k is not None:
-        budgets = check_k(k)
-    elif n <= _MOST_BUDGETS:
-        budgets = np.arange(1.0, n + 1.0)
-    else:
-        budgets = np.unique(np.round(np.geomspace(1.0, n, _MOST_BUDGETS)))
+    budgets = whole_budgets(n, _MOST_BUDGETS) if k is None else check_k(k)
     estimate = sign * np.array([order_weights(n, budget, estimator=estimator) @ values for budget in budgets])
     notes = ["Point estimates: how much another sample would change them is not shown; tuning.curve has bands."]
     if estimator == "u" and n in budgets:

@@ -314,7 +314,16 @@ def fit(
     """
     noisy = check_choice(law, "law", LAWS) == "noisy_quadratic"
     settings = make_settings(direction, limits, constraints, level, noisy=noisy)
-    return _fitted(check_scores(scores), settings)
+    counted = count(check_scores(scores), settings)
+    equal = len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1
+    return ParametricFit(
+        scores=counted.exact,
+        n_scores=counted.n,
+        n_below=counted.below,
+        n_above=counted.above,
+        settings=settings,
+        **(_point_mass(counted, settings) if equal else _estimated(counted, settings)),
+    )
 
 
 # ---------------------------------------------------------------------- fitting
@@ -358,13 +367,11 @@ def _law(ends: Box, c: int, o: float, settings: FitSettings) -> Law:
     return QuadraticDistribution(*ends, float(c), settings.convex)
 
 
-def _fitted(scores: Array, settings: FitSettings) -> ParametricFit:
-    counted = count(scores, settings)
-    if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
-        return _point_mass(counted, settings)
+def _estimated(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+    """The highest peak with intervals, and whether to trust it, as a fit holds them."""
     check_enough(counted, settings)
     family = climbed(counted, settings)
-    law, top = law_of(family, settings), family.peaks[family.best][0]
+    law, (top, _) = law_of(family, settings), family.peaks[family.best]
     floor = top - allowance(settings.level)
     intervals = [family.interval(which, floor) for which in (0, 1)]
     if not settings.convex:
@@ -374,21 +381,19 @@ def _fitted(scores: Array, settings: FitSettings) -> ParametricFit:
     if settings.noisy:
         intervals.append(family.interval(2, floor))
     estimates, p_band = _estimates(law, intervals, settings), band_probability(law, counted)
-    return _made(
-        law,
-        counted,
-        settings,
-        estimates=estimates,
-        objective=top,
-        by_c=tuple((c, value) for c, (value, _) in family.peaks.items()),
-        p_band=p_band,
-        problems=_problems(estimates, counted, p_band),
-        notes=_notes(settings, counted),
-    )
+    return {
+        "distribution": law,
+        "estimates": estimates,
+        "objective": top,
+        "by_c": tuple((c, value) for c, (value, _) in family.peaks.items()),
+        "p_band": p_band,
+        "problems": _problems(estimates, counted, p_band),
+        "notes": _notes(settings, counted),
+    }
 
 
-def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
-    """The fit to equal scores: one value, and nothing about anything else."""
+def _point_mass(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+    """The same of equal scores: one value, and nothing about anything else."""
     value, near = float(np.median(counted.exact)), rounding_of(counted.exact)
     if not settings.noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
         raise ArgumentError(
@@ -397,32 +402,18 @@ def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
         )
     a, b = min(max(value, settings.a[0]), settings.a[1]), max(min(value, settings.b[1]), settings.b[0])
     law = _law((a, b), settings.c[0], settings.o[0], settings)
-    return _made(
-        law,
-        counted,
-        settings,
-        estimates=_estimates(law, _boxes(settings), settings),
-        objective=0.0,
-        by_c=tuple((c, 0.0) for c in settings.c),
-        p_band=1.0,
-        problems=(
+    return {
+        "distribution": law,
+        "estimates": _estimates(law, _boxes(settings), settings),
+        "objective": 0.0,
+        "by_c": tuple((c, 0.0) for c in settings.c),
+        "p_band": 1.0,
+        "problems": (
             f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
             "which column was given.",
         ),
-        notes=("Intervals are as wide as the constraints.",),
-    )
-
-
-def _made(law: Law, counted: Counted, settings: FitSettings, **found: Any) -> ParametricFit:
-    return ParametricFit(
-        distribution=law,
-        scores=counted.exact,
-        n_scores=counted.n,
-        n_below=counted.below,
-        n_above=counted.above,
-        settings=settings,
-        **found,
-    )
+        "notes": ("Intervals are as wide as the constraints.",),
+    }
 
 
 def _boxes(settings: FitSettings) -> list[Box]:
