@@ -47,8 +47,10 @@ class MeanCost:
 
     def fact(self, name: str) -> str:
         """What a trial costs, and how well that is known."""
-        known = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
-        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({'as given' if self.known else known})."
+        interval = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
+        return (
+            f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({'as given' if self.known else interval})."
+        )
 
 
 def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
@@ -66,10 +68,10 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     from scipy import special
 
     try:
-        given = np.asarray(cost)
-        if given.dtype.kind in "cSUmMb":
+        values = np.asarray(cost)
+        if values.dtype.kind in "cSUmMb":
             raise TypeError
-        values = np.asarray(given, dtype=float)
+        values = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be a number or a list of numbers, one per trial, got {cost!r}.") from None
     if values.ndim == 0:

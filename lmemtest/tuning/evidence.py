@@ -105,13 +105,13 @@ def segments(signed: NDArray[np.int8], usable: Mask, grid: Array, names: tuple[s
     >>> segments(np.array([1, 1, 0], np.int8), np.ones(3, bool), np.array([1.0, 2, 3]), ("A", "B"))
     [Segment(evidence='weak', better='A', start=1.0, stop=2.0)]
     """
-    found = []
+    same = []
     for value, run in groupby(range(len(grid)), key=lambda i: int(signed[i]) if usable[i] else 0):
         places = list(run)
         if value:
             better = names[0] if value > 0 else names[1]
-            found.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
-    return found
+            same.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
+    return same
 
 
 # ------------------------------------------------------------------------------------------ how often labels are false
@@ -182,13 +182,13 @@ def false_label_rates(
         "tuning.compare simulates them from the scores at hand."
     )
     settings = check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean)
-    found = rank_rates(n_a, n_b, settings, None if k is None else check_k(k), portion, n_draws, rng)
-    if found is None:
+    rates = rank_rates(n_a, n_b, settings, None if k is None else check_k(k), portion, n_draws, rng)
+    if rates is None:
         raise ArgumentError(
             f"no k has two non-trivial bands with n_a = {n_a} and n_b = {n_b}, so nothing can be labelled. "
             "Use more scores, a lower level, or smaller k."
         )
-    return found
+    return rates
 
 
 def rank_rates(
@@ -217,11 +217,11 @@ def count_labels(draw: Draw, width: int, points: int, portion: float, null: str,
     portion = check_portion(portion)
     n_draws = check_positive_int(n_draws, "n_draws", 100)
     generator = resolve_rng(rng)
-    found, size = np.zeros(3), max(1, _CHUNK // width)
+    labelled, size = np.zeros(3), max(1, _CHUNK // width)
     for start in range(0, n_draws, size):
         a, b = draw(min(size, n_draws - start), generator)
-        found += reaches(portions(signed_levels(a, b)), portion).any(axis=-1).sum(axis=0)
-    rate = found / n_draws
+        labelled += reaches(portions(signed_levels(a, b)), portion).any(axis=-1).sum(axis=0)
+    rate = labelled / n_draws
     error = np.sqrt(rate * (1.0 - rate) / n_draws)
     facts = (
         f"Evidence of that strength or stronger, over {describe_portion(portion)} of {points} budgets, in either "

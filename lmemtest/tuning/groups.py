@@ -54,18 +54,18 @@ def find_roles(
     unit: str,
 ) -> dict[str, Any]:
     """Which columns are what, and the direction: as given, completed by those of a `Runs`."""
-    known = trials.roles() if hasattr(trials, "roles") and hasattr(trials, "instance") else {}
-    score = known.get("score") if score is None else score
+    of_runs = trials.roles() if hasattr(trials, "roles") and hasattr(trials, "instance") else {}
+    score = of_runs.get("score") if score is None else score
     if score is None:
         raise ArgumentError("score must be given: the column that was measured, for instance score='loss'.")
-    direction = _direction(direction, score, known)
+    direction = _direction(direction, score, of_runs)
     if by is None:
-        by = (*trials.instance, trials.algorithm) if known else BY
+        by = (*trials.instance, trials.algorithm) if of_runs else BY
     keys = tuple(by) if isinstance(by, (tuple, list)) else (by,)
     if not keys:
         raise ArgumentError("by must name at least the column of the algorithm, got none.")
-    given = {"score": (score,), "by": keys, "cost": (cost,), "seed": (seed,), "budget": (budget,)}
-    for argument, names in given.items():
+    columns = {"score": (score,), "by": keys, "cost": (cost,), "seed": (seed,), "budget": (budget,)}
+    for argument, names in columns.items():
         wrong = [name for name in names if name is not None and not isinstance(name, str)]
         if wrong:
             raise ArgumentError(f"{argument} must be the name of a column, got {wrong[0]!r}.")
@@ -77,9 +77,9 @@ def find_roles(
         raise ArgumentError(
             f"by names the column {taken[0]!r}, which is the name of a column of the result. Rename it in the table."
         )
-    budget = known.get("budget") if budget is None else budget
+    budget = of_runs.get("budget") if budget is None else budget
     if unit == "seed":
-        seed = known.get("seed") if seed is None else seed  # curves over trials have no use for it
+        seed = of_runs.get("seed") if seed is None else seed  # curves over trials have no use for it
         missing = [name for name, column in (("seed", seed), ("budget", budget)) if column is None]
         if missing:
             raise ArgumentError(
@@ -89,16 +89,16 @@ def find_roles(
     return {"score": score, "direction": direction, "by": keys, "cost": cost, "seed": seed, "budget": budget}
 
 
-def _direction(direction: str | None, score: str, known: dict[str, Any]) -> str:
+def _direction(direction: str | None, score: str, of_runs: dict[str, Any]) -> str:
     """The direction as given, or that of the `Runs`, which it must not contradict."""
-    own = known.get("direction")
-    given = check_direction(own if direction is None else direction)
-    if own is not None and given != own and score == known.get("score"):
+    theirs = of_runs.get("direction")
+    direction = check_direction(theirs if direction is None else direction)
+    if theirs is not None and direction != theirs and score == of_runs.get("score"):
         raise ArgumentError(
-            f"direction={given!r} contradicts the runs, whose score {score!r} is to be {own}d. Leave direction out, or "
-            f"make the runs again with direction={given!r}."
+            f"direction={direction!r} contradicts the runs, whose score {score!r} is to be {theirs}d. Leave direction "
+            f"out, or make the runs again with direction={direction!r}."
         )
-    return given
+    return direction
 
 
 def read_groups(trials: Any, roles: dict[str, Any], unit: str) -> tuple[list[Group], tuple[str, ...]]:

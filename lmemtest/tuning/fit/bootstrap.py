@@ -25,8 +25,8 @@ def _drawn(law: Law, settings: FitSettings, n: int, rng: np.random.Generator) ->
     """The fit to one sample, and how far the sample is from it."""
     counted = count(law.sample(n, rng=rng), settings)
     check_enough(counted, settings)
-    found = law_of(climbed(counted, settings), settings)
-    return found, band_distance(found, counted)
+    fitted = law_of(climbed(counted, settings), settings)
+    return fitted, band_distance(fitted, counted)
 
 
 @one_blas_thread()

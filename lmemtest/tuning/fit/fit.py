@@ -471,27 +471,29 @@ def band_probability(law: Law, counted: Counted) -> float:
 
 def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) -> tuple[str, ...]:
     best, _, c = estimates[:3]
-    found = []
+    problems = []
     if below(p_band, MISFIT):
-        found.append(
+        problems.append(
             f"The scores do not have this shape: they leave the exact {percent(1 - MISFIT)} band around it "
             f"({p_text(p_band)})."
         )
     span = float(counted.exact[-1] - counted.exact[0])
     if not best.fixed and not best.ci_high - best.ci_low <= span:
-        found.append("The asymptotic best score is not determined: its interval is wider than the range of the scores.")
+        problems.append(
+            "The asymptotic best score is not determined: its interval is wider than the range of the scores."
+        )
     if not c.fixed and c.ci_high == LARGEST_C:
-        found.append(
+        problems.append(
             f"The number of hyperparameters is not limited from above: {LARGEST_C}, the most that is tried, fits too."
         )
     if len(counted.exact) < FEW_SCORES:
-        found.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
+        problems.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
     repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
     if repeated > MANY_TIES:
-        found.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
+        problems.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):
-        found.append("The noise is larger than the range of the expected scores: these are normal scores.")
-    return tuple(found)
+        problems.append("The noise is larger than the range of the expected scores: these are normal scores.")
+    return tuple(problems)
 
 
 def _notes(settings: FitSettings, counted: Counted) -> tuple[str, ...]:

@@ -316,10 +316,10 @@ def quiet_held(data: Spacings, c: float, a: Box, b: Box, value: float, p: float)
     ends, points = (math.log(data.closest), math.log(FARTHEST * data.span)), _GRID
     for _ in range(_ZOOMS + 1):
         grid = np.linspace(ends[0], ends[1], points)
-        found = held(np.exp(grid))
-        top = int(np.argmax(found))
+        values = held(np.exp(grid))
+        top = int(np.argmax(values))
         ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
-    return float(found[top])
+    return float(values[top])
 
 
 @lru_cache(maxsize=256)
@@ -361,13 +361,13 @@ def noisy_peak(
     ends = [np.array([a, b, math.log(_QUIET_NOISE * (b - a))]), _normal_start(data, c)]
     between = [*(_start(data, c, s) for s in _NOISES), *more]
     values = [noisy_value(few, c, np.clip(start, *box))[0] for start in between]
-    found = [climb(few, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
+    peaks = [climb(few, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
     if few is not data:  # from there on with all buckets: one start of each maximum that may be the highest
-        found.sort(key=lambda pair: -pair[0])
+        peaks.sort(key=lambda pair: -pair[0])
         starts = [
             at
-            for i, (value, at) in enumerate(found)
-            if value >= found[0][0] - _CLOSE and all(other - value > _ONE for other, _ in found[:i])
+            for i, (value, at) in enumerate(peaks)
+            if value >= peaks[0][0] - _CLOSE and all(other - value > _ONE for other, _ in peaks[:i])
         ]
-        found = [climb(data, c, at, box) for at in starts]
-    return max(found, key=lambda pair: pair[0])
+        peaks = [climb(data, c, at, box) for at in starts]
+    return max(peaks, key=lambda pair: pair[0])
