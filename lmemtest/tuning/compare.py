@@ -149,9 +149,9 @@ def compare(
         "rates": rates,
         "paired": searches.paired,
     }
-    strengths = pd.DataFrame(values["portions"], columns=["portion_a", "portion_b"])
-    strengths.insert(0, "evidence", EVIDENCE[1:])
-    strengths["false_rate"] = np.nan if rates is None else rates.rate
+    shares = dict(zip(("portion_a", "portion_b"), values["portions"].T, strict=True))
+    false_rate = np.full(3, np.nan) if rates is None else rates.rate
+    strengths = pd.DataFrame({"evidence": EVIDENCE[1:], **shares, "false_rate": false_rate})
     headings = [f"for {first.name}", f"for {second.name}", "false labels"]
     sizes = f"{first.name} (n = {first.n_scores}) and {second.name} (n = {second.n_scores})"
     return Answer(

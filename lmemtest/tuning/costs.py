@@ -48,9 +48,8 @@ class MeanCost:
     def fact(self, name: str) -> str:
         """What a trial costs, and how well that is known."""
         interval = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
-        return (
-            f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({'as given' if self.known else interval})."
-        )
+        source = "as given" if self.known else interval
+        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({source})."
 
 
 def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
