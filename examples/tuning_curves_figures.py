@@ -28,9 +28,9 @@ from matplotlib.figure import Figure
 
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_trials
+from lmemtest.core.result import Answer
 from lmemtest.plots import detached_figures
 from lmemtest.plots.tuning import tuning_compare_plot
-from lmemtest.tuning.compare import CurveComparison
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.estimators import expected_best
 
@@ -155,7 +155,7 @@ def panels(rows: int, columns: int, *, share: bool = True) -> tuple[Figure, np.n
     return figure, figure.subplots(rows, columns, sharey=share, squeeze=False)
 
 
-def compared(comparison: CurveComparison, data: Searches, number: int) -> Figure:
+def compared(comparison: Answer, data: Searches, number: int) -> Figure:
     """Two curves with their evidence, and below them what the paper reads from its figure."""
     if not data.papers:
         return tuning_compare_plot(comparison).figure

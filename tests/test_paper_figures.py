@@ -16,6 +16,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest import tuning
+from lmemtest.core.result import Answer
 from lmemtest.plots import detached_figures
 
 pytestmark = pytest.mark.level(2)
@@ -40,7 +41,7 @@ def words(figure: Figure) -> str:
     return " ".join(text.get_text().replace("\u00a0", " ") for text in texts)
 
 
-def curves_of(data: Any, **options: Any) -> tuning.CurveComparison:
+def curves_of(data: Any, **options: Any) -> Answer:
     (one, first), (two, second) = data.model, data.baseline
     return tuning.compare(first[:48], second[:48], direction="maximize", names=(one, two), n_draws=0, **options)
 

@@ -277,13 +277,10 @@ def _budgets(given: SimpleNamespace) -> list[float] | None:
     if given.cost is not None or given.unit == "seed":
         other = "--cost" if given.cost is not None else "--unit seed"
         raise ArgumentError(f"--k-max counts trials, but with {other} budgets are no trials. Leave it out.")
-    import numpy as np
-
+    from lmemtest.tuning.checks import whole_budgets
     from lmemtest.tuning.curve import MOST_POINTS
 
-    last = given.k_max
-    points = np.arange(1.0, last + 1.0) if last <= MOST_POINTS else np.geomspace(1.0, last, MOST_POINTS).round()
-    return [float(point) for point in np.unique(points)]
+    return whole_budgets(given.k_max, MOST_POINTS).tolist()
 
 
 def _quantile(text: str) -> str | float:

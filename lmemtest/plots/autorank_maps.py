@@ -1,12 +1,13 @@
-"""Four maps of a Bayesian comparison of all pairs, in the caller's colours and axes: probabilities and decisions.
+"""Figures of Autorank, in the caller's axes: intervals, and four maps of a Bayesian comparison of all pairs.
 
-Rows are A, columns are B; the first of them is the best, so B starts with the second and A ends before the last.
+The maps have probabilities and decisions, in the caller's colours. Rows are A, columns are B; the first of them is the
+best, so B starts with the second and A ends before the last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
@@ -17,6 +18,10 @@ from numpy.typing import NDArray
 
 from lmemtest.core.rounding import written
 from lmemtest.plots import _canvas, _heat, _style
+from lmemtest.plots._rows import Rows, Series, draw_rows
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 PALE, DARK = 0.1, 0.85  # the part of a colour map that is used by default: a cell is seen to be one
 CMAPS = ("Oranges", "Greys", "Greens", ListedColormap(["#f0f0f0", "#f9a35c", "#b8b8b8", "#5cb88a"]))
@@ -60,6 +65,21 @@ def draw_posterior_maps(
         ax.set_title(TITLES[which], loc="left", pad=0.5 * plan.font, **_style.text_style(plan.font))
         _write(ax, shown, plan, cells, (INK if annot_colors is None else annot_colors)[which], signs)
     return places
+
+
+def draw_intervals(
+    table: pd.DataFrame,
+    names: Sequence[str],
+    *,
+    label: str,
+    letters: Sequence[str],
+    ax: Axes | None,
+    width: float | None,
+) -> Axes:
+    """Draw estimates with their intervals, ``ci_low`` to ``ci_high``, from the top, letters beside them."""
+    series = Series.of(table, np.arange(len(table), dtype=np.intp))
+    rows = Rows(labels=list(names), series=(series,), axis_label=label, aside=tuple(letters))
+    return draw_rows(rows, ax, width=width)
 
 
 def _new_places(width: float) -> list[Axes]:

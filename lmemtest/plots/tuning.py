@@ -10,6 +10,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.core.arrays import Array
+from lmemtest.core.result import Answer
 from lmemtest.core.words import counted, span
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _style
@@ -28,16 +29,12 @@ from lmemtest.plots._lines import (
     looks,
     spans_much,
 )
-from lmemtest.tuning._checks import name_of
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.best_of import BestOf
-from lmemtest.tuning.compare import CurveComparison
+from lmemtest.tuning.checks import name_of
 from lmemtest.tuning.curve import TuningCurve
 from lmemtest.tuning.curves import TuningCurves
-from lmemtest.tuning.distribution import DistributionBand
-from lmemtest.tuning.estimators import ExpectedBest
 from lmemtest.tuning.evidence import EVIDENCE
-from lmemtest.tuning.plan import TuningPlan
 
 _MARKED, _FEW_MARKED = 12, 8  # budgets asked for, up to which they have markers: of one panel, of many
 _CROWDED = 6  # algorithms, from which bands are paler
@@ -87,7 +84,7 @@ def tuning_curve_plot(
     >>> ax.texts[-1].get_text()
     'Median of the largest of k scores'
     """
-    named = _named(curves, (TuningCurve,), "curves", "tuning.curve()", ax)
+    named = _named(curves, "TuningCurve", "curves", "tuning.curve()", ax)
     first = next(iter(named.values()))
     _same(named, lambda curve: (curve.direction, curve.statistic), "direction and statistic")
     lines, asked = [], [(curve.k, curve.estimate) for curve in named.values()]
@@ -99,14 +96,12 @@ def tuning_curve_plot(
     return _draw(ax, lines, ("Trials k", words, note), asked=asked, limits=checked_limits(limits), whole=True)
 
 
-def tuning_band_plot(
-    bands: DistributionBand | CdfBand | Mapping[str, DistributionBand | CdfBand], /, *, ax: Axes | None = None
-) -> Axes:
+def tuning_band_plot(bands: CdfBand | Mapping[str, CdfBand], /, *, ax: Axes | None = None) -> Axes:
     """Draw the band of a distribution function, or several by name.
 
     Parameters
     ----------
-    bands : DistributionBand, CdfBand, or mapping of name to one of these
+    bands : CdfBand or mapping of name to CdfBand
         From `EmpiricalDistribution.band`, drawn over the scores, or from `lmemtest.tuning.band`, drawn over the share
         of scores at or below.
     ax : Axes, optional
@@ -129,11 +124,11 @@ def tuning_band_plot(
     >>> [text.get_text() for text in ax.texts[-2:]]
     ['Score', 'Distribution function']
     """
-    named = _named(bands, (DistributionBand, CdfBand), "bands", "tuning.band() or EmpiricalDistribution.band()", ax)
-    _same(named, type, "kind")
+    named = _named(bands, "CdfBand", "bands", "tuning.band() or EmpiricalDistribution.band()", ax)
+    _same(named, lambda band: band.distribution is None, "kind")
     lines = []
     for look, (name, band) in zip(looks(len(named), dashed=True), named.items(), strict=True):
-        if isinstance(band, CdfBand):
+        if band.distribution is None:
             points = estimate = np.arange(band.n_scores + 1) / band.n_scores
             low, high = band.band_low, band.band_high
         else:
@@ -146,19 +141,17 @@ def tuning_band_plot(
         corners = np.repeat(points, 2)[1:]  # each value holds up to the next point
         y, low, high = (np.repeat(values, 2)[:-1] for values in (estimate, low, high))
         lines.append(Curve(name=name, x=corners, y=y, low=low, high=high, look=look, label="_estimate"))
-    of_scores = isinstance(next(iter(named.values())), DistributionBand)
-    plain = [band.cdf_band if isinstance(band, DistributionBand) else band for band in named.values()]
-    x_label = "Score" if of_scores else "Share of scores at or below"
-    words = (x_label, "Distribution function", f"{_facts(band.describe(number=False) for band in plain)}.")
+    x_label = "Share of scores at or below" if next(iter(named.values())).distribution is None else "Score"
+    words = (x_label, "Distribution function", f"{_facts(band.describe(number=False) for band in named.values())}.")
     return _draw(ax, lines, words, limits=(0.0, 1.0), log=False)
 
 
-def tuning_expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest], /, *, ax: Axes | None = None) -> Axes:
+def tuning_expected_best_plot(results: Answer | Mapping[str, Answer], /, *, ax: Axes | None = None) -> Axes:
     """Draw point estimates of the expected best of k scores, or several by name.
 
     Parameters
     ----------
-    results : ExpectedBest or mapping of name to ExpectedBest
+    results : Answer or mapping of name to Answer
         From `lmemtest.tuning.expected_best`, of one direction.
     ax : Axes, optional
         Where to draw; a new figure by default.
@@ -181,7 +174,7 @@ def tuning_expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest]
     >>> [text.get_text() for text in lt.plots.tuning_expected_best_plot(found).get_legend().get_texts()]
     ['U', 'V']
     """
-    named = _named(results, (ExpectedBest,), "results", "expected_best()", ax)
+    named = _named(results, "tuning.expected_best", "results", "expected_best()", ax)
     _same(named, lambda found: found.direction, "direction")
     lines = []
     for look, (name, found) in zip(looks(len(named), dashed=True), named.items(), strict=True):
@@ -193,15 +186,15 @@ def tuning_expected_best_plot(results: ExpectedBest | Mapping[str, ExpectedBest]
     return _draw(ax, lines, ("Trials k", f"Expected {best} of k scores", note), asked=asked, whole=True)
 
 
-def _named(given: Any, kinds: tuple[type, ...], argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
-    """Results by name; one alone has no name."""
+def _named(results: Any, question: str, argument: str, source: str, ax: Axes | None) -> dict[str, Any]:
+    """Results of one question by name; one alone has no name."""
     _canvas.check_axes(ax)
-    named = {str(key): value for key, value in given.items()} if isinstance(given, Mapping) else {"": given}
+    named = {str(name): one for name, one in results.items()} if isinstance(results, Mapping) else {"": results}
     if not named:
         raise ArgumentError(f"{argument} must hold at least one result of {source}, got none.")
-    for value in named.values():
-        if not isinstance(value, kinds):
-            got = type(value).__name__
+    for one in named.values():
+        got = getattr(one, "question", type(one).__name__)
+        if got != question:
             raise ArgumentError(f"{argument} must be a result of {source}, or several by name, got {got}.")
     return named
 
@@ -292,7 +285,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     for benchmark, group in zip(curves.benchmarks, curves.panels(), strict=True):
         lines, dots = [], []
         for curve in group:
-            name, look, own = str(curve.algorithm), every[curve.algorithm], asked[curve.key]
+            name, look, own = curve.name, every[curve.name], asked[curve.key]
             lines.append(_stepped(curve, "grid", name, look, opacity=opacity, step=curves.unit == "seed"))
             dots += [_dots(own.grid, own.estimate, look, 0.3)] * (len(own.grid) <= _FEW_MARKED)
         shared = curves.curves if curves.axis == "trials" else group  # trials mean the same everywhere
@@ -308,7 +301,7 @@ def tuning_curves_plot(curves: TuningCurves, /, *, ax: Axes | None = None) -> Ax
     foot = curves.describe()
     if any(curve.trivial.any() for curve in curves.curves):
         foot += " Grey: a limit is the end of the support and says nothing."
-    what = f"best {curves.roles.score}"
+    what = f"best {curves.score}"
     seeds = "over seeds of the" if curves.unit == "seed" else "of the"
     lines_of_all = Lines(
         what=counted(len(panels), "panel"),
@@ -327,13 +320,13 @@ def _budgets(grid: Array, unit: str) -> Axis:
 # ------------------------------------------------------------------------------------ two searches
 
 
-@_canvas.draws(CurveComparison, source="tuning.compare()", hint="A BestOf is drawn by tuning_best_of_plot().")
-def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("tuning.compare", source="tuning.compare()", hint="A BestOf is drawn by tuning_best_of_plot().")
+def tuning_compare_plot(comparison: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw two tuning curves with their bands, and below them which is better on what evidence.
 
     Parameters
     ----------
-    comparison : CurveComparison
+    comparison : Answer
         From `lmemtest.tuning.compare`.
 
     Returns
@@ -368,7 +361,7 @@ def tuning_compare_plot(comparison: CurveComparison, /, *, ax: Axes | None = Non
     return draw_lines(lines, ax)
 
 
-def _other_evidence(comparison: CurveComparison) -> str:
+def _other_evidence(comparison: Answer) -> str:
     """The evidence in the strip that the sentence of the label does not name: weaker, or for the other side."""
     label = EVIDENCE.index(comparison.label)
     where: dict[tuple[str, str], list[str]] = {}
@@ -384,7 +377,7 @@ def _other_evidence(comparison: CurveComparison) -> str:
     return f" {'Elsewhere' if label else 'At some'}: {'; '.join(found)}." if found else ""
 
 
-def _evidence(comparison: CurveComparison, axis: Axis) -> tuple[Span, ...]:
+def _evidence(comparison: Answer, axis: Axis) -> tuple[Span, ...]:
     """Runs of evidence, each from half way to the budget before it to half way to the one after it."""
     grid = np.log(comparison.grid) if axis.log else comparison.grid
     step = np.diff(grid) if len(grid) > 1 else np.ones(1)
@@ -445,12 +438,12 @@ def tuning_best_of_plot(result: BestOf, /, *, ax: Axes | None = None) -> Axes:
 # ------------------------------------------------------------------------------------ plans
 
 
-def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], /, *, ax: Axes | None = None) -> Axes:
+def tuning_plan_plot(plans: Answer | Iterable[Answer], /, *, ax: Axes | None = None) -> Axes:
     """Draw up to which k tuning curves have two limits, over the number of scores.
 
     Parameters
     ----------
-    plans : TuningPlan or iterable of TuningPlan
+    plans : Answer or iterable of Answer
         From `lmemtest.tuning.plan`: one line each, for instance for several levels or methods.
     ax : Axes, optional
         Where to draw; a new figure by default.
@@ -474,26 +467,27 @@ def tuning_plan_plot(plans: TuningPlan | Iterable[TuningPlan], /, *, ax: Axes | 
     '95 % LD band of highest-density intervals, median'
     """
     _canvas.check_axes(ax)
-    one = isinstance(plans, TuningPlan) or not isinstance(plans, Iterable) or getattr(plans, "ndim", None) == 0
-    given: list[Any] = [plans] if one else [*cast("Iterable[TuningPlan]", plans)]
-    for plan in given:
-        if not isinstance(plan, TuningPlan):
-            raise ArgumentError(f"plans must be results of tuning.plan(), got {type(plan).__name__}.")
-    if not given:
+    one = not isinstance(plans, Iterable) or getattr(plans, "ndim", None) == 0
+    several: list[Any] = [plans] if one else [*cast("Iterable[Answer]", plans)]
+    for plan in several:
+        got = getattr(plan, "question", type(plan).__name__)
+        if got != "tuning.plan":
+            raise ArgumentError(f"plans must be results of tuning.plan(), got {got}.")
+    if not several:
         raise ArgumentError("plans must hold at least one result of tuning.plan(), got none.")
     curves = []
-    for i, (plan, look) in enumerate(zip(given, looks(len(given)), strict=True)):
+    for i, (plan, look) in enumerate(zip(several, looks(len(several)), strict=True)):
         order = np.argsort(plan.n_scores, kind="stable")
-        name = plan.describe() if len(given) > 1 else ""
+        name = plan.curve if len(several) > 1 else ""
         x, y = plan.n_scores[order].astype(float), plan.k_max[order].astype(float)
         curves.append(Curve(name=name, x=x, y=y, look=look, marker=_style.marker(i), size=0.5, label="_plan"))
     ends = max(curve.x.max() for curve in curves), max(1.0, *(curve.y.max() for curve in curves))
     x_axis, y_axis = (Axis(limits=(0.0, 1.05 * float(end)), whole=True) for end in ends)
     lines = Lines(
-        what=f"a plot of {counted(len(given), 'plan')}",
+        what=f"a plot of {counted(len(several), 'plan')}",
         panels=(Panel(x=x_axis, y=y_axis, curves=tuple(curves)),),
         x_label="Scores of a random search",
         y_label=("Largest k with two limits", "Largest k"),
-        foot=given[0].describe() if len(given) == 1 else "",
+        foot=several[0].curve if len(several) == 1 else "",
     )
     return draw_lines(lines, ax)

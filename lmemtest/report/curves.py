@@ -19,8 +19,8 @@ from lmemtest.tuning.curves import curves as tuning_curves
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
-    from lmemtest.tuning.curve_labels import LabelCounts
 
 RNG = 1  # of the rates of false labels, which the reports name
 MOST_ROWS = 24  # of a table before it is folded
@@ -44,14 +44,14 @@ def curves_of(trials: Any, runs: Runs) -> TuningCurves:
 def call_of(curves: TuningCurves) -> str:
     """The call that makes these curves."""
     options: dict[str, Any] = {
-        "score": curves.roles.score,
+        "score": curves.score,
         "direction": curves.direction,
         "by": curves.by,
         "statistic": curves.statistic,
         "level": curves.level,
     }
     options |= {"unit": "seed", "simultaneous": curves.simultaneous} if curves.unit == "seed" else {"band": curves.band}
-    roles = {name: getattr(curves.roles, name) for name in ("cost", "seed", "budget")}
+    roles = {name: getattr(curves, name) for name in ("cost", "seed", "budget")}
     given = {**roles, "k": curves.grid, "bounds": curves.bounds, "from_k": curves.from_k}
     options |= {name: value for name, value in given.items() if value is not None}
     options |= {"adjust": curves.adjust} if curves.adjust != "none" else {}
@@ -93,7 +93,7 @@ def _folded(title: str, block: TableBlock) -> Block:
     return block if len(block.table.frame) <= MOST_ROWS else Fold(title, (block,))
 
 
-def labels_of(curves: TuningCurves) -> LabelCounts | None:
+def labels_of(curves: TuningCurves) -> Answer | None:
     """Counts of the evidence where there are two algorithms to compare, and bands that can exclude each other."""
     if curves.unit == "seed" or len(curves.algorithms) < 2 or not 0.0 < curves.band_level < 1.0:
         return None
@@ -103,7 +103,7 @@ def labels_of(curves: TuningCurves) -> LabelCounts | None:
 def headline(curves: TuningCurves) -> tuple[str, ...]:
     """The answer in a few sentences, for the terminal."""
     size = f"{counted(len(curves.algorithms), 'algorithm')} on {counted(len(curves.benchmarks), 'benchmark')}"
-    first = f"{_words(curves)[0]} of {size} by {curves.roles.score}, {curves.direction}. {curves.describe()}"
+    first = f"{_words(curves)[0]} of {size} by {curves.score}, {curves.direction}. {curves.describe()}"
     counts = labels_of(curves)
     found = counts.sentences() if counts is not None else ()
     more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.result import Result, result
@@ -14,8 +15,11 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k
+from lmemtest.tuning.checks import check_k, plain
 from lmemtest.tuning.order_statistics import BANDS, calibrate, check_size, crossing_probability, limits
+
+if TYPE_CHECKING:
+    from lmemtest.tuning.distribution import EmpiricalDistribution
 
 BAND_NAMES = {
     "ld_highest_density": "LD band of highest-density intervals",
@@ -50,6 +54,8 @@ class CdfBand(Result):
         If given, the band holds for the part of F that tuning curves read for k >= from_k.
     quantile : float
         The quantile that `from_k` refers to, of the largest of k.
+    distribution : EmpiricalDistribution or None
+        The scores that the band is around; None where only their number was given.
     """
 
     n_scores: int
@@ -60,13 +66,14 @@ class CdfBand(Result):
     band_high: Array
     from_k: float | None = None
     quantile: float = 0.5
+    distribution: EmpiricalDistribution | None = None
 
     parts = {"band": "_frame"}
     figure = "tuning_band_plot"
 
     @property
     def title(self) -> str:
-        return "Band for a distribution function"
+        return "Band for a distribution function" if self.distribution is None else "Distribution function of one score"
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -84,17 +91,40 @@ class CdfBand(Result):
         """
         return crossing_probability(self.band_low[1:], self.band_high[:-1])
 
+    def cdf_bounds(self, y: ArrayLike) -> tuple[Any, Any]:
+        """Lower and upper limit of F(y), read at the full count of scores at or below `y`.
+
+        Raises
+        ------
+        ArgumentError
+            If the band is around no scores.
+
+        Examples
+        --------
+        >>> from lmemtest.tuning import EmpiricalDistribution
+        >>> EmpiricalDistribution([0.5, 0.75, 1.0], bounds=(0, 1)).band().cdf_bounds(0.8)
+        (0.117..., 1.0)
+        """
+        if self.distribution is None:
+            raise ArgumentError(
+                "this band is for a number of scores, and has limits by their count alone, in to_frame(). For limits "
+                "at a score use EmpiricalDistribution(scores).band()."
+            )
+        counts = self.distribution.counts(y)
+        low, high = self.distribution.bounds
+        lower = np.where(np.asarray(y) >= high, 1.0, self.band_low[counts])
+        upper = np.where(np.asarray(y) < low, 0.0, self.band_high[counts])
+        return plain(lower), plain(upper)
+
     def _frame(self) -> pd.DataFrame:
-        """One row per count of scores at or below: count, estimate (count / n), band_low, band_high."""
-        count = np.arange(self.n_scores + 1)
-        return pd.DataFrame(
-            {
-                "count": count,
-                "estimate": count / self.n_scores,
-                "band_low": self.band_low,
-                "band_high": self.band_high,
-            }
-        )
+        """One row per count of scores at or below, or per distinct score: it, estimate of F, band_low, band_high."""
+        if self.distribution is None:
+            count = np.arange(self.n_scores + 1)
+            columns, limits = {"count": count, "estimate": count / self.n_scores}, (self.band_low, self.band_high)
+        else:
+            score = np.unique(self.distribution.scores)
+            columns, limits = {"score": score, "estimate": self.distribution.cdf(score)}, self.cdf_bounds(score)
+        return pd.DataFrame({**columns, "band_low": limits[0], "band_high": limits[1]})
 
     def describe(self, *, number: bool = True) -> str:
         """What the band is, as the beginning of a sentence; with the number that makes it, or for a reader's eye."""
@@ -193,13 +223,5 @@ def _band(n: int, band: str, level: float, from_k: float | None, quantile: float
     low, high = limits(n, band, value, floor, left_out)
     band_low, band_high = np.concatenate([[0.0], low]), np.concatenate([high, [1.0]])
     band_low.flags.writeable = band_high.flags.writeable = False  # one array serves all who ask for this band
-    return CdfBand(
-        n_scores=n,
-        band=band,
-        level=level,
-        critical_value=value,
-        band_low=band_low,
-        band_high=band_high,
-        from_k=from_k,
-        quantile=quantile,
-    )
+    arrays: dict[str, Any] = {"band_low": band_low, "band_high": band_high}
+    return CdfBand(n_scores=n, band=band, level=level, critical_value=value, from_k=from_k, quantile=quantile, **arrays)

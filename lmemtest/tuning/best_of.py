@@ -10,23 +10,23 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.result import result
+from lmemtest.core.result import Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction
 from lmemtest.core.words import percent, span
-from lmemtest.tuning._checks import check_direction, check_k
-from lmemtest.tuning._settings import ThinnedResult
 from lmemtest.tuning.band import BAND_NAMES, CdfBand
 from lmemtest.tuning.band import band as cdf_band
+from lmemtest.tuning.checks import check_direction, check_k, whole_budgets
 from lmemtest.tuning.costs import Searches, check_searches, trials_at
 from lmemtest.tuning.curve import Reading
+from lmemtest.tuning.settings import thinned
 
 _MOST_POINTS = 64  # of a default grid
 _SMOOTH = 100  # budgets of a line
 
 
 @result
-class BestOf(ThinnedResult):
+class BestOf(Result):
     """Probability that the best score of A is better than the best score of B, for each budget.
 
     Attributes
@@ -73,7 +73,7 @@ class BestOf(ThinnedResult):
     @property
     def facts(self) -> tuple[str, ...]:
         bands = f"{BAND_NAMES[self.band]} for each distribution function; ties count one half."
-        return (*self.rows_shown, bands, *self.searches.facts)
+        return (*thinned(self._frame())[1], bands, *self.searches.facts)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -118,19 +118,18 @@ class BestOf(ThinnedResult):
         return pd.DataFrame({self.axis: self.grid, **columns})
 
     def shown(self) -> pd.DataFrame:
-        frame = ThinnedResult.shown(self)
+        frame, _ = thinned(self._frame())
         return frame.drop(columns=["k_a", "k_b"]) if self.axis == "trials" else frame
 
     def sentences(self) -> tuple[str, ...]:
-        found = []
-        for name, wins in ((self.names[0], self.band_low > 0.5), (self.names[1], self.band_high < 0.5)):
+        winners = []
+        for name, wins in zip(self.names, (self.band_low > 0.5, self.band_high < 0.5), strict=True):
             if wins.any():
                 budgets = span(self.grid[wins].min(), self.grid[wins].max())
-                found.append(
-                    f"{name} for {budgets} trials" if self.axis == "trials" else f"{name} at a cost of {budgets}"
-                )
+                where = f"for {budgets} trials" if self.axis == "trials" else f"at a cost of {budgets}"
+                winners.append(f"{name} {where}")
         band = f"simultaneous {percent(self.level)} band"
-        return (f"More likely to win by the {band}: {', '.join(found) if found else 'neither at any budget'}.",)
+        return (f"More likely to win by the {band}: {', '.join(winners) or 'neither at any budget'}.",)
 
 
 @one_blas_thread()
@@ -224,10 +223,7 @@ def best_of(
 def _default_grid(searches: Searches) -> Array:
     (first, second), sizes = searches.costs, [len(y) for y in searches.scores]
     if first is None or second is None:
-        last = min(sizes)
-        if last <= _MOST_POINTS:
-            return np.arange(1.0, last + 1.0)
-        return np.unique(np.round(np.geomspace(1.0, last, _MOST_POINTS)))
+        return whole_budgets(min(sizes), _MOST_POINTS)
     start = max(first.mean, second.mean)
     return np.linspace(start, max(start, min(first.mean * sizes[0], second.mean * sizes[1])), _MOST_POINTS)
 

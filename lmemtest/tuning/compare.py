@@ -2,163 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lmemtest.core.arrays import Array, Mask
-from lmemtest.core.result import result
-from lmemtest.core.table import ResultTable
+from lmemtest.core.arrays import Array
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_positive_int, resolve_rng
 from lmemtest.core.words import percent, span
 from lmemtest.tuning import evidence
-from lmemtest.tuning._checks import check_k, name_of
-from lmemtest.tuning._settings import CurveResult, Settings, check_settings
+from lmemtest.tuning.checks import check_k, name_of
 from lmemtest.tuning.costs import BudgetCurve, MeanCost, Searches, check_searches, read_at, trials_at
 from lmemtest.tuning.curve import TuningCurve, curve_of
-from lmemtest.tuning.evidence import EVIDENCE, FalseLabelRates, Segment, describe_portion, rate_text
+from lmemtest.tuning.evidence import EVIDENCE, describe_portion, rate_text
+from lmemtest.tuning.settings import Settings, check_settings
 
 _COST_POINTS = 64  # of a default grid of costs
 # Rank correlation, in standard deviations of that of independent scores, from which equal rows look like pairs.
 _LOOKS_PAIRED = 5.0
-
-
-@result
-class CurveComparison(CurveResult):
-    """Two tuning curves, and the evidence that one is better.
-
-    Attributes
-    ----------
-    settings : Settings
-        Direction, statistic, level, band and from_k of the curves; each is an attribute of the comparison too. The
-        level is that of each band by itself, over all budgets, cost included.
-    label : {"none", "weak", "fair", "strong"}
-        Strongest evidence over the required portion of the budgets at which both bands are informative.
-    better : str or None
-        The curve that the label favours; None for no evidence, or if both are favoured, each at other budgets.
-    observed : float
-        Portion of these budgets with at least that evidence.
-    portion : float
-        Portion that was required.
-    segments : tuple of Segment
-        Neighbouring budgets with the same evidence: evidence, better, start, stop.
-    grid : (m,) float
-        Budgets: trials, or costs if costs were given.
-    axis : {"trials", "cost"}
-        What the budgets are.
-    a, b : BudgetCurve
-        The curves on the grid.
-    signed : (m,) int
-        Evidence at each budget: 1, 2, 3 for weak, fair, strong in favour of `a`, negative for `b`; 0 where there is
-        none or a band is trivial.
-    portions : (3, 2) float
-        Portion of the usable budgets with at least weak, fair, strong evidence (rows) for a and b (columns).
-    rates : FalseLabelRates or None
-        How often such labels are false; None if they are not known.
-    paired : bool
-        Whether both come from the same configurations.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    settings: Settings
-    label: str
-    better: str | None
-    observed: float
-    portion: float
-    segments: tuple[Segment, ...]
-    grid: Array
-    axis: str
-    a: BudgetCurve
-    b: BudgetCurve
-    signed: NDArray[np.int8]
-    portions: Array
-    rates: FalseLabelRates | None
-    paired: bool
-    notes: tuple[str, ...] = ()
-
-    parts = {"budgets": "_budgets", "evidence": "_evidence"}
-    figure = "tuning_compare_plot"
-
-    @property
-    def title(self) -> str:
-        a, b = self.a, self.b
-        what = f"{name_of(self.statistic)} of the best, {self.direction}"
-        return f"Evidence between {a.name} (n = {a.n_scores}) and {b.name} (n = {b.n_scores}): {what}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return tuple(side.cost.fact(side.name) for side in (self.a, self.b) if side.cost is not None)
-
-    @property
-    def usable(self) -> Mask:
-        """Budgets at which both bands are informative, shape (m,)."""
-        return ~(self.a.trivial | self.b.trivial)
-
-    def _budgets(self) -> pd.DataFrame:
-        """One row per budget: trials or cost, k_a, estimate_a, band_low_a, band_high_a, the same for b, evidence,
-        better, trivial.
-        """
-        columns: dict[str, Any] = {self.axis: self.grid}
-        for letter, curve in (("a", self.a), ("b", self.b)):
-            for name in ("k", "estimate", "band_low", "band_high"):
-                columns[f"{name}_{letter}"] = getattr(curve, name)
-        columns["evidence"] = [EVIDENCE[abs(value)] for value in self.signed]
-        columns["better"] = [self.a.name if v > 0 else self.b.name if v < 0 else "" for v in self.signed]
-        columns["trivial"] = ~self.usable
-        return pd.DataFrame(columns)
-
-    def _evidence(self) -> pd.DataFrame:
-        """One row per strength: evidence, portion_a, portion_b, false_rate (NaN if not known)."""
-        rate = np.full(3, np.nan) if self.rates is None else self.rates.rate
-        columns = {"portion_a": self.portions[:, 0], "portion_b": self.portions[:, 1], "false_rate": rate}
-        return pd.DataFrame({"evidence": EVIDENCE[1:], **columns})
-
-    def to_table(self) -> ResultTable:
-        """Portions of the budgets by strength of the evidence."""
-        a, b = f"for {self.a.name}", f"for {self.b.name}"
-        frame = self._evidence().set_axis(["evidence", a, b, "false labels"], axis=1)
-        formats = {a: percent, b: percent, "false labels": rate_text}
-        return ResultTable(self.title, frame, (*self.facts, *self.notes), formats)
-
-    def sentences(self) -> tuple[str, ...]:
-        if self.rates is None:
-            return (self._label_sentence(),)
-        weak, fair, strong = (rate_text(rate) for rate in self.rates.rate)
-        return (
-            self._label_sentence(),
-            f"If the curves were the same, {describe_portion(self.portion)} of these budgets would show at least weak "
-            f"evidence in {weak}, fair in {fair} and strong in {strong} of the comparisons.",
-        )
-
-    def _label_sentence(self) -> str:
-        count = int(self.usable.sum())
-        if not count:
-            return "At no budget are both bands informative, so there is no label. Use more trials."
-        among = f"of the {count} budgets at which both bands are informative"
-        if self.label == "none":
-            return f"No evidence over {describe_portion(self.portion)} {among}."
-        if self.better is None:
-            return f"{self.label.capitalize()} evidence both ways: {self._where(None)}."
-        share = f"{percent(self.observed)} {among}"
-        return f"{self.label.capitalize()} evidence that {self.better} is better {self._where(self.better)} ({share})."
-
-    def _where(self, better: str | None) -> str:
-        """The budgets with at least the labelled evidence."""
-        least, names = EVIDENCE.index(self.label), (self.a.name, self.b.name)
-        signs = [1 if better == self.a.name else -1] if better is not None else [1, -1]
-        parts = []
-        for sign in signs:
-            enough = np.where(sign * self.signed >= least, sign, 0).astype(np.int8)
-            runs = evidence.segments(enough, self.usable, self.grid, names)
-            spans = " and ".join(span(run.start, run.stop) for run in runs)
-            spans = f"for {spans} trials" if self.axis == "trials" else f"at a cost of {spans}"
-            parts.append(spans if better is not None else f"{runs[0].better} {spans}")
-        return ", ".join(parts)
 
 
 @one_blas_thread()
@@ -180,7 +45,7 @@ def compare(
     paired: bool = False,
     n_draws: int = 20_000,
     rng: int | np.random.Generator | None = None,
-) -> CurveComparison:
+) -> Answer:
     """Compare the tuning curves of two random searches, and label the evidence.
 
     Parameters
@@ -210,9 +75,24 @@ def compare(
 
     Returns
     -------
-    CurveComparison
-        ``label``, ``better``, ``rates``; ``to_frame()`` has one row per budget, ``to_frame("evidence")`` one per
-        strength.
+    Answer
+        ``to_frame()`` has one row per budget: trials or cost, k, estimate and band of both, evidence, better, trivial.
+        ``to_frame("evidence")`` has one row per strength: the portions of the budgets with at least that evidence for
+        a and for b, and the rate of false labels (NaN if not known). Its values are
+
+        - `label`: "none", "weak", "fair" or "strong", the strongest evidence over the required `portion` of the
+          budgets at which both bands are informative; `better`: the name of the curve that it favours, None for no
+          evidence or if both are favoured, each at other budgets; `observed`: the portion of these budgets with at
+          least that evidence;
+        - `segments`: neighbouring budgets with the same evidence, each with ``evidence, better, start, stop``;
+        - `grid`, shape (m,), the budgets, and `axis`, "trials" or "cost", what they are; `a` and `b`, the curves there
+          (``name, n_scores, k, band_low, estimate, band_high, trivial, cost``);
+        - `signed`, shape (m,): the evidence at each budget, 1, 2, 3 for weak, fair, strong in favour of a, negative
+          for b, 0 where there is none or a band is trivial; `usable`: where both bands are informative; `portions`,
+          shape (3, 2): the portion of the usable budgets with at least weak, fair, strong evidence for a and for b;
+        - `rates`: how often such labels are false, as of `lmemtest.tuning.false_label_rates`; None if not known;
+        - `paired`, and direction, statistic, level, band and from_k of the curves; the level is that of each band by
+          itself, over all budgets, cost included.
 
     Raises
     ------
@@ -249,59 +129,125 @@ def compare(
     portion, n_draws = evidence.check_portion(portion), check_positive_int(n_draws, "n_draws", 0)
     resolve_rng(rng)
     settings = check_settings(direction, statistic, level, band, from_k)
-    error = 1.0 - settings.level
-    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=error)
-    return compared(searches, settings, bounds, grid, portion, n_draws, rng)
-
-
-def compared(
-    searches: Searches, settings: Settings, bounds: Any, grid: Any, portion: float, n_draws: int = 0, rng: Any = None
-) -> CurveComparison:
-    """The comparison of two checked searches with curves of checked settings."""
-    curves = [
-        curve_of(scores, replace(settings, level=level), bounds)  # a band leaves room for the error of a mean cost
-        for scores, level in zip(searches.scores, searches.levels, strict=True)
-    ]
-    budgets = _default_grid(curves, searches.costs) if grid is None else np.sort(check_k(grid, "grid"))
-    first, second = (
-        BudgetCurve(name=name, **read_at(curve, cost, budgets))
-        for name, curve, cost in zip(searches.names, curves, searches.costs, strict=True)
-    )
-    usable = ~(first.trivial | second.trivial)
-    signed = np.where(usable, evidence.signed_levels(first.reading(), second.reading()), 0).astype(np.int8)
-    shares = evidence.portions(signed[usable]) if usable.any() else np.zeros((3, 2))
-    label, sign, observed = evidence.verdict(shares, portion)
-    asked = bool(n_draws) and bool(usable.any())
-    rates = _simulated_rates(searches, curves, budgets[usable], portion, n_draws, rng) if asked else None
+    searches = check_searches(a, b, names, cost_a, cost_b, paired, error=1.0 - settings.level)
+    curves = curves_of_searches(searches, settings, bounds)
+    values = judged(searches, curves, grid, portion)
+    first, second, budgets, usable = (values[name] for name in ("a", "b", "grid", "usable"))
+    simulated = bool(n_draws) and bool(usable.any())
+    rates = _simulated_rates(searches, curves, budgets[usable], portion, n_draws, rng) if simulated else None
     notes = [*searches.notes]
     if not searches.paired and looks_paired(*searches.scores):
         notes.append(
             "Equal rows are correlated as scores of the same configurations are. If they are pairs, set paired=True."
         )
-    if asked and rates is None:
+    if simulated and rates is None:
         notes.append("How often such a label is false is not known for paired searches and means in cost units.")
-    return CurveComparison(
-        settings=settings,
-        label=label,
-        better=searches.names[0] if sign > 0 else searches.names[1] if sign < 0 else None,
-        observed=observed,
-        portion=portion,
-        segments=tuple(evidence.segments(signed, usable, budgets, searches.names)),
-        grid=budgets,
-        axis=searches.axis,
-        a=first,
-        b=second,
-        signed=signed,
-        portions=shares,
-        rates=rates,
-        paired=searches.paired,
+    values |= {
+        **asdict(settings),
+        "segments": tuple(evidence.segments(values["signed"], usable, budgets, searches.names)),
+        "portion": portion,
+        "rates": rates,
+        "paired": searches.paired,
+    }
+    shares = dict(zip(("portion_a", "portion_b"), values["portions"].T, strict=True))
+    false_rate = np.full(3, np.nan) if rates is None else rates.rate
+    strengths = pd.DataFrame({"evidence": EVIDENCE[1:], **shares, "false_rate": false_rate})
+    headings = [f"for {first.name}", f"for {second.name}", "false labels"]
+    sizes = f"{first.name} (n = {first.n_scores}) and {second.name} (n = {second.n_scores})"
+    return Answer(
+        question="tuning.compare",
+        title=f"Evidence between {sizes}: {name_of(settings.statistic)} of the best, {settings.direction}",
+        tables={"budgets": _budgets(values), "evidence": strengths},
+        values=values,
+        facts=searches.facts,
+        findings=_findings(values),
         notes=tuple(notes),
+        printed=strengths.set_axis(["evidence", *headings], axis=1),
+        formats=dict(zip(headings, (percent, percent, rate_text), strict=True)),
+        figure="tuning_compare_plot",
+    )
+
+
+def curves_of_searches(searches: Searches, settings: Settings, bounds: Any) -> list[TuningCurve]:
+    """The curves of two searches, whose bands leave room for the error of a mean cost."""
+    return [
+        curve_of(scores, replace(settings, level=level), bounds)
+        for scores, level in zip(searches.scores, searches.levels, strict=True)
+    ]
+
+
+def judged(searches: Searches, curves: list[TuningCurve], grid: Any, portion: float) -> dict[str, Any]:
+    """Two curves at budgets and the evidence between them: the values of a comparison of these names."""
+    budgets = _default_grid(curves, searches.costs) if grid is None else np.sort(check_k(grid, "grid"))
+    first, second = (
+        BudgetCurve(key=(name,), level=level, **read_at(curve, cost, budgets))
+        for name, level, curve, cost in zip(searches.names, searches.levels, curves, searches.costs, strict=True)
+    )
+    usable = ~(first.trivial | second.trivial)
+    signed = np.where(usable, evidence.signed_levels(first.reading(), second.reading()), 0).astype(np.int8)
+    portions = evidence.portions(signed[usable]) if usable.any() else np.zeros((3, 2))
+    label, sign, observed = evidence.verdict(portions, portion)
+    return {
+        "label": label,
+        "better": searches.names[0] if sign > 0 else searches.names[1] if sign < 0 else None,
+        "observed": observed,
+        "grid": budgets,
+        "axis": searches.axis,
+        "a": first,
+        "b": second,
+        "usable": usable,
+        "signed": signed,
+        "portions": portions,
+    }
+
+
+def _budgets(values: dict[str, Any]) -> pd.DataFrame:
+    """One row per budget: trials or cost, curve and band of both, evidence."""
+    columns: dict[str, Any] = {values["axis"]: values["grid"]}
+    for letter in "ab":
+        for name in ("k", "estimate", "band_low", "band_high"):
+            columns[f"{name}_{letter}"] = getattr(values[letter], name)
+    columns["evidence"] = [EVIDENCE[abs(level)] for level in values["signed"]]
+    better = {0: "", 1: values["a"].name, -1: values["b"].name}
+    columns["better"] = [better[sign] for sign in np.sign(values["signed"]).tolist()]
+    return pd.DataFrame({**columns, "trivial": ~values["usable"]})
+
+
+def _findings(values: dict[str, Any]) -> tuple[str, ...]:
+    """The label with the budgets at which it holds, and how often such a label is false."""
+    label, better, rates, portion = (values[name] for name in ("label", "better", "rates", "portion"))
+    count, names = int(values["usable"].sum()), (values["a"].name, values["b"].name)
+    if not count:
+        return ("At no budget are both bands informative, so there is no label. Use more trials.",)
+    among = f"of the {count} budgets at which both bands are informative"
+    where = []
+    for sign, name in zip((1, -1), names, strict=True):
+        if label != "none" and better in (name, None):
+            enough = np.where(sign * values["signed"] >= EVIDENCE.index(label), sign, 0).astype(np.int8)
+            runs = evidence.segments(enough, values["usable"], values["grid"], names)
+            spans = " and ".join(span(run.start, run.stop) for run in runs)
+            at = f"for {spans} trials" if values["axis"] == "trials" else f"at a cost of {spans}"
+            where.append(at if better is not None else f"{name} {at}")
+    if label == "none":
+        finding = f"No evidence over {describe_portion(portion)} {among}."
+    elif better is None:
+        finding = f"{label.capitalize()} evidence both ways: {', '.join(where)}."
+    else:
+        share = f"{percent(values['observed'])} {among}"
+        finding = f"{label.capitalize()} evidence that {better} is better {where[0]} ({share})."
+    if rates is None:
+        return (finding,)
+    weak, fair, strong = map(rate_text, rates.rate)
+    return (
+        finding,
+        f"If the curves were the same, {describe_portion(portion)} of these budgets would show at least weak "
+        f"evidence in {weak}, fair in {fair} and strong in {strong} of the comparisons.",
     )
 
 
 def _simulated_rates(
     searches: Searches, curves: list[TuningCurve], grid: Array, portion: float, n_draws: int, rng: Any
-) -> FalseLabelRates | None:
+) -> Answer | None:
     """Rates of false labels over the budgets that count; None where no null can be simulated."""
     mean, (first, second) = curves[0].statistic == "mean", searches.costs
     if (searches.paired or mean) and first is not None:

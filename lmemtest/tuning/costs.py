@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_scores
+from lmemtest.tuning.checks import check_scores
 from lmemtest.tuning.curve import Reading, TuningCurve, drawing_grid
 
 COST_SHARE = 0.1  # of the error probability that the interval of a mean cost takes; the band gets the rest
@@ -20,7 +20,6 @@ PAIRED_ADVICE = (
     "Paired design: both searches tried the same configurations. Each band is valid by itself; for how much the two "
     "differ on one configuration, fit the mixed model score ~ algorithm + (1 | configuration), which uses the pairs."
 )
-C = TypeVar("C", bound="BudgetCurve")
 
 
 # ---------------------------------------------------------------------------------------------------- mean costs
@@ -48,8 +47,9 @@ class MeanCost:
 
     def fact(self, name: str) -> str:
         """What a trial costs, and how well that is known."""
-        known = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
-        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({'as given' if self.known else known})."
+        interval = f"{percent(self.level)} interval {span(self.ci_low, self.ci_high)}, part of the band"
+        source = "as given" if self.known else interval
+        return f"Mean cost of a trial of {name}: {written(self.mean, '.4g')} ({source})."
 
 
 def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCost:
@@ -67,10 +67,10 @@ def mean_cost(cost: Any, n: int, *, level: float, name: str = "cost") -> MeanCos
     from scipy import special
 
     try:
-        given = np.asarray(cost)
-        if given.dtype.kind in "cSUmMb":
+        values = np.asarray(cost)
+        if values.dtype.kind in "cSUmMb":
             raise TypeError
-        values = np.asarray(given, dtype=float)
+        values = np.asarray(values, dtype=float)
     except (TypeError, ValueError):
         raise ArgumentError(f"{name} must be a number or a list of numbers, one per trial, got {cost!r}.") from None
     if values.ndim == 0:
@@ -183,8 +183,8 @@ class BudgetCurve:
 
     Attributes
     ----------
-    name : str
-        What it is called.
+    key : tuple
+        What it is of: the values of the columns of the benchmark, if any, then the algorithm.
     n_scores : int
         Independent scores behind it: trials, or seeds.
     grid : (m,) float
@@ -195,13 +195,17 @@ class BudgetCurve:
         Curve and band, in units of the score.
     trivial : (m,) bool
         Whether a limit is an end of the support, and so says nothing.
+    level : float
+        Of this band, after adjustments. Over seeds: at each budget.
     cost : MeanCost or None
         Mean cost of a trial; None if budgets are trials.
     curve : TuningCurve or None
         What was read; None for curves over seeds.
+    scores, costs : (n,) float
+        What the curve was made from, in the order of the table; None for curves over seeds, or without costs.
     """
 
-    name: str
+    key: tuple[Any, ...]
     n_scores: int
     grid: Array
     k: Array
@@ -209,10 +213,28 @@ class BudgetCurve:
     estimate: Array
     band_high: Array
     trivial: Mask
+    level: float
     cost: MeanCost | None = None
     curve: TuningCurve | None = field(default=None, repr=False)
+    scores: Array | None = field(default=None, repr=False)
+    costs: Any = field(default=None, repr=False)
 
-    def drawn(self: C) -> C:
+    @property
+    def name(self) -> str:
+        """The algorithm in words."""
+        return str(self.key[-1])
+
+    @property
+    def benchmark(self) -> str:
+        """The benchmark in words; empty if there is no such column."""
+        return ", ".join(map(str, self.key[:-1]))
+
+    @property
+    def reach(self) -> float:
+        """The last budget of the grid at which neither limit is trivial; NaN if there is none."""
+        return float(self.grid[~self.trivial].max()) if not self.trivial.all() else np.nan
+
+    def drawn(self) -> BudgetCurve:
         """The same curve at so many budgets that a line shows what lies between; itself over seeds, which are steps."""
         if self.curve is None:
             return self
@@ -228,7 +250,7 @@ class BudgetCurve:
 
 
 def read_at(curve: TuningCurve, cost: MeanCost | None, grid: Array) -> dict[str, Any]:
-    """What a `BudgetCurve` holds of a curve at budgets."""
+    """What a `BudgetCurve` says of a curve at budgets."""
     at = trials_at(grid, cost)
     centre = low = high = curve.at(at.estimate)
     if cost is not None and not cost.known:

@@ -23,10 +23,10 @@ from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_bounds, check_k, check_scores
-from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import CdfBand
+from lmemtest.tuning.checks import check_bounds, check_k, check_scores, whole_budgets
 from lmemtest.tuning.distribution import SLACK
+from lmemtest.tuning.settings import CurveResult, Settings, check_settings
 
 _SMOOTH = 200  # points of a mean curve that is drawn
 _MOST_JUMPS = 5000
@@ -321,9 +321,7 @@ def trivial_beyond(cdf_band: CdfBand, quantile: float) -> float:
 
 def _default_k(n: int, from_k: float | None) -> Array:
     first = 1.0 if from_k is None else max(float(from_k), 1.0)
-    whole = np.arange(np.ceil(first), n + 1.0) if first <= n else np.empty(0)
-    if len(whole) > MOST_POINTS:
-        whole = np.unique(np.geomspace(whole[0], n, MOST_POINTS).round())
+    whole = whole_budgets(n, MOST_POINTS, first) if first <= n else np.empty(0)
     return whole if len(whole) and whole[0] == first else np.concatenate([[first], whole])
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,19 +15,19 @@ from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import advice
-from lmemtest.core.result import result
+from lmemtest.core.result import Answer, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag
 from lmemtest.core.words import percent, span
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_bounds, check_k, name_of
-from lmemtest.tuning._groups import Group, GroupCurve, Roles, find_roles, floats, named_groups, read_groups
-from lmemtest.tuning._settings import CurveResult, Settings, check_settings
 from lmemtest.tuning.band import BAND_NAMES
-from lmemtest.tuning.costs import MeanCost, known_if_constant, read_at, shared_error
+from lmemtest.tuning.checks import check_bounds, check_k, name_of
+from lmemtest.tuning.costs import BudgetCurve, MeanCost, known_if_constant, read_at, shared_error
 from lmemtest.tuning.curve import MOST_POINTS, TuningCurve, curve_of, yes
-from lmemtest.tuning.curve_labels import LabelCounts, count_curve_labels
+from lmemtest.tuning.curve_labels import count_curve_labels
+from lmemtest.tuning.groups import Group, errors_of, find_roles, floats, group_name, named_groups, read_groups
 from lmemtest.tuning.seed_bands import seed_curve
+from lmemtest.tuning.settings import CurveResult, Settings, check_settings
 
 ADJUSTMENTS = ("none", "bonferroni", "sidak")
 UNITS = ("trials", "seed")
@@ -49,10 +49,10 @@ class TuningCurves(CurveResult):
         Direction, statistic, level, band and from_k, as asked for; each is an attribute of the curves too. The level is
         of each curve's band or, with `adjust`, of one algorithm's bands on all benchmarks. Over seeds there is no band
         of a shape: the limits are order statistics.
-    curves : tuple of GroupCurve
+    curves : tuple of BudgetCurve
         Sorted by benchmark, then algorithm.
-    roles : Roles
-        The columns that were read: score, by (the last one is the algorithm), cost, seed, budget.
+    score, by, cost, seed, budget : str, tuple of str, or None
+        The columns that were read; those of `by` separate the curves, and the last one is the algorithm.
     algorithms : tuple of str
         Names of the algorithms, in the order of their column.
     unit : {"trials", "seed"}
@@ -74,8 +74,12 @@ class TuningCurves(CurveResult):
     """
 
     settings: Settings
-    curves: tuple[GroupCurve, ...]
-    roles: Roles
+    curves: tuple[BudgetCurve, ...]
+    score: str
+    by: tuple[str, ...]
+    cost: str | None
+    seed: str | None
+    budget: str | None
     algorithms: tuple[str, ...]
     unit: str
     axis: str
@@ -93,7 +97,7 @@ class TuningCurves(CurveResult):
     @property
     def title(self) -> str:
         what = "Best-so-far curves over seeds" if self.unit == "seed" else "Tuning curves"
-        return f"{what} of {self.roles.score}, {self.direction}"
+        return f"{what} of {self.score}, {self.direction}"
 
     @property
     def facts(self) -> tuple[str, ...]:
@@ -104,18 +108,13 @@ class TuningCurves(CurveResult):
         return self.describe(), where
 
     @property
-    def by(self) -> tuple[str, ...]:
-        """Columns that separate the curves; the last one is the algorithm."""
-        return self.roles.by
-
-    @property
     def benchmarks(self) -> tuple[str, ...]:
         """Names of the benchmarks, in order; one empty name if there is no such column."""
         return tuple(panel[0].benchmark for panel in self.panels())
 
-    def panels(self) -> tuple[tuple[GroupCurve, ...], ...]:
+    def panels(self) -> tuple[tuple[BudgetCurve, ...], ...]:
         """The curves of each benchmark."""
-        found: dict[tuple[Any, ...], list[GroupCurve]] = {}
+        found: dict[tuple[Any, ...], list[BudgetCurve]] = {}
         for curve in self.curves:
             found.setdefault(curve.key[:-1], []).append(curve)
         return tuple(map(tuple, found.values()))
@@ -149,7 +148,7 @@ class TuningCurves(CurveResult):
 
     def labels(
         self, *, portion: float = 0.5, n_draws: int = 20_000, rng: int | np.random.Generator | None = None
-    ) -> LabelCounts:
+    ) -> Answer:
         """Compare each pair of algorithms on each benchmark, and count the labels.
 
         Parameters
@@ -159,8 +158,13 @@ class TuningCurves(CurveResult):
 
         Returns
         -------
-        LabelCounts
-            ``to_frame()`` has one row per pair, ``to_frame("comparisons")`` one per pair and benchmark.
+        Answer
+            ``to_frame()`` has one row per pair of algorithms: first, second; numbers of benchmarks with strong, fair,
+            weak evidence for the first, none, weak, fair, strong evidence for the second, evidence both ways, not
+            comparable; benchmarks (with both); and how many of these would show at least weak, fair, strong evidence
+            if the two were the same (NaN if not known). ``to_frame("comparisons")`` has one row per benchmark and pair:
+            the benchmark's columns, first, second, evidence, better (empty for none or both), portion, budgets (at
+            which both bands say something). `portion`, `level` (of each band), `n_benchmarks`.
 
         Raises
         ------
@@ -200,7 +204,7 @@ class TuningCurves(CurveResult):
         return pd.DataFrame(rows, columns=[*self.by, *names])
 
 
-def _common_places(panel: tuple[GroupCurve, ...]) -> list[int]:
+def _common_places(panel: tuple[BudgetCurve, ...]) -> list[int]:
     """Where on their grids curves have the last budget at which all have two limits, or else their first common one."""
     shared = set.intersection(*(set(curve.grid.tolist()) for curve in panel))
     known = set.intersection(*(set(curve.grid[~curve.trivial].tolist()) for curve in panel))
@@ -320,11 +324,12 @@ def curves(
     """
     unit = check_choice("trials" if unit is None else unit, "unit", UNITS)
     roles = find_roles(trials, score=score, direction=direction, by=by, cost=cost, seed=seed, budget=budget, unit=unit)
-    settings = check_settings(roles.direction, statistic, level, band, None if unit == "seed" else from_k)
-    asked = TuningCurves(
+    columns = {role: name for role, name in roles.items() if role != "direction"}
+    settings = check_settings(roles["direction"], statistic, level, band, None if unit == "seed" else from_k)
+    empty = TuningCurves(
         settings=settings,
         curves=(),
-        roles=roles if unit == "seed" else replace(roles, budget=None),
+        **(columns if unit == "seed" else {**columns, "budget": None}),
         algorithms=(),
         unit=unit,
         axis="budget" if unit == "seed" else "trials" if cost is None else "cost",
@@ -334,38 +339,39 @@ def curves(
         bounds=bounds,
         grid=None if k is None else check_k(k),
     )
-    if unit == "seed":
-        _check_seeds(asked, from_k)
-    else:
-        _check_trials(asked)
+    _check(empty, from_k)
     groups, algorithms = read_groups(trials, roles, unit)
-    each = _adjusted_level(settings.level, asked.adjust, len({group.key[:-1] for group in groups}))
-    asked = replace(asked, algorithms=algorithms, band_level=each)
-    made, notes = _over_seeds(groups, asked) if unit == "seed" else _over_trials(groups, asked)
-    return replace(asked, curves=tuple(made), notes=(*notes, *_absent(made, roles)))
+    each = _adjusted_level(settings.level, empty.adjust, len({key[:-1] for key, *_ in groups}))
+    empty = replace(empty, algorithms=algorithms, band_level=each)
+    made, notes = _over_seeds(groups, empty) if unit == "seed" else _over_trials(groups, empty)
+    keys = dict.fromkeys(curve.key for curve in made)
+    every = [(*b, a) for b in dict.fromkeys(key[:-1] for key in keys) for a in dict.fromkeys(key[-1] for key in keys)]
+    absent = [group_name(empty.by, key) for key in every if key not in keys]
+    more = (f"Without rows: {named_groups(absent)}.",) if absent else ()
+    return replace(empty, curves=tuple(made), notes=(*notes, *more))
 
 
-def _check_trials(asked: TuningCurves) -> None:
-    """Refuse what cannot be a curve over trials, before the table is read."""
-    if not asked.simultaneous:
+def _check(empty: TuningCurves, from_k: float | None) -> None:
+    """Refuse what cannot be curves over trials or over seeds, before the table is read."""
+    if empty.unit == "seed":
+        for name, value in {"cost": empty.cost, "from_k": from_k}.items():
+            if value is not None:
+                raise ArgumentError(
+                    f"{name} is for curves over trials; with unit='seed' budgets are those of the runs."
+                )
+        if empty.statistic == "mean":
+            raise ArgumentError(
+                "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with "
+                "the mixed model: fit_lmm(), emmeans()."
+            )
+        return
+    if not empty.simultaneous:
         raise ArgumentError(
             "simultaneous=False is for unit='seed': a band over trials holds for all k at once, at no extra cost."
         )
     # a curve of one score, one that the bounds allow, checks what belongs together
-    inside = next((end for end in check_bounds(asked.bounds, np.empty(0)) if np.isfinite(end)), 0.0)
-    curve_of([inside], asked.settings, asked.bounds, asked.grid if asked.axis == "trials" else None)
-
-
-def _check_seeds(asked: TuningCurves, from_k: float | None) -> None:
-    """Refuse what cannot be a curve over seeds, before the table is read."""
-    for name, value in {"cost": asked.roles.cost, "from_k": from_k}.items():
-        if value is not None:
-            raise ArgumentError(f"{name} is for curves over trials; with unit='seed' budgets are those of the runs.")
-    if asked.statistic == "mean":
-        raise ArgumentError(
-            "statistic='mean' has no exact limits over seeds. Use the median or a quantile, or compare means with the "
-            "mixed model: fit_lmm(), emmeans()."
-        )
+    inside = next((end for end in check_bounds(empty.bounds, np.empty(0)) if np.isfinite(end)), 0.0)
+    curve_of([inside], empty.settings, empty.bounds, empty.grid if empty.axis == "trials" else None)
 
 
 def _adjusted_level(level: float, adjust: str, count: int) -> float:
@@ -379,108 +385,79 @@ def _adjusted_level(level: float, adjust: str, count: int) -> float:
     return level ** (1.0 / count) if adjust == "sidak" else level
 
 
-def _absent(curves: list[GroupCurve], roles: Roles) -> tuple[str, ...]:
-    """Algorithms that were not tried on a benchmark."""
-    there = {curve.key for curve in curves}
-    benchmarks = dict.fromkeys(curve.key[:-1] for curve in curves)
-    algorithms = dict.fromkeys(curve.key[-1] for curve in curves)
-    names = [roles.name((*b, a)) for b in benchmarks for a in algorithms if (*b, a) not in there]
-    return (f"Without rows: {named_groups(names)}.",) if names else ()
-
-
-def _without_limits(curves: list[GroupCurve], roles: Roles) -> str:
+def _without_limits(curves: list[BudgetCurve], by: tuple[str, ...]) -> str:
     """The curves that have two limits at no budget."""
-    return named_groups([f"{roles.name(curve.key)} (n = {curve.n_scores})" for curve in curves if curve.trivial.all()])
+    return named_groups(
+        [f"{group_name(by, curve.key)} (n = {curve.n_scores})" for curve in curves if curve.trivial.all()]
+    )
 
 
-# ---------------------------------------------------------------------------------------------------- over trials
+def _over_trials(groups: list[Group], empty: TuningCurves) -> tuple[list[BudgetCurve], tuple[str, ...]]:
+    level, prices = empty.band_level, []
+    curves: list[TuningCurve] = []
+    for key, frame, scores in groups:
+        with errors_of(group_name(empty.by, key)):
+            error, costs, cost = 1.0 - level, None, None
+            if empty.cost is not None:
+                costs = known_if_constant(floats(frame[empty.cost]))
+                cost, error = shared_error(costs, len(scores), error, f"cost {empty.cost!r}")
+            settings = replace(empty.settings, level=level if cost is None or cost.known else 1.0 - error)
+            curves.append(curve_of(scores, settings, empty.bounds, empty.grid if cost is None else None))
+            prices.append((costs, cost))
+    ends: dict[tuple[Any, ...], list[float]] = {}  # of a benchmark: what 1 to n trials of its algorithms cost
+    for (key, *_), curve, (_, cost) in zip(groups, curves, prices, strict=True):
+        if cost is not None:
+            ends.setdefault(key[:-1], []).extend((cost.mean, cost.mean * curve.n_scores))
+    made = []
+    for (key, _, scores), curve, (costs, cost) in zip(groups, curves, prices, strict=True):
+        if cost is None:
+            grid = curve.k
+        else:
+            grid = empty.grid if empty.grid is not None else _costs(ends[key[:-1]], curve, cost)
+        at = read_at(curve, cost, grid)
+        made.append(BudgetCurve(key=key, level=level, scores=scores, costs=costs, **at))
+    few = _without_limits(made, empty.by)
+    return made, (f"At no budget two limits, for too few trials or too many failed ones: {few}.",) if few else ()
 
 
-class _Side(NamedTuple):
-    """A group with its curve, its costs and their mean."""
+def _costs(ends: list[float], curve: TuningCurve, cost: MeanCost) -> Array:
+    """Budgets of a curve: those of its benchmark that pay for 1 to n trials of it."""
+    shared = np.geomspace(min(ends), max(ends), MOST_POINTS)
+    first = cost.ci_high * (curve.from_k or 0.0)  # the pessimistic limit is read at the cost's upper end
+    low, high = max(cost.mean * (1.0 - 1e-9), first), cost.mean * curve.n_scores * (1.0 + 1e-9)
+    inside = shared[(shared >= low) & (shared <= high)]
+    return inside if len(inside) else np.array([max(cost.mean, first)])
 
-    group: Group
-    curve: TuningCurve
-    costs: Any = None
-    cost: MeanCost | None = None
 
-
-def _over_trials(groups: list[Group], asked: TuningCurves) -> tuple[list[GroupCurve], tuple[str, ...]]:
-    sides = []
+def _over_seeds(groups: list[Group], empty: TuningCurves) -> tuple[list[BudgetCurve], tuple[str, ...]]:
+    curves, coverages, raised = [], [], 0
     for group in groups:
-        with group.named():
-            sides.append(_side(group, asked))
-    found = [
-        GroupCurve(
-            name=str(group.key[-1]),
-            key=group.key,
-            level=asked.band_level,
-            scores=group.scores,
-            costs=costs,
-            **read_at(curve, cost, grid),
-        )
-        for (group, curve, costs, cost), grid in zip(sides, _grids(sides, asked), strict=True)
-    ]
-    few = _without_limits(found, asked.roles)
-    return found, (f"At no budget two limits, for too few trials or too many failed ones: {few}.",) if few else ()
-
-
-def _side(group: Group, asked: TuningCurves) -> _Side:
-    level = asked.band_level
-    if asked.roles.cost is None:
-        settings = replace(asked.settings, level=level)
-        return _Side(group, curve_of(group.scores, settings, asked.bounds, asked.grid))
-    costs = known_if_constant(floats(group.frame[asked.roles.cost]))
-    cost, error = shared_error(costs, len(group.scores), 1.0 - level, f"cost {asked.roles.cost!r}")
-    settings = replace(asked.settings, level=level if cost.known else 1.0 - error)
-    return _Side(group, curve_of(group.scores, settings, asked.bounds), costs, cost)
-
-
-def _grids(sides: list[_Side], asked: TuningCurves) -> list[Array]:
-    """Budgets of each curve; costs are those of its benchmark that pay for 1 to n trials of it."""
-    ends: dict[tuple[Any, ...], list[float]] = {}
-    for side in sides:
-        if side.cost is not None:
-            ends.setdefault(side.group.key[:-1], []).extend((side.cost.mean, side.cost.mean * side.curve.n_scores))
-    grids = []
-    for group, curve, _, cost in sides:
-        if cost is None or asked.grid is not None:
-            grids.append(curve.k if cost is None or asked.grid is None else asked.grid)
-            continue
-        benchmark = ends[group.key[:-1]]
-        shared = np.geomspace(min(benchmark), max(benchmark), MOST_POINTS)
-        first = cost.ci_high * (curve.from_k or 0.0)  # the pessimistic limit is read at the cost's upper end
-        low, high = max(cost.mean * (1.0 - 1e-9), first), cost.mean * curve.n_scores * (1.0 + 1e-9)
-        inside = shared[(shared >= low) & (shared <= high)]
-        grids.append(inside if len(inside) else np.array([max(cost.mean, first)]))
-    return grids
-
-
-# ---------------------------------------------------------------------------------------------------- over seeds
-
-
-def _over_seeds(groups: list[Group], asked: TuningCurves) -> tuple[list[GroupCurve], tuple[str, ...]]:
-    found = []
-    for group in groups:
-        with group.named():
-            bounds = check_bounds(asked.bounds, group.scores)
-        options: dict[str, Any] = {"grid": asked.grid, "simultaneous": asked.simultaneous, "bounds": bounds}
-        # over seeds the quantile is of the scores themselves, in both directions
-        found.append(seed_curve(group, asked.roles, quantile=asked.settings.q, level=asked.band_level, **options))
-    curves = [curve for curve, *_ in found]
-    if asked.simultaneous:
+        with errors_of(group_name(empty.by, group[0])):
+            curve, coverage, count = seed_curve(
+                group,
+                (str(empty.seed), str(empty.budget)),
+                direction=empty.direction,
+                grid=empty.grid,
+                quantile=empty.settings.q,  # over seeds it is of the scores themselves, in both directions
+                level=empty.band_level,
+                simultaneous=empty.simultaneous,
+                bounds=empty.bounds,
+            )
+        curves.append(curve)
+        coverages.append(coverage)
+        raised += count
+    if empty.simultaneous:
         each = _percentages([curve.level for curve in curves])
         scope = f"At a single budget the limits are at {each}, so that they are simultaneous over all budgets."
     else:
         scope = "The limits hold at one budget that is chosen beforehand, not at all budgets at once."
-    exact = _percentages([coverage for _, coverage, _ in found])
-    notes = [WHY_SEEDS, scope, f"Order statistics come in steps: at a single budget the limits hold with {exact}."]
-    raised = sum(count for *_, count in found)
+    exact = f"Order statistics come in steps: at a single budget the limits hold with {_percentages(coverages)}."
+    notes = [WHY_SEEDS, scope, exact]
     if raised:
         notes.append(
             f"{raised:,} scores were worse than an earlier one of their seed; the best so far stands for them."
         )
-    few = _without_limits(curves, asked.roles)
+    few = _without_limits(curves, empty.by)
     if few:
         notes.append(f"Too few seeds for two limits: {few}. {advice('fewer_limits')}, or add seeds.")
     return curves, tuple(notes)

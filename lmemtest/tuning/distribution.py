@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -10,13 +10,13 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Result
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_number, real, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_bounds, check_direction, check_k, check_probabilities, check_scores, plain
 from lmemtest.tuning.band import CdfBand
 from lmemtest.tuning.band import band as cdf_band
+from lmemtest.tuning.checks import check_bounds, check_direction, check_k, check_probabilities, check_scores, plain
 
 SLACK = 1e-9  # of a rank: n p of a rank's own p may come out above it by rounding
 
@@ -239,7 +239,7 @@ class EmpiricalDistribution(Result):
         level: float = 0.8,
         from_k: float | None = None,
         quantile: float = 0.5,
-    ) -> DistributionBand:
+    ) -> CdfBand:
         """Put a simultaneous confidence band around the distribution function; the arguments are those of
         `lmemtest.tuning.band`.
 
@@ -250,8 +250,11 @@ class EmpiricalDistribution(Result):
 
         Examples
         --------
-        >>> EmpiricalDistribution([0.5, 0.75, 1.0], bounds=(0, 1)).band().cdf_bounds(0.8)
-        (0.117..., 1.0)
+        >>> EmpiricalDistribution([0.5, 0.75, 1.0], bounds=(0, 1)).band().to_frame().round(3)
+           score  estimate  band_low  band_high
+        0   0.50     0.333     0.000      0.883
+        1   0.75     0.667     0.117      1.000
+        2   1.00     1.000     1.000      1.000
         """
         if not self.equal:
             raise ArgumentError(
@@ -259,57 +262,13 @@ class EmpiricalDistribution(Result):
                 "weights. Make the distribution without weights=."
             )
         made = cdf_band(self.n_scores, band=band, level=level, from_k=from_k, quantile=quantile)
-        return DistributionBand(distribution=self, cdf_band=made)
+        return replace(made, distribution=self)
 
     def _frame(self) -> pd.DataFrame:
         """One row per distinct score: score, weight, cdf."""
         score, first = np.unique(self.scores, return_index=True)
         weight = np.add.reduceat(np.asarray(self.weights), first)
         return pd.DataFrame({"score": score, "weight": weight, "cdf": self.cdf(score)})
-
-
-@result
-class DistributionBand(Result):
-    """An empirical distribution function with its simultaneous confidence band.
-
-    Attributes
-    ----------
-    distribution : EmpiricalDistribution
-        The scores.
-    cdf_band : CdfBand
-        The band as a function of the count.
-    """
-
-    distribution: EmpiricalDistribution
-    cdf_band: CdfBand
-
-    parts = {"band": "_frame"}
-    figure = "tuning_band_plot"
-
-    @property
-    def title(self) -> str:
-        return "Distribution function of one score"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return self.cdf_band.facts
-
-    def cdf_bounds(self, y: ArrayLike) -> tuple[Any, Any]:
-        """Lower and upper limit of F(y), read at the full count of scores at or below `y`."""
-        counts = self.distribution.counts(y)
-        low, high = self.distribution.bounds
-        below, above = np.asarray(y) < low, np.asarray(y) >= high
-        lower = np.where(above, 1.0, self.cdf_band.band_low[counts])
-        upper = np.where(below, 0.0, self.cdf_band.band_high[counts])
-        return plain(lower), plain(upper)
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per distinct score: score, estimate, band_low, band_high."""
-        score = np.unique(self.distribution.scores)
-        low, high = self.cdf_bounds(score)
-        return pd.DataFrame(
-            {"score": score, "estimate": self.distribution.cdf(score), "band_low": low, "band_high": high}
-        )
 
 
 def _weights(weights: Any, scores: Array) -> Array:

@@ -18,55 +18,16 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.result import result
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction, check_k, check_scores
-from lmemtest.tuning._settings import ThinnedResult
+from lmemtest.tuning.checks import check_direction, check_k, check_scores, whole_budgets
+from lmemtest.tuning.settings import thinned
 
 ESTIMATORS = ("u", "v", "w")
 _NAMES = {"u": "U (unbiased)", "v": "V (plug-in)", "w": "W (multisets)"}
 _MOST_BUDGETS = 200  # of a default grid
-
-
-@result
-class ExpectedBest(ThinnedResult):
-    """Estimates of the expected best of k scores, without any statement of their uncertainty.
-
-    Attributes
-    ----------
-    k : (m,) float
-        Budgets: numbers of random-search trials.
-    estimate : (m,) float
-        Estimated expected best score, in units of the score.
-    estimator : {"u", "v", "w"}
-        Which estimator.
-    direction : {"maximize", "minimize"}
-        Which end of the score is better.
-    n_scores : int
-        Scores behind the estimates.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    k: Array
-    estimate: Array
-    estimator: str
-    direction: str
-    n_scores: int
-    notes: tuple[str, ...] = ()
-
-    parts = {"estimates": "_frame"}
-    formats = {"k": "g"}
-    figure = "tuning_expected_best_plot"
-
-    @property
-    def title(self) -> str:
-        return f"Expected best of k scores, {_NAMES[self.estimator]}, n = {self.n_scores}, {self.direction}"
-
-    def _frame(self) -> pd.DataFrame:
-        return pd.DataFrame({"k": self.k, "estimate": self.estimate})
 
 
 def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> Array:
@@ -81,15 +42,26 @@ def order_weights(n_scores: int, k: float, *, estimator: str = "v") -> Array:
     >>> order_weights(4, 2, estimator="u")  # 6 pairs, of which 3 have the largest score as their best
     array([0.        , 0.16666667, 0.33333333, 0.5       ])
     """
-    n = check_positive_int(n_scores, "n_scores")
+    n, k = check_positive_int(n_scores, "n_scores"), float(check_k(k)[0])
     check_choice(estimator, "estimator", ESTIMATORS)
-    return _weights(n, float(check_k(k)[0]), estimator)
+    if estimator == "v":
+        i = np.arange(1, n + 1, dtype=float)
+        # i = 1: the logarithm of zero, whose exponential is zero; as it is of k times any other logarithm for a large k
+        with np.errstate(divide="ignore", under="ignore", over="ignore"):
+            return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
+    i = np.arange(n, 1, -1, dtype=float)
+    if estimator == "w":
+        last, ratios = k / (n + k - 1.0), (i - 1.0) / (i + k - 2.0)
+    else:
+        if k != np.floor(k):
+            raise ArgumentError(f"estimator 'u' needs whole budgets k, got {k:g}. Use 'v' or 'w' for k in between.")
+        k = min(k, float(n))  # beyond n there is no unbiased estimator; the best score seen is the U of all scores
+        last, ratios = k / n, np.maximum(i - k, 0.0) / (i - 1.0)
+    return last * np.concatenate([[1.0], np.cumprod(ratios)])[::-1]
 
 
 @one_blas_thread()
-def expected_best(
-    scores: ArrayLike, *, direction: str, k: ArrayLike | None = None, estimator: str = "v"
-) -> ExpectedBest:
+def expected_best(scores: ArrayLike, *, direction: str, k: ArrayLike | None = None, estimator: str = "v") -> Answer:
     """Estimate the expected best of k random-search scores.
 
     Parameters
@@ -106,8 +78,9 @@ def expected_best(
 
     Returns
     -------
-    ExpectedBest
-        ``to_frame()`` has the columns k, estimate.
+    Answer
+        `k` and `estimate` (the estimated expected best score, in units of the score), which ``to_frame()`` has too;
+        `estimator`, `direction`, `n_scores`. Nothing says how uncertain the estimates are.
 
     Raises
     ------
@@ -136,10 +109,16 @@ def expected_best(
     [0.705, 0.6931, 0.686]
     """
     check_choice(estimator, "estimator", ESTIMATORS)
-    values, sign = _sorted_scores(scores, direction)
-    n = len(values)
-    budgets = _budgets(k, n)
-    estimate = sign * np.array([_weights(n, budget, estimator) @ values for budget in budgets])
+    sign = 1.0 if check_direction(direction) == "maximize" else -1.0
+    values = np.sort(sign * check_scores(scores))
+    n, infinite = len(values), int(np.isinf(values).sum())
+    if infinite:
+        raise DataError(
+            f"scores must be finite for a mean: {infinite:,} of {n:,} are infinite. Give a failed run the worst score "
+            "that can occur, or use tuning.curve, whose medians allow infinite scores."
+        )
+    budgets = whole_budgets(n, _MOST_BUDGETS) if k is None else check_k(k)
+    estimate = sign * np.array([order_weights(n, budget, estimator=estimator) @ values for budget in budgets])
     notes = ["Point estimates: how much another sample would change them is not shown; tuning.curve has bands."]
     if estimator == "u" and n in budgets:
         notes.append(f"U at k = n = {n} is the best score itself.")
@@ -148,55 +127,16 @@ def expected_best(
         notes.append(
             f"Beyond k = n = {n} the estimate {does} the best score seen, whatever a longer search would find."
         )
-    return ExpectedBest(
-        k=budgets,
-        estimate=estimate,
-        estimator=estimator,
-        direction=direction,
-        n_scores=n,
+    frame = pd.DataFrame({"k": budgets, "estimate": estimate})
+    printed, facts = thinned(frame)
+    return Answer(
+        question="tuning.expected_best",
+        title=f"Expected best of k scores, {_NAMES[estimator]}, n = {n}, {direction}",
+        tables={"estimates": frame},
+        values={"k": budgets, "estimate": estimate, "estimator": estimator, "direction": direction, "n_scores": n},
+        facts=facts,
         notes=tuple(notes),
+        printed=printed,
+        formats={"k": "g"},
+        figure="tuning_expected_best_plot",
     )
-
-
-# ---------------------------------------------------------------------------------------------------- weights
-
-
-def _weights(n: int, k: float, estimator: str) -> Array:
-    if estimator == "v":
-        i = np.arange(1, n + 1, dtype=float)
-        # i = 1: the logarithm of zero, whose exponential is zero; as it is of k times any other logarithm for a large k
-        with np.errstate(divide="ignore", under="ignore", over="ignore"):
-            return np.exp(k * np.log(i / n)) * -np.expm1(k * np.log1p(-1.0 / i))
-    i = np.arange(n, 1, -1, dtype=float)
-    if estimator == "w":
-        last, ratios = k / (n + k - 1.0), (i - 1.0) / (i + k - 2.0)
-    else:
-        if k != np.floor(k):
-            raise ArgumentError(f"estimator 'u' needs whole budgets k, got {k:g}. Use 'v' or 'w' for k in between.")
-        k = min(k, float(n))  # beyond n there is no unbiased estimator; the best score seen is the U of all scores
-        last, ratios = k / n, np.maximum(i - k, 0.0) / (i - 1.0)
-    return last * np.concatenate([[1.0], np.cumprod(ratios)])[::-1]
-
-
-# ---------------------------------------------------------------------------------------------------- arguments
-
-
-def _sorted_scores(scores: ArrayLike, direction: str) -> tuple[Array, float]:
-    """Scores in rising order of goodness, and the sign that turns them back."""
-    sign = 1.0 if check_direction(direction) == "maximize" else -1.0
-    values = check_scores(scores)
-    infinite = int(np.sum(np.isinf(values)))
-    if infinite:
-        raise DataError(
-            f"scores must be finite for a mean: {infinite:,} of {len(values):,} are infinite. Give a failed run the "
-            "worst score that can occur, or use tuning.curve, whose medians allow infinite scores."
-        )
-    return np.sort(sign * values), sign
-
-
-def _budgets(k: ArrayLike | None, n: int) -> Array:
-    if k is not None:
-        return check_k(k)
-    if n <= _MOST_BUDGETS:
-        return np.arange(1.0, n + 1.0)
-    return np.unique(np.round(np.geomspace(1.0, n, _MOST_BUDGETS)))

@@ -30,14 +30,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.arrays import Array, Mask
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_number, check_positive_int, resolve_rng
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k
-from lmemtest.tuning._settings import Settings, check_rank_settings
+from lmemtest.tuning.checks import check_k
 from lmemtest.tuning.costs import trials_at
 from lmemtest.tuning.curve import Reading, TuningCurve, curve_of
+from lmemtest.tuning.settings import Settings, check_rank_settings
 
 _CHUNK = 1_000_000  # drawn numbers held at once
 _MOST_POINTS = 200  # of a default grid
@@ -52,14 +52,6 @@ class Segment(NamedTuple):
     better: str
     start: float
     stop: float
-
-
-class Verdict(NamedTuple):
-    """The label of a comparison: level, sign of the better curve (0 if both or none), portion of the budgets."""
-
-    evidence: str
-    sign: int
-    portion: float
 
 
 def signed_levels(a: Reading, b: Reading) -> NDArray[np.int8]:
@@ -91,19 +83,20 @@ def reaches(shares: Any, portion: float) -> Any:
     return (np.asarray(shares) >= portion - _SLACK) & (np.asarray(shares) > 0.0)
 
 
-def verdict(shares: Array, portion: float) -> Verdict:
-    """The strongest level that one of the curves has over enough of the budgets.
+def verdict(shares: Array, portion: float) -> tuple[str, int, float]:
+    """The strongest level that one of the curves has over enough of the budgets: its name, the sign of that curve (0 if
+    both or none), and the portion of the budgets.
 
     >>> verdict(np.array([[0.75, 0.0], [0.5, 0.0], [0.25, 0.0]]), 0.5)
-    Verdict(evidence='fair', sign=1, portion=0.5)
+    ('fair', 1, 0.5)
     """
     for level in (3, 2, 1):
         share = shares[level - 1]
         enough = reaches(share, portion)
         if enough.any():
             sign = 0 if enough.all() else 1 if enough[0] else -1
-            return Verdict(EVIDENCE[level], sign, float(share.max() if sign else share.min()))
-    return Verdict(EVIDENCE[0], 0, 0.0)
+            return EVIDENCE[level], sign, float(share.max() if sign else share.min())
+    return EVIDENCE[0], 0, 0.0
 
 
 def segments(signed: NDArray[np.int8], usable: Mask, grid: Array, names: tuple[str, str]) -> list[Segment]:
@@ -112,13 +105,13 @@ def segments(signed: NDArray[np.int8], usable: Mask, grid: Array, names: tuple[s
     >>> segments(np.array([1, 1, 0], np.int8), np.ones(3, bool), np.array([1.0, 2, 3]), ("A", "B"))
     [Segment(evidence='weak', better='A', start=1.0, stop=2.0)]
     """
-    found = []
+    same = []
     for value, run in groupby(range(len(grid)), key=lambda i: int(signed[i]) if usable[i] else 0):
         places = list(run)
         if value:
             better = names[0] if value > 0 else names[1]
-            found.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
-    return found
+            same.append(Segment(EVIDENCE[abs(value)], better, float(grid[places[0]]), float(grid[places[-1]])))
+    return same
 
 
 # ------------------------------------------------------------------------------------------ how often labels are false
@@ -129,53 +122,6 @@ Draw = Callable[[int, np.random.Generator], tuple[Reading, Reading]]
 def rate_text(rate: float) -> str:
     """A simulated rate in percent, which is small rather than 0."""
     return percent(float(rate)) if rate >= 0.001 else "<0.1 %"
-
-
-@result
-class FalseLabelRates(Result):
-    """How often a label, or a stronger one, appears where the curves are the same.
-
-    Attributes
-    ----------
-    rate : (3,) float
-        Share of comparisons labelled weak or more, fair or more, strong, in either direction.
-    error : (3,) float
-        Monte-Carlo standard error of `rate`.
-    n_draws : int
-        Simulated comparisons.
-    portion : float
-        Of the budgets, over which a label must hold.
-    points : int
-        Budgets that count.
-    null : str
-        What was simulated.
-    """
-
-    rate: Array
-    error: Array
-    n_draws: int
-    portion: float
-    points: int
-    null: str
-
-    parts = {"rates": "_frame"}
-    formats = {"false_rate": rate_text, "error": ".4f"}
-
-    @property
-    def title(self) -> str:
-        return "False labels where the curves are the same"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        where = f"over {describe_portion(self.portion)} of {self.points} budgets"
-        return (
-            f"Evidence of that strength or stronger, {where}, in either direction.",
-            f"{self.null} {self.n_draws:,} draws.",
-        )
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per strength (weak, fair, strong): evidence, false_rate, error."""
-        return pd.DataFrame({"evidence": EVIDENCE[1:], "false_rate": self.rate, "error": self.error})
 
 
 def false_label_rates(
@@ -191,7 +137,7 @@ def false_label_rates(
     from_k: float | None = None,
     n_draws: int = 50_000,
     rng: int | np.random.Generator | None = None,
-) -> FalseLabelRates:
+) -> Answer:
     """Simulate how often two independent random searches of the same law are labelled different.
 
     Parameters
@@ -213,8 +159,10 @@ def false_label_rates(
 
     Returns
     -------
-    FalseLabelRates
-        ``to_frame()`` has evidence, false_rate, error.
+    Answer
+        `rate`, shape (3,): the share of comparisons labelled weak or more, fair or more, strong, in either direction;
+        `error`, its Monte-Carlo standard error; ``to_frame()`` has both. `n_draws`; `portion`; `points`, the budgets
+        that count; `null`, what was simulated.
 
     Raises
     ------
@@ -234,18 +182,18 @@ def false_label_rates(
         "tuning.compare simulates them from the scores at hand."
     )
     settings = check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean)
-    found = rank_rates(n_a, n_b, settings, None if k is None else check_k(k), portion, n_draws, rng)
-    if found is None:
+    rates = rank_rates(n_a, n_b, settings, None if k is None else check_k(k), portion, n_draws, rng)
+    if rates is None:
         raise ArgumentError(
             f"no k has two non-trivial bands with n_a = {n_a} and n_b = {n_b}, so nothing can be labelled. "
             "Use more scores, a lower level, or smaller k."
         )
-    return found
+    return rates
 
 
 def rank_rates(
     n_a: int, n_b: int, settings: Settings, k: Array | None, portion: float, n_draws: int, rng: Any
-) -> FalseLabelRates | None:
+) -> Answer | None:
     """Rates of false labels of so many scores; None if no budget has two non-trivial bands."""
     curves = rank_curve(n_a, settings), rank_curve(n_b, settings)
     grid = default_grid(*curves) if k is None else k
@@ -264,20 +212,30 @@ RELABELLED = "The pooled scores, dealt out at random."
 SWAPPED = "The scores, swapped at random within each configuration."
 
 
-def count_labels(
-    draw: Draw, width: int, points: int, portion: float, null: str, n_draws: int, rng: Any
-) -> FalseLabelRates:
+def count_labels(draw: Draw, width: int, points: int, portion: float, null: str, n_draws: int, rng: Any) -> Answer:
     """Label simulated comparisons; `width` numbers are drawn for each."""
     portion = check_portion(portion)
     n_draws = check_positive_int(n_draws, "n_draws", 100)
     generator = resolve_rng(rng)
-    found, size = np.zeros(3), max(1, _CHUNK // width)
+    labelled, size = np.zeros(3), max(1, _CHUNK // width)
     for start in range(0, n_draws, size):
         a, b = draw(min(size, n_draws - start), generator)
-        found += reaches(portions(signed_levels(a, b)), portion).any(axis=-1).sum(axis=0)
-    rate = found / n_draws
+        labelled += reaches(portions(signed_levels(a, b)), portion).any(axis=-1).sum(axis=0)
+    rate = labelled / n_draws
     error = np.sqrt(rate * (1.0 - rate) / n_draws)
-    return FalseLabelRates(rate=rate, error=error, n_draws=n_draws, portion=portion, points=points, null=null)
+    facts = (
+        f"Evidence of that strength or stronger, over {describe_portion(portion)} of {points} budgets, in either "
+        "direction.",
+        f"{null} {n_draws:,} draws.",
+    )
+    return Answer(
+        question="tuning.false_label_rates",
+        title="False labels where the curves are the same",
+        tables={"rates": pd.DataFrame({"evidence": EVIDENCE[1:], "false_rate": rate, "error": error})},
+        values={"rate": rate, "error": error, "n_draws": n_draws, "portion": portion, "points": points, "null": null},
+        facts=facts,
+        formats={"false_rate": rate_text, "error": ".4f"},
+    )
 
 
 def check_portion(portion: Any) -> float:

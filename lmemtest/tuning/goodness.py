@@ -18,13 +18,13 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_scores
+from lmemtest.tuning.checks import check_scores
 from lmemtest.tuning.order_statistics import BANDS, outside_probability, shares_outside
 
 TESTS = BANDS[:3]
@@ -35,56 +35,8 @@ STATISTICS = {
 }
 
 
-@result
-class GoodnessOfFit(Result):
-    """A test of the hypothesis that scores are independent draws of a law.
-
-    Attributes
-    ----------
-    statistic : float
-        L_n, the largest share of the law of an order statistic that its smallest interval needs to hold it, or D_n,
-        the largest distance of the distribution functions.
-    p_value : float
-        Probability of a statistic at least as large under the law: exact for a continuous law, and at most that for
-        any other.
-    at : float
-        The score at which the statistic is that large.
-    n_scores : int
-        Scores.
-    band : {"ld_highest_density", "ld_equal_tailed", "ks"}
-        Which statistic: that of the band of the same name.
-    """
-
-    statistic: float
-    p_value: float
-    at: float
-    n_scores: int
-    band: str
-
-    parts = {"test": "_frame"}
-
-    @property
-    def title(self) -> str:
-        return "Goodness of fit"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (f"{STATISTICS[self.band]}; exact for a law that was given, not fitted, beforehand.",)
-
-    def sentences(self) -> tuple[str, ...]:
-        p = p_text(self.p_value)
-        if below(self.p_value, 0.05):
-            at = written(self.at, ".4g")
-            return (f"The scores are not draws from this law ({p}); they depart from it most clearly at {at}.",)
-        return (f"Nothing in these scores speaks against this law ({p}), which does not confirm it.",)
-
-    def _frame(self) -> pd.DataFrame:
-        """One row: statistic, p_value, at, n_scores."""
-        return pd.DataFrame([{name: getattr(self, name) for name in ("statistic", "p_value", "at", "n_scores")}])
-
-
 @one_blas_thread()
-def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_density") -> GoodnessOfFit:
+def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_density") -> Answer:
     """Test exactly whether scores are independent draws of a given law.
 
     Parameters
@@ -100,8 +52,11 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_dens
 
     Returns
     -------
-    GoodnessOfFit
-        ``statistic``, ``p_value``, ``sentences()``; ``to_frame()`` has one row.
+    Answer
+        `statistic`: L_n, the largest share of the law of an order statistic that its smallest interval needs to hold
+        it, or D_n, the largest distance of the distribution functions. `p_value`: probability of a statistic at least
+        as large under the law, exact for a continuous law, and at most that for any other. `at`: the score at which
+        the statistic is that large. `n_scores`, and `band`, the statistic. ``to_frame()`` has one row of these.
 
     Raises
     ------
@@ -153,12 +108,21 @@ def goodness_of_fit(scores: ArrayLike, law: Any, *, band: str = "ld_highest_dens
         worst = int(np.argmin(outside))
         value = float(min(outside[worst], 1.0))
         statistic = 1.0 - value
-    return GoodnessOfFit(
-        statistic=statistic,
-        p_value=min(1.0, outside_probability(n, band, value)),
-        at=float(y[worst]),
-        n_scores=n,
-        band=band,
+    p_value = min(1.0, outside_probability(n, band, value))
+    row = {"statistic": statistic, "p_value": p_value, "at": float(y[worst]), "n_scores": n}
+    p = p_text(p_value)
+    if below(p_value, 0.05):
+        where = written(y[worst], ".4g")
+        finding = f"The scores are not draws from this law ({p}); they depart from it most clearly at {where}."
+    else:
+        finding = f"Nothing in these scores speaks against this law ({p}), which does not confirm it."
+    return Answer(
+        question="tuning.goodness_of_fit",
+        title="Goodness of fit",
+        tables={"test": pd.DataFrame([row])},
+        values={**row, "band": band},
+        facts=(f"{STATISTICS[band]}; exact for a law that was given, not fitted, beforehand.",),
+        findings=(finding,),
     )
 
 

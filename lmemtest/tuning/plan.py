@@ -2,80 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import asdict
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from lmemtest.core.arrays import Array
-from lmemtest.core.result import result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.words import percent
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, name_of
-from lmemtest.tuning._settings import CurveResult, Settings, check_rank_settings
 from lmemtest.tuning.band import BAND_NAMES
+from lmemtest.tuning.checks import check_k, name_of
 from lmemtest.tuning.curve import trivial_beyond
 from lmemtest.tuning.order_statistics import check_size
+from lmemtest.tuning.settings import Settings, check_rank_settings
 
 MOST_SCORES = 10_000  # calibrating for more takes minutes
-
-
-@result
-class TuningPlan(CurveResult):
-    """Numbers of scores with the reach of their tuning curves.
-
-    Attributes
-    ----------
-    settings : Settings
-        Direction, statistic, level, band and from_k of the curve; each is an attribute of the plan too.
-    given : {"n_scores", "k"}
-        What was asked for.
-    n_scores : ndarray of int, shape (m,)
-        Numbers of scores: as given, or the smallest that reach k.
-    k : ndarray of float64, shape (m,)
-        As given, or the largest whole number of configurations that n_scores reach.
-    k_max : ndarray of float64, shape (m,)
-        The k beyond which the optimistic limit of the band is trivial with so many scores.
-    critical_value : ndarray of float64, shape (m,)
-        What the band is calibrated to, see `CdfBand`.
-    """
-
-    settings: Settings
-    given: str
-    n_scores: NDArray[np.intp]
-    k: Array
-    k_max: Array
-    critical_value: Array
-
-    parts = {"plan": "_frame"}
-    formats = {"k": "g"}
-    figure = "tuning_plan_plot"
-
-    @property
-    def title(self) -> str:
-        return "Scores for a tuning curve"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        answer = (
-            "k is the largest whole number of configurations up to which the band says how good tuning may get."
-            if self.given == "n_scores"
-            else "n_scores is the smallest number with which the band says how good the best of k may be."
-        )
-        return f"{self.describe()}.", answer, "Beyond k_max the optimistic limit is the end of the support."
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per question: n_scores, k, k_max, critical_value."""
-        return pd.DataFrame({name: getattr(self, name) for name in ("n_scores", "k", "k_max", "critical_value")})
-
-    def describe(self) -> str:
-        """The curve and its band in a few words."""
-        start = "" if self.from_k is None else f", for k >= {self.from_k:g}"
-        way = "" if self.statistic in ("median", 0.5) else f" to {self.direction}"
-        return f"{percent(self.level)} {BAND_NAMES[self.band]}, {name_of(self.statistic)}{way}{start}"
 
 
 @one_blas_thread()
@@ -88,7 +32,7 @@ def plan(
     level: float = 0.8,
     band: str = "ld_highest_density",
     from_k: float | None = None,
-) -> TuningPlan:
+) -> Answer:
     """Plan the size of a random search: scores for a curve up to k, or the reach of so many scores.
 
     Parameters
@@ -114,8 +58,12 @@ def plan(
 
     Returns
     -------
-    TuningPlan
-        ``to_frame()`` has n_scores, k, k_max, critical_value.
+    Answer
+        With one number for each question, in its table, too: `n_scores` (as given, or the smallest that reach k), `k`
+        (as given, or the largest whole number of configurations that n_scores reach), `k_max` (beyond which the
+        optimistic limit of the band is trivial with so many scores) and `critical_value` (what the band is calibrated
+        to, see `lmemtest.tuning.band`). `given` says which was asked for; `curve` names the curve and its band;
+        direction, statistic, level, band and from_k are those of the curve.
 
     Raises
     ------
@@ -152,18 +100,36 @@ def plan(
     )
     settings = check_rank_settings(direction, statistic, level, band, from_k, no_mean=no_mean)
     if n_scores is not None:
-        sizes = _check_sizes(n_scores, settings.band)
+        counts = np.array(n_scores, ndmin=1, dtype=object)
+        if counts.ndim != 1 or not len(counts):
+            raise ArgumentError(f"n_scores must be a whole number of at least 1 or a list of such, got {n_scores!r}.")
+        sizes = np.array([check_size(size, settings.band) for size in counts], dtype=np.intp)
     else:
         wanted = check_k(k)
         sizes = np.array([_smallest(settings, target) for target in wanted.tolist()], dtype=np.intp)
     reach = np.array([_reach(settings, size) for size in sizes.tolist()])
-    return TuningPlan(
-        settings=settings,
-        given="k" if n_scores is None else "n_scores",
-        n_scores=sizes,
-        k=wanted if n_scores is None else np.floor(reach),
-        k_max=reach,
-        critical_value=np.array([settings.band_for(size).critical_value for size in sizes.tolist()]),
+    columns = {
+        "n_scores": sizes,
+        "k": wanted if n_scores is None else np.floor(reach),
+        "k_max": reach,
+        "critical_value": np.array([settings.band_for(size).critical_value for size in sizes.tolist()]),
+    }
+    start = "" if settings.from_k is None else f", for k >= {settings.from_k:g}"
+    way = "" if settings.statistic in ("median", 0.5) else f" to {settings.direction}"
+    curve = f"{percent(settings.level)} {BAND_NAMES[settings.band]}, {name_of(settings.statistic)}{way}{start}"
+    answer = (
+        "n_scores is the smallest number with which the band says how good the best of k may be."
+        if n_scores is None
+        else "k is the largest whole number of configurations up to which the band says how good tuning may get."
+    )
+    return Answer(
+        question="tuning.plan",
+        title="Scores for a tuning curve",
+        tables={"plan": pd.DataFrame(columns)},
+        values={**asdict(settings), **columns, "given": "k" if n_scores is None else "n_scores", "curve": curve},
+        facts=(f"{curve}.", answer, "Beyond k_max the optimistic limit is the end of the support."),
+        formats={"k": "g"},
+        figure="tuning_plan_plot",
     )
 
 
@@ -209,10 +175,3 @@ def _bracket(settings: Settings, k: float) -> tuple[int, int]:
         further = 1.02 * high * k / reach if reach > 0.0 else 2.0 * high
         low, high = high, int(min(max(further, high + 1), 2.0 * high, MOST_SCORES))
     return low, high
-
-
-def _check_sizes(n: Any, band: str) -> NDArray[np.intp]:
-    sizes = np.array(n, ndmin=1, dtype=object)
-    if sizes.ndim != 1 or not len(sizes):
-        raise ArgumentError(f"n_scores must be a whole number of at least 1 or a list of such, got {n!r}.")
-    return np.array([check_size(size, band) for size in sizes], dtype=np.intp)

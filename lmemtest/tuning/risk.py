@@ -16,99 +16,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_column, check_fraction, is_number, several
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning.compare import CurveComparison, compare
+from lmemtest.tuning.compare import compare
 from lmemtest.tuning.costs import known_if_constant
 
 TUNED = "tuned"
-
-
-@result
-class TuningRisk(Result):
-    """A hyperparameter fixed at some values, each compared with tuning it.
-
-    Attributes
-    ----------
-    hyperparameter : str
-        Which one.
-    comparisons : tuple of CurveComparison
-        For each value: curve `a` tunes everything, curve `b` has the value fixed.
-    risks : tuple of CurveComparison
-        The same with simultaneous bands of both curves, behind the risk of ``to_frame("risk")``.
-    values : tuple
-        The values, as given: a value, or the ends (low, high) of a range.
-    counts : tuple of int
-        Trials with each value.
-    direction : {"maximize", "minimize"}
-        Which end of the score is better.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    hyperparameter: str
-    comparisons: tuple[CurveComparison, ...]
-    risks: tuple[CurveComparison, ...]
-    values: tuple[Any, ...]
-    counts: tuple[int, ...]
-    direction: str
-    notes: tuple[str, ...] = ()
-
-    parts = {"labels": "_labels", "risk": "_risk"}
-    formats = {"portion": ".2f"}
-
-    @property
-    def title(self) -> str:
-        first = self.comparisons[0]
-        return (
-            f"Tuning {self.hyperparameter} (n = {first.a.n_scores}) or fixing it: {first.statistic} curves, "
-            f"{self.direction}"
-        )
-
-    def _labels(self) -> pd.DataFrame:
-        """One row per value: value, n_scores, mean_cost (if costs were given), evidence, better, portion."""
-        columns: dict[str, Any] = {"value": [describe_value(v) for v in self.values], "n_scores": self.counts}
-        costs = [comparison.b.cost for comparison in self.comparisons]
-        if costs[0] is not None:
-            columns["mean_cost"] = [cost.mean for cost in costs if cost is not None]
-        columns["evidence"] = [c.label for c in self.comparisons]
-        columns["better"] = [c.better or "" for c in self.comparisons]
-        columns["portion"] = [c.observed for c in self.comparisons]
-        return pd.DataFrame(columns)
-
-    def _risk(self) -> pd.DataFrame:
-        """One row per value and budget: value, trials or cost, tuned, fixed, risk, band_low, band_high, trivial.
-
-        ``tuned`` and ``fixed`` are the curves; ``risk`` is what fixing loses, positive where tuning is better, in units
-        of the score; its band is for all budgets at once, at the level of the comparison.
-        """
-        sign = 1.0 if self.direction == "maximize" else -1.0
-        frames = []
-        for value, both in zip(self.values, self.risks, strict=True):
-            a, b = both.a, both.b
-            ends = [sign * (a.band_low - b.band_high), sign * (a.band_high - b.band_low)]
-            columns = {
-                both.axis: both.grid,
-                "tuned": a.estimate,
-                "fixed": b.estimate,
-                "risk": sign * (a.estimate - b.estimate),
-                "band_low": np.minimum(*ends),
-                "band_high": np.maximum(*ends),
-                "trivial": ~both.usable,
-            }
-            frame = pd.DataFrame(columns)
-            frame.insert(0, "value", pd.Series([describe_value(value)] * len(frame), dtype=object))
-            frames.append(frame)
-        return pd.concat(frames, ignore_index=True)
-
-    def sentences(self) -> tuple[str, ...]:
-        return tuple(
-            f"{self.hyperparameter} = {describe_value(value)}: {comparison.sentences()[0]}"
-            for value, comparison in zip(self.values, self.comparisons, strict=True)
-        )
 
 
 @one_blas_thread()
@@ -126,7 +42,7 @@ def risk(
     band: str = "ld_highest_density",
     bounds: tuple[float, float] | None = None,
     portion: float = 0.5,
-) -> TuningRisk:
+) -> Answer:
     """Compare tuning a hyperparameter with fixing it at its default, or at other values.
 
     Parameters
@@ -150,8 +66,14 @@ def risk(
 
     Returns
     -------
-    TuningRisk
-        ``to_frame()`` has one row per value, ``to_frame("risk")`` the risk at each budget with its band.
+    Answer
+        ``to_frame()`` has one row per value: value, n_scores, mean_cost (if costs were given), evidence, better,
+        portion. ``to_frame("risk")`` has one row per value and budget: value, trials or cost, the curves ``tuned`` and
+        ``fixed``, the ``risk`` (what fixing loses, positive where tuning is better, in units of the score) with its
+        band for all budgets at once, and whether that is trivial. `comparisons`: for each value, that of curve `a`,
+        which tunes everything, and curve `b`, which has the value fixed, as of `lmemtest.tuning.compare`; `risks`: the
+        same with simultaneous bands of both curves. `hyperparameter`, `fixed_at` (the values), `counts` (of the trials
+        with each), `direction`.
 
     Raises
     ------
@@ -193,32 +115,21 @@ def risk(
     level = check_fraction(level, "level")
     frame = _frame(trials, hyperparameter, score, cost)
     wanted = _values(values)
-    options: dict[str, Any] = {
-        "direction": direction,
-        "grid": grid,
-        "statistic": statistic,
-        "band": band,
-        "bounds": bounds,
-        "portion": portion,
-        "n_draws": 0,
-    }
+    options: dict[str, Any] = {"direction": direction, "statistic": statistic, "band": band, "bounds": bounds}
+    options |= {"portion": portion, "n_draws": 0}
     comparisons, risks, counts = [], [], []
     for value in wanted:
         subset = frame[_chosen(frame[hyperparameter], value, hyperparameter)]
-        priced = {} if cost is None else {"cost_a": frame[cost], "cost_b": subset[cost]}
-        costs = {name: known_if_constant(column.to_numpy()) for name, column in priced.items()}
-        found = compare(
-            frame[score],
-            subset[score],
-            names=(TUNED, f"fixed at {describe_value(value)}"),
-            level=level,
-            **options,
-            **costs,
-        )
+        options["names"] = (TUNED, f"fixed at {describe_value(value)}")
+        if cost is not None:
+            options["cost_a"], options["cost_b"] = (
+                known_if_constant(part[cost].to_numpy()) for part in (frame, subset)
+            )
+        comparison = compare(frame[score], subset[score], level=level, grid=grid, **options)
         # both bands at once, on the budgets of the comparison
-        both = {**options, "grid": found.grid, "level": 0.5 * (1.0 + level)}
-        risks.append(compare(frame[score], subset[score], names=(found.a.name, found.b.name), **both, **costs))
-        comparisons.append(found)
+        both = compare(frame[score], subset[score], level=0.5 * (1.0 + level), grid=comparison.grid, **options)
+        comparisons.append(comparison)
+        risks.append(both)
         counts.append(len(subset))
     notes = [
         "The trials with a value are among all trials: each band holds, and so do the bounds of the risk, but no rate "
@@ -229,15 +140,53 @@ def risk(
     # what a trial of the whole search costs
     unpriced = "Budgets are trials; if the hyperparameter changes what a trial costs, give cost=."
     notes.append(unpriced if cost is None else comparisons[0].facts[0])
-    return TuningRisk(
-        hyperparameter=hyperparameter,
-        comparisons=tuple(comparisons),
-        risks=tuple(risks),
-        values=wanted,
-        counts=tuple(counts),
-        direction=direction,
+    names = [describe_value(value) for value in wanted]
+    labels: dict[str, Any] = {"value": names, "n_scores": counts}
+    if cost is not None:
+        labels["mean_cost"] = [comparison.b.cost.mean for comparison in comparisons]
+    labels["evidence"] = [comparison.label for comparison in comparisons]
+    labels["better"] = [comparison.better or "" for comparison in comparisons]
+    labels["portion"] = [comparison.observed for comparison in comparisons]
+    tuned = f"Tuning {hyperparameter} (n = {comparisons[0].a.n_scores})"
+    return Answer(
+        question="tuning.risk",
+        title=f"{tuned} or fixing it: {comparisons[0].statistic} curves, {direction}",
+        tables={"labels": pd.DataFrame(labels), "risk": _risk(names, risks)},
+        values={
+            "hyperparameter": hyperparameter,
+            "fixed_at": wanted,
+            "counts": tuple(counts),
+            "comparisons": tuple(comparisons),
+            "risks": tuple(risks),
+            "direction": direction,
+        },
+        findings=tuple(
+            f"{hyperparameter} = {name}: {comparison.findings[0]}"
+            for name, comparison in zip(names, comparisons, strict=True)
+        ),
         notes=tuple(notes),
+        formats={"portion": ".2f"},
     )
+
+
+def _risk(names: list[str], risks: list[Answer]) -> pd.DataFrame:
+    """One row per value and budget: what fixing loses, with its band."""
+    frames = []
+    for name, both in zip(names, risks, strict=True):
+        a, b, sign = both.a, both.b, 1.0 if both.direction == "maximize" else -1.0
+        ends = [sign * (a.band_low - b.band_high), sign * (a.band_high - b.band_low)]
+        columns = {
+            "value": pd.Series([name] * len(both.grid), dtype=object),
+            both.axis: both.grid,
+            "tuned": a.estimate,
+            "fixed": b.estimate,
+            "risk": sign * (a.estimate - b.estimate),
+            "band_low": np.minimum(*ends),
+            "band_high": np.maximum(*ends),
+            "trivial": ~both.usable,
+        }
+        frames.append(pd.DataFrame(columns))
+    return pd.concat(frames, ignore_index=True)
 
 
 def describe_value(value: Any) -> str:
@@ -251,25 +200,20 @@ def describe_value(value: Any) -> str:
     return f"{value:g}" if is_number(value) else str(value)
 
 
-# ---------------------------------------------------------------------------------------------------- arguments
-
-
 def _frame(trials: Any, hyperparameter: str, score: str, cost: str | None) -> pd.DataFrame:
-
+    """The columns that are read, each once; an error if the hyperparameter is missing somewhere."""
     from lmemtest.core.frames import collected
 
     table = as_frame(trials, argument="trials")
     columns = table.collect_schema().names()
-    check_column(hyperparameter, columns, argument="hyperparameter")
-    check_column(score, columns, argument="score")
-    if cost is not None:
-        check_column(cost, columns, argument="cost")
+    for argument, name in (("hyperparameter", hyperparameter), ("score", score), ("cost", cost)):
+        if name is not None or argument != "cost":
+            check_column(name, columns, argument=argument)
     if hyperparameter == score:
         raise ArgumentError(f"hyperparameter and score are the same column, {score!r}. Name the one that is fixed.")
     # one column of the table may be hyperparameter and cost at once (epochs)
-    used = list(dict.fromkeys([hyperparameter, score, *([cost] if cost is not None else [])]))
-    kept = table.select(used)
-    frame = collected(kept).to_pandas()
+    used = dict.fromkeys(name for name in (hyperparameter, score, cost) if name is not None)
+    frame = collected(table.select(list(used))).to_pandas()
     missing = int(frame[hyperparameter].isna().sum())
     if missing:
         raise DataError(

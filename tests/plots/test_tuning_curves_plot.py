@@ -126,7 +126,7 @@ def test_what_is_drawn_between_budgets_is_the_exact_band(case):
         bands = [c for c in panel.collections if c.get_label() == "_band"]
         for line, band, curve in zip(lines, bands, group, strict=True):
             where = np.geomspace(curve.grid[0], curve.grid[-1], 42)[1:-1]
-            exact = BudgetCurve(name="", **read_at(curve.curve, curve.cost, where))
+            exact = BudgetCurve(key=("",), level=curve.level, **read_at(curve.curve, curve.cost, where))
             shown = np.interp(where, line.get_xdata(), line.get_ydata())
             assert shown == approx(exact.estimate, rel=2e-3 if case == "mean" else 1e-9)
             if case == "mean":

@@ -36,7 +36,7 @@ def test_plans_differ_in_colour_and_shape_and_are_named():
     ax = tuning_plan_plot(iter(plans))
     assert len({line.get_color() for line in lines(ax)}) == 3
     assert len({line.get_marker() for line in lines(ax)}) == 3
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == [plan.describe() for plan in plans]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == [plan.curve for plan in plans]
 
 
 @pytest.mark.parametrize("n", [[1], [3], [5, 20]])

@@ -67,7 +67,7 @@ def held(
 
 @pytest.mark.parametrize(("seeds", "quantile", "level"), [(10, 0.5, 0.8), (25, 0.5, 0.95), (25, 0.75, 0.8)])
 def test_pointwise_limits_hold_exactly_as_often_as_the_binomial_law_says(seeds, quantile, level):
-    exact = quantile_ranks(seeds, quantile, level=level).coverage
+    exact = quantile_ranks(seeds, quantile, level=level)[3]
     got = held(seeds, quantile, level, simultaneous=False, replicates=EXACT).mean(axis=0)
     low, high = binom.ppf([0.0005, 0.9995], EXACT, exact) / EXACT
     assert high - low < 0.02
@@ -82,6 +82,6 @@ def test_simultaneous_limits_hold_at_all_budgets_at_once(seeds, level, discrete)
 
 
 def test_pointwise_limits_of_discrete_scores_hold_at_least_as_often():
-    exact = quantile_ranks(25, 0.5, level=0.8).coverage
+    exact = quantile_ranks(25, 0.5, level=0.8)[3]
     got = held(25, 0.5, 0.8, simultaneous=False, replicates=AT_LEAST, discrete=True).sum(axis=0)
     assert (got >= binom.ppf(0.001, AT_LEAST, exact)).all()

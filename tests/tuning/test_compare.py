@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from refusals import message
 
 from lmemtest import tuning
-from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.best_of import best_of
 from lmemtest.tuning.compare import looks_paired
 from lmemtest.tuning.costs import mean_cost, trials_at
@@ -29,12 +29,6 @@ from lmemtest.tuning.evidence import (
 
 RNG = np.random.default_rng(20)
 HIGH, LOW = RNG.normal(0.75, 0.05, 48), RNG.normal(0.7, 0.05, 40)
-
-
-def message(call) -> str:
-    with pytest.raises((ArgumentError, DataError)) as caught:
-        call()
-    return str(caught.value)
 
 
 def by_hand(a, b, k, direction="maximize", **options):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import approx
+from refusals import message
 
-from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.estimators import ESTIMATORS, expected_best, order_weights
 
 SCORES = [0.61, 0.70, 0.58, 0.74, 0.66, 0.70]
@@ -171,12 +171,6 @@ def test_a_long_curve_is_shown_in_part():
 
 
 # ------------------------------------------------------------------------------------------------------ bad input
-
-
-def message(call) -> str:
-    with pytest.raises((ArgumentError, DataError)) as caught:
-        call()
-    return str(caught.value)
 
 
 def test_what_cannot_be_estimated_is_refused_with_advice():

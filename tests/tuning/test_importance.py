@@ -7,10 +7,10 @@ import pandas as pd
 import polars as pl
 import pytest
 from pytest import approx
+from refusals import message
 
 from lmemtest import tuning
 from lmemtest.bench.data.datasets import load_hpo_trials
-from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 from lmemtest.tuning.risk import describe_value
 
 RNG = np.random.default_rng(1)
@@ -27,15 +27,9 @@ TRIALS = pd.DataFrame(
 UP = {"score": "accuracy", "direction": "maximize"}
 
 
-def message(call) -> str:
-    with pytest.raises((ArgumentError, DataError, UnknownColumnError)) as caught:
-        call()
-    return str(caught.value)
-
-
 def test_each_value_is_its_trials_against_all_trials():
     risk = tuning.risk(TRIALS, "epochs", values=[1, 3], cost="seconds", **UP)
-    for value, found, count in zip(risk.values, risk.comparisons, risk.counts, strict=True):
+    for value, found, count in zip(risk.fixed_at, risk.comparisons, risk.counts, strict=True):
         fixed = TRIALS[TRIALS["epochs"] == value]
         want = tuning.compare(
             *(TRIALS["accuracy"], fixed["accuracy"]),

@@ -5,22 +5,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import pytest
 from pytest import approx
+from refusals import message
 from scipy import integrate, stats
 
-from lmemtest.errors import ArgumentError, DataError
 from lmemtest.tuning.laws.kernel_density import kernel_density
 
 POINTS = np.random.default_rng(8).beta(5, 2, 40)
 INF = math.inf
 SETTINGS = [((0.0, 1.0), 0.05), ((0.0, 1.0), 0.6), ((-INF, 1.0), 0.05), ((0.0, INF), 0.1), ((-INF, INF), 0.05)]
-
-
-def message(call) -> str:
-    with pytest.raises((ArgumentError, DataError)) as caught:
-        call()
-    return str(caught.value)
 
 
 def test_density_distribution_and_quantiles_agree():

@@ -73,7 +73,7 @@ def test_plans_for_quantiles_are_those_of_their_curves(direction, statistic):
     assert plan.k_max[0] == curve.k_max
     sides = curve.at([curve.k_max * (1 - 1e-9), curve.k_max * (1 + 1e-9)])
     assert (sides.high_trivial if direction == "maximize" else sides.low_trivial).tolist() == [False, True]
-    assert f"{statistic} quantile to {direction}" in plan.describe()
+    assert f"{statistic} quantile to {direction}" in plan.curve
 
 
 def test_whole_numbers_of_configurations_are_those_within_reach():

@@ -202,7 +202,7 @@ def diagram(decisions: Decisions, reverse: bool, ax: Axes | None, width: float |
 
 def ci_plot(result: RankResult, reverse: bool, ax: Axes | None, width: float | None) -> Axes:
     """Means with their intervals in the order of `plot_order` or `rankdf`, with `reverse` from the top."""
-    from lmemtest.plots._rows import Rows, Series, draw_rows
+    from lmemtest.plots.autorank_maps import draw_intervals
 
     table, names = result.rankdf, distinct(result.rankdf.index)
     order = result.plot_order
@@ -210,14 +210,14 @@ def ci_plot(result: RankResult, reverse: bool, ax: Axes | None, width: float | N
     rows = rows if reverse else rows[::-1]
     centre = "mean" if "mean" in table.columns else "median"
     letters = decisions(result).letters if result.posthoc == "tukeyhsd" else {}
-    ends = ("ci_lower", "ci_upper")
-    content = Rows(
-        labels=[names[row] for row in rows],
-        series=(Series.of(table.iloc[rows], np.arange(len(rows), dtype=np.intp), centre=centre, ends=ends),),
-        axis_label=_axis_label(result, centre.capitalize()),
-        aside=tuple(letters[names[row]] for row in rows) if letters else (),
+    return draw_intervals(
+        table.iloc[rows].rename(columns={centre: "estimate", "ci_lower": "ci_low", "ci_upper": "ci_high"}),
+        [names[row] for row in rows],
+        label=_axis_label(result, centre.capitalize()),
+        letters=tuple(letters[names[row]] for row in rows) if letters else (),
+        ax=ax,
+        width=width,
     )
-    return draw_rows(content, ax, width=width)
 
 
 def _axis_label(result: RankResult, centre: str) -> str:

@@ -9,7 +9,7 @@ import pandas as pd
 
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, replicate
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_positive_int
@@ -21,85 +21,12 @@ from lmemtest.tuning.fit.settings import FitSettings, check_enough, count
 FEWEST_DRAWS = 20  # below it a p-value cannot fall under 0.05
 
 
-@result
-class ParametricBootstrap(Result):
-    """Fits to samples drawn from a fit.
-
-    Attributes
-    ----------
-    fit : ParametricFit
-        The fit they were drawn from.
-    laws : tuple of QuadraticDistribution or NoisyQuadraticDistribution
-        The fitted laws of the samples.
-    p_value : float
-        Share of samples that leave a band around *their* fit by as much as the scores leave theirs. Small values say
-        that the scores do not have the shape.
-    failed : int
-        Samples without a fit.
-    """
-
-    fit: ParametricFit
-    laws: tuple[Law, ...]
-    p_value: float
-    failed: int
-
-    parts = {"samples": "_samples", "spread": "_spread"}
-    formats = dict.fromkeys(("estimate", "median", "low", "high"), format_number)
-
-    @property
-    def title(self) -> str:
-        return "Parametric bootstrap of a tuning distribution"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        kept = f"{len(self.laws):,} samples of {self.fit.n_scores} scores drawn from the fit and fitted again"
-        failed = f"; {self.failed:,} more could not be fitted" if self.failed else ""
-        return (
-            f"{kept}{failed}. low and high hold {percent(self.fit.settings.level)} of their estimates; they show the "
-            "spread and are not confidence intervals.",
-        )
-
-    @property
-    def problems(self) -> tuple[str, ...]:
-        """Reasons against trusting the fit: its own, and a shape that the samples do not have."""
-        if below(self.p_value, MISFIT) and not below(self.fit.p_band, MISFIT):
-            shape = "The scores do not have this shape: samples of the fit follow their own fits better"
-            return (f"{shape} ({p_text(self.p_value)}).", *self.fit.problems)
-        return self.fit.problems
-
-    @property
-    def trusted(self) -> bool:
-        """Whether nothing speaks against the fit."""
-        return not self.problems
-
-    def sentences(self) -> tuple[str, ...]:
-        if self.trusted:
-            follow = f"The scores follow the fit as samples of it follow theirs ({p_text(self.p_value)})"
-            return (f"{follow}, and nothing else speaks against it.",)
-        return (f"Do not trust this fit: {' '.join(self.problems)}",)
-
-    def _samples(self) -> pd.DataFrame:
-        """One row per fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``."""
-        return pd.DataFrame([parameters(law) for law in self.laws])
-
-    def _spread(self) -> pd.DataFrame:
-        """One row per parameter: its estimate, and median, low and high end of those of the samples."""
-        names, level = [e.name for e in self.fit.estimates], self.fit.settings.level
-        draws = self._samples()[names]
-        low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
-        columns = {"estimate": [e.value for e in self.fit.estimates], "median": draws.median().to_numpy()}
-        return pd.DataFrame({"parameter": names, **columns, "low": low, "high": high})
-
-    def shown(self) -> pd.DataFrame:
-        return self._spread()
-
-
 def _drawn(law: Law, settings: FitSettings, n: int, rng: np.random.Generator) -> tuple[Law, float]:
     """The fit to one sample, and how far the sample is from it."""
     counted = count(law.sample(n, rng=rng), settings)
     check_enough(counted, settings)
-    found = law_of(climbed(counted, settings), settings)
-    return found, band_distance(found, counted)
+    fitted = law_of(climbed(counted, settings), settings)
+    return fitted, band_distance(fitted, counted)
 
 
 @one_blas_thread()
@@ -111,7 +38,7 @@ def bootstrap_fit(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> ParametricBootstrap:
+) -> Answer:
     """Draw samples from a fit and fit each, to check the shape.
 
     Parameters
@@ -131,8 +58,13 @@ def bootstrap_fit(
 
     Returns
     -------
-    ParametricBootstrap
-        With ``p_value``, ``trusted`` and ``sentences()``; ``to_frame()`` has the parameters of every sample.
+    Answer
+        ``to_frame()`` has the parameters of every fitted sample: ``best``, ``worst``, ``hyperparameters``, ``noise``;
+        ``to_frame("spread")`` each parameter's estimate with the median and the low and high end of those of the
+        samples. `p_value`: share of samples that leave a band around *their* fit by as much as the scores leave theirs;
+        small values say that the scores do not have the shape. `problems`: reasons against trusting the fit, its own
+        and that one; `trusted`: whether there is none. `fit`, `laws` (those of the samples), `failed` (samples without
+        a fit).
 
     Raises
     ------
@@ -173,10 +105,40 @@ def bootstrap_fit(
         reason = next(result.reason for result in results if isinstance(result, Failure))
         raise EstimationError(f"{len(good)} of {n_draws} samples could be fitted, too few. {reason}")
     observed = band_distance(fit.distribution, fit.counted)
-    farther = sum(distance <= observed for _, distance in good)
-    return ParametricBootstrap(
-        fit=fit,
-        laws=tuple(law for law, _ in good),
-        p_value=(1.0 + farther) / (1.0 + len(good)),
-        failed=n_draws - len(good),
+    p_value = (1.0 + sum(distance <= observed for _, distance in good)) / (1.0 + len(good))
+    laws, problems = tuple(law for law, _ in good), fit.problems
+    if below(p_value, MISFIT) and not below(fit.p_band, MISFIT):
+        shape = "The scores do not have this shape: samples of the fit follow their own fits better"
+        problems = (f"{shape} ({p_text(p_value)}).", *problems)
+    if problems:
+        finding = f"Do not trust this fit: {' '.join(problems)}"
+    else:
+        follow = f"The scores follow the fit as samples of it follow theirs ({p_text(p_value)})"
+        finding = f"{follow}, and nothing else speaks against it."
+    samples, level = pd.DataFrame([parameters(law) for law in laws]), fit.settings.level
+    draws = samples[[estimate.name for estimate in fit.estimates]]
+    low, high = np.quantile(draws, [0.5 * (1.0 - level), 0.5 * (1.0 + level)], axis=0, method="weibull")
+    columns = {"parameter": list(draws), "estimate": [estimate.value for estimate in fit.estimates]}
+    spread = pd.DataFrame({**columns, "median": draws.median().to_numpy(), "low": low, "high": high})
+    failed = n_draws - len(good)
+    more = f"; {failed:,} more could not be fitted" if failed else ""
+    return Answer(
+        question="tuning.bootstrap_fit",
+        title="Parametric bootstrap of a tuning distribution",
+        tables={"samples": samples, "spread": spread},
+        values={
+            "fit": fit,
+            "laws": laws,
+            "p_value": p_value,
+            "failed": failed,
+            "problems": problems,
+            "trusted": not problems,
+        },
+        facts=(
+            f"{len(laws):,} samples of {fit.n_scores} scores drawn from the fit and fitted again{more}. low and high "
+            f"hold {percent(level)} of their estimates; they show the spread and are not confidence intervals.",
+        ),
+        findings=(finding,),
+        printed=spread,
+        formats=dict.fromkeys(("estimate", "median", "low", "high"), format_number),
     )

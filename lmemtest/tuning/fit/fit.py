@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from lmemtest.core.arrays import Array
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_number, p_text, percent, span
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_scores
+from lmemtest.tuning.checks import check_k, check_scores
 from lmemtest.tuning.fit.profile import Family, allowance
 from lmemtest.tuning.fit.settings import LARGEST_C, Counted, FitSettings, check_enough, count, make_settings
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of, spacings, within
@@ -37,9 +37,6 @@ Law = QuadraticDistribution | NoisyQuadraticDistribution
 FEW_SCORES = 20
 MANY_TIES = 0.1  # share of the exact scores that repeat another one
 MISFIT = 0.05
-# Between neighbouring k of a band: closer than a factor, and a share of the range, the band bends too little for
-# straight pieces to be seen (within 0.6 % of its height for up to ten hyperparameters and a million k).
-_NEAR, _PIECES = 1.2, 16
 _FORMATS = dict.fromkeys(("k", "estimate", "ci_low", "ci_high"), format_number)
 _CERTAIN = 1e-12  # of a band level: n times it is an upper bound for the probability, and settles the matter
 
@@ -63,88 +60,6 @@ class Estimate:
     ci_low: float
     ci_high: float
     fixed: bool = False
-
-
-@result
-class FittedCurve(Result):
-    """A tuning curve of a fit with intervals.
-
-    Attributes
-    ----------
-    fit : ParametricFit
-        Where it comes from.
-    q : float
-        Quantile of the best of k scores: the best is at most the curve with probability q.
-    k, estimate, ci_low, ci_high : (m,) float
-        Trials, the curve there, and its interval, each k by itself; an end is infinite where the scores give none.
-    """
-
-    fit: ParametricFit
-    q: float
-    k: Array
-    estimate: Array
-    ci_low: Array
-    ci_high: Array
-
-    parts = {"curve": "_frame"}
-    formats = _FORMATS
-    figure = "tuning_fit_plot"
-
-    @property
-    def title(self) -> str:
-        return "Parametric tuning curve"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        best = "highest" if self.fit.settings.direction == "maximize" else "lowest"
-        return (
-            f"{percent(self.q)} quantile of the {best} of k scores under the fitted law; "
-            f"{percent(self.fit.settings.level)} intervals, each k by itself. Beyond k = {self.fit.n_scores} it is an "
-            "extrapolation.",
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        return self.fit.sentences()
-
-    @property
-    def is_close(self) -> bool:
-        """Whether a line through the k looks smooth."""
-        return bool((_pieces(np.unique(self.k)) == 1).all())
-
-    def drawn(self) -> FittedCurve:
-        """The curve at its own k, sorted, and for a law without noise at enough k between them for a smooth line."""
-        if self.is_close or self.fit.settings.noisy:
-            return self
-        k, first = np.unique(self.k, return_index=True)
-        steps = zip(k[:-1], k[1:], _pieces(k), strict=True)
-        more = self.fit.curve(np.concatenate([np.geomspace(a, b, n + 1)[1:-1] for a, b, n in steps]), q=self.q)
-        order = np.argsort(np.concatenate([k, more.k]), kind="stable")
-        values: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name)[first], getattr(more, name)])[order]
-            for name in ("k", "estimate", "ci_low", "ci_high")
-        }
-        return replace(self, **values)
-
-    def of_scores(self) -> tuple[Array, Array]:
-        """The scores with, for each, the k whose best score has it as its quantile."""
-        fit = self.fit
-        maximize = fit.settings.direction == "maximize"
-        worse = fit.n_below if maximize else fit.n_above  # scores that are only counted have no place
-        scores = np.asarray(fit.scores if maximize else fit.scores[::-1])
-        # the share of F below each score, from the worst, as the fit takes it
-        share = np.arange(worse + 1, worse + 1 + len(scores)) / (fit.n_scores + 1)
-        return np.log(self.q if maximize else 1.0 - self.q) / np.log(share), scores
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per k: ``k``, ``estimate``, ``ci_low``, ``ci_high``."""
-        return pd.DataFrame({name: getattr(self, name) for name in ("k", "estimate", "ci_low", "ci_high")})
-
-
-def _pieces(k: Array) -> Any:
-    """Pieces into which the steps between ascending k must be cut, so that a line through their ends looks smooth."""
-    place = np.log(k)
-    longest = min(np.log(_NEAR), (place[-1] - place[0]) / _PIECES)
-    return np.ceil(np.diff(place) / longest - 1e-9).astype(np.intp)
 
 
 @result
@@ -222,7 +137,7 @@ class ParametricFit(Result):
         """Quantile of the best of `k` scores under the fitted law; see `QuadraticDistribution.quantile_curve`."""
         return self.distribution.quantile_curve(k, q=q, direction=self.settings.direction)
 
-    def curve(self, k: ArrayLike, *, q: float = 0.5) -> FittedCurve:
+    def curve(self, k: ArrayLike, *, q: float = 0.5) -> Answer:
         """The quantile curve with intervals, made as those of the parameters.
 
         Parameters
@@ -235,22 +150,48 @@ class ParametricFit(Result):
 
         Returns
         -------
-        FittedCurve
-            ``to_frame()`` has k, estimate, ci_low, ci_high.
+        Answer
+            ``to_frame()`` has `k`, `estimate`, `ci_low`, `ci_high`, each k by itself; an end is infinite where the
+            scores give none. `fit`, where it comes from, and `q`.
         """
         at, q = check_k(k), check_fraction(q, "q")
-        estimate = np.asarray(self.quantile_curve(at, q=q))
+        low, high = self.curve_intervals(at, q)
+        best = "highest" if self.settings.direction == "maximize" else "lowest"
+        columns = {"k": at, "estimate": np.asarray(self.quantile_curve(at, q=q)), "ci_low": low, "ci_high": high}
+        return Answer(
+            question="ParametricFit.curve",
+            title="Parametric tuning curve",
+            tables={"curve": pd.DataFrame(columns)},
+            values={**columns, "fit": self, "q": q},
+            facts=(
+                f"{percent(q)} quantile of the {best} of k scores under the fitted law; "
+                f"{percent(self.settings.level)} intervals, each k by itself. Beyond k = {self.n_scores} it is an "
+                "extrapolation.",
+            ),
+            findings=self.sentences(),
+            formats=_FORMATS,
+            figure="tuning_fit_plot",
+        )
+
+    def curve_intervals(self, k: Array, q: float) -> tuple[Array, Array]:
+        """Lower and upper ends of the intervals of the quantile curve at `k`, shape (m,) each."""
         if self.is_point_mass:
-            unknown = np.full(len(at), math.inf)
-            return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=-unknown, ci_high=unknown)
+            return np.full(len(k), -math.inf), np.full(len(k), math.inf)
         family = climbed(self.counted, self.settings)
         floor = self.objective - allowance(self.settings.level)
-        convex = self.settings.convex
         # the probability of a single score better than the best of k is at that quantile
-        shares = best_below(q, at) if convex else best_above(q, at)
-        found = np.array([family.quantile_interval(float(p), floor) for p in shares])
-        low, high = (found[:, 0], found[:, 1]) if convex else (-found[:, 1], -found[:, 0])
-        return FittedCurve(fit=self, q=q, k=at, estimate=estimate, ci_low=low, ci_high=high)
+        shares = best_below(q, k) if self.settings.convex else best_above(q, k)
+        ends = np.array([family.quantile_interval(float(p), floor) for p in shares])
+        return (ends[:, 0], ends[:, 1]) if self.settings.convex else (-ends[:, 1], -ends[:, 0])
+
+    def places_of_scores(self, q: float) -> tuple[Array, Array]:
+        """For each exact score the k whose best has it as its `q` quantile, and the scores."""
+        maximize = self.settings.direction == "maximize"
+        worse = self.n_below if maximize else self.n_above  # scores that are only counted have no place
+        scores = self.scores if maximize else self.scores[::-1]
+        # the share of F below each score, from the worst, as the fit takes it
+        share = np.arange(worse + 1, worse + 1 + len(scores)) / (self.n_scores + 1)
+        return np.log(q if maximize else 1.0 - q) / np.log(share), scores
 
     @property
     def counted(self) -> Counted:
@@ -265,18 +206,18 @@ class ParametricFit(Result):
         level = percent(self.settings.level)
         c = self.hyperparameters
         whole = "given" if c.fixed else span(c.ci_low, c.ci_high, ".0f")
-        said = [
+        parts = [
             f"Asymptotic best score {_with_interval(self.best, level)}",
             f"{written(c.value, '.0f')} effective hyperparameter{'s' if c.value != 1 else ''} ({whole})",
         ]
         if len(self.estimates) > 3:
-            said.append(f"noise {_with_interval(self.estimates[3], level)}")
+            parts.append(f"noise {_with_interval(self.estimates[3], level)}")
         verdict = (
             "Nothing in these scores speaks against the fit."
             if self.trusted
             else f"Do not trust this fit: {' '.join(self.problems)}"
         )
-        return (f"{', '.join(said)}. {verdict}",)
+        return (f"{', '.join(parts)}. {verdict}",)
 
     def _frame(self) -> pd.DataFrame:
         """One row per parameter: ``parameter``, ``estimate``, ``ci_low``, ``ci_high``, ``fixed``."""
@@ -373,7 +314,16 @@ def fit(
     """
     noisy = check_choice(law, "law", LAWS) == "noisy_quadratic"
     settings = make_settings(direction, limits, constraints, level, noisy=noisy)
-    return _fitted(check_scores(scores), settings)
+    counted = count(check_scores(scores), settings)
+    equal = len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1
+    return ParametricFit(
+        scores=counted.exact,
+        n_scores=counted.n,
+        n_below=counted.below,
+        n_above=counted.above,
+        settings=settings,
+        **(_point_mass(counted, settings) if equal else _estimated(counted, settings)),
+    )
 
 
 # ---------------------------------------------------------------------- fitting
@@ -397,7 +347,7 @@ def climbed(counted: Counted, settings: FitSettings) -> Family:
         data = within(data, box.a[0], box.b[1])
     family = Family(data, box.a, box.b, box.o, box.c)
     family.climb_all()
-    if not any(math.isfinite(peak.value) for peak in family.peaks.values()):
+    if not any(math.isfinite(value) for value, _ in family.peaks.values()):
         raise ArgumentError(
             f"constraints leave no law for the scores: a in {settings.a}, b in {settings.b}, noise in {settings.o}, c "
             f"in {settings.c[0]} to {settings.c[-1]}. Widen them."
@@ -407,7 +357,7 @@ def climbed(counted: Counted, settings: FitSettings) -> Family:
 
 def law_of(family: Family, settings: FitSettings) -> Law:
     """The distribution at the highest peak of a family."""
-    a, b, o = family.peaks[family.best].at
+    _, (a, b, o) = family.peaks[family.best]
     return _law((a, b) if settings.convex else (-b, -a), family.best, o, settings)
 
 
@@ -417,13 +367,11 @@ def _law(ends: Box, c: int, o: float, settings: FitSettings) -> Law:
     return QuadraticDistribution(*ends, float(c), settings.convex)
 
 
-def _fitted(scores: Array, settings: FitSettings) -> ParametricFit:
-    counted = count(scores, settings)
-    if len(counted.exact) == counted.n > 1 and len(distinct(counted.exact)[0]) == 1:
-        return _point_mass(counted, settings)
+def _estimated(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+    """The highest peak with intervals, and whether to trust it, as a fit holds them."""
     check_enough(counted, settings)
     family = climbed(counted, settings)
-    law, top = law_of(family, settings), family.peaks[family.best].value
+    law, (top, _) = law_of(family, settings), family.peaks[family.best]
     floor = top - allowance(settings.level)
     intervals = [family.interval(which, floor) for which in (0, 1)]
     if not settings.convex:
@@ -433,21 +381,19 @@ def _fitted(scores: Array, settings: FitSettings) -> ParametricFit:
     if settings.noisy:
         intervals.append(family.interval(2, floor))
     estimates, p_band = _estimates(law, intervals, settings), band_probability(law, counted)
-    return _made(
-        law,
-        counted,
-        settings,
-        estimates=estimates,
-        objective=top,
-        by_c=tuple((c, peak.value) for c, peak in family.peaks.items()),
-        p_band=p_band,
-        problems=_problems(estimates, counted, p_band),
-        notes=_notes(settings, counted),
-    )
+    return {
+        "distribution": law,
+        "estimates": estimates,
+        "objective": top,
+        "by_c": tuple((c, value) for c, (value, _) in family.peaks.items()),
+        "p_band": p_band,
+        "problems": _problems(estimates, counted, p_band),
+        "notes": _notes(settings, counted),
+    }
 
 
-def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
-    """The fit to equal scores: one value, and nothing about anything else."""
+def _point_mass(counted: Counted, settings: FitSettings) -> dict[str, Any]:
+    """The same of equal scores: one value, and nothing about anything else."""
     value, near = float(np.median(counted.exact)), rounding_of(counted.exact)
     if not settings.noisy and not (settings.a[0] - near <= value <= settings.b[1] + near):
         raise ArgumentError(
@@ -456,32 +402,18 @@ def _point_mass(counted: Counted, settings: FitSettings) -> ParametricFit:
         )
     a, b = min(max(value, settings.a[0]), settings.a[1]), max(min(value, settings.b[1]), settings.b[0])
     law = _law((a, b), settings.c[0], settings.o[0], settings)
-    return _made(
-        law,
-        counted,
-        settings,
-        estimates=_estimates(law, _boxes(settings), settings),
-        objective=0.0,
-        by_c=tuple((c, 0.0) for c in settings.c),
-        p_band=1.0,
-        problems=(
+    return {
+        "distribution": law,
+        "estimates": _estimates(law, _boxes(settings), settings),
+        "objective": 0.0,
+        "by_c": tuple((c, 0.0) for c in settings.c),
+        "p_band": 1.0,
+        "problems": (
             f"All {counted.n} scores are {format_number(value)}: a point mass, which determines nothing else. Check "
             "which column was given.",
         ),
-        notes=("Intervals are as wide as the constraints.",),
-    )
-
-
-def _made(law: Law, counted: Counted, settings: FitSettings, **found: Any) -> ParametricFit:
-    return ParametricFit(
-        distribution=law,
-        scores=counted.exact,
-        n_scores=counted.n,
-        n_below=counted.below,
-        n_above=counted.above,
-        settings=settings,
-        **found,
-    )
+        "notes": ("Intervals are as wide as the constraints.",),
+    }
 
 
 def _boxes(settings: FitSettings) -> list[Box]:
@@ -539,27 +471,29 @@ def band_probability(law: Law, counted: Counted) -> float:
 
 def _problems(estimates: tuple[Estimate, ...], counted: Counted, p_band: float) -> tuple[str, ...]:
     best, _, c = estimates[:3]
-    found = []
+    problems = []
     if below(p_band, MISFIT):
-        found.append(
+        problems.append(
             f"The scores do not have this shape: they leave the exact {percent(1 - MISFIT)} band around it "
             f"({p_text(p_band)})."
         )
     span = float(counted.exact[-1] - counted.exact[0])
     if not best.fixed and not best.ci_high - best.ci_low <= span:
-        found.append("The asymptotic best score is not determined: its interval is wider than the range of the scores.")
+        problems.append(
+            "The asymptotic best score is not determined: its interval is wider than the range of the scores."
+        )
     if not c.fixed and c.ci_high == LARGEST_C:
-        found.append(
+        problems.append(
             f"The number of hyperparameters is not limited from above: {LARGEST_C}, the most that is tried, fits too."
         )
     if len(counted.exact) < FEW_SCORES:
-        found.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
+        problems.append(f"{len(counted.exact)} exact scores are too few to see a wrong shape.")
     repeated = 1.0 - len(distinct(counted.exact)[0]) / len(counted.exact)
     if repeated > MANY_TIES:
-        found.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
+        problems.append(f"{percent(repeated)} of the exact scores repeat another one; the law is continuous.")
     if len(estimates) > 3 and not estimates[3].value < abs(estimates[0].value - estimates[1].value):
-        found.append("The noise is larger than the range of the expected scores: these are normal scores.")
-    return tuple(found)
+        problems.append("The noise is larger than the range of the expected scores: these are normal scores.")
+    return tuple(problems)
 
 
 def _notes(settings: FitSettings, counted: Counted) -> tuple[str, ...]:

@@ -62,23 +62,23 @@ class Family:
             if self.noisy:
                 value, at = spacings.noisy_peak(self.data, c, self._box(), quiet, warm)
                 warm = (at,)
-                candidates.append(Peak(value, (float(at[0]), float(at[1]), math.exp(at[2]))))
-            top = max(peak.value for peak in candidates)  # noise that adds no more than rounding is none
-            self.peaks[c] = next(peak for peak in candidates if peak.value >= top - _ROUNDING * abs(top))
+                candidates.append((value, (float(at[0]), float(at[1]), math.exp(at[2]))))
+            top = max(value for value, _ in candidates)  # noise that adds no more than rounding is none
+            self.peaks[c] = next(peak for peak in candidates if peak[0] >= top - _ROUNDING * abs(top))
 
     @property
     def best(self) -> int:
         """The c of the highest peak, the smallest of those within rounding."""
-        top = max(peak.value for peak in self.peaks.values())
-        return min(c for c, peak in self.peaks.items() if peak.value >= top - 1e-9 * abs(top))
+        top = max(value for value, _ in self.peaks.values())
+        return min(c for c, (value, _) in self.peaks.items() if value >= top - 1e-9 * abs(top))
 
-    def _box(self) -> spacings.Bounds:
+    def _box(self) -> tuple[Array, Array]:
         return spacings.bounds(self.data, self.a, self.b, self.o)
 
     def _quiet(self, c: int, a: Box, b: Box) -> Peak:
         first, last = float(self.data.edges[0]), float(self.data.edges[-1])
         if a[0] >= first or b[1] <= last:
-            return Peak(-math.inf, (first, last, 0.0))
+            return -math.inf, (first, last, 0.0)
         return spacings.quiet_peak(self.data, c, a, b)
 
     def held(self, c: int, which: int, value: float, warm: Array | None) -> tuple[float, Array | None]:
@@ -86,33 +86,32 @@ class Family:
         quiet = -math.inf
         if self.o[0] == 0.0 and (which < 2 or value == 0.0):
             boxes = [(value, value) if which == i else box for i, box in enumerate((self.a, self.b))]
-            quiet = self._quiet(c, *boxes).value
+            quiet, _ = self._quiet(c, *boxes)
         if not self.noisy or (which == 2 and value <= 0.0) or warm is None:
             return quiet, warm
-        box = self._box()
+        low, high = self._box()
         start = warm.copy()
         start[which] = math.log(value) if which == 2 else value
-        low, high = box.low.copy(), box.high.copy()
         low[which] = high[which] = start[which]
         if start[1] - start[0] < _LEAST * self.data.span:  # the held end has passed the free one
             width = 10.0 * _LEAST * self.data.span
             start = np.array([value - width, value, start[2]]) if which == 1 else start
             start[1] = max(start[1], start[0] + width)
-        noisy, at = spacings.climb(self.data, c, start, spacings.Bounds(low, high), fixed=which)
+        noisy, at = spacings.climb(self.data, c, start, (low, high), fixed=which)
         return max(quiet, noisy), at
 
     # ------------------------------------------------------------------ intervals
 
     def plausible(self, floor: float) -> tuple[int, ...]:
         """The c whose peak is not below `floor`."""
-        return tuple(c for c, peak in self.peaks.items() if peak.value >= floor)
+        return tuple(c for c, (value, _) in self.peaks.items() if value >= floor)
 
     def interval(self, which: int, floor: float) -> Box:
         """Values of one parameter for which M reaches `floor` with some c and some of the other parameters."""
         box, (low, high) = (self.a, self.b, self.o)[which], self._range
         low, high = (0.0, self._far) if which == 2 else (low, high)
         limits = max(box[0], low), min(box[1], high)
-        at = {c: self.peaks[c].at[which] for c in self.plausible(floor)}
+        at = {c: self.peaks[c][1][which] for c in self.plausible(floor)}
         return self._ends(lambda c, value, warm, _: self.held(c, which, value, warm), at, floor, limits, which)
 
     def quantile_interval(self, p: float, floor: float) -> Box:
@@ -122,7 +121,7 @@ class Family:
 
     def quantile(self, c: int, p: float) -> float:
         """The quantile at `p` of the law at the peak for `c`."""
-        a, b, o = self.peaks[c].at
+        _, (a, b, o) = self.peaks[c]
         return float(NoisyQuadraticDistribution(a, b, float(c), o, True).ppf(p))
 
     def _held_quantile(
@@ -146,72 +145,60 @@ class Family:
         return float(self.data.edges[0]) - self._far, float(self.data.edges[-1]) + self._far
 
     def _ends(self, held: Held, at: dict[int, float], floor: float, limits: Box, which: int) -> Box:
-        """Both ends of what can be held; infinite where the search reached its limit, which was no constraint."""
+        """Both ends of the values that can be held without M falling below `floor`, from a peak for each c outwards.
+
+        ``held(c, value, warm, before)`` gives M with something held at `value`, from a start where it is `before`; it
+        is `at` the peaks. An end is infinite where the search reached its limit, which was no constraint.
+        """
         edges, span = self.data.edges, self.data.span
         starts: dict[int, Array | None] = dict.fromkeys(at)
         scale = math.inf  # the distance on which M changes: that of an end from the scores nearest to it
         for c in at:
-            a, b, o = self.peaks[c].at
+            _, (a, b, o) = self.peaks[c]
             near = (abs(float(edges[0]) - a), abs(float(edges[-1]) - b), o)[which]
             scale = min(scale, max(near, 1e-6 * span), 0.02 * span)
             if self.noisy:
                 starts[c] = np.array([a, b, math.log(max(o, 1e-3 * span))])
-        search = _Search(held, at, starts, floor, limits, scale)
-        low, high, middle = search.end(-1.0), search.end(1.0), float(edges.mean())
+
+        def end(sign: float) -> float:
+            """How far the values reach downwards (-1) or upwards (1)."""
+            limit, so_far = limits[1] if sign > 0 else -limits[0], -math.inf
+            # from the c whose peak lies farthest out, so that most of the others can be dismissed with one evaluation
+            for c in sorted(at, key=lambda c: -sign * at[c]):
+                state = (at[c], starts[c])
+
+                def above(x: float, c: int = c) -> float:
+                    nonlocal state
+                    value, warm = held(c, sign * x, state[1], state[0])
+                    if value >= floor:
+                        state = (sign * x, warm)
+                    return max(value - floor, -_DEEPEST)
+
+                start = max(sign * at[c], so_far)
+                if start > sign * at[c] and above(start) < 0.0:
+                    continue
+                so_far = max(so_far, _reach(above, start, limit, scale))
+            return sign * so_far
+
+        low, high, middle = end(-1.0), end(1.0), float(edges.mean())
         free = 0.5 * self._far
         return (-math.inf if middle - low > free else low), (math.inf if high - middle > free else high)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Search:
-    """The values that can be held without M falling below `floor`, from a peak for each c outwards.
-
-    ``held(c, value, warm, before)`` gives M with something held at `value`, from a start where it is `before`.
-    """
-
-    held: Held
-    at: dict[int, float]
-    starts: dict[int, Array | None]
-    floor: float
-    limits: Box
-    scale: float
-
-    def end(self, sign: float) -> float:
-        """How far the values reach downwards (-1) or upwards (1)."""
-        so_far = -math.inf
-        # from the c whose peak lies farthest out, so that most of the others can be dismissed with one evaluation
-        for c in sorted(self.at, key=lambda c: -sign * self.at[c]):
-            so_far = max(so_far, self._end_for(c, sign, so_far))
-        return sign * so_far
-
-    def _end_for(self, c: int, sign: float, so_far: float) -> float:
-        state = (self.at[c], self.starts[c])
-
-        def above(x: float) -> float:
-            nonlocal state
-            value, warm = self.held(c, sign * x, state[1], state[0])
-            if value >= self.floor:
-                state = (sign * x, warm)
-            return max(value - self.floor, -_DEEPEST)
-
-        start = sign * self.at[c]
-        limit = sign * self.limits[1] if sign > 0 else -self.limits[0]
-        if so_far > start:
-            if above(so_far) < 0.0:
-                return so_far
-            start = so_far
-        if start >= limit:
-            return start
-        low, at_low, step = start, max(above(start), 0.0), self.scale
-        for _ in range(_DOUBLINGS):
-            high = min(low + step, limit)
-            at_high = above(high)
-            if at_high < 0.0:
-                return _crossing(above, (low, high), (at_low, at_high), _TOLERANCE * self.scale)
-            if high >= limit:
-                break
-            low, at_low, step = high, at_high, 2.0 * step
-        return limit
+def _reach(above: Callable[[float], float], start: float, limit: float, scale: float) -> float:
+    """Where `above` turns negative, from `start` on in doubling steps; the limit if it does not."""
+    if start >= limit:
+        return start
+    low, at_low, step = start, max(above(start), 0.0), scale
+    for _ in range(_DOUBLINGS):
+        high = min(low + step, limit)
+        at_high = above(high)
+        if at_high < 0.0:
+            return _crossing(above, (low, high), (at_low, at_high), _TOLERANCE * scale)
+        if high >= limit:
+            break
+        low, at_low, step = high, at_high, 2.0 * step
+    return limit
 
 
 def _crossing(f: Callable[[float], float], ends: Box, values: Box, tolerance: float) -> float:

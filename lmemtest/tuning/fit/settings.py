@@ -12,7 +12,7 @@ import numpy as np
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_choice, check_fraction, is_number, real
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_direction
+from lmemtest.tuning.checks import check_direction
 from lmemtest.tuning.fit.spacings import Box, distinct, rounding_of
 
 SMALLEST_C, LARGEST_C = 1, 10
@@ -55,14 +55,14 @@ def make_settings(
 ) -> FitSettings:
     """The settings of a fit, from its arguments."""
     lower, upper = _limits(limits)
-    given = _constraints(constraints, ("a", "b", "c", "o") if noisy else ("a", "b", "c"))
-    o = given.get("o", (0.0, math.inf)) if noisy else (0.0, 0.0)
+    boxes = _constraints(constraints, ("a", "b", "c", "o") if noisy else ("a", "b", "c"))
+    o = boxes.get("o", (0.0, math.inf)) if noisy else (0.0, 0.0)
     if noisy and (not o[1] > 0.0 or not o[0] >= 0.0):
         raise ArgumentError(
             f"constraints['o'] must be at least 0 and not fixed at 0, got {o}. For scores without noise use "
             "law='quadratic'."
         )
-    box = given.get("c", (SMALLEST_C, LARGEST_C))
+    box = boxes.get("c", (SMALLEST_C, LARGEST_C))
     whole = tuple(c for c in range(SMALLEST_C, LARGEST_C + 1) if box[0] <= c <= box[1])
     if not whole:
         raise ArgumentError(
@@ -73,8 +73,8 @@ def make_settings(
         direction=check_direction(direction),
         lower=lower,
         upper=upper,
-        a=given.get("a", (-math.inf, math.inf)),
-        b=given.get("b", (-math.inf, math.inf)),
+        a=boxes.get("a", (-math.inf, math.inf)),
+        b=boxes.get("b", (-math.inf, math.inf)),
         o=o,
         c=whole,
         level=check_fraction(level, "level"),

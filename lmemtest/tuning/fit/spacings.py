@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,8 @@ from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.noisy_quadratic import standard_quantile
 
 Box = tuple[float, float]
+Peak = tuple[float, tuple[float, float, float]]  # a maximum of M at one c, and a, b, o there
+Slope = tuple[float, Array, Array]  # M with its gradient and the scoring matrix, in a, b and log o
 
 FARTHEST = 1e3  # the best score lies at most so many ranges of the scores below the smallest one
 _CLOSEST = 1e-10  # share of the range of the scores
@@ -45,13 +46,6 @@ _TABLE = 96
 _FEW, _MANY = 400, 10  # buckets that a maximum is looked for with, where there are ten times as many
 _CLOSE = 20.0  # a maximum so much lower with few buckets is not the highest with all
 _ONE = 0.01  # two maxima that differ by less are one
-
-
-class Peak(NamedTuple):
-    """A maximum of M at one c: `at` holds a, b, o."""
-
-    value: float
-    at: tuple[float, float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -176,21 +170,13 @@ def quiet_peak(data: Spacings, c: float, a: Box, b: Box) -> Peak:
         top = int(np.argmax(value))
         ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
     at = float(np.clip(first - math.exp(grid[top]), a[0], a[1]))  # rounding must not carry it out of its box
-    return Peak(float(value[top]), (at, float(other[top]), 0.0))
+    return float(value[top]), (at, float(other[top]), 0.0)
 
 
 # ---------------------------------------------------------------------- with noise
 
 
-class Slope(NamedTuple):
-    """M with its gradient and the scoring matrix, in a, b and log o."""
-
-    value: float
-    gradient: Array
-    information: Array
-
-
-_NOWHERE = Slope(-math.inf, np.zeros(3), np.eye(3))
+_NOWHERE = -math.inf, np.zeros(3), np.eye(3)
 
 
 def noisy_value(data: Spacings, c: float, at: Array) -> Slope:
@@ -207,20 +193,20 @@ def noisy_value(data: Spacings, c: float, at: Array) -> Slope:
     s, z = math.exp(log_o) / width, (data.edges - a) / width
     if not 1e-7 < s < 1e5:
         return _NOWHERE
-    got = convolution.moments(z, s, c)
-    below = convolution.log_below(z, s, c, got)
+    log_scale, low, high = moments = convolution.moments(z, s, c)
+    below = convolution.log_below(z, s, c, moments)
     above = convolution.log_above(z, s, c, below)
     log_p = _log_probabilities(below, above)
     if not np.isfinite(log_p).all():
         return _NOWHERE
-    f, hj = h * got.low, h * got.high
+    f, hj = h * low, h * high
     slopes = np.column_stack([(hj - f) / width, -hj / width, hj - z * f])
     # Divided by the probability before it underflows: their ratio is that of a density to a probability.
     relative = np.zeros((len(log_p), 3))
-    relative[:-1] = slopes * np.exp(np.minimum(got.log_scale - log_p[:-1], _HIGHEST))[:, None]
-    relative[1:] -= slopes * np.exp(np.minimum(got.log_scale - log_p[1:], _HIGHEST))[:, None]
+    relative[:-1] = slopes * np.exp(np.minimum(log_scale - log_p[:-1], _HIGHEST))[:, None]
+    relative[1:] -= slopes * np.exp(np.minimum(log_scale - log_p[1:], _HIGHEST))[:, None]
     weighted = relative * data.weights[:, None]
-    return Slope(float(data.weights @ log_p), weighted.sum(axis=0), relative.T @ weighted)
+    return float(data.weights @ log_p), weighted.sum(axis=0), relative.T @ weighted
 
 
 def _log_probabilities(below: Array, above: Array) -> Array:
@@ -233,71 +219,66 @@ def _log_probabilities(below: Array, above: Array) -> Array:
     return np.where(below[1:] < above[:-1], lower, upper)
 
 
-class Bounds(NamedTuple):
-    """Boxes of a, b and log o."""
-
-    low: Array
-    high: Array
-
-
-def bounds(data: Spacings, a: Box, b: Box, o: Box) -> Bounds:
-    """The boxes within which noisy laws are searched, in the units of the scores."""
+def bounds(data: Spacings, a: Box, b: Box, o: Box) -> tuple[Array, Array]:
+    """Lower and upper ends of a, b and log o within which noisy laws are searched, in the units of the scores."""
     span = data.span
     first, last = float(data.edges[0]), float(data.edges[-1])
     floor, roof = math.log(_LEAST_NOISE * span), math.log(FARTHEST * span)
     log_o = [math.log(end) if end > 0.0 else -math.inf for end in o]
     low = [max(a[0], first - FARTHEST * span), max(b[0], first - span), min(max(log_o[0], floor), roof)]
     high = [min(a[1], last + span), min(b[1], last + FARTHEST * span), max(min(log_o[1], roof), low[2])]
-    return Bounds(np.array(low), np.array(high))
+    return np.array(low), np.array(high)
 
 
 def climb(
     data: Spacings,
     c: float,
     start: Array,
-    box: Bounds,
+    box: tuple[Array, Array],
     fixed: int | None = None,
     point: Spacings | None = None,
 ) -> tuple[float, Array]:
     """A local maximum of M from `start` by damped scoring within a box; one parameter or one quantile may be held."""
 
+    low, high = box
+
     def slope(at: Array) -> Slope:
         here = noisy_value(data, c, at)
-        if point is None or here.value == -math.inf:
+        if point is None or here[0] == -math.inf:
             return here
-        more = noisy_value(point, c, at)
-        return Slope(here.value + more.value, here.gradient + more.gradient, here.information + more.information)
+        value, gradient, information = noisy_value(point, c, at)
+        return here[0] + value, here[1] + gradient, here[2] + information
 
-    at = np.clip(start, box.low, box.high)
-    here, damping = slope(at), 1e-3
+    at = np.clip(start, low, high)
+    (value, gradient, information), damping = slope(at), 1e-3
     for _ in range(_ITERATIONS):
-        if here.value == -math.inf:
+        if value == -math.inf:
             break
-        stuck = ((at <= box.low) & (here.gradient < 0.0)) | ((at >= box.high) & (here.gradient > 0.0))
+        stuck = ((at <= low) & (gradient < 0.0)) | ((at >= high) & (gradient > 0.0))
         if fixed is not None:
             stuck[fixed] = True
         free = np.flatnonzero(~stuck)
         if not len(free):
             break
-        gradient, matrix = here.gradient[free], here.information[np.ix_(free, free)]
+        uphill, matrix = gradient[free], information[np.ix_(free, free)]
         diagonal = np.maximum(np.diag(matrix), 1e-12)
         for _ in range(12):
-            step = np.linalg.solve(matrix + damping * np.diag(diagonal), gradient)
+            step = np.linalg.solve(matrix + damping * np.diag(diagonal), uphill)
             if free[-1] == 2:  # noise by a factor of at most 7.4 at once
                 step = step * min(1.0, 2.0 / max(abs(step[-1]), 1e-300))
             new = at.copy()
-            new[free] = np.clip(at[free] + step, box.low[free], box.high[free])
+            new[free] = np.clip(at[free] + step, low[free], high[free])
             there = slope(new) if new[1] - new[0] > _NARROWEST * data.span else _NOWHERE
-            if there.value > here.value:
+            if there[0] > value:
                 break
             damping *= 6.0
         else:
             break
-        promised = float(gradient @ (new - at)[free])
-        at, here, damping = new, there, max(damping / 10.0, 1e-9)
+        promised = float(uphill @ (new - at)[free])
+        at, (value, gradient, information), damping = new, there, max(damping / 10.0, 1e-9)
         if promised < _ENOUGH:
             break
-    return here.value, at
+    return value, at
 
 
 def pinned(value: float, p: float) -> Spacings:
@@ -335,10 +316,10 @@ def quiet_held(data: Spacings, c: float, a: Box, b: Box, value: float, p: float)
     ends, points = (math.log(data.closest), math.log(FARTHEST * data.span)), _GRID
     for _ in range(_ZOOMS + 1):
         grid = np.linspace(ends[0], ends[1], points)
-        found = held(np.exp(grid))
-        top = int(np.argmax(found))
+        values = held(np.exp(grid))
+        top = int(np.argmax(values))
         ends, points = (grid[max(top - 1, 0)], grid[min(top + 1, len(grid) - 1)]), _ZOOM
-    return float(found[top])
+    return float(values[top])
 
 
 @lru_cache(maxsize=256)
@@ -371,20 +352,22 @@ def _normal_start(data: Spacings, c: float) -> Array:
     return np.array([a, a + width, math.log(o)])
 
 
-def noisy_peak(data: Spacings, c: float, box: Bounds, quiet: Peak, more: tuple[Array, ...] = ()) -> tuple[float, Array]:
+def noisy_peak(
+    data: Spacings, c: float, box: tuple[Array, Array], quiet: Peak, more: tuple[Array, ...] = ()
+) -> tuple[float, Array]:
     """The highest of three maxima: from the peak without noise, from nearly all noise, and from the best in between."""
     few = thinned(data)
-    a, b, _ = quiet.at
+    _, (a, b, _) = quiet
     ends = [np.array([a, b, math.log(_QUIET_NOISE * (b - a))]), _normal_start(data, c)]
     between = [*(_start(data, c, s) for s in _NOISES), *more]
-    values = [noisy_value(few, c, np.clip(start, box.low, box.high)).value for start in between]
-    found = [climb(few, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
+    values = [noisy_value(few, c, np.clip(start, *box))[0] for start in between]
+    peaks = [climb(few, c, start, box) for start in (between[int(np.argmax(values))], *ends)]
     if few is not data:  # from there on with all buckets: one start of each maximum that may be the highest
-        found.sort(key=lambda pair: -pair[0])
+        peaks.sort(key=lambda pair: -pair[0])
         starts = [
             at
-            for i, (value, at) in enumerate(found)
-            if value >= found[0][0] - _CLOSE and all(other - value > _ONE for other, _ in found[:i])
+            for i, (value, at) in enumerate(peaks)
+            if value >= peaks[0][0] - _CLOSE and all(other - value > _ONE for other, _ in peaks[:i])
         ]
-        found = [climb(data, c, at, box) for at in starts]
-    return max(found, key=lambda pair: pair[0])
+        peaks = [climb(data, c, at, box) for at in starts]
+    return max(peaks, key=lambda pair: pair[0])

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,13 +36,7 @@ _WIDE = 0.05  # noise from which one rule over [0, 1] resolves Phi((x - z) / s)
 _HIGH = math.log(0.8)
 _TINY = 1e-300
 
-
-class Moments(NamedTuple):
-    """``int x^(h-1) phi(u) du`` and ``int x^h phi(u) du``, both divided by ``exp(log_scale)``."""
-
-    log_scale: Array
-    low: Array
-    high: Array
+Moments = tuple[Array, Array, Array]
 
 
 @lru_cache(maxsize=64)
@@ -105,7 +98,8 @@ def _left_end(z: Array, s: float, p: float) -> tuple[Array, NDArray[np.bool_]]:
 
 
 def moments(z: Array, s: float, c: float) -> Moments:
-    """The two integrals behind density, distribution function and their derivatives.
+    """A log-scale, and ``int x^(h-1) phi(u) du`` and ``int x^h phi(u) du`` divided by its exponential: what is behind
+    density, distribution function and their derivatives.
 
     At scores `z` (m,) and noise `s` > 0, shares of the range, for `c` > 0 hyperparameters.
     """
@@ -117,7 +111,7 @@ def moments(z: Array, s: float, c: float) -> Moments:
         if rows.any():
             part = _jacobi_sum if from_zero else _legendre_sum
             log_scale[rows], low[rows], high[rows] = part(z[rows], s, h, left[rows], right[rows])
-    return Moments(log_scale, low, high)
+    return log_scale, low, high
 
 
 def _jacobi_sum(z: Array, s: float, h: float, _: Array, right: Array) -> tuple[Array, ...]:
@@ -158,14 +152,14 @@ def _log(x: Array) -> Array:
 
 def log_density(z: Array, s: float, c: float) -> Array:
     """``log f(z)`` of the standardised law, ``(m,)``."""
-    got = moments(z, s, c)
-    return math.log(0.5 * c) + got.log_scale + _log(got.low)
+    log_scale, low, _ = moments(z, s, c)
+    return math.log(0.5 * c) + log_scale + _log(low)
 
 
 def log_below(z: Array, s: float, c: float, got: Moments | None = None) -> Array:
     """``log F(z)``, ``(m,)``, at most 0."""
-    got = moments(z, s, c) if got is None else got
-    return np.minimum(np.logaddexp(special.log_ndtr((z - 1.0) / s), got.log_scale + _log(got.high)), 0.0)
+    log_scale, _, high = moments(z, s, c) if got is None else got
+    return np.minimum(np.logaddexp(special.log_ndtr((z - 1.0) / s), log_scale + _log(high)), 0.0)
 
 
 def log_above(z: Array, s: float, c: float, below: Array | None = None) -> Array:

@@ -23,7 +23,7 @@ from lmemtest.core.arrays import Array
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_number, resolve_rng
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.tuning._checks import check_bounds, check_direction, check_k, check_probabilities, check_scores
+from lmemtest.tuning.checks import check_bounds, check_direction, check_k, check_probabilities, check_scores
 from lmemtest.tuning.laws.quadratic import best_above, best_below
 
 _REACH = 9.0  # bandwidths beyond which a kernel holds less than 1e-18

@@ -17,7 +17,7 @@ from scipy import special
 
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_number
-from lmemtest.tuning._checks import plain
+from lmemtest.tuning.checks import plain
 from lmemtest.tuning.laws import convolution
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import (

@@ -24,7 +24,7 @@ from scipy import special
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_direction, check_number, resolve_rng
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_k, check_probabilities, plain
+from lmemtest.tuning.checks import check_k, check_probabilities, plain
 
 Number = float | Array
 

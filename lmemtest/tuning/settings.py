@@ -12,9 +12,9 @@ from lmemtest.core.caller import advice
 from lmemtest.core.result import Result
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.errors import ArgumentError
-from lmemtest.tuning._checks import check_direction, check_statistic, name_of
 from lmemtest.tuning.band import CdfBand, check_from_k
 from lmemtest.tuning.band import band as make_band
+from lmemtest.tuning.checks import check_direction, check_statistic, name_of
 from lmemtest.tuning.order_statistics import BANDS
 
 _ROWS = 12  # of a printed curve; to_frame() has all
@@ -122,23 +122,10 @@ class CurveResult(Result):
         return self.settings.from_k
 
 
-class ThinnedResult(Result):
-    """A result at budgets, of which a dozen are printed, evenly on the log scale."""
-
-    __slots__ = ()
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return self.rows_shown
-
-    @property
-    def rows_shown(self) -> tuple[str, ...]:
-        """How many of the budgets are shown, unless all are."""
-        rows, count = len(self.shown()), len(self.to_frame())
-        return () if rows == count else (f"{rows} of {count} budgets{advice('all_rows')}.",)
-
-    def shown(self) -> pd.DataFrame:
-        frame = self.to_frame()
-        if len(frame) <= _ROWS:
-            return frame
-        return frame.iloc[np.unique(np.round(np.geomspace(1, len(frame), _ROWS)).astype(int)) - 1]
+def thinned(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """A dozen rows of a table by budget, evenly on the log scale, and how many they are unless they are all."""
+    count = len(frame)
+    if count <= _ROWS:
+        return frame, ()
+    rows = np.unique(np.round(np.geomspace(1, count, _ROWS)).astype(int)) - 1
+    return frame.iloc[rows], (f"{len(rows)} of {count} budgets{advice('all_rows')}.",)

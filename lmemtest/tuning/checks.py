@@ -40,17 +40,17 @@ def check_scores(scores: Any, name: str = "scores") -> Array:
     return values
 
 
-def _floats(given: Any) -> Array | None:
+def _floats(numbers: Any) -> Array | None:
     """A new array of floats with NaN for what is missing, or None for what are no numbers."""
-    if isinstance(given, np.ma.MaskedArray):  # asarray would bring back what the mask hides
-        given = np.ma.filled(given.astype(np.float64), np.nan)
+    if isinstance(numbers, np.ma.MaskedArray):  # asarray would bring back what the mask hides
+        numbers = np.ma.filled(numbers.astype(np.float64), np.nan)
     try:
-        values = np.asarray(given)
+        values = np.asarray(numbers)
         if values.dtype.kind == "O":
             if any(isinstance(item, (str, bytes)) for item in values.flat):  # float() would read numbers in text
                 return None
-            known = [np.nan if type(item).__name__ == "NAType" else item for item in values.flat]  # pandas.NA
-            values = np.array(known, dtype=np.float64).reshape(values.shape)
+            items = [np.nan if type(item).__name__ == "NAType" else item for item in values.flat]  # pandas.NA
+            values = np.array(items, dtype=np.float64).reshape(values.shape)
         return np.array(values, dtype=np.float64) if values.dtype.kind not in "cSUmM" else None
     except (TypeError, ValueError):  # objects that are no numbers, ragged lists
         return None
@@ -71,8 +71,9 @@ def check_k(k: Any, name: str = "k", *, flat: bool = True) -> Array:
     >>> check_k([1, 2.5]), check_k(4), check_k(4, flat=False)
     (array([1. , 2.5]), array([4.]), array(4.))
     """
-    given = _floats(k)
-    values = np.atleast_1d(given) if given is not None and flat else given
+    values = _floats(k)
+    if values is not None and flat:
+        values = np.atleast_1d(values)
     if values is None or (flat and (values.ndim != 1 or not len(values))) or np.asarray(k).dtype.kind == "b":
         raise ArgumentError(f"{name} must be a positive number or a list of such, got {k!r}.")
     wrong = values[~(np.isfinite(values) & (values > 0))]
@@ -81,6 +82,16 @@ def check_k(k: Any, name: str = "k", *, flat: bool = True) -> Array:
             f"{name} must be positive and finite (how many configurations are tried), got {wrong.ravel()[0]:g}."
         )
     return values
+
+
+def whole_budgets(last: float, most: int, first: float = 1.0) -> Array:
+    """Whole budgets from `first` to `last`: all of them, or if they are more than `most` evenly on the log scale.
+
+    >>> whole_budgets(3, 64), whole_budgets(1000, 4)
+    (array([1., 2., 3.]), array([   1.,   10.,  100., 1000.]))
+    """
+    whole = np.arange(np.ceil(first), last + 1.0)
+    return whole if len(whole) <= most else np.unique(np.geomspace(whole[0], last, most).round())
 
 
 def check_statistic(statistic: Any) -> str | float:
