@@ -325,9 +325,9 @@ def outperform(
         runs = read_runs(given, settle=True)
         with progress() as step:
             step("comparing runs")
-            from lmemtest.bench.outperforming.probability import probability_of_outperforming
+            from lmemtest.bench.outperforming.outperforming import outperforming
 
-            found = probability_of_outperforming(
+            found = outperforming(
                 runs,
                 paired=not unpaired,
                 gamma=gamma,

@@ -15,7 +15,6 @@ from pytest import approx
 from scipy import integrate, stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.stochastic_order import stochastic_order
 from lmemtest.bench.ranking.violations import Comparer, Pieces, violation_ratio
 from lmemtest.errors import ArgumentError, DesignError
 
@@ -26,6 +25,15 @@ def runs_of(samples, direction="maximize"):
     table = pd.DataFrame(rows, columns=["task", "tool", "seed", "score"])
     roles = {"score": "score", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
     return lt.Runs(table, direction=direction, **roles)
+
+
+def stochastic_order(runs, **options):
+    return lt.outperforming(runs, measure="stochastic_order", **options)
+
+
+def matrix(answer, column="eps_min", benchmark=None):
+    rows = answer.table if benchmark is None else answer.table.query("benchmark == @benchmark")
+    return rows.pivot(index="left", columns="right", values=column)
 
 
 def ratio(x, y):
@@ -140,8 +148,8 @@ def test_few_runs_decide_nothing(reference):
     assert two.notes[-1].startswith("Some sample has 2 values: bounds of the violation ratio are too low there.")
     assert set(two.table["open"]) <= {"p_value", "eps_min and p_value"}
     one = stochastic_order(runs_of({"t": {"A": [1.0], "B": [0.0, 0.5], "C": [0.2, 0.1]}}), tau=0.5, rng=1)
-    assert one.matrix("decision").loc["A", "B"] is pd.NA
-    assert np.isnan(one.matrix().loc["A", "B"])
+    assert matrix(one, "decision").loc["A", "B"] is pd.NA
+    assert np.isnan(matrix(one).loc["A", "B"])
 
 
 def test_equal_samples_are_not_ordered(reference):
@@ -169,7 +177,7 @@ def test_direction_scale_and_order_of_algorithms_change_nothing():
     columns = ["violation_ratio", "eps_min", "p_raw"]
     assert down.table[columns].to_numpy() == approx(up.table[columns].to_numpy(), abs=1e-9)
     other = stochastic_order(runs_of({"t": {{"A": "Z", "B": "B", "C": "C"}[k]: v for k, v in samples.items()}}), rng=1)
-    assert other.matrix("violation_ratio").loc["Z", "B"] == approx(up.matrix("violation_ratio").loc["A", "B"])
+    assert matrix(other, "violation_ratio").loc["Z", "B"] == approx(matrix(up, "violation_ratio").loc["A", "B"])
     assert other.table.query("left == 'B' and right == 'C'")["decision"].tolist() == [False]
 
 
@@ -180,12 +188,11 @@ def test_claims_are_counted_over_benchmarks():
     assert found.family == 6
     assert found.table["p_value"].to_numpy() == approx(np.minimum(1.0, 6 * found.table["p_raw"].to_numpy()))
     assert found.sentences() == ("A is almost stochastically better than B on 2 of 3 benchmarks (v and w).",)
-    loose = found.at(0.5)
+    loose = stochastic_order(runs_of(samples), tau=0.5, rng=1)
     assert loose.tau == 0.5
     assert (loose.table["decision"] >= found.table["decision"]).all()
-    with pytest.raises(ArgumentError, match="benchmark must be one of the 3, such as 'u'"):
-        found.matrix()
-    assert found.matrix(benchmark="w").loc["A", "B"] == 0.0
+    pd.testing.assert_series_equal(loose.table["eps_min"], found.table["eps_min"])
+    assert matrix(found, benchmark="w").loc["A", "B"] == 0.0
 
 
 def test_distributions_over_benchmarks_compare_means():
@@ -194,8 +201,8 @@ def test_distributions_over_benchmarks_compare_means():
     wide = pd.DataFrame({"A": level + 1.0, "B": level})
     found = stochastic_order(wide, direction="maximize", sample="benchmarks", rng=1)
     assert found.benchmarks == ("all",)
-    assert found.matrix("violation_ratio").loc["A", "B"] == 0.0
-    assert found.matrix("p_raw").loc["A", "B"] == approx(1 / 2001, abs=2 / 2001)  # of 4,096 exchanges
+    assert matrix(found, "violation_ratio").loc["A", "B"] == 0.0
+    assert matrix(found, "p_raw").loc["A", "B"] == approx(1 / 2001, abs=2 / 2001)  # of 4,096 exchanges
     assert "normalize('minmax')" in found.notes[-1]
     with pytest.raises(DesignError, match=r"use sample='benchmarks'"):
         stochastic_order(wide, direction="maximize")
@@ -210,6 +217,12 @@ def test_what_cannot_be_decided_is_refused():
         stochastic_order(runs, tau=0.7)
     with pytest.raises(DesignError, match="Use sample='runs'"):
         stochastic_order(runs, sample="benchmarks")
+    with pytest.raises(ArgumentError, match=r"^a must be Runs, or a wide table with direction="):
+        stochastic_order([1.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"^b must be left out with measure='stochastic_order'"):
+        stochastic_order(runs, b=[1.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"^paired is an option of measure='probability' or .*, got paired=False"):
+        stochastic_order(runs, paired=False)
 
 
 def test_bounds_of_few_runs_are_exact():
