@@ -20,7 +20,6 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.power.components": ["VarianceComponents"],
         "bench.power.plan": ["plan"],
         "bench.power.power": ["power"],
-        "bench.permutation.sign_flips": ["sign_flip_test"],
         "lmm.model": ["fit_lmm"],
         "bench.budget.anytime": ["anytime"],
         "bench.budget.budget_effect": ["budget_effect"],

@@ -222,6 +222,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "report": "lmemtest.analyze(runs).save('report.html')",
         "sample_size": "lmemtest.power(...) for benchmarks and seeds, lmemtest.plan(...) for a budget of trainings",
         "sample_efficiency": "lmemtest.anytime(runs)",
+        **dict.fromkeys(("sign_flip_test", "sign_flips"), "lmemtest.permutation_test(runs, exchange='signs')"),
         "signed_rank": _TESTS.format(test="wilcoxon"),
         "stochastic_order": "lmemtest.outperforming(runs, measure='stochastic_order')",
         "test": "lmemtest.rank(runs, 'frequentist')",

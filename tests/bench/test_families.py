@@ -104,7 +104,7 @@ def test_tasks_without_an_algorithm_are_left_out_of_their_family() -> None:
 
 def test_signs_are_those_of_whole_families() -> None:
     means = family_means(FRAME)
-    found = lt.sign_flip_test(RUNS)
+    found = lt.permutation_test(RUNS, exchange="signs")
     assert found.table["estimate"].tolist() == pytest.approx(
         [(means[a] - means[b]).mean() for a, b in ("AB", "AC", "BC")]
     )

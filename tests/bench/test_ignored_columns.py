@@ -17,7 +17,6 @@ from lmemtest.errors import LmemtestWarning
 FURTHER: dict[str, dict[str, Any]] = {
     "metafeature_effect": {"algorithms": ["A", "B"], "metafeature": "prior"},
     "permutation_test": {"model": "loss ~ alg + (1 | task)", "n_draws": 19, "rng": 0},
-    "sign_flip_test": {"rng": 0},
 }
 OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
 OF_NO_RUNS |= {"variance_study", "gate"}  # gate makes runs of its own, which its tests cover

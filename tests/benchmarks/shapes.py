@@ -229,7 +229,7 @@ SHAPES: list[Row] = [
     ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), evaluated),
     ("100 models x 20 tasks x 500 items", "evaluate", lambda: items(100, 20, 500), evaluated),
     # Questions.
-    by(300, 15, 1, call="sign_flip_test", asked=lambda r: lt.sign_flip_test(r, rng=0)),
+    by(300, 15, 1, call="sign flips", asked=lambda r: lt.permutation_test(r, exchange="signs", rng=0)),
     by(100, 100, 3, call="seed_effect", asked=lt.seed_effect),
     by(100, 100, 3, 0.2, call="seed_effect", asked=lt.seed_effect),
     by(10, 1_000, 10, call="seed_effect", asked=lt.seed_effect),

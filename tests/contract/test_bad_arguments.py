@@ -225,7 +225,7 @@ def calls() -> dict[str, Call]:
         ),
         "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
         "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
-        "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
+        "sign flips": (lt.permutation_test, {"runs": few(), "exchange": "signs", "n_draws": 9, "rng": 1}),
         "tuning.curve": (lt.tuning.curve, {"scores": a, "direction": "minimize"}),
         "tuning.curves": (
             lt.tuning.curves,
@@ -311,7 +311,7 @@ TESTED_ELSEWHERE = {
     *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
 }
 
-ANSWERS = ("effect size", "stochastic order")  # of `outperforming`, each with arguments of its own
+ANSWERS = ("effect size", "sign flips", "stochastic order")  # of functions with several, each with its arguments
 
 
 def test_every_public_function_has_a_good_call() -> None:

@@ -17,7 +17,14 @@ from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_direction, check_flag, check_fraction, check_positive_int
+from lmemtest.core.validate import (
+    check_choice,
+    check_direction,
+    check_flag,
+    check_fraction,
+    check_options_of,
+    check_positive_int,
+)
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -224,7 +231,9 @@ def outperforming(
     gamma, alpha, paired = check_gamma(gamma), check_fraction(alpha, "alpha"), check_flag(paired, "paired")
     if n_draws is not None:
         check_positive_int(n_draws, "n_draws")
-    for name, value, default, measures in (
+    check_options_of(
+        "measure",
+        measure,
         ("gamma", gamma, 0.75, (PROBABILITY,)),
         ("algorithms", algorithms, None, (PROBABILITY,)),
         ("control", control, None, (PROBABILITY,)),
@@ -233,12 +242,7 @@ def outperforming(
         ("paired", paired, True, (PROBABILITY, *KINDS)),
         ("tau", tau, 0.2, (ORDER,)),
         ("sample", sample, "runs", (ORDER,)),
-    ):
-        if measure not in measures and repr(value) != repr(default):
-            raise ArgumentError(
-                f"{name} is an option of measure={' or '.join(map(repr, measures))}, got {name}={value!r:.60} with "
-                f"measure={measure!r}. Leave it out."
-            )
+    )
     if measure == ORDER:
         if b is not None:
             raise ArgumentError(f"b must be left out with measure={ORDER!r}: a is a Runs or a wide table of scores.")
@@ -250,9 +254,9 @@ def outperforming(
             f"lmemtest.rank(runs, effect_size={measure!r})."
         )
     if isinstance(a, Runs):
-        for name, other in (("b", b), ("direction", direction)):
-            if other is not None:
-                raise ArgumentError(f"{name} must be left out where a is a Runs, which has its own, got {other!r:.60}.")
+        for name, value in (("b", b), ("direction", direction)):
+            if value is not None:
+                raise ArgumentError(f"{name} must be left out where a is a Runs, which has its own, got {value!r:.60}.")
     elif b is None:
         raise ArgumentError(
             "b must be given: the scores of the runs that those of a are compared with. Or give a Runs as a."
@@ -266,8 +270,8 @@ def outperforming(
     drawn: dict[str, Any] = {"method": method, "n_draws": n_draws, "rng": rng}
     if isinstance(a, Runs):
         return over_benchmarks(a, algorithms, paired, gamma, alpha, control=control, **drawn)
-    for name, other in (("algorithms", algorithms), ("control", control)):
-        if other is not None:
-            raise ArgumentError(f"{name} belongs to a Runs as first argument, got {name}={other!r:.60}.")
+    for name, value in (("algorithms", algorithms), ("control", control)):
+        if value is not None:
+            raise ArgumentError(f"{name} belongs to a Runs as first argument, got {name}={value!r:.60}.")
     way = check_direction("maximize" if direction is None else direction)
     return of_samples(a, b, paired, gamma, alpha, direction=way, **drawn)
