@@ -15,8 +15,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.outperforming.violations import Comparer
 from lmemtest.bench.ranking.resampling import complete_blocks
-from lmemtest.bench.ranking.violations import Comparer
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import check_choice, check_number, resolve_rng
@@ -148,7 +148,7 @@ def _frame(
     name: str, samples: list[Array], algorithms: tuple[str, ...], comparer: Comparer, rng: np.random.Generator
 ) -> pd.DataFrame:
     """The ordered pairs on one benchmark."""
-    violations = comparer.violations(samples, rng)
+    ratio, bound, p = comparer.violations(samples, rng)
     left, right = zip(*permutations(range(len(algorithms)), 2), strict=True)
     return pd.DataFrame(
         {
@@ -157,9 +157,9 @@ def _frame(
             "right": [algorithms[i] for i in right],
             "n_left": [len(samples[i]) for i in left],
             "n_right": [len(samples[i]) for i in right],
-            "violation_ratio": violations.ratio[left, right],
-            "eps_min": violations.bound[left, right],
-            "p_raw": violations.p[left, right],
+            "violation_ratio": ratio[left, right],
+            "eps_min": bound[left, right],
+            "p_raw": p[left, right],
         }
     )
 
