@@ -163,6 +163,11 @@ def effect_size(
     row = {"kind": kind, "estimate": estimate, "ci_low": low, "ci_high": high}
     row |= {"magnitude": magnitude(estimate, kind), "n_a": x.size, "n_b": y.size}
     of = counted(x.size, "pair") if paired else f"{x.size:,} and {y.size:,} values, not paired"
+    interval = {
+        "akinshin_gamma": "of the percentile bootstrap",
+        "cliff_delta": f"of Feng and Cliff with {'the variance of pairs' if paired else 'Welch degrees of freedom'}",
+        "rank_biserial": "by Wilson's formula, in which zero is tested by Wilcoxon's statistic",
+    }.get(kind, f"from the noncentral t distribution{' of the paired differences' * paired}, for normal scores")
     limits = ", ".join(f"{limit:g}" for limit in THRESHOLDS[kind])
     begin = f"small, medium and large begin at {limits} ({'Cohen' if THRESHOLDS[kind] == COHEN else 'Romano et al.'})"
     return Answer(
@@ -170,7 +175,7 @@ def effect_size(
         title=f"{NAMES[kind][:1].upper()}{NAMES[kind][1:]} of a against b, {of}",
         tables={"table": pd.DataFrame([row])},
         values={**row, "paired": paired, "alpha": alpha},
-        facts=(f"{percent(1.0 - alpha)} interval {_interval_of(kind, paired)}; {begin}.",),
+        facts=(f"{percent(1.0 - alpha)} interval {interval}; {begin}.",),
         findings=_findings(kind, estimate, low, high),
         notes=_notes(kind, estimate, low, high, min(x.size, y.size)),
     )
@@ -213,31 +218,16 @@ def _notes(kind: str, estimate: float, low: float, high: float, n: int) -> tuple
     return tuple(notes)
 
 
-def _interval_of(kind: str, paired: bool) -> str:
-    if kind == "akinshin_gamma":
-        return "of the percentile bootstrap"
-    if kind == "cliff_delta":
-        return f"of Feng and Cliff with {'the variance of pairs' if paired else 'Welch degrees of freedom'}"
-    if kind == "rank_biserial":
-        return "by Wilson's formula, in which zero is tested by Wilcoxon's statistic"
-    of = " of the paired differences" if paired else ""
-    return f"from the noncentral t distribution{of}, for normal scores"
-
-
 def _in_words(kind: str, estimate: float) -> str:
     """The effect as a sentence about a and b."""
-    side = "above" if estimate >= 0.0 else "below"
-    size = format_number(abs(estimate))
-    if kind in ("cliff_delta", "rank_biserial"):
-        share = percent(0.5 * (1.0 + estimate))
-        if kind == "cliff_delta":
-            return f"A value of a is above a value of b with probability {share}, ties counted half"
-        return f"Pairs in which a is above b have {share} of the sum of the ranks of the differences"
-    if kind == "cohen_dz":
-        return f"On average, a is {size} standard deviations of the paired differences {side} b"
-    if kind == "akinshin_gamma":
-        return f"The median of a is {size} pooled median absolute deviations {side} that of b"
-    return f"The mean of a is {size} pooled standard deviations {side} that of b"
+    side, size = "above" if estimate >= 0.0 else "below", format_number(abs(estimate))
+    share = percent(0.5 * (1.0 + estimate))
+    return {
+        "cliff_delta": f"A value of a is above a value of b with probability {share}, ties counted half",
+        "rank_biserial": f"Pairs in which a is above b have {share} of the sum of the ranks of the differences",
+        "cohen_dz": f"On average, a is {size} standard deviations of the paired differences {side} b",
+        "akinshin_gamma": f"The median of a is {size} pooled median absolute deviations {side} that of b",
+    }.get(kind, f"The mean of a is {size} pooled standard deviations {side} that of b")
 
 
 # ---------------------------------------------------------------------- standardised means

@@ -221,20 +221,20 @@ def _pairs(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
     return [(first, other) for other in range(len(algorithms)) if other != first]
 
 
-def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    if given is None:
-        given = known
-    what = named("algorithms")
-    if isinstance(given, str) or not isinstance(given, Sequence) or any(not isinstance(name, str) for name in given):
-        raise ArgumentError(f"{what} must be two names or more, got {given!r:.80}.")
-    for name in given:
-        if name not in known:
+def _check_algorithms(algorithms: Any, of_runs: tuple[str, ...]) -> tuple[str, ...]:
+    """Two or more of the algorithms of the runs; all of them by default."""
+    names, what = of_runs if algorithms is None else algorithms, named("algorithms")
+    if isinstance(names, str) or not isinstance(names, Sequence) or any(not isinstance(name, str) for name in names):
+        raise ArgumentError(f"{what} must be two names or more, got {names!r:.80}.")
+    for name in names:
+        if name not in of_runs:
             raise ArgumentError(
-                f"{what} names {name!r}, which is not in the runs. Algorithms: {listed(known)}.{suggest(name, known)}"
+                f"{what} names {name!r}, which is not in the runs. Algorithms: {listed(of_runs)}."
+                f"{suggest(name, of_runs)}"
             )
-    if len(set(given)) < 2 or len(set(given)) < len(given):
-        raise ArgumentError(f"{what} must be two different names or more, got {listed(given) or 'none'}.")
-    return tuple(given)
+    if len(set(names)) < max(len(names), 2):
+        raise ArgumentError(f"{what} must be two different names or more, got {listed(names) or 'none'}.")
+    return tuple(names)
 
 
 def _notes(

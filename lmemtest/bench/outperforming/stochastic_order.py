@@ -61,7 +61,15 @@ def stochastic_order(
     if k < 2:
         raise DesignError(f"These scores are of one algorithm, {blocks.algorithms[0]}; comparing needs two or more.")
     family = k * (k - 1) * len(samples)
-    comparer = Comparer(alpha / family, _draws(n_draws, alpha, family), sample == "benchmarks")
+    least = math.ceil(family / alpha - 1e-6) - 1  # draws for a bound at the level of one claim
+    if n_draws is None:
+        n_draws = max(_DRAWS, math.ceil(_BEYOND * family / alpha - 1e-6) - 1)
+    if n_draws < least:
+        raise ArgumentError(
+            f"n_draws must be at least {least:,} for {family:,} claims at alpha = {alpha:g} together, got "
+            f"{n_draws:,}. Leave it out, or compare fewer algorithms or benchmarks."
+        )
+    comparer = Comparer(alpha / family, n_draws, sample == "benchmarks")
     work = sum(comparer.work([len(one) for one in values]) for values in samples.values())
     if work > _MOST_WORK:  # draws and claims both grow with pairs and benchmarks
         raise DesignError(
@@ -129,19 +137,6 @@ def _samples(blocks: Blocks, sample: str) -> dict[str, list[Array]]:
         )
     gains = zip(blocks.instances, blocks.run_gains, strict=True)
     return {name: [runs[np.isfinite(runs)] for runs in values] for name, values in gains}
-
-
-def _draws(n_draws: int | None, alpha: float, family: int) -> int:
-    """Draws for a bound at the level of one claim."""
-    least = math.ceil(family / alpha - 1e-6) - 1
-    if n_draws is None:
-        return max(_DRAWS, math.ceil(_BEYOND * family / alpha - 1e-6) - 1)
-    if n_draws < least:
-        raise ArgumentError(
-            f"n_draws must be at least {least:,} for {family:,} claims at alpha = {alpha:g} together, got "
-            f"{n_draws:,}. Leave it out, or compare fewer algorithms or benchmarks."
-        )
-    return n_draws
 
 
 def _frame(

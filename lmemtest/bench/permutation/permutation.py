@@ -354,21 +354,12 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         If nothing can be exchanged, or a column belongs to the algorithms themselves.
     """
     check_unit(unit, runs)
-    columns_of = {
-        "family": family_columns(runs),
-        "benchmark": (runs.benchmark,),
-        "instance": runs.instance,
-        "run": (*runs.instance, runs.seed),
-    }
-    missing = {
-        "family": not runs.study.families,
-        "benchmark": runs.benchmark is None,
-        "instance": not runs.metafeatures,
-        "run": runs.seed is None,
-    }
-    if missing[unit]:
+    families, instance = family_columns(runs), runs.instance
+    needs = {"family": families, "benchmark": runs.benchmark, "instance": runs.metafeatures, "run": runs.seed}
+    if needs[unit] in (None, ()):
         raise ArgumentError(f"unit='{unit}' exchanges {_NEEDS[unit]}.")
-    stratum_names = [name for name in columns_of[unit] if name is not None]
+    within = {"family": families, "benchmark": (runs.benchmark,), "instance": instance, "run": (*instance, runs.seed)}
+    stratum_names = [str(name) for name in within[unit]]
     item_names = [*stratum_names, runs.algorithm]
     by = tuple(dict.fromkeys([*item_names, *columns]))
     cells = compress(runs, by=by, score=score)
@@ -378,7 +369,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     stratum, n_strata = _codes(frame, stratum_names)
     paired = unit != "run" or len(np.unique(stratum * n_labels + label)) > n_strata
     if not paired:  # every algorithm has seeds of its own
-        stratum, n_strata = _codes(frame, list(runs.instance))
+        stratum, n_strata = _codes(frame, list(instance))
     own, n_own = _codes(frame, item_names)
     item = combine_codes([(stratum, n_strata), (own, n_own)], len(frame))
     rest_names = [name for name in by if name not in item_names]
