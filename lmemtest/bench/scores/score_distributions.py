@@ -149,9 +149,13 @@ def score_distributions(
         findings=(finding,),
         notes=(*notes, *_notes(table)),
         printed=table.drop(columns="bandwidth"),
-        formats={"modes": lambda n: "–" if pd.isna(n) else f"{int(n)}"},
+        formats={"modes": _count},
         figure="score_distributions_plot",
     )
+
+
+def _count(modes: Any) -> str:
+    return "–" if pd.isna(modes) else f"{int(modes)}"
 
 
 def _columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
