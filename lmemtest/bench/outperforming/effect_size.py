@@ -292,8 +292,8 @@ def _cliff(x: Array, y: Array, same: Array, paired: bool, tail: float) -> tuple[
         variance = first + second
         least = first**2 / (n - 1.0) + second**2 / (m - 1.0)
         df = np.divide(variance**2, least, out=np.full(len(x), n + m - 2.0), where=least > 0.0)
-    known = (variance > 0.0) & (np.abs(delta) < 1.0)
-    size = np.divide(1.0 - delta**2, variance, out=np.full(len(x), 3.0 * n * m / (n + m + 1.0)), where=known)
+    varies = (variance > 0.0) & (np.abs(delta) < 1.0)
+    size = np.divide(1.0 - delta**2, variance, out=np.full(len(x), 3.0 * n * m / (n + m + 1.0)), where=varies)
     bound = t_quantile(tail, df) ** 2 / size
     return delta, _score_limit(delta, bound, -1), _score_limit(delta, bound, 1)
 

@@ -157,7 +157,7 @@ class UStatistic(NamedTuple):
     def turned(self, these: NDArray[np.bool_]) -> UStatistic:
         """The same with the sides of some exchanged."""
         sides = (self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
-        return UStatistic(*(np.where(these, turned, own) for turned, own in zip(sides, self, strict=True)))
+        return UStatistic(*(np.where(these, other, same) for other, same in zip(sides, self, strict=True)))
 
     def of_pairs(self, pairs: NDArray[np.intp]) -> UStatistic:
         """Those of some rows."""

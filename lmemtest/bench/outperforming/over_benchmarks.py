@@ -130,14 +130,14 @@ def over_benchmarks(
     band = f"{percent(1.0 - alpha_each)} {_INTERVALS[kind]}"
     number = round(alpha / alpha_each)
     shared = f" (for {number} pairs: alpha = {alpha:g} and gamma = {gamma:g}, adjusted)" * (number > 1)
-    asked = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "score": blocks.score}
+    settings = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "score": blocks.score}
     per_pair = {"gamma_adjusted": gamma_each, "alpha_adjusted": alpha_each}
     notes = _notes(table, counts, binary, blocks, paired, incomplete, method, alpha_each)
     return Answer(
         question="outperforming",
         title=f"Probability that a run is better on the same benchmark, in {blocks.score}",
         tables={"table": table, "benchmarks": benchmarks, "replicability": pd.DataFrame(replicability)},
-        values={**asked, **per_pair, "direction": blocks.direction, "family": column, "band": band},
+        values={**settings, **per_pair, "direction": blocks.direction, "family": column, "band": band},
         facts=(f"{band}; ties count one half.", in_words(gamma_each, shared)),
         findings=_findings(table, alpha_each, gamma_each, column),
         notes=(*blocks.notes, *sample.notes, *sample.weights, *notes),

@@ -57,7 +57,7 @@ def of_samples(
     estimate = float(0.5 + 0.5 * signs.mean())
     conclusion = str(conclusions(low, high, gamma)[0])
     row = {"estimate": estimate, "ci_low": low, "ci_high": high, "ties": int(tied.sum()), "conclusion": conclusion}
-    asked = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "direction": direction}
+    settings = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "direction": direction}
     of = counted(x.size, "pair") if paired else f"{x.size:,} and {y.size:,} runs, not paired"
     kind = _INTERVALS["not paired" if method == "score" and not paired else method]
     better = "higher" if direction == "maximize" else "lower"
@@ -77,7 +77,7 @@ def of_samples(
         question="outperforming of two samples",
         title=f"Probability that a run of A is better than one of B, {of}",
         tables={"table": pd.DataFrame([row]), "effects": effects},
-        values={**row, "n": (x.size, y.size), **asked},
+        values={**row, "n": (x.size, y.size), **settings},
         facts=(f"{percent(1.0 - alpha)} {kind}; {better} scores are better, ties count one half.", in_words(gamma)),
         findings=(first, *meaning(conclusion, high, gamma)),
         notes=_notes(signs, paired, binary, alpha, method),

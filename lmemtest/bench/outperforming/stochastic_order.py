@@ -87,13 +87,13 @@ def stochastic_order(
     table = table.assign(decision=claimed, open=np.where(untested, "", lacking))
     better = "lower is better" if blocks.direction == "minimize" else "higher is better"
     several = " and benchmarks" if len(samples) > 1 else ""
-    asked = {"tau": tau, "alpha": alpha, "family": family, "sample": sample, "n_draws": comparer.n_draws}
+    settings = {"tau": tau, "alpha": alpha, "family": family, "sample": sample, "n_draws": comparer.n_draws}
     of_runs = {"algorithms": blocks.algorithms, "score": blocks.score, "direction": blocks.direction}
     return Answer(
         question="stochastic_order",
         title=f"Almost stochastic order by {blocks.score} ({better})",
         tables={"table": table},
-        values={"benchmarks": tuple(samples), **of_runs, **asked},
+        values={"benchmarks": tuple(samples), **of_runs, **settings},
         facts=(
             f"Left is almost stochastically better if eps_min is below {tau:g} and the p-value below {alpha:g}; both "
             f"are at alpha / {family:,} (Bonferroni: ordered pairs{several}), from {comparer.n_draws:,} draws.",

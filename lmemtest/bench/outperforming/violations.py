@@ -177,11 +177,11 @@ class Comparer:
         if (n, m) not in self._most:
             (at_x, p_x), (at_y, p_y) = self._draws_of(n), self._draws_of(m)
             count = math.floor(self.alpha / (p_x.min() * p_y.min())) + 2
-            found = []
+            extremes = []
             for x, y in ((at_x, m - 1 - at_y[:, ::-1]), (n - 1 - at_x[:, ::-1], at_y)):
                 i, j = np.nonzero(_n_below(x)[:, None] * _n_below(y) <= count)
-                found.append((i, j, p_x[i] * p_y[j]))
-            self._most[n, m] = found[0], found[1]
+                extremes.append((i, j, p_x[i] * p_y[j]))
+            self._most[n, m] = extremes[0], extremes[1]
         return self._most[n, m]
 
     def _draws_of(self, n: int) -> tuple[Index, Array]:

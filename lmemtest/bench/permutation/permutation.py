@@ -65,10 +65,10 @@ def _max_t(L: Array | None, algorithm: str, fit: Any) -> float:
     """Largest ``|t|`` over all pairs of algorithms; L of a design that does not change, or None: read off each fit."""
     L = differences(fit, algorithm) if L is None else L
     estimate, variance = fit.estimate(L), fit.cov(L).diagonal()
-    known = np.isfinite(estimate) & (variance > 0)
-    if not known.any():
+    estimable = np.isfinite(estimate) & (variance > 0)
+    if not estimable.any():
         raise EstimationError("no difference between two algorithms is estimable")
-    return float(np.abs(estimate[known] / np.sqrt(variance[known])).max())
+    return float(np.abs(estimate[estimable] / np.sqrt(variance[estimable])).max())
 
 
 def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.Generator) -> tuple[float, bool]:
@@ -370,8 +370,8 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     paired = unit != "run" or len(np.unique(stratum * n_labels + label)) > n_strata
     if not paired:  # every algorithm has seeds of its own
         stratum, n_strata = _codes(frame, list(instance))
-    own, n_own = _codes(frame, item_names)
-    item = combine_codes([(stratum, n_strata), (own, n_own)], len(frame))
+    group, n_groups = _codes(frame, item_names)
+    item = combine_codes([(stratum, n_strata), (group, n_groups)], len(frame))
     rest_names = [name for name in by if name not in item_names]
     for name in (name for name in rest_names if name not in (runs.seed, runs.budget)):
         codes, n_codes = _codes(frame, [name])
@@ -385,7 +385,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     first[item] = np.arange(len(item))
     rest = _codes(frame, rest_names)[0]
     order = np.lexsort((rest, item))
-    found = Relabelling(
+    relabelling = Relabelling(
         unit=unit,
         paired=paired,
         columns=by,
@@ -397,14 +397,14 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         start=_starts_if_alike(item, stratum[first], rest, cells.n, order),
         order=order,
     )
-    if not found.n_strata:
+    if not relabelling.n_strata:
         noun = unit if unit in ("family", "benchmark") else "instance"
         where = f"on any {noun}" if unit != "run" or not paired else f"for any seed on any {noun}"
         raise DataError(
             f"unit='{unit}': there are no two algorithms {where}, so no labels can be exchanged. Each algorithm needs "
             f"runs on the {plural(noun)} of the others."
         )
-    return found
+    return relabelling
 
 
 def family_columns(runs: Runs) -> tuple[str, ...]:
