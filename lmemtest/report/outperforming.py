@@ -22,7 +22,7 @@ from lmemtest.report.figures import figure
 from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows
 
 if TYPE_CHECKING:
-    from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 TITLE = "Probability of outperforming"
@@ -37,7 +37,7 @@ WHY = (
 )
 
 
-def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
+def outperforming_document(found: Answer) -> Document:
     """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
     head, *rest = found.sentences()
     several = len(found.benchmarks) > len(found.table)
@@ -64,7 +64,7 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     )
 
 
-def _first_rows(found: OutperformingOverBenchmarks, part: str, title: str) -> ResultTable:
+def _first_rows(found: Answer, part: str, title: str) -> ResultTable:
     frame = found.to_frame(part)
     rows, notes = first_rows(list(frame.index), advice("to_frame", part=part))
     return ResultTable(title, frame.loc[rows], notes, _FORMATS if part == "benchmarks" else None)
@@ -80,7 +80,7 @@ def _listed(texts: list[str], count: int) -> tuple[Block, ...]:
 _FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
 
 
-def _figure(found: OutperformingOverBenchmarks, said: str) -> tuple[Block, ...]:
+def _figure(found: Answer, said: str) -> tuple[Block, ...]:
     if len(found.table) > MOST_PAIRS:
         return ()
     caption = f"{found.title}; the dashed line is gamma = {found.gamma_adjusted:.3g}."
@@ -120,11 +120,11 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     return Section("outperforming", TITLE, blocks)
 
 
-def _families(found: OutperformingOverBenchmarks) -> str:
+def _families(found: Answer) -> str:
     return "" if found.family is None else f" of {plural(found.family)} like these"
 
 
-def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[OutperformingOverBenchmarks, str]:
+def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Answer, str]:
     """Pairs of runs of the same seed, or all runs where there are none, and why; in the order of the others.
 
     The best one was found with the same scores, so that the family is all pairs of algorithms.
@@ -135,9 +135,6 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Outperf
         analysis.runs,
         gamma=GAMMA,
         alpha=analysis.alpha,
-        method="auto",
-        n_draws=1,
-        rng=0,
         control=best,
         comparisons=count * (count - 1) // 2,
     )
@@ -183,7 +180,7 @@ def _beside_means(analysis: Analysis, best: str, shown: pd.DataFrame) -> Block:
     return paragraph(f"The decisions on the means are not the same: {'; '.join(said)}. {WHY}")
 
 
-def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -> ResultTable:
+def _table(found: Answer, best: str, shown: pd.DataFrame) -> ResultTable:
     interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
     ends = zip(shown["ci_low"], shown["ci_high"], strict=True)
     frame = pd.DataFrame(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.evaluation.evaluated import Evaluation
-from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
 from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.result import Answer
 from lmemtest.report import render
 from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
 from lmemtest.report.evaluation import evaluation_document
@@ -61,7 +61,7 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
         return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
     if isinstance(found, (Ranking, Rankings)):
         return ranking_document(found)
-    if isinstance(found, OutperformingOverBenchmarks):
+    if isinstance(found, Answer) and found.question == "outperforming":
         return outperforming_document(found)
     if isinstance(found, Evaluation):
         return evaluation_document(found)

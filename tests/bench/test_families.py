@@ -104,7 +104,7 @@ def test_tasks_without_an_algorithm_are_left_out_of_their_family() -> None:
 
 def test_signs_are_those_of_whole_families() -> None:
     means = family_means(FRAME)
-    found = lt.sign_flip_test(RUNS)
+    found = lt.permutation_test(RUNS, exchange="signs")
     assert found.table["estimate"].tolist() == pytest.approx(
         [(means[a] - means[b]).mean() for a, b in ("AB", "AC", "BC")]
     )
@@ -250,7 +250,9 @@ def test_no_clear_interval_is_none_against_the_overall_difference() -> None:
 
 
 def test_what_is_to_be_added_to_distributions_over_families_is_families() -> None:
-    few = lt.stochastic_order(lt.Runs(table((2,) * 5), **ROLES), sample="benchmarks", n_draws=200, rng=1)
+    few = lt.outperforming(
+        lt.Runs(table((2,) * 5), **ROLES), measure="stochastic_order", sample="benchmarks", n_draws=200, rng=1
+    )
     assert any(note.endswith("Add families, or compare fewer algorithms.") for note in few.notes)
 
 

@@ -239,8 +239,8 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "relative_ranks": (lt.relative_ranks, {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
     "aggregate_scores": (lambda r: lt.aggregate_scores(r, n_draws=50, rng=0), {}, ("estimate",)),
-    "stochastic_order": (lambda r: lt.stochastic_order(r, rng=0), {}, ()),
-    "probability_of_outperforming": (lt.probability_of_outperforming, {}, ("mean", "estimate")),
+    "stochastic_order": (lambda r: lt.outperforming(r, measure="stochastic_order", rng=0), {}, ()),
+    "outperforming": (lt.outperforming, {}, ("mean", "estimate")),
     "rank lmem": (lt.rank, {}, ()),
     "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
     "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
@@ -289,7 +289,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
         "1 of ": ("missing score",),
     },
-    "probability_of_outperforming": {
+    "outperforming": {
         "runs has no seed column, so no run of one algorithm belongs to one of": (
             "no seed column",
             "no seed column, one row",

@@ -160,7 +160,7 @@ def compared(given: lt.Runs) -> Any:
 
 def compared_by_run(given: lt.Runs, **options: Any) -> Any:
     """All pairs by the probability of outperforming, and what is said of them."""
-    found = lt.probability_of_outperforming(given, **options)
+    found = lt.outperforming(given, **options)
     return found.to_frame(), found.sentences(), found.notes
 
 
@@ -229,13 +229,13 @@ SHAPES: list[Row] = [
     ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), evaluated),
     ("100 models x 20 tasks x 500 items", "evaluate", lambda: items(100, 20, 500), evaluated),
     # Questions.
-    by(300, 15, 1, call="sign_flip_test", asked=lambda r: lt.sign_flip_test(r, rng=0)),
+    by(300, 15, 1, call="sign flips", asked=lambda r: lt.permutation_test(r, exchange="signs", rng=0)),
     by(100, 100, 3, call="seed_effect", asked=lt.seed_effect),
     by(100, 100, 3, 0.2, call="seed_effect", asked=lt.seed_effect),
     by(10, 1_000, 10, call="seed_effect", asked=lt.seed_effect),
     by(10, 20, 5_000, call="seed_effect", asked=lt.seed_effect),
-    by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
-    by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
+    by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.outperforming(r, measure="stochastic_order", rng=0)),
+    by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.outperforming(r, measure="stochastic_order", rng=0)),
     by(25, 80, 5, call="outperforming", asked=compared_by_run),
     by(300, 15, 1, call="outperforming", asked=compared_by_run),
     by(300, 15, 5, call="outperforming", asked=compared_by_run),
@@ -244,7 +244,7 @@ SHAPES: list[Row] = [
     by(10, 1_000, 1, call="outperforming", asked=compared_by_run),
     by(10, 20, 200, call="outperforming", asked=compared_by_run),
     by(300, 15, 5, call="outperforming, not paired", asked=lambda r: compared_by_run(r, paired=False)),
-    ("300 x 15 x 1", "outperforming, save", lambda: lt.probability_of_outperforming(runs(300, 15, 1)), saved),
+    ("300 x 15 x 1", "outperforming, save", lambda: lt.outperforming(runs(300, 15, 1)), saved),
     by(25, 80, 5, call="audit, 199 draws", asked=lambda r: lt.audit(r, n_draws=199, rng=0)),
     by(25, 80, 5, 0.2, call="normalization_stability", asked=lt.normalization_stability),
     by(50, 40, 50, call="benchmark_effects", asked=lt.benchmark_effects),

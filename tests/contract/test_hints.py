@@ -54,12 +54,12 @@ GUESSES = """
 lt.outperform: works            lt.outperforming: works          lt.bands: works
 lt.friedman_test: nemenyi      lt.emmeans: works                lt.contrast: works
 lt.pairs: works                 lt.joint_tests: works            lt.cld: letters
-lt.confint: profile             lt.eff_size: effect_size         lt.lmer: works
+lt.confint: profile             lt.eff_size: outperforming        lt.lmer: works
 lt.mixedlm: works               lt.anova: glrt                   lt.friedman: nemenyi
 lt.wilcoxon: test='wilcoxon'    lt.nemenyi: test='nemenyi'       lt.iqm: aggregate_scores
 lt.probability_of_improvement: improvement                       lt.performance_profile: profiles
 lt.leaderboard: works           lt.elo: leaderboard              lt.cd_diagram: works
-lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: effect_size
+lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: cohen_d
 lt.aso: stochastic_order        lt.autorank: compat.autorank     lt.compare: rank
 lt.read_csv: read_runs          lt.plot: plots                   lt.ranking: works
 lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: power
@@ -127,7 +127,7 @@ def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
 def test_synonyms_are_what_they_lead_to():
     of = objects()
     fit = of["fit"]
-    assert lt.outperform is lt.probability_of_outperforming
+    assert lt.outperform is lt.probability_of_outperforming is lt.outperforming
     assert lt.plots.heatmap is lt.plots.benchmark_effects_plot
     pd.testing.assert_series_equal(fit.pvalues, fit.to_frame().set_index("term")["p_value"])
     assert fit.fixef is fit.params

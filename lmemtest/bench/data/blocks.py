@@ -91,6 +91,24 @@ class Blocks:
         return self.scores if self.direction == "maximize" else -self.scores
 
     @property
+    def run_gains(self) -> Array:
+        """`runs` with the sign for which more is better."""
+        return self.runs if self.direction == "maximize" else -self.runs
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """The first instance of each block, where the instances are in their order, ``(n,)``."""
+        return np.flatnonzero(np.diff(self.block, prepend=-1))
+
+    def within_families(self) -> Blocks:
+        """A block is a benchmark in one of its families, with all instances there; in the order of the families."""
+        family = np.zeros(len(self.block)) if self.family is None else self.family.astype(str)
+        order = np.lexsort((self.block, family))
+        block, number = self.block[order], np.unique(family[order], return_inverse=True)[1]
+        new = np.diff(block, prepend=-1).astype(bool) | np.diff(number, prepend=-1).astype(bool)
+        return replace(self.on(order), block=np.cumsum(new) - 1, names=tuple(self.names[i] for i in block[new]))
+
+    @property
     def complete(self) -> NDArray[np.bool_]:
         """Which blocks have a score of every algorithm, ``(n,)``."""
         return np.asarray(np.isfinite(self.scores).all(axis=1))
@@ -108,12 +126,12 @@ class Blocks:
         found = self.on(kept[self.block])
         return replace(found, block=(np.cumsum(kept) - 1)[found.block], names=names)
 
-    def on(self, kept: NDArray[np.bool_]) -> Blocks:
-        """The blocks with some of their instances, ``(m,)``."""
+    def on(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Blocks:
+        """The blocks with some of their instances, by a mask ``(m,)`` or by their numbers."""
         return replace(
             self,
             runs=self.runs[kept],
-            instances=tuple(name for name, keep in zip(self.instances, kept, strict=True) if keep),
+            instances=tuple(self.instances[i] for i in np.arange(len(self.instances))[kept]),
             block=self.block[kept],
             seeds=None if self.seeds is None else self.seeds[kept],
             family=None if self.family is None else self.family[kept],

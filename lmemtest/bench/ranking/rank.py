@@ -12,10 +12,10 @@ from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
 from lmemtest.bench.ranking.compare import Rankings, compared
-from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
@@ -87,7 +87,7 @@ def rank(
     control : str, optional
         Compare all others with this algorithm only, chosen before the scores were seen.
     effect_size : str, optional
-        Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
+        Kind of the effect sizes over blocks, see `outperforming`; default: "cohen_dz" with means, "rank_biserial" with
         ranks. "standardised", of "lmem" only: the difference of the marginal means over the residual standard deviation
         of the model.
     curves : {"mean", "last", "best", "area", "model"}, optional
@@ -366,5 +366,5 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
                 level=1.0 - asked.alpha,
                 rng=asked.rng,
             )
-            out[:, here] = np.stack([found[0], found[1], found[2]])
+            out[:, here] = found
     return out[0], out[1], out[2]

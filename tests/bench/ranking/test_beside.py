@@ -5,7 +5,8 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.ranking import classical, compare, effect_sizes
+from lmemtest.bench.outperforming import effect_size
+from lmemtest.bench.ranking import classical, compare
 from lmemtest.bench.ranking.beside import beside
 
 
@@ -27,7 +28,7 @@ def test_decisions_are_those_of_rank(table, monkeypatch):
     recommended = lt.recommend(table)
     pairs = lt.fit_lmm(recommended.formula, table).emmeans("tool").pairs()
     expected = lt.rank(table, "all", rng=0, n_draws=1000)
-    for module, name in ((classical, "shift_intervals"), (effect_sizes, "effect_sizes")):
+    for module, name in ((classical, "shift_intervals"), (effect_size, "effect_sizes")):
         monkeypatch.setattr(module, name, None)  # what is not needed is not called
     found = beside(pairs, pairs.decisions(direction="minimize").levels, table, 0.05)
     columns = ["left", "right", *found.tests]

@@ -70,7 +70,7 @@ def test_skewed_errors_of_few_rows_call_for_action(make):
     assert residuals.skewness > 2
     assert residuals.advice == (
         "Skewed and heavy-tailed (a few values weigh much): transform the score (runs.normalize('rank')) or model "
-        "the scales (dispersion=), and confirm with sign_flip_test()."
+        "the scales (dispersion=), and confirm with permutation_test(runs, exchange='signs')."
     )
 
 
