@@ -11,7 +11,7 @@ from lmemtest.bench.ranking.asked import TEST_NAMES
 from lmemtest.bench.ranking.methods import codes_on
 from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
 from lmemtest.core.options import ADJUSTMENT_NAMES
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.table import Format
 from lmemtest.core.verdicts import ahead_or_behind
 
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.leaderboard import Leaderboard
     from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.bench.ranking.stability import Stability
     from lmemtest.core.arrays import Codes
@@ -133,7 +132,7 @@ class Ranking(Result):
         """Who is ahead, what is decided, and what is not; the first is the headline."""
         return ranking_sentences(self)
 
-    def leaderboard(self, **options: Any) -> Leaderboard:
+    def leaderboard(self, **options: Any) -> Answer:
         """Ratings, win rates and mean ranks on the same blocks: `leaderboard`, with its options."""
         from lmemtest.bench.ranking.leaderboard import leaderboard_of
 
