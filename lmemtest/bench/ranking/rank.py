@@ -14,7 +14,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
 from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
-from lmemtest.bench.ranking.compare import Rankings, compared
+from lmemtest.bench.ranking.compare import classical_tests, compared
 from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes
 from lmemtest.bench.ranking.ranking import Ranking
@@ -31,6 +31,7 @@ from lmemtest.lmm.distributions.student import t_quantile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.bench.robustness.variants import Variants
     from lmemtest.core.arrays import Array
 
 
@@ -58,7 +59,7 @@ def rank(
     rope_unit: str = "score",
     n_draws: int = 50_000,
     rng: int | np.random.Generator | None = None,
-) -> Ranking | Rankings:
+) -> Ranking | Variants:
     """Rank algorithms and decide which of them differ.
 
     Parameters
@@ -100,9 +101,11 @@ def rank(
 
     Returns
     -------
-    Ranking, or Rankings with "all"
+    Ranking, or Variants with "all"
         ``to_frame()``, ``to_frame("pairs")``, ``sentences()``, ``plot()``, ``paragraph()``, ``leaderboard()``,
-        ``stability()``; ``decisions`` has the decisions.
+        ``stability()``; ``decisions`` has the decisions. With "all" ``to_frame()`` says of each pair what every test
+        says, and ``alike`` whether all do; ``to_frame("places")`` has the places of the algorithms by every test,
+        ``rankings`` each test's ranking by its name, ``rows_as_blocks`` what ranking every row would find, measured.
 
     Raises
     ------
@@ -156,7 +159,7 @@ def rank(
     if method != "all":
         return ranking_of(assessment_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
     found, without = {}, []
-    for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
+    for one, tests in (("lmem", ("auto",)), ("frequentist", classical_tests(blocks)), ("bayesian", ("signed_rank",))):
         for name in tests:
             asked = replace(checked, test=name)
             try:
@@ -168,7 +171,7 @@ def rank(
     if not found:
         raise without[0][1]
     notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
-    return replace(compared(found, resolve_rng(checked.rng)), notes=notes)
+    return compared(found, resolve_rng(checked.rng), notes)
 
 
 def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
@@ -187,13 +190,6 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
             "one of them, or leave out method."
         )
     return method, test
-
-
-def side_by_side(blocks: Blocks) -> tuple[str, ...]:
-    """The classical tests that "all" shows: on means, on ranks, and on signed ranks."""
-    if len(blocks.algorithms) == 2:
-        return ("t", "wilcoxon")
-    return ("tukey", "nemenyi", "wilcoxon") if blocks.complete.sum() > 1 else ("wilcoxon",)
 
 
 def runs_of(data: Any, direction: str | None) -> Runs:
