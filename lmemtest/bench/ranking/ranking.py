@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
     from lmemtest.bench.ranking.omnibus import Omnibus
-    from lmemtest.bench.ranking.stability import Stability
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
 
@@ -138,7 +137,7 @@ class Ranking(Result):
 
         return leaderboard_of(self.blocks, **options)
 
-    def stability(self, *, progress: bool | None = None) -> Stability:
+    def stability(self, *, progress: bool | None = None) -> Answer:
         """Which decisions change when one block or one algorithm leaves the study: one refit for each.
 
         Parameters
@@ -148,7 +147,8 @@ class Ranking(Result):
 
         Returns
         -------
-        Stability
+        Answer
+            See `lmemtest.bench.ranking.stability.stability_of`.
 
         Raises
         ------

@@ -231,7 +231,7 @@ def test_signed_ranks_decide_who_is_better_and_neither_the_order_nor_a_shift_of_
     said = found.paragraph()
     assert "B was better than A" in said
     assert "rank-biserial r = 0." in said
-    assert set(found.stability(progress=False).table["decision"]) == {"B better"}
+    assert set(found.stability(progress=False).to_frame()["decision"]) == {"B better"}
 
 
 def test_the_signed_rank_statistic_belongs_to_the_algorithm_on_the_left():
