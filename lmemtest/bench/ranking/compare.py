@@ -21,10 +21,11 @@ from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.validate import resolve_rng
-from lmemtest.core.verdicts import Verdict, pair_words, turned
+from lmemtest.core.verdicts import Verdict, pair_words
 from lmemtest.core.words import MISSING, counted, joined, percent
 from lmemtest.lmm.distributions.studentized_range import ptukey, qtukey
 from lmemtest.lmm.means.adjust import step_down
+from lmemtest.lmm.means.decisions import codes_of
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
@@ -72,15 +73,17 @@ def beside(pairs: Comparisons, order: tuple[str, ...], runs: Runs, alpha: float)
     Only what decides is computed. Effect sizes and intervals take most of the time of `rank`, which has them.
     """
     blocks = blocks_of(runs)
-    of_model = pairs.to_frame().rename(columns={"t_ratio": "statistic"})
-    verdicts = {"lmem": _codes(of_model, pairs.estimates.direction == "minimize", order, alpha)}
-    for test in classical_tests(blocks):
-        verdicts[test] = _codes(*_tested(blocks, test, alpha), order, alpha)
+    tables = {"lmem": (pairs.to_frame().rename(columns={"t_ratio": "statistic"}), pairs.estimates.direction)}
+    tables |= {test: _tested(blocks, test, alpha) for test in classical_tests(blocks)}
+    verdicts = {
+        test: codes_of(order, table, alpha, left_ahead(table, lower_is_better=direction == "minimize"))
+        for test, (table, direction) in tables.items()
+    }
     return of_tests(verdicts, blocks.of(order), alpha, resolve_rng(0))
 
 
-def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, bool]:
-    """Pairs with statistic and p-value by one of the tests, and whether a low estimate is better."""
+def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, str | None]:
+    """Pairs with statistic and p-value by one of the tests, and which end of the estimates is better."""
     if test == "wilcoxon":
         require_pairs(blocks)
         require_connected(blocks.gains)
@@ -88,26 +91,14 @@ def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, bool
         left, right = np.triu_indices(k, 1)
         statistic, p_raw, _ = signed_rank_sums(blocks, left, right)
         names = np.array(blocks.algorithms, dtype=object)
-        table = {"left": names[left], "right": names[right], "statistic": statistic}
+        columns = {"left": names[left], "right": names[right], "statistic": statistic}
         p_value = step_down(p_raw, k, first_by_range=False)
-        return pd.DataFrame({**table, "p_value": p_value}), blocks.direction == "minimize"
+        return pd.DataFrame({**columns, "p_value": p_value}), blocks.direction
     whole = blocks.where(blocks.complete)
     require_blocks(whole)
     means = block_estimates(whole, test, 1.0 - alpha)
-    compared = means.pairs(adjust=ADJUST.get(test, "tukey"))
-    return compared.to_frame().rename(columns={"t_ratio": "statistic"}), means.direction == "minimize"
-
-
-def _codes(tests: pd.DataFrame, lower_is_better: bool, order: tuple[str, ...], alpha: float) -> Codes:
-    """The verdicts of tests in this order; a pair without a p-value has no test."""
-    left, right = (pd.Index(order).get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
-    p = tests["p_value"].to_numpy(dtype=float)
-    ahead = left_ahead(tests, lower_is_better=lower_is_better)
-    said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
-    said[np.isnan(p)] = Verdict.NOT_TESTED
-    codes = np.full((len(order), len(order)), Verdict.NOT_TESTED, dtype=np.int8)
-    codes[left, right], codes[right, left] = said, turned(said)
-    return codes
+    table = means.pairs(adjust=ADJUST.get(test, "tukey")).to_frame()
+    return table.rename(columns={"t_ratio": "statistic"}), means.direction
 
 
 def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: np.random.Generator) -> Variants:
@@ -210,7 +201,9 @@ def rows_as_blocks(blocks: Blocks, alpha: float, rng: np.random.Generator) -> di
     sums = np.zeros((len(names), k))
     np.add.at(sums, owner, of_rows)
     of_blocks = ranked(-blocks.where(blocks.complete).gains)
-    p = _nemenyi_p(of_rows.mean(axis=0), len(scores))
+    i, j = np.triu_indices(k, 1)
+    means, unit = of_rows.mean(axis=0), np.sqrt(k * (k + 1.0) / (12.0 * len(scores)))
+    p = ptukey(np.abs(means[i] - means[j]) / unit, k, np.inf, upper=True)
     return {
         "n_rows": len(scores),
         "n_blocks": len(of_blocks),
@@ -229,12 +222,6 @@ def _trap_sentence(trap: Mapping[str, Any], blocks: Blocks, n_pairs: int, alpha:
         f"at random, at a nominal {percent(alpha)}; with the {trap['n_blocks']} {blocks.units} as the sample it is "
         f"{percent(trap['of_blocks'][0])}."
     )
-
-
-def _nemenyi_p(means: Array, n: int) -> Array:
-    k = len(means)
-    i, j = np.triu_indices(k, 1)
-    return ptukey(np.abs(means[i] - means[j]) / np.sqrt(k * (k + 1.0) / (12.0 * n)), k, np.inf, upper=True)
 
 
 def _false_alarms(sums: Array, n: int, alpha: float, rng: np.random.Generator) -> tuple[float, float, float]:

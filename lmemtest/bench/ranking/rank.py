@@ -143,11 +143,13 @@ def rank(
     one_each = reduced(runs, None if curves == "model" else curves)
     blocks = blocks_of(one_each)
     runs = runs if curves == "model" else one_each
+    if se is not None and method != "lmem":
+        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
     checked = Asked(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
-        se=_se(se, method),
+        se=se if se is None else check_choice(se, "se", ERRORS),
         control=_control(control, blocks),
         rope=check_rope(rope),
         rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
@@ -219,14 +221,6 @@ def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
     if method == "lmem" and control is None:
         allowed = (*allowed, "stepdown", "singlestep")
     return check_choice(adjust, "adjust", allowed)
-
-
-def _se(se: str | None, method: str) -> str | None:
-    if se is None:
-        return None
-    if method != "lmem":
-        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
-    return check_choice(se, "se", ERRORS)
 
 
 def _control(control: Any, blocks: Blocks) -> str | None:
@@ -311,7 +305,11 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     place = {name: i for i, name in enumerate(blocks.algorithms)}
     i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     if kind == "standardised":
-        size, low, high = _standardised(tests, assessment, asked)
+        sign = -1.0 if blocks.direction == "minimize" else 1.0  # positive where the left is better
+        difference = sign * tests["estimate"].to_numpy(dtype=float)
+        half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
+        ends = difference - half, difference + half
+        size, low, high = standardised(difference, *ends, *assessment.residual_sd, level=1.0 - asked.alpha)
     else:
         size, low, high = _effects(blocks.gains, i, j, kind, asked)
     wins, ties = outcomes(blocks)
@@ -336,14 +334,6 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
         ),
     }
     return table.join(pd.DataFrame(more))
-
-
-def _standardised(tests: pd.DataFrame, assessment: Assessment, asked: Asked) -> tuple[Array, Array, Array]:
-    """Differences of marginal means in residual standard deviations, positive where the left is better."""
-    sign = -1.0 if assessment.lower_is_better else 1.0
-    estimate = sign * tests["estimate"].to_numpy(dtype=float)
-    half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
-    return standardised(estimate, estimate - half, estimate + half, *assessment.residual_sd, level=1.0 - asked.alpha)
 
 
 def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:

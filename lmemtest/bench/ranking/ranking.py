@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.omnibus import Omnibus
+    from lmemtest.bench.ranking.classical import Omnibus
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
 
@@ -117,15 +117,11 @@ class Ranking(Result):
             how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
             return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
         adjust = ADJUSTMENT_NAMES.get(self.decisions.adjust, self.decisions.adjust)
-        against = f" with {self.control}" if self.control is not None else ""
-        facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]
+        which = "all pairs" if self.control is None else f"comparisons with {self.control}"
+        facts = [f"{sample}; {which}, {adjust} adjustment, alpha = {self.alpha:g}."]
         if self.omnibus is not None:
             facts.append(f"{self.omnibus.name}: {self.omnibus.text}.")
         return tuple(facts)
-
-    @property
-    def _pairs_compared(self) -> str:
-        return "all pairs" if self.control is None else "comparisons"
 
     def sentences(self) -> tuple[str, ...]:
         """Who is ahead, what is decided, and what is not; the first is the headline."""
