@@ -17,7 +17,7 @@ from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.ranking.asked import TEST_NAMES, TESTS
 from lmemtest.bench.ranking.classical import block_estimates, ranked, require_connected, signed_rank_sums
 from lmemtest.bench.ranking.methods import ADJUST, left_ahead, outcomes, require_blocks, require_pairs
-from lmemtest.bench.robustness.variants import Variants
+from lmemtest.bench.robustness.variants import Variants, better
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.core.validate import resolve_rng
@@ -112,6 +112,8 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
     decisions = {
         name: pair_words(row, left, right, neither=neither[name]) for name, row in zip(verdicts, codes, strict=True)
     }
+    printed = {int(Verdict.NOT_SIGNIFICANT): MISSING, int(Verdict.EQUIVALENT): "equivalent"}
+    printed[int(Verdict.NOT_TESTED)] = "no test"
     found = Variants(
         question="robustness",
         title=f"Pairs by {counted(len(verdicts), 'test')}, ranked by {blocks.score}",
@@ -120,7 +122,7 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
             "Cells name the better one; a dash: no difference is shown.",
             f"{'; '.join(f'{name}: {TEST_NAMES[name]}' for name in verdicts)}.",
         ),
-        printed=pairs.assign(**{name: _better(row, left, right) for name, row in zip(verdicts, codes, strict=True)}),
+        printed=pairs.assign(**{name: better(row, pairs, printed) for name, row in zip(verdicts, codes, strict=True)}),
         of="test",
         phrases={name: f"by {name}" for name in verdicts},
         pairs=pairs,
@@ -148,15 +150,6 @@ def of_tests(verdicts: Mapping[str, Codes], blocks: Blocks, alpha: float, rng: n
                 "overview": overview, "changes": tuple(changes)},
         findings=(overview, *changes, *trap),
     )  # fmt: skip
-
-
-def _better(codes: Codes, left: Array, right: Array) -> list[str]:
-    """Who is better by a test: a name, or a dash where no difference is shown."""
-    words = {Verdict.EQUIVALENT: "equivalent", Verdict.NOT_TESTED: "no test"}
-    return [
-        words.get(Verdict(code), MISSING) if abs(code) != 1 else first if code == Verdict.BETTER else second
-        for code, first, second in zip(codes, left, right, strict=True)
-    ]
 
 
 def facts_of_pair(blocks: Blocks, left: str, right: str) -> str:

@@ -34,8 +34,9 @@ if TYPE_CHECKING:
 RESAMPLE = ("benchmarks", "runs")
 
 
+@one_blas_thread()
 def leaderboard(
-    runs: Runs,
+    runs: Runs | Blocks,
     *,
     reference: str | None = None,
     level: float = 0.95,
@@ -47,9 +48,9 @@ def leaderboard(
 
     Parameters
     ----------
-    runs : Runs
-        With several benchmarks, or several seeds of one. A benchmark counts once, by the mean scores on it, whatever
-        its number of runs; several budgets of a run are averaged.
+    runs : Runs, or Blocks
+        With several benchmarks, or several seeds of one; or the blocks of a ranking. A benchmark counts once, by the
+        mean scores on it, whatever its number of runs; several budgets of a run are averaged.
     reference : str, optional
         The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
         the order of the table single out an algorithm.
@@ -124,23 +125,9 @@ def leaderboard(
     4        TPE  1251.53      0.21       4.95    0.00
     5         RS  1000.00      0.05       5.75    0.00
     """
-    require_runs(runs)
-    return leaderboard_of(
-        blocks_of(runs), reference=reference, level=level, n_draws=n_draws, rng=rng, resample=resample
-    )
-
-
-@one_blas_thread()
-def leaderboard_of(
-    blocks: Blocks,
-    *,
-    reference: str | None = None,
-    level: float = 0.95,
-    n_draws: int = 2000,
-    rng: int | np.random.Generator | None = None,
-    resample: str = "benchmarks",
-) -> Answer:
-    """The `leaderboard` of scores on blocks."""
+    if not isinstance(runs, Blocks):
+        require_runs(runs)
+    blocks = runs if isinstance(runs, Blocks) else blocks_of(runs)
     names = blocks.algorithms
     if reference is not None:
         check_choice(reference, "reference", names)

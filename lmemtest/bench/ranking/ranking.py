@@ -129,9 +129,9 @@ class Ranking(Result):
 
     def leaderboard(self, **options: Any) -> Answer:
         """Ratings, win rates and mean ranks on the same blocks: `leaderboard`, with its options."""
-        from lmemtest.bench.ranking.leaderboard import leaderboard_of
+        from lmemtest.bench.ranking.leaderboard import leaderboard
 
-        return leaderboard_of(self.blocks, **options)
+        return leaderboard(self.blocks, **options)
 
     def stability(self, *, progress: bool | None = None) -> Answer:
         """Which decisions change when one block or one algorithm leaves the study: one refit for each.

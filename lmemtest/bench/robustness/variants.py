@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Way = tuple[str, str, Comparisons, str]  # a phrase ("by mean loss"), what it does, all pairs, and the direction
 
 
-__all__ = ["NOBODY", "Variants", "advantages", "side_by_side"]
+__all__ = ["NOBODY", "Variants", "advantages", "better", "side_by_side"]
 
 NOBODY = "-"  # neither of two is significantly better
 _TIED = 1e-7  # of the standard error: rounding
@@ -119,17 +119,18 @@ def side_by_side(
         means += [(name, level, place, *of_level[level]) for place, level in enumerate(order, start=1)]
     codes = np.where(below(p, alpha) & (gap != 0.0), np.sign(gap), 0.0)
     codes = np.where(np.isnan(p), float(Verdict.NOT_TESTED), codes).astype(np.int8)
-    better = {name: _better(row, pairs) for name, row in zip(ways, codes, strict=True)}
+    words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
+    who = {name: better(row, pairs, words) for name, row in zip(ways, codes, strict=True)}
     taken = {"left", "right", "alike"}  # by other columns of the table
     decisions = pd.concat(
-        [pairs.assign(variant=name, advantage=gap[row], p_value=p[row], better=better[name])
+        [pairs.assign(variant=name, advantage=gap[row], p_value=p[row], better=who[name])
          for row, name in enumerate(ways)], ignore_index=True,
     )  # fmt: skip
     found = Variants(
         question="robustness",
         title=f"Decisions {among}",
         tables={
-            "table": pairs.assign(**{phrases[name] if name in taken else name: who for name, who in better.items()}),
+            "table": pairs.assign(**{phrases[name] if name in taken else name: names for name, names in who.items()}),
             "decisions": decisions[["variant", "left", "right", "advantage", "p_value", "better"]],
             "means": pd.DataFrame(means, columns=["variant", "algorithm", "place", "mean", "se"]),
         },
@@ -179,9 +180,8 @@ def _as_in(pairs: pd.DataFrame, table: pd.DataFrame, advantage: Array) -> tuple[
     return gap, p
 
 
-def _better(codes: Codes, pairs: pd.DataFrame) -> list[str]:
-    """Who is better of each pair."""
-    words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
+def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[str]:
+    """Who is better of each pair, or the word for another verdict."""
     return [
         words.get(code, left if code == Verdict.BETTER else right)
         for code, left, right in zip(codes.tolist(), pairs["left"], pairs["right"], strict=True)
