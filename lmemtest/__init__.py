@@ -40,7 +40,6 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.budget.relative_ranks": ["relative_ranks"],
         "bench.variation.ranking_reliability": ["ranking_reliability"],
         "bench.checks.check": ["check"],
-        "bench.scores.normalization_stability": ["normalization_stability"],
         "bench.failures.rates": ["failure_rates"],
         "bench.robustness.robustness": ["robustness"],
         "bench.checks.seed_effect": ["seed_effect"],

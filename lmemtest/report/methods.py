@@ -208,7 +208,7 @@ def methods_section(analysis: Analysis) -> Section:
     done = runs.failures
     curve = "" if runs.curve is None else f"{runs.curve.sentence} "
     failed = f" {done.note}" if done is not None and done.n_failed else ""
-    failed += f" {analysis.sensitivity.overview()}" if analysis.sensitivity is not None else ""
+    failed += f" {analysis.sensitivity.overview}" if analysis.sensitivity is not None else ""
     text = paragraph(
         f"We compared {len(runs.algorithms)} algorithms by {em.score} ({wording.better(analysis)} is better) on "
         f"{_size(analysis)}. {curve}We fitted the linear mixed model ",
@@ -318,7 +318,7 @@ def limitations_section(analysis: Analysis) -> Section:
     items.append(_scale(analysis))
     if differs:
         beside = analysis.agreement if runs.scale is not None else None
-        known = f" {beside.overview()}" if beside is not None else ""
+        known = f" {beside.overview}" if beside is not None else ""
         items.append((Strong("What is tested."), f" The hypothesis is that {null}. {differs}{known}"))
     if runs.scale is not None and runs.scale.method in OF_ALL:
         items.append((Strong("The score is made of all algorithms."), f" {of_all(runs.scale.method)}"))

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.evaluation.evaluated import Evaluation
-from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.result import Answer
 from lmemtest.report import render
@@ -59,8 +58,8 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
     """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
     if hasattr(type(found), "document"):
         return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
-    if isinstance(found, (Ranking, Rankings)):
-        return ranking_document(found)
+    if isinstance(found, Ranking) or found.question == "rank":
+        return ranking_document(found)  # type: ignore[arg-type]
     if isinstance(found, Answer) and found.question == "outperforming":
         return outperforming_document(found)
     if isinstance(found, Evaluation):

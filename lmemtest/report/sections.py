@@ -266,11 +266,10 @@ def _pairs(analysis: Analysis) -> Section:
         found += [paragraph(why), TableBlock(check.to_table())]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         beside = analysis.agreement
-        changed = beside.changed().index
-        pairs_said = [beside.on_pair(pair) for pair in changed[:MOST_NAMES]]
-        if len(changed) > MOST_NAMES:
-            pairs_said.append(f"... and {len(changed) - MOST_NAMES:,} more (see the table).")
-        words = " ".join((beside.overview(), *pairs_said, *beside.notes))
+        changes = list(beside.changes[:MOST_NAMES])
+        if len(beside.changes) > MOST_NAMES:
+            changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
+        words = " ".join((beside.overview, *changes, *beside.notes))
         found += [paragraph(words), Fold("Both scores, pair by pair", (TableBlock(beside.to_table()),))]
     found += _both_populations(analysis)
     table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
@@ -297,7 +296,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         return []
     changed = found.changed()
     if changed.empty:
-        return [paragraph(f"{found.overview()} {found.counts()}")]
+        return [paragraph(f"{found.overview} {found.counts}")]
     columns = ("first", "second", *(f"better {phrase}" for phrase in found.phrases.values()))
     frame = changed[["left", "right", *found.phrases]].set_axis(list(columns), axis=1)
     p_values = {f"p {found.phrases[name]}": found.p_value[i, changed.index] for i, name in enumerate(found.phrases)}
@@ -310,7 +309,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
     families = plural(analysis.runs.study.families[-1][-1])
     first, second = found.phrases.values()
     text = (
-        f"{found.overview()} {found.counts()} Claims {first} are as sure as the number of {families} allows; claims "
+        f"{found.overview} {found.counts} Claims {first} are as sure as the number of {families} allows; claims "
         f"{second} are surer, and say nothing about other {families}."
     )
     block = TableBlock(table)

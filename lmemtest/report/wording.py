@@ -423,7 +423,7 @@ def _other_population(analysis: Analysis) -> Text | None:
     found = analysis.populations
     if found is None or found.alike.all():
         return None
-    return (Strong("Mind the population"), f". {found.overview()} {found.counts()}")
+    return (Strong("Mind the population"), f". {found.overview} {found.counts}")
 
 
 def _mind_the_scale(analysis: Analysis) -> Text | None:
@@ -438,7 +438,7 @@ def _mind_the_scale(analysis: Analysis) -> Text | None:
     text = f": {' and '.join(known)}, so few benchmarks {'' if few else 'may '}decide the average."
     alike = ""
     if not _by_ranks(analysis) and analysis.on_ranks is not None and analysis.agreement is not None:
-        alike = f" {analysis.agreement.overview()}"
+        alike = f" {analysis.agreement.overview}"
     return (Strong("Mind the scale"), f"{text}{alike}{_seldom_first(analysis)}")
 
 
@@ -507,7 +507,7 @@ def _other_scale(analysis: Analysis) -> Text | None:
     found = analysis.agreement
     if analysis.runs.scale is None or found is None or found.alike.all():
         return None
-    return (Strong("Mind the score"), f": this is about mean {analysis.runs.score}. {found.overview()}")
+    return (Strong("Mind the score"), f": this is about mean {analysis.runs.score}. {found.overview}")
 
 
 def _failed_runs(analysis: Analysis) -> Text | None:
@@ -515,7 +515,7 @@ def _failed_runs(analysis: Analysis) -> Text | None:
     found = analysis.sensitivity
     if found is None or found.alike.all():
         return None
-    return (Strong("Mind the failed runs"), f": {found.overview()}")
+    return (Strong("Mind the failed runs"), f": {found.overview}")
 
 
 def tested(analysis: Analysis) -> tuple[str, str]:

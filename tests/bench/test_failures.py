@@ -289,7 +289,7 @@ def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_unde
     frame["crashed"] = ((frame["tool"] == "A") & (frame["task"] > 0)) | ((frame["tool"] == "B") & (frame["task"] == 0))
     found = lt.robustness(failing(frame), "failures")
     assert found.table.set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
-    assert found.overview().endswith(
+    assert found.overview.endswith(
         "under the policies worst, rank and drop that test them (1 pair cannot be tested by all)."
     )
 

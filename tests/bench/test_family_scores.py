@@ -174,7 +174,7 @@ def test_aggregates_of_families_are_those_of_their_means():
     assert all(", for families like these" in sentence for sentence in found.sentences())
     shares = found.profiles([0.0], of="benchmarks")
     assert shares.of == "families"
-    assert shares.shares()[:, 0].tolist() == pytest.approx((means < 0).mean().tolist())
+    assert shares.shares[:, 0].tolist() == pytest.approx((means < 0).mean().tolist())
 
 
 def test_drawn_means_vary_as_means_of_families_do():

@@ -246,7 +246,7 @@ SHAPES: list[Row] = [
     by(300, 15, 5, call="outperforming, not paired", asked=lambda r: compared_by_run(r, paired=False)),
     ("300 x 15 x 1", "outperforming, save", lambda: lt.outperforming(runs(300, 15, 1)), saved),
     by(25, 80, 5, call="audit, 199 draws", asked=lambda r: lt.audit(r, n_draws=199, rng=0)),
-    by(25, 80, 5, 0.2, call="normalization_stability", asked=lt.normalization_stability),
+    by(25, 80, 5, 0.2, call="robustness, algorithms", asked=lambda r: lt.robustness(r, of="algorithms")),
     by(50, 40, 50, call="benchmark_effects", asked=lt.benchmark_effects),
     by(10, 30, 10, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),
     by(10, 30, 10, 0.2, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),

@@ -5,12 +5,14 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.core.result import Answer, Result
@@ -122,3 +124,25 @@ def test_every_figure_is_that_of_a_result() -> None:
         for name, result in known.items()
         if result.figure is not None and not any(result in family[d] and result.figure in drawn[d] for d in drawn)
     ] == []
+
+
+def test_every_figure_of_an_answer_draws_its_question() -> None:
+    """An answer names its question and its figure in one call, and that figure is a function which draws it."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(lt.__path__[0]).rglob("*.py"))]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    drawn = {
+        (kind.value, node.name)
+        for node in nodes
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func).endswith("draws")
+        for kind in decorator.args
+        if isinstance(kind, ast.Constant)
+    }
+    named = set()
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            said = {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)}
+            if {"question", "figure"} <= set(said):
+                named.add((said["question"], said["figure"]))
+    assert named - drawn == set()

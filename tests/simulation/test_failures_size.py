@@ -9,7 +9,7 @@ from scipy.stats import binom, rankdata
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import FailureCounts, alike_p_value
-from lmemtest.bench.robustness.failures import _scored, _variant
+from lmemtest.bench.robustness.failures import _pairs, _scored
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
 
@@ -48,8 +48,7 @@ def found_by(runs: lt.Runs, policy: str, alpha: float = 0.05) -> bool | None:
         scored = _scored(runs, runs, policy, None)
     except lt.errors.DataError:
         return None
-    pairs = _variant(scored, policy, "", alpha).pairs
-    return bool((pairs["p_value"] < alpha).any())
+    return bool((_pairs(scored, alpha).to_frame()["p_value"] < alpha).any())
 
 
 def some_pair_differs(Y: np.ndarray) -> bool:

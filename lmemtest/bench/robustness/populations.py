@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.modelling.population import POPULATIONS
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans
 
@@ -66,16 +66,10 @@ def populations_compared(
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     models = {used.population: used, other: model}
-    variants = [
-        Variant.of(
-            compared[name],
-            name=name,
-            phrase=f"for {models[name].claim}",
-            meaning=f"claims about {models[name].claim}, by {models[name].formula}",
-            direction=runs.direction,
-            alpha=alpha,
-        )
-        for name in POPULATIONS
-    ]
-    among = " and ".join(variant.phrase for variant in variants)
-    return side_by_side(variants, of="population", among=among, alpha=alpha)
+    claims = {name: models[name].claim for name in POPULATIONS}
+    ways = {
+        name: (f"for {claim}", f"claims about {claim}, by {models[name].formula}", compared[name], runs.direction)
+        for name, claim in claims.items()
+    }
+    among = " and ".join(f"for {claim}" for claim in claims.values())
+    return side_by_side(ways, of="population", among=among, alpha=alpha)

@@ -431,18 +431,11 @@ def decisions_of(
     """
     import pandas as pd
 
-    names = pd.Index(list(levels))
-    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
-    p = tests["p_value"].to_numpy(dtype=float)
-    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
     if ahead is None:
-        place = np.argsort(_order(means, se, direction), kind="stable")
-        ahead = place[left] < place[right]
-    said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
-    said[np.isnan(p)] = Verdict.NOT_TESTED
-    if equivalent is not None:
-        said[equivalent] = Verdict.EQUIVALENT
-    codes[left, right], codes[right, left] = said, turned(said)
+        names = pd.Index([levels[i] for i in _order(means, se, direction)])
+        left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+        ahead = left < right
+    codes = codes_of(levels, tests, alpha, ahead, equivalent)
     half = np.asarray(half_widths, dtype=float)
     half = half[~np.isnan(half)]
     return arranged(
@@ -456,6 +449,24 @@ def decisions_of(
         notes=notes,
         **facts,
     )
+
+
+def codes_of(
+    levels: Sequence[str], tests: pd.DataFrame, alpha: float, ahead: Mask, equivalent: Mask | None = None
+) -> Codes:
+    """The verdicts of tests in the order of the levels, the row compared with the column; see `decisions_of`."""
+    import pandas as pd
+
+    names = pd.Index(list(levels))
+    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    p = tests["p_value"].to_numpy(dtype=float)
+    verdicts = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
+    verdicts[np.isnan(p)] = Verdict.NOT_TESTED
+    if equivalent is not None:
+        verdicts[equivalent] = Verdict.EQUIVALENT
+    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
+    codes[left, right], codes[right, left] = verdicts, turned(verdicts)
+    return codes
 
 
 def arranged(

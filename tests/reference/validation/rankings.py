@@ -155,7 +155,7 @@ def draw_lines() -> list[Line]:
         for name, want in wanted.items():
             aggregate.add(relative(by_name[measure, name], want))
     for pair, want in stored["improvement"].items():
-        chance.add(relative(found.improvement().matrix().loc[tuple(pair.split(","))], want))
+        chance.add(relative(found.improvement().matrix.loc[tuple(pair.split(","))], want))
     return [bayes, aggregate, chance]
 
 
