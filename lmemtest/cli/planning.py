@@ -184,7 +184,7 @@ def _from_table(given: PlanOptions) -> Any:
     if given.table is None:
         raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
     if given.source:
-        from lmemtest.bench.variation.variance_study import variance_study
+        from lmemtest.bench.variation.variance_sources import variance_sources
 
         if given.score is None:
             raise ArgumentError("--score must be given, the column of the scores.")
@@ -196,7 +196,7 @@ def _from_table(given: PlanOptions) -> Any:
             from lmemtest.bench.data.where import rows_where
 
             table = rows_where(table, given.where, {})
-        study = variance_study(
+        study = variance_sources(
             table, score=given.score, sources=given.source, algorithm=given.algorithm, benchmark=given.benchmark
         )
         return study.components()

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.modelling.recommend import Recommendation
     from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
     from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.bench.variation.variance_sources import Source
+    from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula.bars import ParsedFormula

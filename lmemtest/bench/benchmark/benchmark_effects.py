@@ -19,7 +19,7 @@ import pandas as pd
 
 from lmemtest.bench.benchmark.effect_plan import Plan, family_columns
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.variation.run_layout import one_score_per_run
+from lmemtest.bench.variation.run_design import mean_over_budgets
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -298,7 +298,7 @@ def benchmark_effects(
     check_flag(simultaneous, "simultaneous")
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
-    means = one_score_per_run(runs, task="benchmarks are compared")
+    means = mean_over_budgets(runs, task="benchmarks are compared")
     given = recommend(means).formula if formula is None else formula
     if isinstance(dispersion, str) and dispersion == "auto" and "auto" not in means.columns:
         dispersion = _unequal_noise(means, parse_formula(given))
