@@ -397,3 +397,18 @@ def test_the_largest_part_is_named_where_the_intervals_show_it():
     assert far.sources["may_be_largest"].tolist() == [True, False, False]
     assert far.sentences()[0].startswith("The largest part of the variance is data: ")
     assert far.sources.set_index("source").loc["init", "relative_high"] < 1.0
+
+
+def test_runs_name_the_score_and_the_studies_themselves():
+    table = pd.concat([one_at_a_time(rng=1).assign(tool="A"), one_at_a_time(rng=2).assign(tool="B")])
+    runs = lt.Runs(table, score="acc", direction="maximize", algorithm="tool", ignore=SOURCES)
+    found, want = lt.variance_sources(runs, sources=SOURCES), studied(table, algorithm="tool")
+    for part in want.tables:
+        pd.testing.assert_frame_equal(found.to_frame(part), want.to_frame(part))
+
+
+def test_what_is_of_trainings_needs_their_sources():
+    with pytest.raises(ArgumentError, match=r"^score is for tables of trainings, and needs sources=\[\.\.\.\]"):
+        lt.variance_sources(one_at_a_time(), score="acc")
+    with pytest.raises(AttributeError, match=r"Write lmemtest\.variance_sources\(table, score="):
+        lt.variance_study  # noqa: B018

@@ -27,7 +27,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.power import check_counts
 from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, RunDesign, run_design, run_variances
-from lmemtest.core.result import Answer, Result, result
+from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction
@@ -39,61 +39,8 @@ _ROUNDING = 1e-9  # of a number of benchmarks
 
 
 @result
-class RankingReliability(Result):
-    """Reliability of the order of the algorithms.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``,
-        ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks`` of each.
-    reliability, ci_low, ci_high : float
-        Of the study as it is, with its interval.
-    algorithm_variance : float
-        Variance of the true means of the algorithms; 0 where it is estimated below.
-    benchmark_variance, run_variance : float
-        Of an algorithm's mean: what one benchmark adds to its error, and what one run on a benchmark adds.
-    shared_benchmark_variance, shared_seed_variance : float
-        The same for what all algorithms share, which only `dependability` counts.
-    family_variance, shared_family_variance : float
-        The same of one family, beyond its benchmarks; 0 where families are not the sample.
-    n_algorithms, n_benchmarks : int
-    n_families : int or None
-        Where families are the sample.
-    n_benchmarks_each : float
-        Benchmarks of a family (the harmonic mean); all of them where families are not the sample.
-    family : str or None
-        The column of the families.
-    n_seeds : float
-        Runs of an algorithm at one instance (the harmonic mean where their number differs).
-    level : float
-    score : str
-    notes : tuple of str
-    """
-
-    figure = "ranking_reliability_plot"
-    formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
-
-    table: pd.DataFrame
-    reliability: float
-    ci_low: float
-    ci_high: float
-    algorithm_variance: float
-    benchmark_variance: float
-    run_variance: float
-    shared_benchmark_variance: float
-    shared_seed_variance: float
-    n_algorithms: int
-    n_benchmarks: int
-    n_seeds: float
-    n_benchmarks_each: float
-    level: float
-    score: str
-    family_variance: float = 0.0
-    shared_family_variance: float = 0.0
-    n_families: int | None = None
-    family: str | None = None
-    notes: tuple[str, ...] = ()
+class RankingReliability(Answer):
+    """Reliability of the order of the algorithms; see `ranking_reliability` for its table and values."""
 
     @property
     def single_run(self) -> float:
@@ -183,37 +130,6 @@ class RankingReliability(Result):
         exact = target / (1.0 - target) * error / self.algorithm_variance
         return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
 
-    def sentences(self) -> tuple[str, ...]:
-        """The reliability of the study."""
-        interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
-        others = f"{self.n_benchmarks} other benchmarks"
-        if self.family is not None:
-            others = f"{self.n_families} other {plural(self.family)} like these"
-        return (
-            f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
-            f"({interval}): "
-            f"their means on {others}, with other seeds, would correlate with these by about that much.",
-        )
-
-    @property
-    def title(self) -> str:
-        return "Reliability of the ranking"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance, self.family_variance]
-        sd = [format_number(math.sqrt(part), 3) for part in parts]
-        error, between = "(i + r / seeds) / benchmarks", ""
-        if self.family is not None:
-            families = plural(self.family)
-            error = f"(f + {error}) / families"
-            between = f"{families} (f), {sd[1]} between benchmarks of one (i)"
-        return (
-            f"reliability = a / (a + {error}) with the standard deviations {sd[0]} of the algorithms (a), "
-            f"{sd[3] if between else sd[1]} of their advantages between {between or 'benchmarks (i)'}, {sd[2]} between "
-            f"runs (r), on the scale of {self.score}; dependability also counts what all algorithms share as error.",
-        )
-
 
 @one_blas_thread()
 def ranking_reliability(
@@ -242,9 +158,18 @@ def ranking_reliability(
     Returns
     -------
     RankingReliability
-        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability, and n_families where they
-        are the sample; ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``sentences()`` what the
-        study is worth.
+        ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``at(...)`` and ``dependability_at(...)``
+        give single plans. The ``table`` has one row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``,
+        ``ci_low``, ``ci_high``, ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks``
+        of each. Values: ``reliability``, ``ci_low``, ``ci_high`` of the study as it is; ``algorithm_variance``, of the
+        true means of the algorithms, 0 where it is estimated below; ``benchmark_variance`` and ``run_variance``, what
+        one benchmark and one run on a benchmark add to the error of an algorithm's mean, ``family_variance``, what one
+        family adds beyond its benchmarks (0 where families are not the sample), and the same for what all algorithms
+        share, which only the dependability counts, ``shared_benchmark_variance``, ``shared_seed_variance``,
+        ``shared_family_variance``; ``n_algorithms``, ``n_benchmarks``, ``n_seeds`` (runs of an algorithm at one
+        instance, the harmonic mean where their number differs), ``n_benchmarks_each`` (of a family, the harmonic mean;
+        all of them where families are not the sample), ``n_families`` and ``family``, the column (None where they are
+        not the sample); ``level``, ``score``.
 
     Raises
     ------
@@ -303,19 +228,29 @@ def ranking_reliability(
         )
     low, high = means.ratio_limits(level)
     signal = max(means.signal, 0.0)
-    result = RankingReliability(
-        table=pd.DataFrame(),
-        reliability=signal / (signal + means.noise),
-        ci_low=low / (1.0 + low),
-        ci_high=high / (1.0 + high),
-        algorithm_variance=signal,
+    family = design.columns[design.families[0]][-1] if design.families else None
+    values: dict[str, Any] = {
+        "reliability": signal / (signal + means.noise),
+        "ci_low": low / (1.0 + low),
+        "ci_high": high / (1.0 + high),
+        "algorithm_variance": signal,
         **design.error_of_a_mean(variances),
         **{name: size[name] for name in ("n_algorithms", "n_benchmarks", "n_seeds", "n_families")},
-        n_benchmarks_each=n_each,
-        family=design.columns[design.families[0]][-1] if design.families else None,
-        level=level,
-        score=runs.score,
+        "n_benchmarks_each": n_each,
+        "family": family,
+        "level": level,
+        "score": runs.score,
+    }
+    result = RankingReliability(
+        question="ranking_reliability",
+        title="Reliability of the ranking",
+        tables={"table": pd.DataFrame()},
+        values=values,
+        facts=(_fact(values),),
+        findings=(_sentence(values),),
         notes=(*design.notes, *_notes(design, means.signal, str(runs.budget), repeated=repeated)),
+        formats=dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f"),
+        figure="ranking_reliability_plot",
     )
     rows = []
     for n, (f, b) in itertools.product(seeds, planned):
@@ -324,7 +259,35 @@ def ranking_reliability(
         rows.append((f, b, n, result.at(b, n, f), *limits, result.dependability_at(b, n, f)))
     names = ["n_families", "n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
     table = pd.DataFrame(rows, columns=names)
-    return replace(result, table=table if design.families else table.drop(columns="n_families"))
+    return replace(result, tables={"table": table if family else table.drop(columns="n_families")})
+
+
+def _sentence(values: dict[str, Any]) -> str:
+    """The reliability of the study."""
+    reliability, low, high = (written(values[name], ".2f") for name in ("reliability", "ci_low", "ci_high"))
+    others = f"{values['n_benchmarks']} other benchmarks"
+    if values["family"] is not None:
+        others = f"{values['n_families']} other {plural(values['family'])} like these"
+    return (
+        f"The reliability of the order of {values['n_algorithms']} algorithms is {reliability} "
+        f"({100 * values['level']:.4g} % interval {low} to {high}): "
+        f"their means on {others}, with other seeds, would correlate with these by about that much."
+    )
+
+
+def _fact(values: dict[str, Any]) -> str:
+    """The formula, and the standard deviations in it."""
+    parts = ("algorithm_variance", "benchmark_variance", "run_variance", "family_variance")
+    algorithms, benchmarks, runs, families = (format_number(math.sqrt(values[part]), 3) for part in parts)
+    error, between = "(i + r / seeds) / benchmarks", f"{benchmarks} of their advantages between benchmarks (i)"
+    if values["family"] is not None:
+        error, noun = f"(f + {error}) / families", plural(values["family"])
+        between = f"{families} of their advantages between {noun} (f), {benchmarks} between benchmarks of one (i)"
+    return (
+        f"reliability = a / (a + {error}) with the standard deviations {algorithms} of the algorithms (a), "
+        f"{between}, {runs} between runs (r), on the scale of {values['score']}; dependability also counts what all "
+        "algorithms share as error."
+    )
 
 
 def _planned(
