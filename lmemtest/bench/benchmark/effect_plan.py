@@ -35,10 +35,8 @@ def effect_plan(
     of_place = [*runs.instance, *(name for name in runs.family if name not in runs.instance)]
     seen, k = runs.study.cells([*of_place, runs.algorithm]), len(runs.algorithms)
     place, keys = group_codes([seen.frame[name] for name in of_place], len(seen.n))
-    places, algorithm = (
-        keys.frame(),
-        pd.Index(runs.algorithms).get_indexer(pd.Index(seen.frame[runs.algorithm].astype(object))),
-    )
+    places = keys.frame()
+    algorithm = pd.Index(runs.algorithms).get_indexer(pd.Index(seen.frame[runs.algorithm].astype(object)))
     means, n = np.full((len(places), k), np.nan), np.zeros((len(places), k))
     means[place, algorithm], n[place, algorithm] = seen.mean, seen.n
     names = tuple(format_level(level) for level in runs.algorithms)
