@@ -46,7 +46,6 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.modelling.forward": ["select_terms"],
         "bench.benchmark.benchmark_effects": ["benchmark_effects"],
         "bench.variation.variance_sources": ["variance_sources"],
-        "bench.variation.variance_study": ["variance_study"],
         "report.analysis": ["analyze"],
     },
 )

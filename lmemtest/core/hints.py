@@ -233,6 +233,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "ttest_rel": _TESTS.format(test="t"),
         "tukey": _TESTS.format(test="tukey"),
         "tukey_hsd": _TESTS.format(test="tukey"),
+        "variance_study": "lmemtest.variance_sources(table, score=..., sources=[...])",
         "wilcoxon": _TESTS.format(test="wilcoxon"),
     },
     "plots": {
@@ -241,6 +242,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "learning_curves": "plots.anytime_plot(lmemtest.anytime(runs))",
         "line": "plots.anytime_plot(lmemtest.anytime(runs))",
         "scatter": "plots.score_distributions_plot(lmemtest.score_distributions(runs))",
+        "variance_study_plot": "plots.variance_sources_plot(study)",
     },
     "Result": {
         "best": "result.to_frame(), or result.sentences()",

@@ -39,7 +39,7 @@ from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compare
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
-from lmemtest.core.result import Result
+from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
@@ -58,13 +58,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
-    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.bench.checks.findings import RunsCheck
     from lmemtest.bench.modelling.adequacy import BudgetUse, Missing, Sample
     from lmemtest.bench.modelling.recommend import Recommendation
     from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
     from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.bench.variation.variance_sources import Source
+    from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.formula.bars import ParsedFormula
@@ -111,7 +110,7 @@ class Analysis(Result):
         All pairwise differences, intervals at 1 - `alpha`.
     decisions : Decisions
         The decisions at `alpha`, from which text, tables and figures are made.
-    effects : ObservedAdvantages or None
+    effects : Answer or None
         Deviations on each benchmark; None without a benchmark.
     call : str
         What was called.
@@ -146,7 +145,7 @@ class Analysis(Result):
     joint: FTest | None
     pairs: Comparisons
     decisions: Decisions
-    effects: ObservedAdvantages | None
+    effects: Answer | None
     call: str
     timings: dict[str, float] = field(repr=False)
     diagnosis: Diagnosis | None = None

@@ -48,7 +48,7 @@ from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
 
 if TYPE_CHECKING:
-    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
@@ -427,7 +427,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     return Section("benchmarks", title, blocks)
 
 
-def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
+def _effects_method(analysis: Analysis, effects: Answer) -> str:
     noun = analysis.unit
     if effects.replicates is None:
         return f"Nothing is repeated within one {noun}, so these are plain observed deviations without intervals."
@@ -445,7 +445,7 @@ def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
     )
 
 
-def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
+def _plotted(analysis: Analysis, effects: Answer) -> pd.DataFrame:
     """What the figure shows: algorithms best first, in units of each benchmark's scatter where scales differ."""
     values = ["effect", "ci_low", "ci_high"]
     table = effects.to_frame()[["benchmark", "algorithm", *values]]
@@ -459,7 +459,7 @@ def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
     return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[str, ...]) -> ResultTable:
+def _wide_table(analysis: Analysis, effects: Answer, shown: tuple[str, ...]) -> ResultTable:
     """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
@@ -483,7 +483,7 @@ def _same_decimals(values: np.ndarray) -> list[str]:
     return [write(value) if np.isfinite(value) else MISSING for value in values]
 
 
-def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
+def _effects_table(analysis: Analysis, effects: Answer) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
     rows, more = first_rows(list(dict.fromkeys(frame["benchmark"])), "analysis.effects.to_frame()")
     frame = frame[frame["benchmark"].isin(rows)]

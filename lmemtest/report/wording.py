@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from lmemtest.bench.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
+from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
 from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
 from lmemtest.bench.modelling.adequacy import ZERO
@@ -24,6 +24,7 @@ from lmemtest.core.words import IN_SENTENCE, counted, format_number, joined, p_t
 from lmemtest.report.document import Strong, Text
 
 if TYPE_CHECKING:
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
@@ -358,7 +359,7 @@ def _on_rows(analysis: Analysis) -> Text | None:
             f"than {joined(contradicted(analysis, check))}: claim no difference there.",
         )
     _, worse, *_ = against_the_best(analysis)
-    beaten = check.beaten(analysis.alpha)
+    beaten = check.table["algorithm"][below(check.table["p_value"], analysis.alpha)].tolist()
     lost = [name for name in worse if name not in beaten]
     if lost:
         verdict = f"does not confirm that {check.leader} is better than {joined(lost)}"
@@ -381,7 +382,7 @@ def finer_units(analysis: Analysis) -> str:
     return "instances" if any(c.kind == "interaction" and c.share > ZERO for c in analysis.components) else "rows"
 
 
-def cautious(analysis: Analysis) -> CautiousCheck | None:
+def cautious(analysis: Analysis) -> Answer | None:
     """The t-tests over benchmark means, where the model rests on rows although benchmarks are few, or claims more."""
     if analysis.effects is None or len(analysis.comparable) < 2 or analysis.incomparable:
         return None
@@ -391,7 +392,7 @@ def cautious(analysis: Analysis) -> CautiousCheck | None:
     return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
 
 
-def contradicted(analysis: Analysis, check: CautiousCheck) -> list[str]:
+def contradicted(analysis: Analysis, check: Answer) -> list[str]:
     """Algorithms that the model calls worse than the leader, and the check is far from calling so.
 
     The check has fewer degrees of freedom, so a p-value a little above the level is no contradiction.

@@ -14,8 +14,7 @@ import lmemtest as lt
 from lmemtest.bench.outperforming.intervals import counts_of
 from lmemtest.bench.outperforming.pairs import benchmarks_of, mean_over_benchmarks, mean_over_families
 from lmemtest.bench.ranking.aggregates import aggregate_scores
-from lmemtest.bench.variation.run_layout import layout_of
-from lmemtest.bench.variation.variance_sources import run_components
+from lmemtest.bench.variation.run_design import run_design, run_variances
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
@@ -283,8 +282,8 @@ def test_finer_families_are_part_of_the_coarser_ones():
     frame = advantages((2,) * 10)
     frame["suite"] = "u" + (frame["space"].str[1:].astype(int) // 2).astype(str)
     found = lt.ranking_reliability(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}))
-    layout = layout_of(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
-    variance = {layout.label(term): v for term, v in run_components(layout, level=None).variances.items()}
+    design, scores = run_design(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
+    variance = {design.label(term): v for term, v in run_variances(design, scores)[0].items()}
     assert found.family_variance == pytest.approx(variance["suite:tool"] + variance["suite:space:tool"] / 2)
     assert (found.n_families, found.n_benchmarks_each) == (5, 4.0)
     assert "Planned suites hold as many spaces as those of this study." in found.notes

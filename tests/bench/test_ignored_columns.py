@@ -19,7 +19,7 @@ FURTHER: dict[str, dict[str, Any]] = {
     "permutation_test": {"model": "loss ~ alg + (1 | task)", "n_draws": 19, "rng": 0},
 }
 OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
-OF_NO_RUNS |= {"variance_study", "gate"}  # gate makes runs of its own, which its tests cover
+OF_NO_RUNS |= {"gate"}  # gate makes runs of its own, which its tests cover
 OF_NO_RUNS |= {"horizons"}  # below
 OF_NO_RUNS |= {"audit", "search_models"}  # slow, and of the rows that `check` and `recommend` take
 

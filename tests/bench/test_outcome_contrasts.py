@@ -10,8 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
-from lmemtest.bench.benchmark.outcomes import decided
+from lmemtest.bench.benchmark.metafeature_outcomes import decided, metafeature_outcomes
 from lmemtest.errors import ArgumentError, DataError
 
 PAIR = ("HB+prior", "HB")

@@ -124,7 +124,7 @@ def sources(*levels: int) -> pd.DataFrame:
 
 
 def of_sources(table: pd.DataFrame) -> Any:
-    return lt.variance_study(table, score="score", sources=list(table.columns[:-1]))
+    return lt.variance_sources(table, score="score", sources=list(table.columns[:-1]))
 
 
 def trials() -> lt.Runs:
@@ -271,8 +271,8 @@ SHAPES: list[Row] = [
     ),
     ("1,721 children x 4", "random_effects", lambda: slopes_of_children(1721), lambda fit: fit.random_effects("child")),
     ("10 x 60 x 5", "influence", lambda: fitted(runs(10, 60, 5)), lambda fit: fit.influence("benchmark")),
-    ("10 x 8 x 8 x 8 x 4", "variance_study", lambda: sources(10, 8, 8, 8, 4, 1), of_sources),
-    ("10 x 8 x 8, 4 each", "variance_study", lambda: sources(10, 8, 8, 4), of_sources),
+    ("10 x 8 x 8 x 8 x 4", "variance_sources", lambda: sources(10, 8, 8, 8, 4, 1), of_sources),
+    ("10 x 8 x 8, 4 each", "variance_sources", lambda: sources(10, 8, 8, 4), of_sources),
     # Tuning.
     ("10,000 scores", "tuning.fit, noisy", lambda: noisy_scores(10_000), noisy_fit),
     ("20,000 scores", "tuning.curve", lambda: noisy_scores(20_000), lambda y: lt.tuning.curve(y, direction="minimize")),

@@ -239,9 +239,9 @@ def calls() -> dict[str, Call]:
             {"logs": table(), "time": "budget", "run": ["seed", "prior"], "benchmark": "task", **roles},
         ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
-        "variance_study": (
-            lt.variance_study,
-            {"table": trainings(), "score": "accuracy", "sources": ["data", "init"]},
+        "variance_sources of trainings": (
+            lt.variance_sources,
+            {"runs": trainings(), "score": "accuracy", "sources": ["data", "init"]},
         ),
     }
 
@@ -377,7 +377,8 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "tuning.curve": [("bounds", COMPLEX[:2])],
     "tuning.risk": [("values", NO_DIMENSION), ("values", DATES), ("values", 2**70)],
     "trajectories": [("run", NO_DIMENSION), ("grid", COMPLEX)],
-    "variance_study": [("sources", NO_DIMENSION)],
+    "variance_sources": [("sources", NO_DIMENSION)],
+    "variance_sources of trainings": [("sources", NO_DIMENSION)],
     "LmmFit.cov": [("L", COMPLEX)],
     "LmmFit.df": [("L", COMPLEX)],
     "LmmFit.diagnose": [("specs", NO_DIMENSION), ("executor", COLUMN)],

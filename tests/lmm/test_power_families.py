@@ -15,7 +15,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
-from lmemtest.bench.variation.run_layout import layout_of
+from lmemtest.bench.variation.run_design import run_design
 from lmemtest.errors import ArgumentError
 
 NESTED = "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool)"
@@ -177,7 +177,7 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
     assert "new tasks of these spaces and says nothing about new spaces" in found.notes[0]
 
 
-def test_layouts_without_families_say_of_which_families(runs: lt.Runs) -> None:
+def test_designs_without_families_say_of_which_families(runs: lt.Runs) -> None:
     plain = lt.Runs(runs.frame, **{**runs.roles(), "family": None})
-    assert any("of these spaces, not to new spaces" in note for note in layout_of(runs, task="").notes)
-    assert not any("Families are not in it" in note for note in layout_of(plain, task="").notes)
+    assert any("of these spaces, not to new spaces" in note for note in run_design(runs, task="")[0].notes)
+    assert not any("Families are not in it" in note for note in run_design(plain, task="")[0].notes)

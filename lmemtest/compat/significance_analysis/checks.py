@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
-from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
 from lmemtest.bench.budget.budget_effect import BudgetEffect, budget_effect, tests_text
 from lmemtest.bench.budget.horizon_scores import RunCurves
@@ -34,6 +34,7 @@ from lmemtest.compat.significance_analysis.tables import (
     to_table,
     warn,
 )
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_columns
@@ -350,19 +351,20 @@ def metafeature_analysis(
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
         levels = list(frame[metafeature_var].dropna().unique())[::-1]
         outcomes = metafeature_outcomes(runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0)
-        compared = instance_contrasts(pair_scores(runs, against, metafeature_var, levels), rng=np.random.default_rng(0))
+        losses, axes, _ = pair_scores(runs, against, metafeature_var, levels)
+        instances, pairs = instance_contrasts(losses, axes, rng=np.random.default_rng(0))
     _say(bool(verbose), _lines(outcomes))
     if path:
         _wins(outcomes).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
     # a variant comes before those that come later in the data, which is how differences are directed
     both = frame.loc[frame[algorithm_var].isin(list(algorithms)), [benchmark_var, metafeature_var]].drop_duplicates()
-    tables = _tables(compared, {pair: i for i, pair in enumerate(both.itertuples(index=False, name=None))})
+    tables = _tables(instances, pairs, {pair: i for i, pair in enumerate(both.itertuples(index=False, name=None))})
     if plot:
         cd_diagram(tables, system_id=VARIANT)
     return tables
 
 
-def _lines(result: MetafeatureOutcomes) -> Iterator[str]:
+def _lines(result: Answer) -> Iterator[str]:
     """The conclusion on each benchmark, then over all."""
     for row in result.contrasts.to_dict("records"):
         odd = ", singled out" if row["singled_out"] else ""
@@ -399,7 +401,7 @@ def _variant(benchmark: Any, level: Any) -> str:
     return f"{format_level(benchmark)} x {format_level(level)}"
 
 
-def _wins(outcomes: MetafeatureOutcomes) -> pd.DataFrame:
+def _wins(outcomes: Answer) -> pd.DataFrame:
     """Outcomes at every point, in the columns that the package saves."""
     points = outcomes.points[outcomes.points["outcome"].notna()]
     pairs = list(zip(points["benchmark"], points["level"], strict=True))
@@ -414,23 +416,25 @@ def _wins(outcomes: MetafeatureOutcomes) -> pd.DataFrame:
     )
 
 
-def _tables(compared: InstanceContrasts, order: dict[tuple[Any, Any], int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _tables(
+    instances: pd.DataFrame, pairs: pd.DataFrame, order: dict[tuple[Any, Any], int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Estimates and contrasts, a variant before those that come later in the data."""
-    keys = list(zip(compared.instances["benchmark"], compared.instances["level"], strict=True))
+    keys = list(zip(instances["benchmark"], instances["level"], strict=True))
     place = np.array([order[key] for key in keys])
     first = np.argsort(place, kind="stable")
     names = np.array([_variant(*key) for key in keys], dtype=object)
-    estimates = numbers(compared.instances.rename(columns={"outcome": "estimate"}).iloc[first]).reset_index(drop=True)
+    estimates = numbers(instances.rename(columns={"outcome": "estimate"}).iloc[first]).reset_index(drop=True)
     estimates.insert(0, VARIANT, pd.Categorical(names[first], categories=names[first]))
-    left, right = compared.pairs["left"].to_numpy(), compared.pairs["right"].to_numpy()
+    left, right = pairs["left"].to_numpy(), pairs["right"].to_numpy()
     sign = np.where(place[left] > place[right], -1.0, 1.0)
     left, right = np.where(sign < 0, right, left), np.where(sign < 0, left, right)
-    ends = [sign * compared.pairs[end] for end in ("ci_low", "ci_high")]
-    pairs = compared.pairs.assign(
-        estimate=sign * compared.pairs["contrast"] + 0.0,
+    ends = [sign * pairs[end] for end in ("ci_low", "ci_high")]
+    pairs = pairs.assign(
+        estimate=sign * pairs["contrast"] + 0.0,
         ci_low=np.minimum(*ends),
         ci_high=np.maximum(*ends),
-        t_ratio=sign * compared.pairs["t_ratio"] + 0.0,
+        t_ratio=sign * pairs["t_ratio"] + 0.0,
     )
     contrasts = numbers(pairs)
     texts = [contrast(names[i], names[j]) for i, j in zip(left, right, strict=True)]
