@@ -15,7 +15,7 @@ from lmemtest.bench.benchmark.instance_contrasts import InstanceContrasts, insta
 from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
 from lmemtest.bench.benchmark.pair_scores import pair_scores
 from lmemtest.bench.budget.anytime import anytime
-from lmemtest.bench.budget.budget_effect import BudgetEffect, budget_effect, tests_text
+from lmemtest.bench.budget.budget_effect import budget_effect, tests_text
 from lmemtest.bench.budget.horizon_scores import one_score, rows_at, run_curves, scores_at
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.seed_effect import seed_effect
@@ -34,6 +34,7 @@ from lmemtest.compat.significance_analysis.tables import (
     to_table,
     warn,
 )
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_columns
@@ -259,14 +260,14 @@ def fidelity_check(
     return _EFFECTS[effect.decision]
 
 
-def _budget_lines(effect: BudgetEffect) -> Iterator[str]:
+def _budget_lines(effect: Answer) -> Iterator[str]:
     """The comparisons in the order and manner of the package."""
     names = {
         "effect": ("Simple model", "Model with budget effect"),
         "interaction": ("Model with budget effect", "Model with interaction"),
     }
     for question, (null, alternative) in names.items():
-        test = effect.get(question)
+        test = effect.values[question]
         if test is not None:
             yield f"{null} {'<<' if below(test.p_value, effect.alpha) else '=='} {alternative}"
             yield f"{tests_text(effect, test)}, adjusted {p_text(test.p_value)}"
