@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import re
 from pathlib import Path
 
@@ -557,6 +558,24 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
 def test_what_cannot_be_answered_is_refused_with_the_next_step(make, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         make()
+
+
+def test_views_need_no_curves():
+    few = lt.anytime(runs_of(table().query("budget <= 2")))
+    assert few.at().labels == ("1", "2")
+    assert len(few.ranks().to_frame()) == 3 * 2
+    with pytest.raises(DataError, match=r"Compare at each of them with lmemtest\.anytime\(runs\)\.at\(\)\.$"):
+        few.curves  # noqa: B018
+
+
+def test_curves_are_made_once_and_travel():
+    result = lt.anytime(runs_of(table()), rng=1)
+    assert "curves" in dir(result)
+    assert result.curves is result.curves
+    copy = pickle.loads(pickle.dumps(result))
+    pd.testing.assert_frame_equal(copy.differences, result.differences)
+    with pytest.raises(AttributeError, match=r"^Anytime has no 'stretch'\. Did you mean 'stretches'\?"):
+        result.stretch  # noqa: B018
 
 
 def test_it_reads_as_text():
