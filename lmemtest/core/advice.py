@@ -110,7 +110,7 @@ ADVICE = {
     "at_budgets": ("runs.at_budgets([...])", "--at-budget"),
     "reached_budgets": (
         "runs.at_budgets([...]) has the last score of each run up to them, lmemtest.anytime(runs) and "
-        "lmemtest.horizons(runs) compare the whole course.",
+        "lmemtest.anytime(runs).at() compare the whole course.",
         "--at-budget has the last score of each run up to it.",
     ),
     # failures

@@ -459,7 +459,7 @@ def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
     budget = report["budget"]
     assert budget.severity == "note"
     if benchmarks == 12:
-        assert budget.result["effect"].mean_p > 0.04
+        assert budget.result.effect.mean_p > 0.04
         assert budget.found[0].startswith("budget changes loss")
         assert "better on 12 of 12 benchmarks" in budget.found[0]
     else:

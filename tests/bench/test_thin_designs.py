@@ -217,6 +217,12 @@ def pair(r):
 
 
 # name: call, sizes that the recipe needs, columns of its table that are finite whenever there is a result
+def with_curves(result):
+    """What has no curves is refused at the first look."""
+    result.curves  # noqa: B018
+    return result
+
+
 RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ...]]] = {
     "seed_effect": (lambda r: lt.seed_effect(r, rng=0), {}, ()),
     "benchmark_information": (lambda r: lt.benchmark_information(r, rank_benchmarks=True), {}, ()),
@@ -234,9 +240,13 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
     "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_draws=20), {}, ()),
-    "anytime": (lambda r: lt.anytime(r, n_draws=1000, rng=0), {}, ("estimate", "se", "t_ratio", "p_value", "band_low")),
-    "horizons": (lt.horizons, {}, ("estimate", "se")),
-    "relative_ranks": (lt.relative_ranks, {}, ()),
+    "anytime": (
+        lambda r: with_curves(lt.anytime(r, n_draws=1000, rng=0)),
+        {},
+        ("estimate", "se", "t_ratio", "p_value", "band_low"),
+    ),
+    "horizons": (lambda r: lt.anytime(r).at(), {}, ("estimate", "se")),
+    "relative_ranks": (lambda r: lt.anytime(r).ranks(), {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
     "aggregate_scores": (lambda r: lt.aggregate_scores(r, n_draws=50, rng=0), {}, ("estimate",)),
     "stochastic_order": (lambda r: lt.outperforming(r, measure="stochastic_order", rng=0), {}, ()),

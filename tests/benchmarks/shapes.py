@@ -248,8 +248,8 @@ SHAPES: list[Row] = [
     by(25, 80, 5, call="audit, 199 draws", asked=lambda r: lt.audit(r, n_draws=199, rng=0)),
     by(25, 80, 5, 0.2, call="robustness, algorithms", asked=lambda r: lt.robustness(r, of="algorithms")),
     by(50, 40, 50, call="benchmark_effects", asked=lt.benchmark_effects),
-    by(10, 30, 10, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),
-    by(10, 30, 10, 0.2, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),
+    by(10, 30, 10, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0).curves),
+    by(10, 30, 10, 0.2, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0).curves),
     by(5, 10_000, 1, call="check, similar", asked=lambda r: lt.check(r, checks=["similar benchmarks"])),
     (
         "50 x 40 x 50",

@@ -163,7 +163,6 @@ def calls() -> dict[str, Call]:
             {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},
         ),
         "tuning.goodness_of_fit": (lt.tuning.goodness_of_fit, {"scores": a, "law": stats.norm()}),
-        "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
         "metafeature_effect": (
             lt.metafeature_effect,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},
@@ -214,7 +213,6 @@ def calls() -> dict[str, Call]:
         "rank": (lt.rank, {"data": few(), "n_draws": 100, "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
-        "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
         "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
         "robustness": (lt.robustness, {"runs": failing(), "of": "failures"}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
@@ -255,6 +253,8 @@ def methods() -> dict[str, Call]:
     """Good calls of methods that take more than the object."""
     L = np.eye(3)[1:]
     return {
+        "Anytime.at": (lt.anytime(runs()).at, {"budgets": [2, 4]}),
+        "Anytime.ranks": (lt.anytime(runs()).ranks, {}),
         "Runs.levels": (runs().levels, {"column": "task"}),
         "Runs.normalize": (runs().normalize, {"method": "rank"}),
         "LmmFit.anova": (fit().anova, {"ddf": "residual"}),
@@ -360,13 +360,13 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "evaluate": [("model", NO_DIMENSION), ("power", 5e-324), ("max_score", 1e308)],
     "robustness": [("reference", NO_VALUE), ("reference", 1e308)],
     "gate": [(name, NO_DIMENSION) for name in ("score", "family", "ignore", "allow")] + [("alpha", 5e-324)],
-    "horizons": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
+    "Anytime.at": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
     "metafeature_effect": [("levels", NO_DIMENSION), ("levels", np.array([[0, 1j]]))],
     "plan": [("stages", NO_DIMENSION), ("costs", 5e-324)],
     "power": [("executor", COLUMN.to_frame("a")), ("n_seeds", NO_DIMENSION), ("effect", 1e308)],
     "outperforming": [("alpha", 5e-324), ("a", COMPLEX)],
     "rank": [("curves", NO_VALUE), ("curves", DATES)],
-    "relative_ranks": [("budgets", COMPLEX), ("budgets", DATES)],
+    "Anytime.ranks": [("budgets", COMPLEX), ("budgets", DATES)],
     "score_distributions": [("budget", NO_VALUE), ("by", NO_DIMENSION)],
     "search_models": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"]))],
     "seed_effect": [("level", DOUBLE)],

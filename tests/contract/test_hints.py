@@ -69,7 +69,7 @@ lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_d
 lt.variance_components: VarianceComponents                       lt.permutation: permutation_test
 lt.run: Runs                    lt.select_model: search_models   lt.similar_benchmarks: works
 lt.stability: of='benchmarks'   lt.sensitivity: robustness       lt.normalization_stability: of='algorithms'
-lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizon: horizons
+lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizons: at(budgets)
 plots.heatmap: works            plots.violin: works              plots.boxplot: works
 plots.forest: works             plots.critical_difference: works plots.cd_diagramm: cd_diagram
 plots.qqplot: works             plots.caterpillar: works         plots.barplot: emmeans_plot

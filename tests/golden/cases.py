@@ -250,10 +250,10 @@ def horizons() -> Found:
         for adjust in ("tukey", "holm"):
             yield (
                 f"{budgets} {effect} {adjust}",
-                lt.horizons(runs, budgets, windows=effect, adjust=adjust),
+                lt.anytime(runs).at(budgets, windows=effect, adjust=adjust),
             )
-    yield "changes", lt.horizons(runs, [1, 4], adjust="tukey", se="model")
-    yield "the paper's model", lt.horizons(runs, [(1, 4)])
+    yield "changes", lt.anytime(runs).at([1, 4], adjust="tukey", se="model")
+    yield "the paper's model", lt.anytime(runs).at([(1, 4)])
     yield "the paper's model beside it", horizon_pairs(runs, [(1, 4)])
 
 

@@ -234,7 +234,7 @@ def _budget(subject: _Subject) -> Answer:
     from lmemtest.bench.budget.budget_effect import budget_effect, fit_sentence, one_way
 
     found = budget_effect(subject.runs.study.detailed.runs, form=subject.form, alpha=subject.alpha)
-    text, effect = found.sentences()[0], found.get("effect")
+    text, effect = found.sentences()[0], found.effect
     if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
         return Answer((), text, result=found)
     messages = [text, *([fit_sentence(found)] if found.decision != "none" and not found.fits else [])]

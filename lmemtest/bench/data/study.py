@@ -255,6 +255,19 @@ class Study:
         scores[tuple(codes)] = cells.mean
         return scores, levels
 
+    def curves(self, by: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The runs over the budget: one row for each combination of some columns, and the points of their curves.
+
+        A point has ``run`` (its row in the first table), ``budget`` (0 where the runs have none) and ``score``, the
+        mean of its rows; points are in the order of runs, then of budgets.
+        """
+        names, budget = list(dict.fromkeys(by)), self.runs.budget
+        cells = self.cells([*names, *([] if budget is None else [budget])])
+        run = cells.groups(names)
+        points = {"run": run, "budget": 0 if budget is None else cells.frame[budget], "score": cells.mean}
+        first = first_rows(run, int(run.max(initial=-1)) + 1)
+        return cells.frame[names].iloc[first].reset_index(drop=True), pd.DataFrame(points)
+
     def _axis(self, name: str) -> tuple[str, ...]:
         """The columns behind a role; none for a role that is not given."""
         if name in ("family", "instance", "run"):

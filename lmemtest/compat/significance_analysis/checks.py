@@ -14,9 +14,9 @@ import pandas as pd
 from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
 from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
-from lmemtest.bench.budget.budget_effect import BudgetEffect, budget_effect, tests_text
-from lmemtest.bench.budget.horizon_scores import RunCurves
-from lmemtest.bench.budget.horizons import horizons
+from lmemtest.bench.budget.anytime import anytime
+from lmemtest.bench.budget.budget_effect import budget_effect, tests_text
+from lmemtest.bench.budget.horizon_scores import one_score, rows_at, run_curves, scores_at
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.data.runs import Runs
@@ -260,14 +260,14 @@ def fidelity_check(
     return _EFFECTS[effect.decision]
 
 
-def _budget_lines(effect: BudgetEffect) -> Iterator[str]:
+def _budget_lines(effect: Answer) -> Iterator[str]:
     """The comparisons in the order and manner of the package."""
     names = {
         "effect": ("Simple model", "Model with budget effect"),
         "interaction": ("Model with budget effect", "Model with interaction"),
     }
     for question, (null, alternative) in names.items():
-        test = effect.get(question)
+        test = effect.values[question]
         if test is not None:
             yield f"{null} {'<<' if below(test.p_value, effect.alpha) else '=='} {alternative}"
             yield f"{tests_text(effect, test)}, adjusted {p_text(test.p_value)}"
@@ -561,9 +561,9 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     runs : Runs
         With numeric budgets.
     budgets : sequence of number or of two numbers, optional
-        Budgets, or windows ``(first, last)`` of them, as in `lmemtest.horizons`.
+        Budgets, or windows ``(first, last)`` of them, as in `Anytime.at`.
     adjust : str, optional
-        Adjustment for the pairs of a horizon, as in `lmemtest.horizons`; by default Tukey's for the paper's model.
+        Adjustment for the pairs of a horizon, as in `Anytime.at`; by default Tukey's for the paper's model.
 
     Returns
     -------
@@ -575,7 +575,7 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     Raises
     ------
     ArgumentError, DataError
-        As `lmemtest.horizons`.
+        As `Anytime.at`.
 
     References
     ----------
@@ -590,18 +590,19 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     0       8   HB    RS  0.00109   0.00066
     1   16-32   HB    RS  0.00037   0.00018
     """
-    recommended, curves, parts = horizons(runs, budgets, adjust=adjust), RunCurves.of(runs), []
-    for horizon, place in zip(recommended.horizons, curves.places(budgets)[0], strict=True):
-        scores = curves.at(place)
-        table = curves.rows_at(scores.budgets) if scores.exact else curves.table(scores.scores, runs.score)
+    recommended, parts = anytime(runs).at(budgets, adjust=adjust), []
+    keys, points, common = run_curves(runs)
+    for label, horizon in recommended.horizons.items():
+        scores, used, exact, _ = scores_at(horizon.place, runs, keys, points, common)
+        table = rows_at(runs, used) if exact else one_score(runs, keys, scores, runs.score)
         numeric = table.frame.collect_schema()[runs.algorithm].is_numeric()
         spec = ModelSpec(response=runs.score).with_crossed(Term.levels(runs.algorithm) if numeric else runs.algorithm)
-        if table.budget is not None and len(scores.budgets) > 1:
+        if table.budget is not None and len(used) > 1:
             spec = spec.with_random(table.budget)
         if runs.benchmark is not None and runs.study.several_benchmarks:
             spec = spec.with_random(runs.benchmark)
         paper = emmeans(spec.fit(table), runs.algorithm, vcov="model").pairs(adjust=adjust).to_frame()
         pairs = horizon.pairs.to_frame()[["left", "right", "estimate", "se", "p_value"]]
         both = pd.concat([pairs, paper[["estimate", "se", "p_value"]].add_prefix("paper_")], axis=1)
-        parts.append(both.assign(horizon=horizon.label)[["horizon", *both.columns]])
+        parts.append(both.assign(horizon=label)[["horizon", *both.columns]])
     return pd.concat(parts, ignore_index=True)
