@@ -38,9 +38,14 @@ if TYPE_CHECKING:
 FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
 
 
+def starts(blocks: Blocks) -> Index:
+    """The first item of each task."""
+    return np.searchsorted(blocks.block, np.arange(len(blocks.names)))
+
+
 def by_task(blocks: Blocks, values: Any) -> Any:
     """Sums over the items of each task, in the last axis."""
-    return np.add.reduceat(values, np.searchsorted(blocks.block, np.arange(len(blocks.names))), axis=-1)
+    return np.add.reduceat(values, starts(blocks), axis=-1)
 
 
 def answered(blocks: Blocks) -> Index:
@@ -83,12 +88,6 @@ def noise_of(blocks: Blocks) -> Array:
     squares = np.nansum((blocks.runs - blocks.means[..., None]) ** 2, axis=2)
     with np.errstate(invalid="ignore", divide="ignore"):
         return np.where(blocks.n_runs > 1, squares / (blocks.n_runs - 1.0), np.nan).T
-
-
-def family_of_tasks(blocks: Blocks) -> Index:
-    """The number of the family of each task, where families are the sample."""
-    own = np.array(blocks.family)[np.searchsorted(blocks.block, np.arange(len(blocks.names)))]
-    return np.unique(own, return_inverse=True)[1]
 
 
 def read_answers(

@@ -32,7 +32,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.evaluation.answers import answered, by_task, sampled, sums_by, task_means
+from lmemtest.bench.evaluation.answers import answered, by_task, sampled, starts, sums_by, task_means
 from lmemtest.core.levels import in_order
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.estimates import Estimates
@@ -189,9 +189,8 @@ def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
     rows |= {"item": item, "score": score}
     terms, roles = ["score ~ model"], dict[str, Any]()
     if blocks.family is not None:
-        of_task = blocks.family[np.searchsorted(blocks.block, np.arange(len(blocks.names)))]
-        families = in_order(set(of_task))
-        rows["family"] = pd.Categorical(of_task[task[item]], categories=families, ordered=True)
+        families = in_order(set(blocks.family))
+        rows["family"] = pd.Categorical(blocks.family[starts(blocks)][task[item]], categories=families, ordered=True)
         terms, roles = [*terms, "(1 | family)", "(1 | family:model)"], {"family": "family"}
     terms += ["(1 | task)", *["(1 | task:model)"] * several_items, *["(1 | task:item)"] * (several_items and paired)]
     if judges:
@@ -220,12 +219,10 @@ def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:
     place = np.arange(len(items)) - (np.cumsum(sizes) - sizes)[items]
     of_item = first[items] + place * n_blocks[items] // sizes[items]
     task = np.repeat(np.arange(len(sizes)), n_blocks)
-    starts = np.searchsorted(of_item, np.arange(len(task)))
+    begin = np.searchsorted(of_item, np.arange(len(task)))
     has = ~np.isnan(scores)
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.add.reduceat(np.nan_to_num(scores), starts, axis=1) / np.add.reduceat(
-            has, starts, axis=1, dtype=float
-        )
+        means = np.add.reduceat(np.nan_to_num(scores), begin, axis=1) / np.add.reduceat(has, begin, axis=1, dtype=float)
         there = np.add.reduceat(~np.isnan(means), first, axis=1, dtype=float)
         moved = task_means(blocks) - np.add.reduceat(np.nan_to_num(means), first, axis=1) / there
     return means + moved[:, task], task

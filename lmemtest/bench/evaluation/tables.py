@@ -11,9 +11,9 @@ import pandas as pd
 from lmemtest.bench.evaluation.answers import (
     answered,
     by_task,
-    family_of_tasks,
     noise_of,
     sampled,
+    starts,
     task_means,
     without_tasks,
 )
@@ -74,8 +74,8 @@ def models_table(
     # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
     fewest = {THESE: len(blocks.names) * np.where(units > 0, units, units.max()).min(axis=1), LIKE: has.sum(axis=1)}
     if blocks.family is not None:
-        family = family_of_tasks(blocks)
-        fewest[LIKE] = sum(has[:, family == f].any(axis=1).astype(int) for f in range(family.max() + 1))
+        family = blocks.family[starts(blocks)]
+        fewest[LIKE] = sum(has[:, family == name].any(axis=1).astype(int) for name in set(family))
     outside = without_tasks(blocks)
     decisions = {question: pairs[question].decisions(alpha, direction=blocks.direction) for question in means}
     for question, estimates in means.items():

@@ -23,9 +23,7 @@ MOST_PAIRS = 45  # of ten models: more are not read in a summary
 
 
 def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> Evaluation:
-    """The evaluation with what is printed, how it was obtained, and its sentences; `lacking` are models with the tasks
-    that they have no answers on.
-    """
+    """The evaluation with what is printed and said of it; `lacking` are models with tasks that they did not answer."""
     pairs, how = evaluation.pairs, ADJUSTMENT_NAMES[evaluation.these.adjust]
     facts = [f"_{suffix}: {text}" for suffix, text in evaluation.samples.items()]
     level = percent(1.0 - evaluation.alpha)
@@ -33,10 +31,8 @@ def with_words(evaluation: Evaluation, lacking: Mapping[str, Sequence[str]]) -> 
         facts.append(f"{level} intervals.")
     else:
         facts.append(f"p-values with {how} adjustment for {len(pairs):,} pairs, {level} intervals for all.")
-    names = [
-        f"{name}_{suffix}" for suffix in evaluation.samples for name in ("estimate", "ci_low", "ci_high", "p_value")
-    ]
-    printed = pairs[["left", "right", *names]]
+    numbers = ("estimate", "ci_low", "ci_high", "p_value")
+    printed = pairs[["left", "right", *(f"{name}_{suffix}" for suffix in evaluation.samples for name in numbers)]]
     if len(pairs) > MOST_PAIRS:
         printed = evaluation.models.drop(columns=["n_tasks"])
         facts.append(
@@ -186,10 +182,8 @@ def _smallest(evaluation: Evaluation) -> Iterator[str]:
     smallest = evaluation.detectable.set_index("question")["smallest"].dropna()
     words = {THESE: f"on {evaluation.populations['these']}", LIKE: f"for {evaluation.populations.get('like')}"}
     which = " (the middle pair, adjusted for all pairs)" * (len(evaluation.pairs) > 1)
-    within = [
-        f"{points(smallest[question])} {words[question]}" for question in smallest.index if smallest[question] <= 1.0
-    ]
-    beyond = [words[question] for question in smallest.index if smallest[question] > 1.0]
+    within = [f"{points(size)} {words[str(question)]}" for question, size in smallest.items() if size <= 1.0]
+    beyond = [words[str(question)] for question, size in smallest.items() if size > 1.0]
     if within:
         also = f"; {joined(beyond)} not even one of 1" if beyond else ""
         yield (

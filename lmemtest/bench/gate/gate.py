@@ -239,10 +239,9 @@ def gate(
 
 def _check_named(given: Any, metrics: Iterable[str], argument: str) -> None:
     """Refuse names that are no metric: what was meant for one of them would be lost."""
-    known = [*metrics]
     for name in given if isinstance(given, Mapping) else ():
-        if name != EVERY and name not in known:
-            hint = suggest(str(name), known)
+        if name not in (EVERY, *metrics):
+            hint = suggest(str(name), metrics)
             raise ArgumentError(
-                f"{named(argument)} names {name!r}, which is no metric. Metrics: {listed(known)}.{hint}"
+                f"{named(argument)} names {name!r}, which is no metric. Metrics: {listed(metrics)}.{hint}"
             )

@@ -129,12 +129,12 @@ def of_tables(
             f"{named('score')} must name the columns of the metrics. Columns of numbers: {listed(numbers)}.{hint}"
         )
     single = {"benchmark": benchmark, "seed": seed, "metric": metric}
-    for name, table in given.items():
+    for which, table in given.items():
         for role, column in single.items():
             if column is not None:
-                check_column(column, table.columns, argument=f"{named(role)} ({name})")
+                check_column(column, table.columns, argument=f"{named(role)} ({which})")
         for role, columns in (("family", families), ("score", scores), ("ignore", ignored)):
-            check_columns(columns, table.columns, argument=f"{named(role)} ({name})")
+            check_columns(columns, table.columns, argument=f"{named(role)} ({which})")
     names = [*filter(None, single.values()), *families]
     used = [*names, *scores]
     twice = [column for column in used if used.count(column) > 1]
