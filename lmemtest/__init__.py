@@ -38,7 +38,7 @@ _load, __dir__, __all__ = _lazy.attach(
         "bench.ranking.rank": ["rank"],
         "bench.variation.ranking_reliability": ["ranking_reliability"],
         "bench.checks.check": ["check"],
-        "bench.failures.rates": ["failure_rates"],
+        "bench.failures.failure_rates": ["failure_rates"],
         "bench.robustness.robustness": ["robustness"],
         "bench.checks.seed_effect": ["seed_effect"],
         "bench.modelling.forward": ["select_terms"],

@@ -275,6 +275,11 @@ class Answer(Result):
         """The names of the tables."""
         return {name: name for name in self.tables}
 
+    def to_frame(self, part: str | None = None) -> pd.DataFrame:
+        """A copy of one of the tables, by its name; of the first by default."""
+        name = next(iter(self.tables)) if part is None else check_choice(part, "part", tuple(self.tables))
+        return self.tables[name].copy()
+
     def shown(self) -> pd.DataFrame:
         """The rows and columns that are printed."""
         return self.to_frame() if self.printed is None else self.printed.copy()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from lmemtest.bench.failures.rates import failure_rates
+from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.plots import failure_rates_plot
 from lmemtest.report.document import Block, Bullets, Fold, Section, Strong, TableBlock, paragraph
 from lmemtest.report.figures import figure

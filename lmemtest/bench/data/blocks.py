@@ -189,7 +189,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
     cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)
     found = Blocks(
         algorithms=tuple(format_level(level) for level in algorithms.levels[0]),
-        runs=_padded(table["score"].to_numpy()[order], cell, shape, np.nan),
+        runs=padded(table["score"].to_numpy()[order], cell, shape, np.nan),
         instances=tuple(named.tolist()),
         block=block,
         names=tuple(format_level(level) for level in blocks.levels[0]),
@@ -197,7 +197,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         score=runs.score,
         direction=runs.direction,
         notes=notes,
-        seeds=None if seed is None else _padded(seed[order], cell, shape, -1),
+        seeds=None if seed is None else padded(seed[order], cell, shape, -1),
         family=family,
     )
     return _with_common_benchmarks(found) if unit == "family" else found
@@ -215,11 +215,14 @@ def _with_common_benchmarks(blocks: Blocks) -> Blocks:
     return replace(blocks.on(kept), notes=(*blocks.notes, note))
 
 
-def _padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
+def padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
     """Values by their cell, side by side in the last axis in the order given; a filler behind the last of a cell."""
     counts = np.bincount(cell, minlength=shape[0] * shape[1])
+    out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)
+    if out.shape[1] == 1:
+        out[cell, 0] = values
+        return out.reshape(*shape, -1)
     order = np.argsort(cell, kind="stable")
     place = np.arange(len(cell)) - np.repeat(np.cumsum(counts) - counts, counts)
-    out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)
     out[cell[order], place] = values[order]
     return out.reshape(*shape, -1)
