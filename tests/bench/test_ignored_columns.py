@@ -22,7 +22,7 @@ FURTHER: dict[str, dict[str, Any]] = {
 OF_NO_RUNS = {"effect_size", "evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
 OF_NO_RUNS |= {"variance_study", "gate"}  # gate makes runs of its own, which its tests cover
 OF_NO_RUNS |= {"horizons"}  # below
-OF_NO_RUNS |= {"audit", "search_models"}  # slow, and of the rows that `check` and `recommend` take
+OF_NO_RUNS |= {"audit"}  # slow, and of the rows that `check` and `recommend` take
 
 
 def table() -> pd.DataFrame:

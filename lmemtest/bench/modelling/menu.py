@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.modelling import reading
 from lmemtest.bench.modelling.identify import check_identified, refusal
-from lmemtest.bench.modelling.reading import column_term, factor_term, is_factor
-from lmemtest.bench.modelling.relative import relative_to
+from lmemtest.bench.modelling.scores import relative_to
+from lmemtest.bench.modelling.terms import (
+    ROLES,
+    column_of,
+    column_term,
+    dispersion_column,
+    factor_term,
+    fixed_terms,
+    is_factor,
+    is_random,
+    random_bars,
+)
 from lmemtest.core.validate import several
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError
@@ -188,8 +197,8 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Offer:
             f"candidates must name columns, roles or terms, for example ['prior', '(1 | benchmark:seed)'], got "
             f"{names!r}. Leave it out for all terms that the roles of the table suggest."
         )
-    roles = {role: getattr(runs, role) for role in reading.ROLES}
-    bare = {t: reading.column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
+    roles = {role: getattr(runs, role) for role in ROLES}
+    bare = {t: column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
     new = [column for column in bare.values() if column not in (*roles.values(), *runs.metafeatures)]
     whole, left_out = menu(runs, [*runs.metafeatures, *dict.fromkeys(new)])
     known = {c.part: c for c in whole}
@@ -207,14 +216,14 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Offer:
 
 def _terms_of(text: str, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
     """The candidates that one text of the caller stands for, with the margins that come along."""
-    column = reading.dispersion_column(text, runs)
+    column = dispersion_column(text, runs)
     if column is not None:
         return [Candidate(Dispersion(column))]
-    if reading.is_random(text):
-        return [c for bar in reading.random_bars(text, runs) for c in _of_bar(bar, known, runs)]
+    if is_random(text):
+        return [c for bar in random_bars(text, runs) for c in _of_bar(bar, known, runs)]
     algorithm = column_term(runs.algorithm, runs)
     out = []
-    for term in reading.fixed_terms(text, runs):
+    for term in fixed_terms(text, runs):
         margins = tuple(lower for lower in term.margins if lower != algorithm)
         out += [Candidate(lower, offered=False) for lower in margins]
         out.append(Candidate(term, needs=margins))
@@ -403,7 +412,7 @@ def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
             got = start.formula if isinstance(start, ModelSpec) else type(start).__name__
             raise ArgumentError(
                 f"start must be a ModelSpec of the score {runs.score!r}, such as recommend(runs).spec, got {got}. From "
-                "a ModelBuilder: builder.select() and builder.search()."
+                "a ModelBuilder: builder.select()."
             )
         check_identified(start, runs)
         return start
