@@ -14,7 +14,7 @@ from lmemtest.bench.evaluation.noise import plan_components, points, variances_o
 from lmemtest.bench.evaluation.planning import planned
 from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.planned import Plan
+from lmemtest.bench.power.plan import Plan
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import written

@@ -8,8 +8,7 @@ from typing import Any
 
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.draw import StudyDesign
-from lmemtest.bench.power.plan import plan
-from lmemtest.bench.power.planned import Plan
+from lmemtest.bench.power.plan import Plan, plan
 
 _MANY = 10_000  # tasks whose critical value is that of the normal distribution
 

@@ -28,7 +28,7 @@ def units_needed(found: Difference, margin: float, *, tasks: str, alpha: float, 
     def passes(m: int) -> bool:
         df = found.df * (m - 1) / (n - 1) if tasks == THESE else m - 1.0
         se = found.se * math.sqrt(n / m)
-        chance = operating(margin, se, df, float(t_quantile(alpha, df)))
-        return chance.power * (1.0 - chance.type_s) >= power
+        chance, wrong, _ = operating(margin, se, df, float(t_quantile(alpha, df)))
+        return chance * (1.0 - wrong) >= power
 
     return smallest_count(passes, first=2, guess=n, most=LARGEST)

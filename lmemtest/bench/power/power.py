@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,18 +18,18 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.closed_form import (
     MOST_BENCHMARKS,
-    Operating,
     operating,
     smallest_count,
     smallest_effect,
 )
 from lmemtest.bench.power.components import VarianceComponents, as_components
-from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
+from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, compare, study_draw
+from lmemtest.core.arrays import Array
 from lmemtest.core.executors import Executor
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import (
@@ -54,19 +54,6 @@ LEVEL = 0.95  # of the intervals for the simulation's own error, and for what a 
 _MOST_RUNS = 2_000_000  # scores of one simulated study; a table of them is 16 MB
 _SAME_EFFECT = 1e-3  # relative distance at which an effect is taken for a copy of an estimate
 _OFTEN = 0.02  # share of studies without interaction from which on a note says so
-
-
-@result
-class PlanTable(Result):
-    """Answers to one planning question (the heading), one row per design; notes say how the numbers were made."""
-
-    heading: str
-    table: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return self.heading
 
 
 @result
@@ -129,7 +116,7 @@ class PowerResult(Result):
             return "n_families", "families", ["n_benchmarks", "n_seeds"]
         return "n_benchmarks", "benchmarks", ["n_seeds"]
 
-    def needed(self, power: float = USUAL_POWER) -> PlanTable:
+    def needed(self, power: float = USUAL_POWER) -> Answer:
         """The fewest benchmarks, or families, with which a difference of `effect` is found with a given power.
 
         Parameters
@@ -138,7 +125,7 @@ class PowerResult(Result):
 
         Returns
         -------
-        PlanTable
+        Answer
             One row per number of seeds: n_seeds, n_benchmarks (closed form, also beyond the designs of this result;
             missing if a million are too few), exact (the power there), reached_at (the fewest among the designs of
             this result by its `power`; missing if none reaches it), ci_low and ci_high (n_benchmarks at the ends of the
@@ -181,9 +168,9 @@ class PowerResult(Result):
         if self.components.pilot is not None:
             notes.append("ci_low and ci_high: what the variance could be, by the size of the pilot study (95 %).")
         title = f"{noun.capitalize()} needed to find a difference of {self.effect:g}"
-        return PlanTable(heading=title, table=table, notes=tuple(notes))
+        return Answer(question="power", title=title, tables={"table": table}, notes=tuple(notes))
 
-    def detectable(self, power: float = USUAL_POWER) -> PlanTable:
+    def detectable(self, power: float = USUAL_POWER) -> Answer:
         """The smallest difference that each design finds with a given power (closed form).
 
         Parameters
@@ -192,7 +179,7 @@ class PowerResult(Result):
 
         Returns
         -------
-        PlanTable
+        Answer
             n_families (if planned), n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of
             the variance; NaN unless the components come from a pilot study).
         """
@@ -200,14 +187,18 @@ class PowerResult(Result):
         sizes = [name for name in ("n_families", "n_benchmarks", "n_seeds") if name in self.table]
         rows = []
         for size in self.table[sizes].to_dict("records"):
-            design = self._design({str(name): int(n) for name, n in size.items()})
+            design = StudyDesign(n_algorithms=self.n_algorithms, **{str(name): int(n) for name, n in size.items()})
             units, each = design.sampled
             unit = smallest_effect(power, 1.0, design.df, design.critical(self.alpha, self.adjust))
             v, (low, high) = self._variances(design.n_seeds, each)
             now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, low, high))
             rows.append({**size, "effect": now, "ci_low": at_low, "ci_high": at_high})
-        notes = (f"{self._test_in_words()}; {percent(power)} power.",)
-        return PlanTable(heading="Smallest difference that is found", table=pd.DataFrame(rows), notes=notes)
+        return Answer(
+            question="power",
+            title="Smallest difference that is found",
+            tables={"table": pd.DataFrame(rows)},
+            notes=(f"{self._test_in_words()}; {percent(power)} power.",),
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """The answer in words, for 80 % power."""
@@ -274,15 +265,13 @@ class PowerResult(Result):
         adjustment = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for all pairs"
         return f"Two of {self.n_algorithms} algorithms, {analysis}, {level} with {adjustment}"
 
-    def _exact(self, v: float, n_units: int) -> Operating:
+    def _power_of(self, v: float, n_units: int) -> float:
         """The closed form where a mean of one algorithm on one benchmark (or family) of so many varies by ``v``."""
         if v == 0.0:
-            return Operating(power=1.0, type_s=0.0, type_m=1.0)
+            return 1.0
         design = StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=n_units, n_seeds=1)
-        return operating(self.effect, math.sqrt(2.0 * v / n_units), design.df, design.critical(self.alpha, self.adjust))
-
-    def _design(self, size: Mapping[str, int]) -> StudyDesign:
-        return StudyDesign(n_algorithms=self.n_algorithms, **size)
+        se = math.sqrt(2.0 * v / n_units)
+        return operating(self.effect, se, design.df, design.critical(self.alpha, self.adjust))[0]
 
     def _variances(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
         """Of the mean of one algorithm on so many benchmarks of one family, and its interval."""
@@ -310,7 +299,7 @@ class PowerResult(Result):
         return {
             **given,
             unit: count,
-            "exact": math.nan if count is None else self._exact(v, count).power,
+            "exact": math.nan if count is None else self._power_of(v, count),
             "reached_at": int(reached.min()) if len(reached) else None,
             "ci_low": at_low,
             "ci_high": at_high,
@@ -325,7 +314,7 @@ class PowerResult(Result):
         critical = two.critical(self.alpha, self.adjust, math.inf)
         known = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
         guess = math.ceil(min(known, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
-        return smallest_count(lambda b: self._exact(v, b).power >= power, first=2, guess=guess)
+        return smallest_count(lambda b: self._power_of(v, b) >= power, first=2, guess=guess)
 
 
 @one_blas_thread()
@@ -458,7 +447,10 @@ def power(
         StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n, n_families=f)
         for n, b, f in itertools.product(seeds, benchmarks, families)
     ]
-    exact = pd.DataFrame([operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs])
+    exact = pd.DataFrame(
+        [operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs],
+        columns=["power", "type_s", "type_m"],
+    )
     sizes = ["n_families"] * (n_families is not None) + ["n_benchmarks", "n_seeds"]
     table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes).assign(
         effect=effect,
@@ -482,7 +474,8 @@ def power(
                 f"a study of {k} algorithms x {many:,} benchmarks x {largest.n_seeds:,} seeds has "
                 f"{largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). Use method='closed_form'."
             )
-        task = partial(_studies, [StudyDraw.of(d, plan, effect) for d in designs], alpha, adjust, test, ddf)
+        draws = [(d, study_draw(d, plan, effect)) for d in designs]
+        task = partial(_studies, draws, alpha, adjust, test, ddf)
         results = replicate(
             task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Simulated studies"
         )
@@ -508,20 +501,24 @@ def power(
 
 
 def _studies(
-    draws: list[StudyDraw], alpha: float, adjust: str, test: str, ddf: str, rng: np.random.Generator
+    draws: list[tuple[StudyDesign, Callable[[np.random.Generator], Array]]],
+    alpha: float,
+    adjust: str,
+    test: str,
+    ddf: str,
+    rng: np.random.Generator,
 ) -> list[tuple[bool, float, bool] | Failure]:
     """One study of each design: per design (significant, estimate, no interaction), or why there is none."""
-    found: list[tuple[bool, float, bool] | Failure] = []
-    for draw in draws:
+    studies: list[tuple[bool, float, bool] | Failure] = []
+    for design, draw in draws:
         scores = draw(rng)  # before anything can fail, so that later designs get the same numbers
         try:
-            test_of = compare(scores, test=test, ddf=ddf)
+            estimate, se, df, no_interaction = compare(scores, test=test, ddf=ddf)
         except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-            found.append(Failure.of(error))
+            studies.append(Failure.of(error))
             continue
-        critical = draw.design.critical(alpha, adjust, test_of.df)
-        found.append((abs(test_of.estimate) > critical * test_of.se, test_of.estimate, test_of.no_interaction))
-    return found
+        studies.append((abs(estimate) > design.critical(alpha, adjust, df) * se, estimate, no_interaction))
+    return studies
 
 
 def _simulated(studies: list[Any], effect: float) -> dict[str, Any]:
