@@ -94,21 +94,21 @@ def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> floa
     cells = (*columns, runs.algorithm)
     if runs.study.count(*cells) >= runs.n_rows:
         return float("nan")
-    found = [
+    variances = [
         _mean_variance(fit, runs, index)
         for index, bar in enumerate(fit.design.parsed.bars)
         if _same_groups(runs, bar.groups, cells) or _same_groups(runs, bar.groups, columns)
     ]
-    known = [variance for variance in found if variance is not None]
-    return sum(known) if known else None
+    parts = [variance for variance in variances if variance is not None]
+    return sum(parts) if parts else None
 
 
 def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
     """What one term adds to the variance of differences from the first algorithm, averaged over the others."""
     first, *others = runs.levels(runs.algorithm)
     parts = [pair_variance(fit, runs, index, first, other) for other in others]
-    known = [part for part in parts if part is not None]
-    return float(np.mean(known)) if known else None
+    variances = [part for part in parts if part is not None]
+    return float(np.mean(variances)) if variances else None
 
 
 def of_advantages(runs: Runs, bars: Iterable[Bar]) -> list[Bar]:
@@ -319,20 +319,13 @@ def undeclared_families(
     nouns = plural(str(runs.benchmark))
     names = joined([f"'{name}'" for name in dict.fromkeys(families.values())], most=_SHOWN)
     what = f"the values of {column!r}" if column else f"the names of the {nouns} ({names})"
+    values = {"column": column or None, "n_families": n_families, "test": test}
     f_test = f"F({written(test.df_num, '.1f')}, {written(test.df_den, '.1f')}) = {written(test.f_ratio, '.2f')}"
     return Answer(
         question="undeclared_families",
         title=f"Groups of {nouns} that have no role as families",
         tables={"families": pd.DataFrame({"benchmark": list(families), "family": list(families.values())})},
-        values={
-            "column": column or None,
-            "n_families": n_families,
-            "test": test,
-            "p_value": p,
-            "level": alpha,
-            "shows": shows,
-            "significant": significant,
-        },
+        values={**values, "p_value": p, "level": alpha, "shows": shows, "significant": significant},
         findings=(f"{what} group the {len(families)} {nouns} into {n_families} ({f_test}, {p_text(p)})",),
     )
 

@@ -153,12 +153,12 @@ class ModelBuilder(Result):
         ArgumentError
             If one of them is several terms, or two have a column in common in the same form.
         """
-        given = (a, b, *more)
-        read = [fixed_terms(text, self.runs) for text in given]
+        texts = (a, b, *more)
+        read = [fixed_terms(text, self.runs) for text in texts]
         if any(len(terms) != 1 for terms in read):
-            raise ArgumentError(f"an interaction is of one term with another; got {joined(map(repr, given), most=99)}.")
+            raise ArgumentError(f"an interaction is of one term with another; got {joined(map(repr, texts), most=99)}.")
         terms = [term for (term,) in read]
-        for (x, first), (y, second) in combinations(zip(given, terms, strict=True), 2):
+        for (x, first), (y, second) in combinations(zip(texts, terms, strict=True), 2):
             if both := sorted(first.key & second.key):
                 raise ArgumentError(
                     f"an interaction is of different terms, got {x!r} and {y!r}, which are both about {listed(both)}. "
@@ -423,6 +423,6 @@ class ModelBuilder(Result):
         return ModelBuilder.of(self.runs, spec)
 
 
-def _check_some(given: tuple[str, ...], method: str, example: str) -> None:
-    if not given:
+def _check_some(terms: tuple[str, ...], method: str, example: str) -> None:
+    if not terms:
         raise ArgumentError(f"{method}() needs at least one term, for example {method}({example}).")

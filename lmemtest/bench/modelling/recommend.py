@@ -153,28 +153,17 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
             kept.remove(bar)
             left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
     spec = spec.with_term(*kept)
-    parts: list[Term | Bar] = [*spec.terms, *spec.bars]
     formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
     not_identified = (*sample.left_out, *left_out, *no_luck)
     tested = _left_out_by_test(runs, seeds)
+    parts: list[Term | Bar] = [*spec.terms, *spec.bars]
+    terms = [(str(part), meaning(part, runs, spec.bars)) for part in parts]
+    values = {"formula": formula, "runs": runs, "spec": spec, "left_out": not_identified, "tested": tested}
     return Answer(
         question="recommend",
         title=formula,
-        tables={
-            "terms": pd.DataFrame(
-                [(str(term), meaning(term, runs, spec.bars)) for term in parts], columns=["term", "meaning"]
-            )
-        },
-        values={
-            "formula": formula,
-            "runs": runs,
-            "spec": spec,
-            "left_out": not_identified,
-            "tested": tested,
-            "seeds": seeds,
-            "population": sample.role,
-            "claim": sample.claim,
-        },
+        tables={"terms": pd.DataFrame(terms, columns=["term", "meaning"])},
+        values={**values, "seeds": seeds, "population": sample.role, "claim": sample.claim},
         facts=(
             f"For {sample.claim}.",
             *(f"Not identified: {text}" for text in not_identified),
@@ -207,8 +196,8 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
     algorithm = factor_term(runs.algorithm, runs)
     terms = [algorithm]
     if family is not None:
-        own = factor_term(family, runs)
-        terms += [Term.of(algorithm, own)] if blocks else [own, Term.of(algorithm, own)]
+        of_family = factor_term(family, runs)
+        terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
     for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
         if name is not None and len(runs.levels(name)) > 1:
@@ -247,9 +236,9 @@ def _candidates(runs: Runs, population: Population) -> list[Bar]:
     out: list[Bar] = []
     for families in population.families:
         out += [Bar.of(families), Bar.of((*families, algorithm))]
-    shown = _condition(runs)
-    if shown is not None:
-        effects = (factor_term(shown, runs),)
+    metafeature = _condition(runs)
+    if metafeature is not None:
+        effects = (factor_term(metafeature, runs),)
         out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
     elif study.several_benchmarks:
         in_families = instance[: 1 + len(study.crossed)]
@@ -272,10 +261,10 @@ def _crossed_seeds(runs: Runs) -> tuple[list[Bar], SharedSeeds | None, list[str]
     seed = str(runs.seed)
     pair = Bar.of((seed, runs.algorithm))
     try:
-        found = shared_seeds(runs)
+        test = shared_seeds(runs)
     except DesignError as error:
         return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
-    return [Bar.of((seed,)), pair] if found.verdict != "not shown" else [], found, []
+    return [Bar.of((seed,)), pair] if test.verdict != "not shown" else [], test, []
 
 
 def _left_out_by_test(runs: Runs, seeds: SharedSeeds | None) -> tuple[str, ...]:
@@ -339,18 +328,18 @@ def _scope(
     notes = [*population.notes, *_of_benchmarks(runs, blocks)]
     pair = {str(runs.seed), runs.algorithm}
     if of_seeds is not None and any(set(bar.groups) == pair for bar in kept):
-        own = advice("seed_own")
+        remedy = advice("seed_own")
         if of_seeds.verdict == "shown":
             notes.append(
                 f"Runs of an algorithm with the same seed deviate together on all benchmarks ({of_seeds.test}), so the "
                 f"{of_seeds.n_seeds} seeds are a sample, too: more benchmarks alone do not make the answer more "
-                f"certain, more seeds do. If seeds only number the repetitions on a benchmark, say so: {own}."
+                f"certain, more seeds do. If seeds only number the repetitions on a benchmark, say so: {remedy}."
             )
         else:
             notes.append(
                 "Runs of an algorithm with the same seed may deviate together on all benchmarks. That is not shown "
                 f"({of_seeds.test}), and the model allows for it as a precaution, because a weak effect would be "
-                f"missed too often. If seeds only number the repetitions on a benchmark, say so: {own}."
+                f"missed too often. If seeds only number the repetitions on a benchmark, say so: {remedy}."
             )
         if of_seeds.n_seeds == 2:
             notes.append(

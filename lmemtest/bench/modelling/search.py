@@ -565,21 +565,10 @@ def _row(
     decision: str,
 ) -> dict[str, Any]:
     """A row of the path; the start is no candidate."""
-    return {
-        "step": step,
-        "term": "start" if candidate is None else candidate.text,
-        "kind": "" if candidate is None else candidate.kind,
-        "llf": fitted.llf,
-        "n_params": float(fitted.n_params) if fitted.ok else math.nan,
-        "statistic": fitted.statistic,
-        "df": fitted.df,
-        "reference": fitted.reference,
-        "p_raw": fitted.p_value,
-        "p_value": p_value,
-        "aic": fitted.aic,
-        "bic": fitted.bic(search.n),
-        "singular": bool(fitted.singular),
-        "converged": fitted.converged,
-        "chosen": chosen,
-        "decision": decision,
-    }
+    row: dict[str, Any] = {"step": step, "term": "start", "kind": ""}
+    if candidate is not None:
+        row |= {"term": candidate.text, "kind": candidate.kind}
+    row |= {"llf": fitted.llf, "n_params": float(fitted.n_params) if fitted.ok else math.nan}
+    row |= {"statistic": fitted.statistic, "df": fitted.df, "reference": fitted.reference, "p_raw": fitted.p_value}
+    row |= {"p_value": p_value, "aic": fitted.aic, "bic": fitted.bic(search.n), "singular": bool(fitted.singular)}
+    return row | {"converged": fitted.converged, "chosen": chosen, "decision": decision}

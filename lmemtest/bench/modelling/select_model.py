@@ -26,13 +26,7 @@ from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import (
-    check_choice,
-    check_fraction,
-    check_number,
-    check_positive_int,
-    resolve_rng,
-)
+from lmemtest.core.validate import check_choice, check_fraction, check_number, check_positive_int, resolve_rng
 from lmemtest.core.words import counted, listed, p_text
 from lmemtest.errors import ArgumentError, DesignError
 from lmemtest.lmm.formula import INTERCEPT, Bar
@@ -448,21 +442,19 @@ def _ranked(
         rest = "; no other is within 2 of it"
     many = f"{n_models:,}" if n_models < _COUNTED else f"more than {_COUNTED:,}"
     (chosen,) = table.loc[table["best"], "terms"]
+    values = {
+        "chosen": chosen,
+        "terms": tuple(c.text for c in family.offered),
+        "not_identified": tuple(refused.items()),
+    }
+    values |= {"within": within, "complete": complete, "n_models": n_models, "n_fits": len(search.fits)}
     more = len(table) - 10
     return spec, {
         "title": "Models, by the terms that they have beyond the best one (+) or lack (−)",
         "tables": {"models": table},
         "printed": _beside_the_best(table.head(10), chosen),
         "facts": (f"{more} more models in to_frame().",) if more > 0 else (),
-        "values": {
-            "chosen": chosen,
-            "terms": tuple(c.text for c in family.offered),
-            "within": within,
-            "complete": complete,
-            "n_models": n_models,
-            "n_fits": len(search.fits),
-            "not_identified": tuple(refused.items()),
-        },
+        "values": values,
         "finding": f"The best of {many} models by {rule} is {spec.formula} ({len(search.fits)} fits){rest}.",
         "notes": (
             *notes,

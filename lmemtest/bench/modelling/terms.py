@@ -152,10 +152,10 @@ def fixed_terms(text: str, runs: Runs, what: str = "a fixed term") -> tuple[Term
 def random_bars(text: str, runs: Runs) -> tuple[Bar, ...]:
     """The random effects that a text stands for: groups like ``"benchmark:seed"``, or a term in brackets."""
     bars = text if is_random(_checked(text, "a random effect")) else f"(1 | {text})"
-    terms, found = _read(with_columns(bars, runs), runs)
+    terms, effects = _read(with_columns(bars, runs), runs)
     if terms != (INTERCEPT,):
         raise ArgumentError(f"{text!r} has fixed terms besides its random effects; add them with .fixed().")
-    return found
+    return effects
 
 
 def one_factor(text: str, runs: Runs) -> Term:
@@ -302,18 +302,18 @@ def _of_intercept(bar: Bar, runs: Runs, sample: str) -> str:
 
 def kind_of(groups: Iterable[str], runs: Runs) -> str:
     """What some columns group rows into, by their roles: a key of `words.GROUPS`."""
-    own = set(groups)
-    if runs.budget in own:
+    columns = set(groups)
+    if runs.budget in columns:
         return "budget"
-    if runs.seed in own:
-        everywhere = runs.benchmark is not None and runs.benchmark not in own
-        return "seed" if runs.algorithm not in own else "luck" if everywhere else "run"
-    others = own - {runs.algorithm}
+    if runs.seed in columns:
+        everywhere = runs.benchmark is not None and runs.benchmark not in columns
+        return "seed" if runs.algorithm not in columns else "luck" if everywhere else "run"
+    others = columns - {runs.algorithm}
     if others and others <= set(runs.family):
-        return "family_interaction" if runs.algorithm in own else "family"
+        return "family_interaction" if runs.algorithm in columns else "family"
     if not others or not others <= set(runs.instance) or (runs.benchmark is not None and runs.benchmark not in others):
         return "other"
-    return "interaction" if runs.algorithm in own else "benchmark"
+    return "interaction" if runs.algorithm in columns else "benchmark"
 
 
 def _noun(bar: Bar, runs: Runs) -> str:

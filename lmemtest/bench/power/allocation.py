@@ -186,9 +186,9 @@ def search(stages: Stages, *, cost: float | None = None, variance: float | None 
     while True:  # ends, because whole numbers within the limit exist wherever real ones do
         wide = least * (1.0 + slack)
         limits = (cost, wide) if cost is not None else (wide, float(variance or 0.0))
-        found = _within(stages, *limits, products, cost is None)
-        if len(found):
-            return _first(stages, found, cost is None)
+        allocations = _within(stages, *limits, products, cost is None)
+        if len(allocations):
+            return _first(stages, allocations, cost is None)
         slack *= _GROWTH
 
 
@@ -205,8 +205,8 @@ def _within(stages: Stages, cost: float, variance: float, products: list[float],
         n, units = np.column_stack([n[parent], new]), units[parent] * new
         money, spread = money[parent] - stages.cost[i] * units, spread[parent] - stages.variance[i] / units
     low, high = _interval(stages, last, units, money, spread, 0.0)
-    own = low if cheap or stages.variance[last] == 0.0 else high
-    return np.column_stack([n, own])[low <= high]
+    of_last = low if cheap or stages.variance[last] == 0.0 else high
+    return np.column_stack([n, of_last])[low <= high]
 
 
 def _interval(stages: Stages, i: int, units: Array, money: Array, spread: Array, product: float) -> tuple[Array, Array]:
@@ -227,10 +227,10 @@ def _interval(stages: Stages, i: int, units: Array, money: Array, spread: Array,
     return np.where(possible, low, 1.0), np.where(possible, high, 0.0)
 
 
-def _first(stages: Stages, found: Array, by_cost: bool) -> tuple[int, ...]:
+def _first(stages: Stages, allocations: Array, by_cost: bool) -> tuple[int, ...]:
     """The best of some allocations; what differs by rounding is tied."""
     values = (stages.cost_of, stages.variance_of) if by_cost else (stages.variance_of, stages.cost_of)
     for value in values:
-        key = value(found)
-        found = found[key <= key.min() * (1.0 + _TIE)]
-    return max(tuple(int(n) for n in row) for row in found)
+        key = value(allocations)
+        allocations = allocations[key <= key.min() * (1.0 + _TIE)]
+    return max(tuple(int(n) for n in row) for row in allocations)

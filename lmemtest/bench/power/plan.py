@@ -118,8 +118,8 @@ class Plan(Result):
         """Of any numbers of units for each unit above (1 of stages that are not named)."""
         return float(self.stages.cost_of(self._numbers(units)))
 
-    def _numbers(self, given: Mapping[str, int]) -> Array:
-        counts = stage_counts(given, self.names, "units")
+    def _numbers(self, units_of: Mapping[str, int]) -> Array:
+        counts = stage_counts(units_of, self.names, "units")
         return np.array([float(counts.get(name, 1)) for name in self.names])
 
     # -- parts ----------------------------------------------------------------------------------------------------
@@ -164,8 +164,8 @@ class Plan(Result):
             ... as now" with more units of the finest stage than in the current design, if there is one.
         """
         least = float(self.stages.cost_of(self.stages.low))
-        shown = self.table["allocation"].isin([BEST, CURRENT])
-        highest = 10.0 * float(self.table.loc[shown, "cost"].max())
+        ends = self.table["allocation"].isin([BEST, CURRENT])
+        highest = 10.0 * float(self.table.loc[ends, "cost"].max())
         budgets = np.geomspace(least, max(highest, 10.0 * least), _POINTS)
         budgets = np.union1d(budgets, least + self.stages.cost[-1] * np.arange(_FIRST))
         # all at the same budgets, so that the best is nowhere above another one
@@ -201,10 +201,10 @@ class Plan(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         s = self.stages
-        own = zip(self.names, np.sqrt(s.variance), s.cost / self.n_algorithms, strict=True)
+        of_stages = zip(self.names, np.sqrt(s.variance), s.cost / self.n_algorithms, strict=True)
         parts = [
             f"{name} {written(float(sd), '.4g')} ({f'cost {_amount(float(c))}' if c else 'no cost'})"
-            for name, sd, c in own
+            for name, sd, c in of_stages
         ]
         limit = "standard error" if self.budget is not None else "cost"
         bound = () if math.isnan(self.bound) else (
@@ -400,7 +400,7 @@ def plan(
     >>> lt.plan({"task": 1.0, "item": 2.0, "epoch": 0.5}, costs={"epoch": 1.0, "task": 9.0}, target=0.2).best
     {'task': 43, 'item': 6, 'epoch': 1}
     """
-    layout, k, known, correlations = plan_stages(
+    layout, k, parts, correlations = plan_stages(
         components,
         n_algorithms,
         stages=stages,
@@ -411,11 +411,11 @@ def plan(
         at_most=at_most,
     )
     now = stage_counts(current, layout.names, "current")
-    given = [name for name, value in (("budget", budget), ("target", target), ("effect", effect)) if value is not None]
-    if len(given) > 1 or not (given or now):
+    limits = [name for name, value in (("budget", budget), ("target", target), ("effect", effect)) if value is not None]
+    if len(limits) > 1 or not (limits or now):
         raise ArgumentError(
             f"plan takes one of {joined(map(named, ('budget', 'target', 'effect')))} (or {named('current')}, to plan "
-            f"for its cost), got {joined(map(named, given)) if given else 'none'}."
+            f"for its cost), got {joined(map(named, limits)) if limits else 'none'}."
         )
     check_choice(adjust, "adjust", POWER_ADJUSTMENTS)
     power, alpha = check_fraction(power, "power"), check_fraction(alpha, "alpha")
@@ -430,7 +430,7 @@ def plan(
         budget = _positive(_cost(layout, now) if budget is None else budget, "budget")
     limit = {"cost": _affordable(layout, budget)} if budget is not None else {"variance": float(target or 0) ** 2}
     _, bound = _continuous(within, f"target {target or 0.0:g}", **limit)
-    interval = _interval_of(layout, known, k, correlations)
+    interval = _interval_of(layout, parts, k, correlations)
     rows = [_row(name, n, layout, interval) for name, n in _allocations(within, limit, now, compared=not why)]
     return Plan(
         table=pd.DataFrame(rows),
@@ -440,7 +440,7 @@ def plan(
         target=target,
         bound=math.nan if why else bound if budget is None else math.sqrt(bound),
         current=now,
-        notes=_notes(layout, known, k, correlations),
+        notes=_notes(layout, parts, k, correlations),
         **why,
     )
 

@@ -139,8 +139,17 @@ class PowerResult(Result):
         """
         power = self._checked_power(power)
         unit, noun, given = self._sample()
-        designs = self.table[given].drop_duplicates().to_dict("records")
-        rows = [self._needed_row({str(name): int(n) for name, n in design.items()}, power) for design in designs]
+        rows: list[dict[str, Any]] = []
+        for design in self.table[given].drop_duplicates().to_dict("records"):
+            size = {str(name): int(n) for name, n in design.items()}
+            v, limits = self._variance(size["n_seeds"], size.get("n_benchmarks", 1))
+            count, at_low, at_high = (self._units_at(value, power) for value in (v, *limits))
+            these = (self.table[given] == pd.Series(size)).all(axis=1) & (self.table["power"] >= power)
+            reached = self.table.loc[these, unit]
+            exact = math.nan if count is None else self._power_of(v, count)
+            reached_at = int(reached.min()) if len(reached) else None
+            rows.append({**size, unit: count, "exact": exact, "reached_at": reached_at})
+            rows[-1] |= {"ci_low": at_low, "ci_high": at_high}
         table = pd.DataFrame(rows)
         whole = [unit, "reached_at", "ci_low", "ci_high"]
         table[whole] = table[whole].astype("Int64")
@@ -190,8 +199,8 @@ class PowerResult(Result):
             design = StudyDesign(n_algorithms=self.n_algorithms, **{str(name): int(n) for name, n in size.items()})
             units, each = design.sampled
             unit = smallest_effect(power, 1.0, design.df, design.critical(self.alpha, self.adjust))
-            v, (low, high) = self._variances(design.n_seeds, each)
-            now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, low, high))
+            v, limits = self._variance(design.n_seeds, each)
+            now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, *limits))
             rows.append({**size, "effect": now, "ci_low": at_low, "ci_high": at_high})
         return Answer(
             question="power",
@@ -209,25 +218,25 @@ class PowerResult(Result):
                 f"the studies with {_size(first)}.",
             )
         unit, noun, _ = self._sample()
-        known = self.needed().to_frame().dropna(subset=unit).to_dict("records")
-        if not known:
+        rows = self.needed().to_frame().dropna(subset=unit).to_dict("records")
+        if not rows:
             answer = f"cannot be reached with {MOST_BENCHMARKS:,} {noun}"
         else:
             link = "of" if self.of_families else "with"
             parts = [
-                f"{int(row[unit]):,} {noun} {link} {_each(row)}{'' if self.of_families else ' each'}" for row in known
+                f"{int(row[unit]):,} {noun} {link} {_each(row)}{'' if self.of_families else ' each'}" for row in rows
             ]
             answer = f"takes {_either(parts)}"
         weakest = self.table.iloc[int(self.table["power"].argmin())]
-        found = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
+        findings = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
         if weakest["power"] < USUAL_POWER and np.isfinite(weakest["exact_type_m"]):
             chance, size = percent(float(weakest["power"])), weakest["exact_type_m"]
-            found.append(
+            findings.append(
                 f"With {_size(weakest)} the power is {chance}, and a significant result overstates the "
                 f"difference {written(size, '.2g')} times on average and has the wrong sign in "
                 f"{percent(float(weakest['exact_type_s']))} of the cases."
             )
-        return tuple(found)
+        return tuple(findings)
 
     @property
     def title(self) -> str:
@@ -273,7 +282,7 @@ class PowerResult(Result):
         se = math.sqrt(2.0 * v / n_units)
         return operating(self.effect, se, design.df, design.critical(self.alpha, self.adjust))[0]
 
-    def _variances(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
+    def _variance(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
         """Of the mean of one algorithm on so many benchmarks of one family, and its interval."""
         return self.components.of_mean(n_seeds, each), self.components.limits(n_seeds, LEVEL, each)
 
@@ -289,21 +298,6 @@ class PowerResult(Result):
                 f"power must be above alpha = {self.alpha:g}, which a test reaches without any effect, got {power:g}."
             )
         return power
-
-    def _needed_row(self, given: dict[str, int], power: float) -> dict[str, Any]:
-        unit = self._sample()[0]
-        v, (low, high) = self._variances(given["n_seeds"], given.get("n_benchmarks", 1))
-        count, at_low, at_high = (self._units_at(value, power) for value in (v, low, high))
-        these = (self.table[list(given)] == pd.Series(given)).all(axis=1) & (self.table["power"] >= power)
-        reached = self.table.loc[these, unit]
-        return {
-            **given,
-            unit: count,
-            "exact": math.nan if count is None else self._power_of(v, count),
-            "reached_at": int(reached.min()) if len(reached) else None,
-            "ci_low": at_low,
-            "ci_high": at_high,
-        }
 
     def _units_at(self, v: float, power: float) -> int | None:
         """Fewest benchmarks (or families) where a mean of one algorithm on one of them varies by ``v``."""
@@ -452,19 +446,10 @@ def power(
         columns=["power", "type_s", "type_m"],
     )
     sizes = ["n_families"] * (n_families is not None) + ["n_benchmarks", "n_seeds"]
-    table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes).assign(
-        effect=effect,
-        power=exact["power"],
-        ci_low=np.nan,
-        ci_high=np.nan,
-        type_s=exact["type_s"],
-        type_m=exact["type_m"],
-        exact=exact["power"],
-        exact_type_s=exact["type_s"],
-        exact_type_m=exact["type_m"],
-        no_interaction=np.nan,
-        n_failed=0,
-    )
+    table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes)
+    table = table.assign(effect=effect, power=exact["power"], ci_low=np.nan, ci_high=np.nan)
+    table = table.assign(type_s=exact["type_s"], type_m=exact["type_m"], exact=exact["power"])
+    table = table.assign(exact_type_s=exact["type_s"], exact_type_m=exact["type_m"], no_interaction=np.nan, n_failed=0)
     notes = list(_plan_notes(components, plan, effect, families=n_families is not None))
     if method == "simulation":
         largest = max(designs, key=lambda d: d.n_runs)
@@ -482,7 +467,7 @@ def power(
         rows = [_simulated(list(studies), effect) for studies in zip(*results, strict=True)]
         table = table.assign(**pd.DataFrame(rows))
         notes += _simulation_notes(table, results, test)
-    found = PowerResult(
+    result = PowerResult(
         table=table,
         components=plan,
         effect=effect,
@@ -494,7 +479,7 @@ def power(
         method=method,
         n_draws=n_draws if method == "simulation" else 0,
     )
-    return replace(found, notes=(*notes, *_uncertainty(found)))
+    return replace(result, notes=(*notes, *_uncertainty(result)))
 
 
 # ---------------------------------------------------------------------- simulation
@@ -605,32 +590,32 @@ def _simulation_notes(table: pd.DataFrame, results: list[Any], test: str) -> lis
     return notes
 
 
-def _uncertainty(found: PowerResult) -> list[str]:
+def _uncertainty(result: PowerResult) -> list[str]:
     """What the size of the pilot leaves open."""
-    plan = found.components
+    plan = result.components
     if plan.pilot is None:
         return ["The standard deviations are taken as known; the plan is as good as they are."]
     notes = []
-    top = plan.family_interaction_sd if found.of_families else plan.advantage_sd
+    top = plan.family_interaction_sd if result.of_families else plan.advantage_sd
     if top == 0:
-        name = "family_interaction_sd" if found.of_families else "interaction_sd"
-        of = " of families and algorithms" if found.of_families else ""
+        name = "family_interaction_sd" if result.of_families else "interaction_sd"
+        of = " of families and algorithms" if result.of_families else ""
         notes.append(
             f"The pilot estimates the interaction{of} as zero, which is never quite true: its estimate may just as "
-            f"well be too low. Plan with {'a' if found.of_families else 'an'} {name} that you would not be surprised "
+            f"well be too low. Plan with {'a' if result.of_families else 'an'} {name} that you would not be surprised "
             "by as well."
         )
-    if found.effect == 0:
+    if result.effect == 0:
         return notes
-    unit, noun, _ = found._sample()
-    rows = found.needed().to_frame().dropna(subset=unit)
-    link = f"{noun} of" if found.of_families else "with"
+    unit, noun, _ = result._sample()
+    rows = result.needed().to_frame().dropna(subset=unit)
+    link = f"{noun} of" if result.of_families else "with"
     parts = [
         f"{_count(row['ci_low'])} and {_count(row['ci_high'])} {link} {_each(row)}" for row in rows.to_dict("records")
     ]
     if parts:
         notes.append(
-            f"The variances are estimates from {plan.pilot.said()}. As far as these determine them "
+            f"The variances are estimates from {plan.pilot.in_words()}. As far as these determine them "
             f"(95 %), {percent(USUAL_POWER)} power takes between {_either(parts)}."
         )
     return notes

@@ -56,14 +56,14 @@ def plan_stages(
     correlations = _checked_shared(shared, variances, n_algorithms)
     of_stage = _stage_variances(variances, rest, parts, n_algorithms, names, correlations)
     paid = [n_algorithms * cost for cost in _stage_costs(names, costs, trials)]
-    given, limits = stage_counts(fixed, names, "fixed"), stage_counts(at_most, names, "at_most")
-    if both := [name for name in given if name in limits]:
+    exact, limits = stage_counts(fixed, names, "fixed"), stage_counts(at_most, names, "at_most")
+    if both := [name for name in exact if name in limits]:
         raise ArgumentError(f"{joined(both)} has a number in fixed and one in at_most: leave one of them out.")
     layout = Stages(
         variance=np.array(of_stage),
         cost=np.array(paid),
-        low=np.array([float(given.get(name, 1)) for name in names]),
-        high=np.array([float(given.get(name, limits.get(name, math.inf))) for name in names]),
+        low=np.array([float(exact.get(name, 1)) for name in names]),
+        high=np.array([float(exact.get(name, limits.get(name, math.inf))) for name in names]),
         names=names,
     )
     return layout, n_algorithms, parts, correlations
@@ -165,12 +165,12 @@ def _asked_for(name: str, variances: Mapping[str, float], components: VarianceCo
 
 def _stage_costs(names: tuple[str, ...], costs: Any, trials: Any) -> list[float]:
     """Cost of a unit of each stage, without what is below it."""
-    given = {TRAINING: costs} if isinstance(costs, numbers.Real) else costs
-    if not isinstance(given, Mapping):
+    by_name = {TRAINING: costs} if isinstance(costs, numbers.Real) else costs
+    if not isinstance(by_name, Mapping):
         raise ArgumentError(f"costs must be the cost of a training, or map stages to costs, got {costs!r}.")
     finest = names[-1]
-    _check_stages(given, (*names, TRAINING), "costs")
-    values = {name: _checked_cost(value, name) for name, value in given.items()}
+    _check_stages(by_name, (*names, TRAINING), "costs")
+    values = {name: _checked_cost(value, name) for name, value in by_name.items()}
     if finest in values and TRAINING in values and finest != TRAINING:
         raise ArgumentError(f"costs has both 'training' and {finest!r}, which is a training: leave one of them out.")
     training = values.get(finest, values.get(TRAINING, 1.0))
@@ -195,8 +195,8 @@ def _checked_cost(value: Any, name: str) -> float:
     raise ArgumentError(f"costs[{name!r}] must be a finite number, 0 or above {SMALLEST_COST:g}, got {value!r}.")
 
 
-def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:
-    for name in given:
+def _check_stages(by_name: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:
+    for name in by_name:
         if name not in names:
             why = ""
             if name == FAMILY:
@@ -207,15 +207,15 @@ def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: st
             )
 
 
-def stage_counts(given: Any, names: tuple[str, ...], argument: str) -> dict[str, int]:
+def stage_counts(counts: Any, names: tuple[str, ...], argument: str) -> dict[str, int]:
     """Numbers of units of some stages."""
-    if given is None:
+    if counts is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"{argument} must map stages to numbers, such as {{{names[0]!r}: 1}}, got {given!r}.")
-    _check_stages(given, names, argument)
+    if not isinstance(counts, Mapping):
+        raise ArgumentError(f"{argument} must map stages to numbers, such as {{{names[0]!r}: 1}}, got {counts!r}.")
+    _check_stages(counts, names, argument)
     return {
-        name: check_positive_int(n, f"{named(argument)}[{name!r}]", maximum=MOST_UNITS) for name, n in given.items()
+        name: check_positive_int(n, f"{named(argument)}[{name!r}]", maximum=MOST_UNITS) for name, n in counts.items()
     }
 
 
@@ -223,16 +223,16 @@ def _checked_shared(shared: Any, variances: Mapping[str, float], n_algorithms: i
     """Correlation between two algorithms of the effects of each source that they share."""
     if isinstance(shared, str) or not isinstance(shared, Iterable):
         raise ArgumentError(f"shared must list sources, or map them to correlations, got {shared!r}.")
-    given = dict(shared) if isinstance(shared, Mapping) else dict.fromkeys(check_names(shared, "shared"), 1.0)
-    if given and n_algorithms == 1:
+    correlations = dict(shared) if isinstance(shared, Mapping) else dict.fromkeys(check_names(shared, "shared"), 1.0)
+    if correlations and n_algorithms == 1:
         raise ArgumentError(
             f"{named('shared')} is for differences: what two algorithms share cancels. Give {named('n_algorithms')}=2."
         )
-    for name, value in given.items():
+    for name, value in correlations.items():
         if name not in variances:
             raise ArgumentError(f"{named('shared')} names {name!r}, which is no source. Sources: {listed(variances)}.")
         check_number(value, f"shared[{name!r}]", low=0, high=1, meaning="a correlation")
-    return {name: float(value) for name, value in given.items()}
+    return {name: float(value) for name, value in correlations.items()}
 
 
 def in_words(stages: Stages, n: Iterable[float]) -> str:
