@@ -309,7 +309,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "pairs": f"{_MEANS}.pairs()",
         "posthoc": f"{_MEANS}.pairs()",
         "rsquared": "fit.diagnose().explained.r2_marginal, r2_conditional",
-        "step": "lmemtest.select_terms(runs)",
+        "step": "lmemtest.select_model(runs)",
         "t_test": f"{_MEANS}.contrast(...)",
         "wald_test": "fit.anova(), fit.joint_tests()",
     },

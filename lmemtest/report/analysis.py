@@ -27,12 +27,16 @@ from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.data.scales import Modelled
-from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
-from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.modelling.adequacy import (
+    budget_use,
+    missing_terms,
+    sample_of,
+    shared_seeds_finding,
+    undeclared_families,
+)
 from lmemtest.bench.modelling.population import POPULATIONS
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.relative import MOST_FIXED
-from lmemtest.bench.modelling.undeclared_families import undeclared_families
+from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
@@ -59,13 +63,12 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
     from lmemtest.bench.checks.findings import RunsCheck
-    from lmemtest.bench.modelling.adequacy import BudgetUse, Missing, Sample
-    from lmemtest.bench.modelling.recommend import Recommendation
-    from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
+    from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
     from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+    from lmemtest.lmm.formula import Bar
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
@@ -97,7 +100,7 @@ class Analysis(Result):
         The table and its roles as they were given.
     check : RunsCheck
         What was found in the table; scales are those of what is compared.
-    recommendation : Recommendation
+    recommendation : Answer
         The model that the design calls for.
     own_formula : bool
         Whether the user chose the model that was fitted.
@@ -128,7 +131,7 @@ class Analysis(Result):
         effects of up to 100 benchmarks and random ones of more.
     on_ranks : Decisions or None
         The decisions by these ranks.
-    undeclared : UndeclaredFamilies or None
+    undeclared : Answer or None
         Groups of benchmarks by names or columns that have no role as families, with the test whether it matters.
     populations : Variants or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
@@ -139,7 +142,7 @@ class Analysis(Result):
     runs: Runs
     table: Runs
     check: RunsCheck
-    recommendation: Recommendation
+    recommendation: Answer
     own_formula: bool
     fit: LmmFit
     joint: FTest | None
@@ -153,7 +156,7 @@ class Analysis(Result):
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: Variants | None = None
     on_ranks: Decisions | None = None
-    undeclared: UndeclaredFamilies | None = None
+    undeclared: Answer | None = None
     populations: Variants | None = None
     sensitivity: Variants | None = None
 
@@ -185,12 +188,12 @@ class Analysis(Result):
         return sample_of(self.fit, self.runs)
 
     @cached_property
-    def missing(self) -> Missing:
-        """Terms of the recommended model that the fitted one lacks."""
+    def missing(self) -> tuple[Bar, ...]:
+        """Terms of the recommended model on which comparisons rest and that the fitted one lacks."""
         return missing_terms(self.fit, self.runs, self.recommendation.spec.bars)
 
     @cached_property
-    def budgets(self) -> BudgetUse:
+    def budgets(self) -> Answer:
         """At which budgets algorithms were scored, and what the model makes of it."""
         return budget_use(self.fit, self.runs)
 
@@ -203,12 +206,12 @@ class Analysis(Result):
     def claim(self) -> str:
         """What the decisions are about, where benchmarks have families: "new search spaces"; empty elsewhere."""
         known = self.runs.study.families and not self.own_formula and self.n_benchmarks > 1
-        return self.recommendation.claim if known else ""
+        return str(self.recommendation.claim) if known else ""
 
     @property
     def incomparable(self) -> bool:
         """Whether the means are over unlike things that the model takes no notice of: no verdict follows from them."""
-        return self.budgets.trials or (self.budgets.differ and self.budgets.role == "none")
+        return bool(self.budgets.trials or (self.budgets.differ and self.budgets.role == "none"))
 
     @property
     def n_benchmarks(self) -> int:
@@ -704,7 +707,7 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
 
 
 def _fitted_beside(
-    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, chosen: Recommendation
+    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, chosen: Answer
 ) -> LmmFit | None:
     """The same model of the same runs with another score; None where there is none to compare with.
 

@@ -108,7 +108,7 @@ def model_section(analysis: Analysis) -> Section:
     if recommended.tested:
         blocks.append(paragraph("Tested and left out, because the data do not show them:"))
         blocks.append(Bullets(tuple((text,) for text in recommended.tested)))
-    if analysis.missing.terms:
+    if analysis.missing:
         lacking = paragraph(sentence(wording.error_text(analysis)))
         blocks.append(Callout("warning", "Terms that this model lacks", (lacking,)))
     if recommended.notes:
@@ -271,7 +271,7 @@ def _procedure(analysis: Analysis) -> str:
         condition = "; all algorithms were taken to vary alike between benchmarks"
     if len(pairs.to_frame()) == 1:
         return f"Their difference was tested {tests}, {ddf}, and is called significant if its p-value is below {alpha}."
-    by_simulation = moderate is not None and pairs.adjust == "stepdown" and not analysis.missing.terms
+    by_simulation = moderate is not None and pairs.adjust == "stepdown" and not analysis.missing
     overall = "All" if analysis.joint is None else "The hypothesis of equal means was tested by an F-test, and all"
     if pairs.adjust == "none":
         adjusted, p = "without adjustment for their number", "a p-value"
@@ -306,7 +306,7 @@ def limitations_section(analysis: Analysis) -> Section:
     runs, n, sample = analysis.runs, analysis.n_benchmarks, analysis.sample
     null, differs = wording.tested(analysis)
     items: list[Text | None] = [_scope(analysis)]
-    if analysis.missing.terms:
+    if analysis.missing:
         text = f" {sentence(wording.error_text(analysis))} The recommended model has them."
         items.append((Strong("Terms that the model lacks."), text))
     if 2 <= n < wording.FEW_BENCHMARKS:

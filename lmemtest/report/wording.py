@@ -14,7 +14,7 @@ import numpy as np
 from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
 from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
-from lmemtest.bench.modelling.adequacy import ZERO
+from lmemtest.bench.modelling.adequacy import ZERO, of_advantages
 from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
 from lmemtest.bench.variation.model_components import own_difference_sd, share_of_benchmarks
 from lmemtest.core.caller import advice
@@ -146,12 +146,12 @@ def why_incomparable(analysis: Analysis) -> str:
     """What the means are over, where that is not the same thing for all algorithms or not the one to compare."""
     use = analysis.budgets
     if use.trials:
-        first, last = next(iter(use.ranges.values()))
+        _, first, last = use.ranges.iloc[0]
         return (
             f"it is the mean over single trials ({analysis.runs.budget} {first} to {last}), in which scores go up and "
             f"down, and not the best that was found. {trials_advice()}"
         )
-    ranges = joined(f"{name} {low} to {high}" for name, (low, high) in use.ranges.items())
+    ranges = joined(f"{row.algorithm} {row.first} to {row.last}" for row in use.ranges.itertuples())
     return (
         f"the algorithms were scored at different budgets ({ranges}) and the model has no term for the budget. "
         f"{common_budgets_advice(analysis.runs)}"
@@ -264,15 +264,16 @@ def _how_sure(analysis: Analysis) -> Text:
 def error_text(analysis: Analysis) -> str:
     """What the error rate is held for and on which condition, or why it is not; `level_text` has the conditions."""
     alpha, lacking = f"{100 * analysis.alpha:.3g} %", analysis.missing
-    if lacking.terms and not lacking.coarsest:
+    lacks = f"the model lacks {joined(map(str, lacking))}" if lacking else ""
+    if lacking and lacking[0] != of_advantages(analysis.runs, analysis.recommendation.spec.bars)[0]:
         return (
-            f"the model lacks {joined(lacking.terms)}, so it counts correlated rows as independent: its p-values can "
-            f"be too small, and the nominal {alpha} error rate is not guaranteed"
+            f"{lacks}, so it counts correlated rows as independent: its p-values can be too small, and the nominal "
+            f"{alpha} error rate is not guaranteed"
         )
-    if lacking.terms:
+    if lacking:
         what = "instances of one benchmark" if analysis.sample.noun == "instance" else "correlated rows"
         return (
-            f"the model lacks {joined(lacking.terms)}, so its p-values count {what} as independent and are too small: "
+            f"{lacks}, so its p-values count {what} as independent and are too small: "
             f"the chance of false differences is not controlled at {alpha}"
         )
     if few_decide(analysis):
@@ -481,7 +482,7 @@ def _mind_the_skew(analysis: Analysis) -> Text | None:
 
 def _mind_the_families(analysis: Analysis) -> Text | None:
     """Groups of benchmarks that share their advantages and were not named as families."""
-    found, runs = analysis.undeclared, analysis.runs
+    found = analysis.undeclared
     if found is None or not found.shows:
         return None
     column = found.column or "..."
@@ -493,7 +494,7 @@ def _mind_the_families(analysis: Analysis) -> Text | None:
         counts = f" With these groups as the sample {found.significant:,} of {counted(n, 'pair')} differ; here {now:,}."
     return (
         Strong("Mind the families"),
-        f": {found.overview(str(runs.benchmark))}, and advantages are shared within these groups, so a claim about new "
+        f": {found.findings[0]}, and advantages are shared within these groups, so a claim about new "
         f"groups is less certain than this one.{counts} If they are families, say so: {role}{column_first}.",
     )
 

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.modelling.curves import curve_of, reduced
+from lmemtest.bench.modelling.scores import curve_of, reduced
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}

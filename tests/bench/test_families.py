@@ -258,7 +258,7 @@ def test_what_is_to_be_added_to_distributions_over_families_is_families() -> Non
 
 def test_a_search_of_terms_says_when_it_knows_no_families() -> None:
     runs = lt.Runs(table((2,) * 5), **ROLES)
-    found = lt.select_terms(runs, candidates=["(1 | task:tool)"])
+    found = lt.select_model(runs, candidates=["(1 | task:tool)"])
     assert found.notes[-2].startswith("Families are not in it: tasks count as independent")
-    known = lt.select_terms(runs, candidates=["(1 | space)", "(1 | task:tool)"])
+    known = lt.select_model(runs, candidates=["(1 | space)", "(1 | task:tool)"])
     assert not any(note.startswith("Families are not") for note in known.notes)

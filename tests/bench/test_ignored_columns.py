@@ -20,7 +20,7 @@ FURTHER: dict[str, dict[str, Any]] = {
 }
 OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
 OF_NO_RUNS |= {"gate"}  # gate makes runs of its own, which its tests cover
-OF_NO_RUNS |= {"audit", "search_models"}  # slow, and of the rows that `check` and `recommend` take
+OF_NO_RUNS |= {"audit"}  # slow, and of the rows that `check` and `recommend` take
 
 
 def table() -> pd.DataFrame:

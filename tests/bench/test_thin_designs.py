@@ -254,8 +254,8 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "rank lmem": (lt.rank, {}, ()),
     "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
     "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
-    "select_terms": (lambda r: lt.select_terms(r, progress=False), {}, ()),
-    "search_models": (lambda r: lt.search_models(r, progress=False, max_models=20), {}, ()),
+    "select_model forward": (lambda r: lt.select_model(r, progress=False), {}, ()),
+    "select_model best": (lambda r: lt.select_model(r, method="best", progress=False, max_models=20), {}, ()),
     "recommended": (lambda r: ModelBuilder(r).recommended().fit(), {}, ()),
     "compat validator": (compat(sa.dataframe_validator), {}, ()),
     "compat seeds": (compat(sa.seed_dependency_check), {}, ()),
@@ -523,12 +523,12 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the groups have no value of 'used_fidelity' in common, so their scores": ("budgets apart",),
         "1 of ": ("missing score",),
     },
-    "select_terms": {
+    "select_model forward": {
         "1 of ": ("missing score",),
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
         "there is nothing to choose from: the roles of the table (algorithm,": ("two rows",),
     },
-    "search_models": {
+    "select_model best": {
         "1 of ": ("missing score",),
         "no model of the family could be fitted. not identifiable: the fixed": ("all equal",),
         "there is nothing to choose from: the design identifies none of the": ("one row each",),

@@ -216,12 +216,11 @@ def calls() -> dict[str, Call]:
         "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
         "robustness": (lt.robustness, {"runs": failing(), "of": "failures"}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
-        "search_models": (
-            lt.search_models,
-            {"runs": few(), "depth": 2, "candidates": menu, "rng": 1},
-        ),
         "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
-        "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
+        "select_model": (
+            lt.select_model,
+            {"runs": few(), "method": "best", "depth": 2, "candidates": menu, "rng": 1},
+        ),
         "sign flips": (lt.permutation_test, {"runs": few(), "exchange": "signs", "n_draws": 9, "rng": 1}),
         "tuning.curve": (lt.tuning.curve, {"scores": a, "direction": "minimize"}),
         "tuning.curves": (
@@ -368,9 +367,8 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "rank": [("curves", NO_VALUE), ("curves", DATES)],
     "Anytime.ranks": [("budgets", COMPLEX), ("budgets", DATES)],
     "score_distributions": [("budget", NO_VALUE), ("by", NO_DIMENSION)],
-    "search_models": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"]))],
     "seed_effect": [("level", DOUBLE)],
-    "select_terms": [("candidates", NO_DIMENSION), ("executor", COLUMN)],
+    "select_model": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"])), ("executor", COLUMN)],
     "stochastic order": [("alpha", 5e-324)],
     "tuning.EmpiricalDistribution": [("weights", COMPLEX), ("bounds", COMPLEX[:2])],
     "tuning.bootstrap_fit": [("executor", COLUMN)],

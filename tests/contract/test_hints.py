@@ -67,7 +67,7 @@ lt.load_hpo_runs: works         lt.glmer: evaluate               lt.create_repor
 lt.bayesian: rank               lt.benchmark_effect: benchmark_effects                lt.analyse: analyze
 lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_dominance: stochastic_order
 lt.variance_components: VarianceComponents                       lt.permutation: permutation_test
-lt.run: Runs                    lt.select_model: search_models   lt.similar_benchmarks: works
+lt.run: Runs                    lt.select_models: select_model   lt.similar_benchmarks: works
 lt.stability: of='benchmarks'   lt.sensitivity: robustness       lt.normalization_stability: of='algorithms'
 lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizons: at(budgets)
 plots.heatmap: works            plots.violin: works              plots.boxplot: works
@@ -82,7 +82,7 @@ fit.logLik: works               fit.sigma: works                 fit.r2: works
 fit.icc: works                  fit.plot: works                  fit.random_effect: random_effects
 fit.to_latex: works             fit.to_csv: works                fit.sentences: works
 fit.lsmeans: works              fit.pairs: emmeans               fit.df_resid: works
-fit.update: works               fit.isSingular: works            fit.step: select_terms
+fit.update: works               fit.isSingular: works            fit.step: select_model
 fit.n_obs: nobs                 fit.loglike: works                 fit.summary: works
 runs.head: works                runs.df: works                   runs.describe: works
 runs.benchmarks: works          runs.groupby: works              runs.shape: works

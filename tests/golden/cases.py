@@ -262,7 +262,7 @@ def selection() -> Found:
     for name in ("bench_prior", "bench_prior_unbalanced"):
         runs = lt.Runs(table(name), score="y", direction="minimize", **roles)
         for criterion in ("bic", "aic"):
-            yield f"{name} {criterion}", lt.select_terms(runs, criterion=criterion, rng=1)
+            yield f"{name} {criterion}", lt.select_model(runs, criterion=criterion, rng=1)
 
 
 def generated() -> Found:

@@ -12,8 +12,7 @@ from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, THESE
 from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.bench.power.components import Pilot, VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign
-from lmemtest.bench.power.plan import plan
-from lmemtest.bench.power.planned import Plan
+from lmemtest.bench.power.plan import Plan, plan
 from lmemtest.core.result import Answer, result
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken

@@ -153,8 +153,8 @@ def units_needed(se: float, df: float, n: int, margin: float, *, tasks: str, alp
 
     def passes(m: int) -> bool:
         freedom = df * (m - 1) / (n - 1) if tasks == THESE else m - 1.0
-        chance = operating(margin, se * math.sqrt(n / m), freedom, float(t_quantile(alpha, freedom)))
-        return chance.power * (1.0 - chance.type_s) >= power
+        chance, wrong_side, _ = operating(margin, se * math.sqrt(n / m), freedom, float(t_quantile(alpha, freedom)))
+        return chance * (1.0 - wrong_side) >= power
 
     return smallest_count(passes, first=2, guess=n, most=LARGEST)
 

@@ -13,7 +13,7 @@ from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.modelling.recommend import Recommendation
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.means.comparisons import Comparisons
 
 __all__ = ["by_populations", "populations_compared"]
@@ -41,7 +41,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
 
 def populations_compared(
     runs: Runs,
-    used: Recommendation,
+    used: Answer,
     pairs: Comparisons,
     *,
     alpha: float,

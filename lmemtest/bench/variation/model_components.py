@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.modelling.meaning import kind_of
+from lmemtest.bench.modelling.terms import kind_of
 from lmemtest.core.words import GROUPS, plural
 from lmemtest.errors import ConvergenceWarning, LmemtestError, UnknownColumnError
 from lmemtest.lmm.diagnostics import explained_variance
