@@ -307,4 +307,4 @@ def test_scales_of_single_rows_are_not_judged(table: Make, as_runs: Make) -> Non
     analysis = analyze(as_runs(table(("A", "B"), seeds=1).drop(columns="seed"), seed=None))
     lines = analysis.diagnosis.to_frame()
     assert not lines["found"].str.contains("infinite").any()
-    assert (lines.loc[lines["found"] == "too few rows per level", "decision"] == "not judged").all()
+    assert (lines.loc[lines["found"] == "too few rows per level", "severity"] == "skipped").all()

@@ -12,7 +12,7 @@ from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.copies import copied_runs
 from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
-from lmemtest.bench.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
+from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.checks.similar import similar_algorithms, similar_benchmarks
 from lmemtest.bench.checks.traces import broken_traces
@@ -21,6 +21,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import Modelled, scale_ratio
 from lmemtest.bench.data.score_kind import score_kind
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
@@ -196,7 +197,7 @@ def _bounds(subject: _Subject) -> Answer:
     found = bounds(subject.fit, rows_of(subject.fit))
     if found.table.empty:  # too few scores to judge
         return _skipped(found.advice, found)
-    severity = {"look": "note", "act": "warning"}.get(found.decision)
+    severity = found.severity if found.severity in ("note", "warning") else None
     notes = () if severity is None else (Finding(severity=severity, kind="bounds", message=found.advice, advice=""),)
     return Answer(notes, found.advice, result=found)
 

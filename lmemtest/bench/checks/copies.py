@@ -14,11 +14,11 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.points import Points, starts_of
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.score_kind import ScoreKind, score_kind
 from lmemtest.bench.data.study import labels
+from lmemtest.core.findings import Finding
 from lmemtest.core.levels import in_order
 from lmemtest.core.result import Result, result
 from lmemtest.core.words import format_level

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import common_budgets_advice
-from lmemtest.bench.checks.findings import SHOWN, Finding, on, per_cell
+from lmemtest.bench.checks.findings import SHOWN, on, per_cell
 from lmemtest.bench.data.points import Points, occurring
+from lmemtest.core.findings import Finding
 from lmemtest.core.words import format_number, listed
 
 COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are not compared at the same ones

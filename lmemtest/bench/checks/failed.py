@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.bench.checks.findings import Finding, per_cell
+from lmemtest.bench.checks.findings import per_cell
 from lmemtest.bench.data.failures import rows_or_runs
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.failures.counts import alike_p_value, failure_counts, recovered_runs
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import below
 from lmemtest.core.words import counted, format_level, joined, p_text
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding, on, per_cell
+from lmemtest.bench.checks.findings import on, per_cell
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
 from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
 from lmemtest.core.caller import advice, command_with
+from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import written
 from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed

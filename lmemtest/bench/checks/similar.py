@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.findings import Finding
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most, below
 from lmemtest.core.validate import check_fraction, check_number

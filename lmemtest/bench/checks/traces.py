@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.findings import Finding
 from lmemtest.core.result import Result, result
 from lmemtest.core.words import format_number
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.variation.model_components import pair_variance
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import Finding
 from lmemtest.core.words import format_level, format_number, listed, plural, spoken
 from lmemtest.lmm.formula import Bar
 

@@ -2,7 +2,7 @@
 
 ===============  ===============================================================
 diagnose         every check of one fit in one table
-check            one line of it, and the scale of its decisions
+check            a part of it, with its line
 scores           the rows behind the cells, where they can still be read, and the kind of the score
 draws            residuals and random effects of tables drawn from the fit
 thinned          the fit of a large table, to whole repetitions at equal steps
@@ -20,6 +20,6 @@ left_out         the refits behind it
 from __future__ import annotations
 
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis, diagnose
-from lmemtest.lmm.diagnostics.structure import Collinearity, Explained, collinearity, explained_variance
+from lmemtest.lmm.diagnostics.structure import collinearity, explained_variance
 
-__all__ = ["Collinearity", "Diagnosis", "Explained", "collinearity", "diagnose", "explained_variance"]
+__all__ = ["Diagnosis", "collinearity", "diagnose", "explained_variance"]

@@ -9,6 +9,7 @@ import numpy as np
 
 from lmemtest.core.caller import advice
 from lmemtest.core.executors import Executor
+from lmemtest.core.findings import Finding
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import Result, result
@@ -17,7 +18,6 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, format_number, format_p, listed, p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.diagnostics.check import Check
 from lmemtest.lmm.diagnostics.left_out import Deletion, Refits
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
@@ -122,7 +122,7 @@ class InfluenceResult(Result):
         return order[columns].reset_index(drop=True)
 
     @property
-    def check(self) -> Check:
+    def check(self) -> Finding:
         """The line of the diagnosis, about the level that moves the estimates most."""
         distance = self.table["cooks_distance"].to_numpy(dtype=float)
         found, value = "no refit identifies the estimates", float("nan")
@@ -130,8 +130,13 @@ class InfluenceResult(Result):
             i = int(np.nanargmax(distance))
             value = float(distance[i])
             found = f"largest Cook's distance {written(value, '.2g')} ({self.table['level'].iloc[i]})"
-        return Check(
-            "influence", f"of each {self.group}", found, value, np.nan, self.decision, " ".join(self.sentences())
+        return Finding(
+            severity=self.severity,
+            kind="influence",
+            message=found,
+            advice=" ".join(self.sentences()),
+            subject=f"of each {self.group}",
+            value=value,
         )
 
     # -- words ----------------------------------------------------------------------------------------------------
@@ -152,20 +157,20 @@ class InfluenceResult(Result):
         )
 
     @property
-    def decision(self) -> str:
-        """How serious it is: "fine", "look" or "act".
+    def severity(self) -> str:
+        """How serious it is: "fine", "note" or "warning".
 
-        "act": a decision rests on a level that stands out from the others more than chance explains (``chance_p`` below
-        0.05). "look": a decision changes clearly without some level (one p-value below alpha, the other above twice
-        alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
+        "warning": a decision rests on a level that stands out from the others more than chance explains (``chance_p``
+        below 0.05). "note": a decision changes clearly without some level (one p-value below alpha, the other above
+        twice alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
         residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
         these; decisions that change by a hair are named in the sentences.
         """
         changing, outlying, loud, failed = self._striking()
         if changing.index.isin(outlying.index).any():
-            return "act"
+            return "warning"
         clear = changing[changing["n_clear"] > 0]
-        return "look" if self._untested or any(map(len, (clear, outlying, loud, failed))) else "fine"
+        return "note" if self._untested or any(map(len, (clear, outlying, loud, failed))) else "fine"
 
     @property
     def _untested(self) -> bool:
@@ -370,7 +375,7 @@ def influence(
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> found = influence(lt.fit_lmm("loss ~ tool + (1 | task)", runs), "task")
-    >>> found.decision, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
+    >>> found.severity, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
     ('act', ['h'])
     """
     check_fit(fit, "fit")

@@ -17,10 +17,11 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.result import Result, result
+from lmemtest.core.findings import Finding
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
-from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged
+from lmemtest.lmm.diagnostics.check import NOTE_P, WARNING_P, judged, judged_as
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,60 +38,13 @@ _POINTS = 201
 _FEWEST = 6
 # Cochran: the t interval of a mean keeps its level from about n = 25 skewness^2 values on.
 _COCHRAN = 25.0
-SKEW_LOOK, KURTOSIS_LOOK, KURTOSIS_ACT = 0.5, 1.0, 7.0
+SKEW_NOTE, KURTOSIS_NOTE, KURTOSIS_WARNING = 0.5, 1.0, 7.0
 # From 20 of the rarer of two values on means of right and wrong answers are nearly normal.
 _FEWEST_RARE = 20
 # Effects with a smaller share in the variance of every difference do not matter for its test.
 _REACH = 0.05
 # Random effects below this share of the residual's standard deviation are zero but for rounding.
 _ZERO = 1e-7
-
-
-@result
-class Shape(Judged):
-    """How the distribution of some values differs from what the model assumes.
-
-    Attributes
-    ----------
-    subject : str
-        ``"residuals"``, or the column of a random-effects term.
-    n : int
-        Values: rows or cells, or levels.
-    skewness, excess_kurtosis : float
-        Third and fourth standardised moments (0 for a normal distribution).
-    beyond_three : float
-        Share of values more than three standard deviations away (0.0027 for a normal distribution).
-    theoretical, sample, low, high : (m,) float
-        Normal quantiles; those of the values over their standard deviation; and the band that holds all the
-        quantiles of 95 % of the simulated tables.
-    check : Check
-        Its p-value is the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual; NaN
-        if not judged.
-    """
-
-    subject: str
-    n: int
-    skewness: float
-    excess_kurtosis: float
-    beyond_three: float
-    theoretical: Array
-    sample: Array
-    low: Array
-    high: Array
-    check: Check
-
-    @property
-    def judged(self) -> bool:
-        """Whether there was anything to judge."""
-        return bool(np.isfinite(self.p_value))
-
-    def table(self) -> pd.DataFrame:
-        """Points of the quantile plot: ``theoretical``, ``sample``, ``low``, ``high``."""
-        return pd.DataFrame({name: getattr(self, name) for name in ("theoretical", "sample", "low", "high")})
-
-    @property
-    def title(self) -> str:
-        return f"Quantiles of {self.subject}"
 
 
 class Measured(NamedTuple):
@@ -136,39 +90,10 @@ def measure_parts(parts: Parts) -> list[Measured]:
     return [measure(parts.z), *map(measure, columns)]
 
 
-@result
-class Normality(Result):
-    """Shapes of the residuals (first) and of the random effects, against `n_draws` tables drawn from the fit.
-
-    `hidden` rows are only seen through the mean of their cell.
-    """
-
-    shapes: tuple[Shape, ...]
-    n_draws: int
-    hidden: int
-
-    def table(self) -> pd.DataFrame:
-        """One row per subject: ``n``, the moments, ``beyond_three`` (share), ``p_value``, ``decision``."""
-        columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "decision"]
-        return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
-
-    @property
-    def title(self) -> str:
-        return "Normality of residuals and random effects"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (f"p-values are against {self.n_draws:,} tables drawn from the fitted model.",)
-
-    def sentences(self) -> tuple[str, ...]:
-        """What was found of each subject and what to do."""
-        return tuple(f"{shape.subject}: {shape.advice}" for shape in self.shapes)
-
-
 def judge(
     fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
-) -> Normality:
-    """Compare the shapes of the fit with those of the simulated tables."""
+) -> tuple[Answer, ...]:
+    """Compare the shapes of the residuals (first) and of the random effects with those of the simulated tables."""
     names, samples = ["residuals"], [observed.z]
     zero, matters = [False], [True]
     for term, effects, share in zip(fit.design.random, observed.modes, shares, strict=True):
@@ -178,56 +103,91 @@ def judge(
             samples.append(effects[:, c])
             zero.append(size <= _ZERO * np.sqrt(fit.scale))
             matters.append(bool(share[c] >= _REACH))
-    shapes = tuple(
+    return tuple(
         _shape(name, sample, simulated, rows if i == 0 else None, score, zero=zero[i], matters=matters[i])
         for i, (name, sample, *simulated) in enumerate(zip(names, samples, *draws, strict=True))
     )
-    return Normality(shapes=shapes, n_draws=len(draws), hidden=rows.hidden)
 
 
-def settle(found: Normality, uneven: bool) -> Normality:
+def settle(shapes: tuple[Answer, ...], uneven: bool) -> tuple[Answer, ...]:
     """Heavy tails where algorithms vary to different degrees: the cause first, and no word that tests stand."""
-    if not uneven:
-        return found
     cause = "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
-    shapes = tuple(
-        s.judged_as("look", cause) if s.decision in ("look", "act") and s.excess_kurtosis > 0 else s
-        for s in found.shapes
+    return tuple(
+        judged_as(s, replace(s.check, severity="note", advice=cause))
+        if uneven and s.severity in ("note", "warning") and s.excess_kurtosis > 0
+        else s
+        for s in shapes
     )
-    return replace(found, shapes=shapes)
+
+
+def normality(shapes: tuple[Answer, ...], n_draws: int, hidden: int) -> Answer:
+    """All shapes in one table: one row per subject with `n`, the moments, `beyond_three`, `p_value` and `severity`.
+
+    Of each subject, `shapes` has the points of the quantile plot and what the numbers are; `hidden` rows are only seen
+    through the mean of their cell.
+    """
+    columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "severity"]
+    return Answer(
+        question="normality",
+        title="Normality of residuals and random effects",
+        tables={"table": pd.DataFrame([[getattr(s, c) for c in columns] for s in shapes], columns=columns)},
+        values={"shapes": shapes, "n_draws": n_draws, "hidden": hidden},
+        facts=(f"p-values are against {n_draws:,} tables drawn from the fitted model.",),
+        findings=tuple(f"{shape.subject}: {shape.advice}" for shape in shapes),
+    )
 
 
 def _shape(
     name: str, sample: Array, draws: list[Measured], rows: Rows | None, score: Score, *, zero: bool, matters: bool
-) -> Shape:
+) -> Answer:
+    """How the distribution of some values differs from what the model assumes.
+
+    Returns
+    -------
+    Answer
+        ``table``, the points of the quantile plot: ``theoretical`` (normal quantiles), ``sample`` (those of the values
+        over their standard deviation), ``low`` and ``high`` (the band that holds all the quantiles of 95 % of the
+        simulated tables). ``subject``: "residuals", or the column of a random-effects term; ``n`` values (rows or
+        cells, or levels); ``skewness`` and ``excess_kurtosis`` (0 for a normal distribution); ``beyond_three``, the
+        share of values more than three standard deviations away (0.0027 for a normal distribution); ``check`` with
+        ``p_value``, the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual (NaN if
+        not judged), ``severity`` and ``advice``.
+    """
     own, n, nan = measure(sample), len(sample), float("nan")
     low, high, outside = _band(np.array([d.quantiles for d in draws]), own.quantiles)
     spread = float(sample.std())
     p, found = nan, "not judged"
     if zero:
-        decision, advice = "not judged", "The variance is estimated as zero, so there is nothing to judge."
+        severity, advice = "skipped", "The variance is estimated as zero, so there is nothing to judge."
         own = own._replace(skewness=nan, kurtosis=nan)
     elif n < _FEWEST:
-        decision, advice = "not judged", f"{n} values are too few to judge a shape; the tests rely on normality here."
+        severity, advice = "skipped", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
         p = _p_value(own, draws, outside)
         found = f"skewness {format_number(own.skewness, 2)}, excess kurtosis {format_number(own.kurtosis, 2)}"
         if score.two_valued and rows is not None:
-            decision, advice = _of_two_values(score)
+            severity, advice = _of_two_values(score)
         else:
-            decision, advice = _decide(n, own, p, rows, score, matters=matters)
-    return Shape(
+            severity, advice = _decide(n, own, p, rows, score, matters=matters)
+    check = Finding(
+        severity=severity,
+        kind="normality",
+        message=found,
+        advice=advice,
         subject=name,
-        n=n,
-        skewness=own.skewness,
-        excess_kurtosis=own.kurtosis,
-        beyond_three=float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
-        theoretical=special.ndtri((_places(n) + 0.625) / (n + 0.25)),  # Blom's plotting positions
-        sample=own.quantiles,
-        low=low,
-        high=high,
-        check=Check("normality", name, found, own.skewness, p, decision, advice),
+        value=own.skewness,
+        p_value=p,
     )
+    theoretical = special.ndtri((_places(n) + 0.625) / (n + 0.25))  # Blom's plotting positions
+    values = {
+        "subject": name,
+        "n": n,
+        "skewness": own.skewness,
+        "excess_kurtosis": own.kurtosis,
+        "beyond_three": float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
+    }
+    points = pd.DataFrame({"theoretical": theoretical, "sample": own.quantiles, "low": low, "high": high})
+    return judged(check, f"Quantiles of {name}", points, values)
 
 
 def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
@@ -263,7 +223,7 @@ def _of_two_values(score: Score) -> tuple[str, str]:
     text = f"{score.kind.evidence} Residuals of such scores are never normal;"
     if score.rarer >= _FEWEST_RARE:
         return "fine", f"{text} means of many of them are, and tests rest on these."
-    return "look", (
+    return "note", (
         f"{text} with the rarer value in {written(score.rarer, '.0f')} rows tests of means are approximate: "
         f"confirm them with "
         f"{advice('sign_flip_test')}."
@@ -271,25 +231,25 @@ def _of_two_values(score: Score) -> tuple[str, str]:
 
 
 def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *, matters: bool) -> tuple[str, str]:
-    skewed, heavy = abs(own.skewness) >= SKEW_LOOK, own.kurtosis >= KURTOSIS_LOOK
+    skewed, heavy = abs(own.skewness) >= SKEW_NOTE, own.kurtosis >= KURTOSIS_NOTE
     hidden = ""
     if rows is not None and not rows.single:
         hidden = f" {rows.hidden:,} rows were only seen through the means of their cells, which hides single outliers."
     noun = "values" if rows is not None else "levels"
-    if p > LOOK_P:
+    if p > NOTE_P:
         return "fine", f"As normal as the model assumes, for {n:,} {noun}.{hidden}"
     if not skewed and not heavy:
         return "fine", f"Not exactly normal, but too little to change a conclusion about means.{hidden}"
     kind = " and ".join(["skewed"] * skewed + ["heavy-tailed (a few values weigh much)"] * heavy)
     if not matters:
-        return "look", (
+        return "note", (
             f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
             "mean and predictions for new levels do depend on them."
         )
-    severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_ACT
-    if severe and p <= ACT_P:
-        return "act", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
-    return "look", (
+    severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_WARNING
+    if severe and p <= WARNING_P:
+        return "warning", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
+    return "note", (
         f"{kind.capitalize()}: means and their tests over {n:,} {noun} stand, predictions of single "
         f"{'scores' if rows is not None else 'levels'} do not.{hidden}"
     )

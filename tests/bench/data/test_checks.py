@@ -13,9 +13,10 @@ import pyarrow as pa
 import pytest
 
 from lmemtest.bench.checks.copies import _chance, copied_runs
-from lmemtest.bench.checks.findings import SEVERITIES, Finding, RunsCheck
+from lmemtest.bench.checks.findings import RunsCheck
 from lmemtest.bench.checks.traces import broken_traces
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core.findings import SEVERITIES, Finding
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {

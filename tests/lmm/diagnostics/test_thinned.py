@@ -54,7 +54,7 @@ def test_no_level_of_another_factor_is_left_out(make):
 def test_noise_that_differs_is_still_found(make):
     found = diagnose(fitted(make, 0, scales=[1, 1, 1, 1, 1, 4]), influence=False, rng=1)
     by_benchmark = next(part for part in found.scale if part.column == "benchmark")
-    assert by_benchmark.decision == "act"
+    assert by_benchmark.severity == "warning"
     assert by_benchmark.p_value == 0.005
 
 
