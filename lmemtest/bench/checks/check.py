@@ -9,13 +9,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from lmemtest.bench.checks import coverage, rules
 from lmemtest.bench.checks.benchmark_information import benchmark_information
-from lmemtest.bench.checks.copies import copied_runs
+from lmemtest.bench.checks.copies import copied_runs, copy_findings
 from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
 from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
 from lmemtest.bench.checks.seed_effect import seed_effect
-from lmemtest.bench.checks.similar import similar_algorithms, similar_benchmarks
-from lmemtest.bench.checks.traces import broken_traces
+from lmemtest.bench.checks.similar import (
+    algorithm_findings,
+    benchmark_findings,
+    similar_algorithms,
+    similar_benchmarks,
+)
+from lmemtest.bench.checks.traces import broken_traces, trace_findings
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.scales import Modelled, scale_ratio
@@ -149,7 +154,7 @@ def _duplicates(subject: _Subject) -> Answer:
 
 def _copies(subject: _Subject) -> Answer:
     found = copied_runs(subject.runs)
-    return Answer(found.findings, found.sentences()[0], not found.judged, found)
+    return Answer(copy_findings(found.table, subject.runs), found.findings[0], not found.judged, found)
 
 
 def _constant(subject: _Subject) -> Answer:
@@ -163,7 +168,7 @@ def _constant(subject: _Subject) -> Answer:
 
 def _curves(subject: _Subject) -> Answer:
     found = broken_traces(subject.runs)
-    return Answer(found.findings, found.sentences()[0], found.decision == "not judged", found)
+    return Answer(trace_findings(found, subject.points), found.findings[0], found.decision == "not judged", found)
 
 
 def _ties(subject: _Subject) -> Answer:
@@ -186,7 +191,7 @@ def _scales(subject: _Subject) -> Answer:
 
 def _similar_algorithms(subject: _Subject) -> Answer:
     found = similar_algorithms(subject.runs, alpha=subject.alpha, model=subject.fit)
-    return Answer(found.findings, found.sentences()[0], result=found)
+    return Answer(algorithm_findings(found.table, found.margin), found.findings[0], result=found)
 
 
 def _bounds(subject: _Subject) -> Answer:
@@ -204,7 +209,7 @@ def _bounds(subject: _Subject) -> Answer:
 
 def _similar_benchmarks(subject: _Subject) -> Answer:
     found = similar_benchmarks(subject.runs, alpha=subject.alpha)
-    return Answer(found.findings, found.sentences()[0], found.smallest_p >= subject.alpha, found)
+    return Answer(benchmark_findings(found.table), found.findings[0], found.smallest_p >= subject.alpha, found)
 
 
 def _information(subject: _Subject) -> Answer:

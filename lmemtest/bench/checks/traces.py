@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +11,7 @@ from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
 from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.findings import Finding
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_number
 
 if TYPE_CHECKING:
@@ -26,49 +25,7 @@ _SHARE, _BREAK, _FEWEST_BUDGETS = 0.5, 0.1, 3
 _ROUNDING = 1e-12  # of the largest score: no step
 
 
-@result
-class Traces(Result):
-    """Whether the runs are best-so-far curves, and which of them are broken.
-
-    Attributes
-    ----------
-    decision : {"trace", "broken", "no trace", "not judged"}
-        No run gets worse; most do not, some do; half or more do, so the score belongs to each budget by itself; too
-        few budgets to tell.
-    table : pandas.DataFrame
-        Per ``benchmark`` and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse),
-        ``largest_step`` (the largest step to the worse, 0 for none).
-    examples : tuple of str
-        Broken runs in words, the worst first.
-    findings : tuple of Finding
-    """
-
-    decision: str
-    table: pd.DataFrame
-    examples: tuple[str, ...]
-    findings: tuple[Finding, ...]
-
-    def sentences(self) -> tuple[str, ...]:
-        """The decision."""
-        n, worse = int(self.table["runs"].sum()), int(self.table["worse"].sum())
-        return (
-            {
-                "trace": f"None of {n:,} curves gets worse at a higher budget.",
-                "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are "
-                "best-so-far curves.",
-                "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
-                "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other "
-                f"{worse:,} are broken (such as {'; '.join(self.examples)}).",
-            }[self.decision],
-        )
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Curves that get worse"
-
-
-def broken_traces(runs: Runs) -> Traces:
+def broken_traces(runs: Runs) -> Answer:
     """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 
     A rule, not a test: if at least half of the curves with three or more budgets never get worse (independent scores at
@@ -76,6 +33,14 @@ def broken_traces(runs: Runs) -> Traces:
     an error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
     order keep no score from one budget to the next, and most of the others get worse by less than a tenth of their
     range.
+
+    Returns
+    -------
+    Answer
+        ``decision``: "trace" (no run gets worse), "broken" (most do not, some do), "no trace" (half or more do, so the
+        score belongs to each budget by itself) or "not judged" (too few budgets to tell). ``table``, per ``benchmark``
+        and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse), ``largest_step`` (the
+        largest step to the worse, 0 for none). ``examples``: broken runs in words, the worst first.
 
     Examples
     --------
@@ -99,8 +64,22 @@ def broken_traces(runs: Runs) -> Traces:
         decision = "trace"
     else:
         decision = "broken" if n - worse >= _SHARE * n and sharp else "no trace"
-    found = Traces(decision=decision, table=table, examples=examples if decision == "broken" else (), findings=())
-    return replace(found, findings=(_finding(found, points),)) if decision in ("broken", "no trace") else found
+    examples = examples if decision == "broken" else ()
+    sentence = {
+        "trace": f"None of {n:,} curves gets worse at a higher budget.",
+        "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far "
+        "curves.",
+        "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
+        "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} "
+        f"are broken (such as {'; '.join(examples)}).",
+    }[decision]
+    return Answer(
+        question="broken_traces",
+        title="Curves that get worse",
+        tables={"table": table},
+        values={"decision": decision, "examples": examples},
+        findings=(sentence,),
+    )
 
 
 def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
@@ -146,9 +125,11 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     return table[table["runs"] > 0].reset_index(drop=True), tuple(examples), bool(sharp)
 
 
-def _finding(found: Traces, points: Points) -> Finding:
-    n, worse = int(found.table["runs"].sum()), int(found.table["worse"].sum())
-    message = found.sentences()[0]
+def trace_findings(found: Answer, points: Points) -> list[Finding]:
+    """What to know of curves that get worse; nothing where none does, or too few budgets tell."""
+    if found.decision in ("trace", "not judged"):
+        return []
+    n, worse, message = int(found.table["runs"].sum()), int(found.table["worse"].sum()), found.findings[0]
     best = "minimum" if points.runs.direction == "minimize" else "maximum"
     if found.decision == "broken":
         severity, kind = "warning", "broken_trace"
@@ -166,4 +147,4 @@ def _finding(found: Traces, points: Points) -> Finding:
         advice = (
             f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
         )
-    return Finding(severity=severity, kind=kind, message=message, advice=advice, count=worse)
+    return [Finding(severity=severity, kind=kind, message=message, advice=advice, count=worse)]
