@@ -21,9 +21,9 @@ from lmemtest.bench.checks.similar import (
     similar_benchmarks,
 )
 from lmemtest.bench.checks.traces import broken_traces, trace_findings
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import cell_table, overview
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import Modelled, scale_ratio
+from lmemtest.bench.data.scales import Modelled, residual_scales, scale_ratio
 from lmemtest.bench.data.score_kind import score_kind
 from lmemtest.core.caller import advice
 from lmemtest.core.findings import SEVERITIES, Finding
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.score_kind import ScoreKind
+    from lmemtest.bench.data.study import Study
     from lmemtest.lmm.model import LmmFit
 
 _NAMED = 6  # columns without a role
@@ -56,29 +57,29 @@ class _Subject:
     modelled: Modelled | None  # the function of the score that a model takes: scales are those of its values
 
     @cached_property
-    def points(self) -> Points:
-        return self.runs.study.points
+    def study(self) -> Study:
+        return self.runs.study.detailed
 
     @cached_property
-    def judged(self) -> Points:
-        """The points with the values whose scales count."""
-        return self.points if self.modelled is None else self.modelled.of(self.points)
+    def judged(self) -> Study:
+        """The study of the values whose scales count."""
+        return self.study if self.modelled is None else self.modelled.of(self.study)
 
     @cached_property
     def kind(self) -> ScoreKind:
-        return score_kind(self.points)
+        return score_kind(self.study)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return self.points.cells()
+        return cell_table(self.study)
 
     @cached_property
     def scales(self) -> pd.DataFrame:
-        return self.judged.residual_scales()
+        return residual_scales(self.judged)
 
     @cached_property
     def tied(self) -> tuple[np.ndarray, np.ndarray]:
-        return rules.tied_pairs(self.points, limit=self.kind.high if self.kind.kind == "capped" else float("inf"))
+        return rules.tied_pairs(self.study, limit=self.kind.high if self.kind.kind == "capped" else float("inf"))
 
     @cached_property
     def fit(self) -> LmmFit:
@@ -107,21 +108,21 @@ def _skipped(reason: str, result: Any = None) -> Answer:
 
 
 def _scores(subject: _Subject) -> Answer:
-    runs, points = subject.runs, subject.points
-    found = rules.non_finite(points) if runs.failed is None else []
+    runs, study = subject.runs, subject.study
+    found = rules.non_finite(study) if runs.failed is None else []
     if runs.failed is not None or runs.failures is not None:
-        found = [*failed_findings(points), *found]
+        found = [*failed_findings(study), *found]
     if found:
         found += failures_by_algorithm(runs, subject.alpha)
     return Answer(found, "Every score is a finite number.")
 
 
 def _kind(subject: _Subject) -> Answer:
-    return Answer(rules.kind_findings(subject.points, subject.kind), subject.kind.evidence)
+    return Answer(rules.kind_findings(subject.study, subject.kind), subject.kind.evidence)
 
 
 def _names(subject: _Subject) -> Answer:
-    return Answer(rules.similar_levels(subject.points), "No two names differ in case or blanks only.")
+    return Answer(rules.similar_levels(subject.study), "No two names differ in case or blanks only.")
 
 
 def _roles(subject: _Subject) -> Answer:
@@ -131,9 +132,9 @@ def _roles(subject: _Subject) -> Answer:
 
 
 def _coverage(subject: _Subject) -> Answer:
-    runs, points = subject.runs, subject.points
-    found = [*coverage.no_common_benchmark(points), *coverage.missing_cells(points)]
-    found += [*coverage.unpaired_seeds(points), *coverage.missing_budgets(points)]
+    runs, study = subject.runs, subject.study
+    found = [*coverage.no_common_benchmark(study), *coverage.missing_cells(study)]
+    found += [*coverage.unpaired_seeds(study), *coverage.missing_budgets(study)]
     if not found and not (runs.instance or runs.seed or runs.budget):
         return _skipped(
             "Left out: the table has no benchmark, seed or budget column, so there is nothing that an algorithm could "
@@ -149,7 +150,7 @@ def _duplicates(subject: _Subject) -> Answer:
             "Left out: the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
             f"{advice('role', role='seed')}."
         )
-    return Answer(rules.duplicates(subject.points), "There is one row per run and budget.")
+    return Answer(rules.duplicates(subject.study), "There is one row per run and budget.")
 
 
 def _copies(subject: _Subject) -> Answer:
@@ -158,7 +159,7 @@ def _copies(subject: _Subject) -> Answer:
 
 
 def _constant(subject: _Subject) -> Answer:
-    found = rules.constant_scores(subject.points, subject.kind)
+    found = rules.constant_scores(subject.study, subject.kind)
     if not found and subject.kind.equal_by_nature:
         return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
     if not found and not (subject.cells["n"] > 1).any():
@@ -168,13 +169,13 @@ def _constant(subject: _Subject) -> Answer:
 
 def _curves(subject: _Subject) -> Answer:
     found = broken_traces(subject.runs)
-    return Answer(trace_findings(found, subject.points), found.findings[0], found.decision == "not judged", found)
+    return Answer(trace_findings(found, subject.study), found.findings[0], found.decision == "not judged", found)
 
 
 def _ties(subject: _Subject) -> Answer:
     if subject.kind.equal_by_nature:
         return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
-    return Answer(rules.ties(subject.points, *subject.tied), "Exact ties of algorithms are rare.")
+    return Answer(rules.ties(subject.study, *subject.tied), "Exact ties of algorithms are rare.")
 
 
 def _scales(subject: _Subject) -> Answer:
@@ -182,7 +183,7 @@ def _scales(subject: _Subject) -> Answer:
         return _skipped(f"Left out: such scores have one scale by nature. {subject.kind.evidence}")
     if len(subject.scales) < 2:
         return _skipped("Left out: there are no two benchmarks, so there are no scales to compare.")
-    found = rules.scale_findings(subject.points, subject.judged, subject.kind, subject.scales, subject.modelled)
+    found = rules.scale_findings(subject.study, subject.judged, subject.kind, subject.scales, subject.modelled)
     return Answer(found, "No sign that benchmarks are on different scales.")
 
 
@@ -387,7 +388,7 @@ def check_rules(runs: Runs, modelled: Modelled | None = None) -> RunsCheck:
 def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:
     outcomes: list[CheckOutcome] = []
     met = subject.runs.study.crossing
-    broken = bool((subject.points.valid < subject.points.n).any()) or (met is not None and met.none_meet)
+    broken = bool((subject.study.points.n_bad > 0).any()) or (met is not None and met.none_meet)
     for question in TREE:
         if question.name not in names:
             continue
@@ -415,7 +416,7 @@ def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], 
     equal, pairs = subject.tied
     return RunsCheck(
         outcomes=tuple(outcomes),
-        overview=subject.points.overview(),
+        overview=overview(subject.study),
         alpha=subject.alpha,
         kind=subject.kind,
         cells=subject.cells,

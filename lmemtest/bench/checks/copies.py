@@ -14,10 +14,10 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from lmemtest.bench.data.points import Points, starts_of
+from lmemtest.bench.data.points import starts_of
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.score_kind import ScoreKind, score_kind
-from lmemtest.bench.data.study import labels
+from lmemtest.bench.data.study import Study, labels
 from lmemtest.core.findings import Finding
 from lmemtest.core.levels import in_order
 from lmemtest.core.result import Answer
@@ -74,8 +74,8 @@ def copied_runs(runs: Runs) -> Answer:
     ("'RS' has the same scores as 'HB' in 1 of 1 runs.",)
     """
     require_runs(runs)
-    points = runs.study.points
-    curves, kind = curves_of(points), score_kind(points)
+    study = runs.study.detailed
+    curves, kind = curves_of(study), score_kind(study)
     if conditions := _conditions(runs):
         levels = labels(runs.study.distinct(runs.instance), conditions)
         curves["metafeature"] = levels[curves["instance"].to_numpy()]
@@ -113,24 +113,25 @@ def _conditions(runs: Runs) -> tuple[str, ...]:
     return tuple(name for name in runs.instance if name != runs.benchmark)
 
 
-def curves_of(points: Points) -> pd.DataFrame:
+def curves_of(study: Study) -> pd.DataFrame:
     """One row per run with finite scores: roles, the code of its curve, how many different scores, and their total."""
-    starts, size = starts_of(points.run)
+    points = study.points
+    starts, size = starts_of(study.code("run"))
     level, values = pd.factorize(points.mean, sort=True)  # equal curves have equal codes; NaN is -1
-    keys = level.astype(np.int64) * len(points.budgets) + points.budget
+    keys = level.astype(np.int64) * len(study.names("budget")) + study.code("budget")
     if len(starts) < len(keys):
         steps, ends = keys.tobytes(), (8 * (starts + size)).tolist()
         keys = np.empty(len(starts), dtype=object)
         keys[:] = [steps[start:end] for start, end in zip((8 * starts).tolist(), ends, strict=True)]
     which = np.repeat(np.arange(len(starts)), size)
     different = pd.unique(which * np.int64(len(values) + 1) + level + 1) // (len(values) + 1)
-    instance = points.instance[starts]
+    instance = study.code("instance")[starts]
     frame = pd.DataFrame(
         {
             "instance": instance,
-            "benchmark": _taken(points.benchmarks, points.benchmark_of[instance]),
-            "seed": points.seed[starts],
-            "algorithm": _taken(points.algorithms, points.algorithm[starts]),
+            "benchmark": _taken(study.names("benchmark"), study.benchmark_of[instance]),
+            "seed": study.code("seed")[starts],
+            "algorithm": _taken(study.names("algorithm"), study.code("algorithm")[starts]),
             "curve": pd.factorize(keys)[0],
             "distinct": np.bincount(different, minlength=len(starts)),
             "total": np.add.reduceat(level, starts),

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import place_of
 from lmemtest.bench.data.scales import SCALE_RATIO
 from lmemtest.bench.data.score_kind import ScoreKind
+from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
 from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.result import Result, result
@@ -35,7 +36,7 @@ def on(benchmark: Any) -> str:
 
 
 def per_cell(
-    points: Points,
+    study: Study,
     counts: np.ndarray,
     severity: str,
     kind: str,
@@ -48,7 +49,7 @@ def per_cell(
     hit = np.flatnonzero(counts)
     found = []
     for cell in hit[np.argsort(-counts[hit], kind="stable")].tolist():
-        benchmark, algorithm = points.where(cell)
+        benchmark, algorithm = place_of(study, cell)
         count = int(counts[cell])
         message, advice = say(cell, repr(str(algorithm)), on(benchmark), count)
         place = {"benchmark": benchmark, "algorithm": algorithm, "count": count}

@@ -235,20 +235,20 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
         return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, trials=False, ranges={})
     from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
-    points = runs.study.points
-    n, k = len(points.budgets), len(points.algorithms)
+    study = runs.study.detailed
+    n, k = len(study.names("budget")), len(study.names("algorithm"))
     rows = np.zeros((k, n))
-    np.add.at(rows, (points.algorithm, points.budget), points.n)
+    np.add.at(rows, (study.code("algorithm"), study.code("budget")), study.points.n)
     ends = [(int(there[0]), int(there[-1])) for there in map(np.flatnonzero, rows)]
-    names = [format_level(name) for name in points.algorithms]
-    budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in points.budgets]
+    names = [format_level(name) for name in study.names("algorithm")]
+    budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in study.names("budget")]
     design = fit.design
     return BudgetUse(
         n=n,
         role="factor" if runs.budget in design.factors else "covariate" if runs.budget in design.numeric else "none",
-        regular=points.regular,
-        shared=budgets_shared(points),
-        differ=budgets_unlike(points),
-        trials=are_single_trials(points),
+        regular=study.regular,
+        shared=budgets_shared(study),
+        differ=budgets_unlike(study),
+        trials=are_single_trials(study),
         ranges={name: (budgets[low], budgets[high]) for name, (low, high) in zip(names, ends, strict=True)},
     )

@@ -291,7 +291,7 @@ def test_curves_have_one_verdict_in_both_checks(frame: pd.DataFrame) -> None:
         ]
         assert {f.kind for f in of_check} == kinds
         found = broken_traces(runs)
-        assert of_check == trace_findings(found, runs.study.points)
+        assert of_check == trace_findings(found, runs.study)
 
 
 def long_form(**scores: Any) -> pd.DataFrame:
