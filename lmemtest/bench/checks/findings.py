@@ -80,13 +80,13 @@ class CheckOutcome:
         The result behind it, with its tables; None for rules of the table.
     """
 
-    stage: str
-    check: str
-    question: str
+    stage: str = ""
+    check: str = ""
+    question: str = ""
     findings: tuple[Finding, ...]
     text: str
     skipped: bool
-    level: float
+    level: float = float("nan")
     result: Any = None
 
     @property
