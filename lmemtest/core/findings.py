@@ -11,7 +11,7 @@ __all__ = ["SEVERITIES", "Finding", "worst"]
 SEVERITIES = ("error", "warning", "note", "fine", "skipped")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Finding:
     """One thing to know about a table of runs, or about a fit.
 

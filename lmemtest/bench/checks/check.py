@@ -197,7 +197,7 @@ def _bounds(subject: _Subject) -> CheckOutcome:
     if found.table.empty:  # too few scores to judge
         return _outcome((), found.advice, skipped=True, result=found)
     severity = found.severity if found.severity in ("note", "warning") else None
-    notes = () if severity is None else (Finding(severity=severity, kind="bounds", message=found.advice, advice=""),)
+    notes = () if severity is None else (Finding(severity, "bounds", found.advice, ""),)
     return _outcome(notes, found.advice, result=found)
 
 
@@ -215,10 +215,10 @@ def _information(subject: _Subject) -> CheckOutcome:
         return _outcome((), text, result=found)
     advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
     note = Finding(
-        severity="note",
-        kind="benchmark_information",
-        message=text,
-        advice=advice if found.uninformative else "",
+        "note",
+        "benchmark_information",
+        text,
+        advice if found.uninformative else "",
         count=len(found.uninformative) + len(found.untested),
     )
     return _outcome((note,), result=found)
@@ -228,7 +228,7 @@ def _seeds(subject: _Subject) -> CheckOutcome:
     found = seed_effect(subject.runs, alpha=subject.alpha, rng=subject.rng)
     text = " ".join(found.sentences())
     advice = "Settle this before counting the seeds as independent repetitions."
-    warning = Finding(severity="warning", kind="seed_effect", message=text, advice=advice, count=len(found.affected))
+    warning = Finding("warning", "seed_effect", text, advice, count=len(found.affected))
     return _outcome((warning,) if found.affected else (), text, result=found)
 
 
@@ -240,12 +240,12 @@ def _budget(subject: _Subject) -> CheckOutcome:
     if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
         return _outcome((), text, result=found)
     messages = [text, *([fit_sentence(found)] if found.decision != "none" and not found.fits else [])]
-    notes = [Finding(severity="note", kind="budget_effect", message=message, advice="") for message in messages]
+    notes = [Finding("note", "budget_effect", message, "") for message in messages]
     return _outcome(notes, result=found)
 
 
-# What each check is about, its name, what it asks, and the function that answers; an error of lmemtest means that it does
-# not apply to this table, and the message says why. A problem can cause those below it, so it is fixed first.
+# What each check is about, its name, what it asks, and the function that answers; an error of lmemtest means that it
+# does not apply to this table, and the message says why. A problem can cause those below it, so it is fixed first.
 TREE: tuple[tuple[str, str, str, Callable[[_Subject], CheckOutcome]], ...] = (
     ("table", "scores", "Is every score a finite number?", _scores),
     ("table", "roles", "Does every column that structures the rows have a role?", _roles),

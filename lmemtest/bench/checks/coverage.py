@@ -43,7 +43,7 @@ def no_common_benchmark(study: Study) -> list[Finding]:
             f"common ({met.shown()}), so what sets them apart may as well be their benchmarks."
         )
         advice = "They are not compared. Run these algorithms on the same benchmarks to compare them."
-    return [Finding(severity=severity, kind="no_common_benchmark", count=count, message=message, advice=advice)]
+    return [Finding(severity, "no_common_benchmark", message, advice, count=count)]
 
 
 def missing_cells(study: Study) -> list[Finding]:
@@ -142,12 +142,12 @@ def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray)
         parts = "; ".join(listed(names, most=SHOWN) for names in together)
         message = f"The algorithms{on(benchmark)} form {len(together)} groups without a common seed: {parts}."
     finding = Finding(
-        severity="note",
-        kind="unpaired_seeds",
+        "note",
+        "unpaired_seeds",
+        message,
+        _UNPAIRED,
         benchmark=benchmark,
         count=len(np.unique(study.code("run")[study.code("benchmark") == study.names("benchmark").index(benchmark)])),
-        message=message,
-        advice=_UNPAIRED,
     )
     return [finding]
 

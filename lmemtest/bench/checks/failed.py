@@ -73,11 +73,11 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
 def _scored(runs: Runs) -> Finding:
     done: Any = runs.failures
     return Finding(
-        severity="note",
-        kind="failed_runs",
+        "note",
+        "failed_runs",
+        f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
+        advice("robustness of failures"),
         count=done.n_failed,
-        message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
-        advice=advice("robustness of failures"),
     )
 
 

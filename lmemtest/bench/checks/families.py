@@ -104,7 +104,7 @@ def _crossed(runs: Runs) -> list[Finding]:
     )
     remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
     severity = "warning" if numbers else "note"
-    return [Finding(severity=severity, kind="families", count=several, message=message, advice=remedy)]
+    return [Finding(severity, "families", message, remedy, count=several)]
 
 
 def _unequal(runs: Runs) -> list[Finding]:
@@ -150,4 +150,4 @@ def _absent(runs: Runs) -> list[Finding]:
 
 
 def _note(message: str, advice: str, count: int = 1) -> Finding:
-    return Finding(severity="note", kind="families", count=count, message=message, advice=advice)
+    return Finding("note", "families", message, advice, count=count)

@@ -268,7 +268,7 @@ class RunsCheck(Result):
         rank = {o.check: i for i, o in enumerate(self.to_fix, start=1)}
         rows = []
         for o in sorted(self.outcomes, key=lambda o: SEVERITIES.index(o.severity)):
-            nothing = Finding(severity=o.severity, kind="", message=o.text, advice="")
+            nothing = Finding(o.severity, "", o.text, "")
             for f in o.findings or (nothing,):
                 rows.append((rank.get(o.check), o.stage, o.check, f.severity, f.message, f.advice, o.level))
         columns = ["priority", "stage", "check", "severity", "found", "advice", "level"]

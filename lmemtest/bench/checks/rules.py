@@ -60,8 +60,7 @@ def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
         f"{'have' if several else 'has'} no role, but rows that are alike in all named columns differ there: they "
         "would count as independent, and chance would pass for differences between algorithms."
     )
-    return [Finding(severity="warning", kind="unnamed_columns", count=len(columns), message=message,
-                    advice=_advice(runs, columns))]  # fmt: skip
+    return [Finding("warning", "unnamed_columns", message, _advice(runs, columns), count=len(columns))]
 
 
 def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
@@ -90,7 +89,7 @@ def _ignored(runs: Runs) -> list[Finding]:
         "share a value there count as independent."
     )
     advice = "If they are not, the p-values are too small: give the column a role, or average over it first."
-    return [Finding(severity="note", kind="ignored_columns", count=len(columns), message=message, advice=advice)]
+    return [Finding("note", "ignored_columns", message, advice, count=len(columns))]
 
 
 def _direction(runs: Runs) -> list[Finding]:
@@ -146,8 +145,7 @@ def similar_levels(study: Study) -> list[Finding]:
             if len(alike) > 1:
                 message = f"The column {column!r} holds {' and '.join(map(repr, alike))}, which count as different."
                 advice = "If they are the same, write them in the same way."
-                found.append(Finding(severity="warning", kind="similar_levels", count=len(alike), message=message,
-                                     advice=advice))  # fmt: skip
+                found.append(Finding("warning", "similar_levels", message, advice, count=len(alike)))
     return found
 
 
@@ -210,8 +208,7 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
             "Check the score column. If the scores are right, keep the benchmark: it says that the algorithms are "
             "equal there, and without it their mean differences would be overstated."
         )
-        found.append(Finding(severity="warning", kind="constant_scores", benchmark=benchmark,
-                             count=int(total[i]), message=message, advice=advice))  # fmt: skip
+        found.append(Finding("warning", "constant_scores", message, advice, benchmark=benchmark, count=int(total[i])))
         single.reshape(shape)[i] = 0
 
     advice = (
@@ -262,12 +259,12 @@ def scale_findings(
     found = [remedy for remedy in remedies(study, kind) if remedy.ratio < ratio]
     return [
         Finding(
-            severity="warning",
-            kind="score_scale",
+            "warning",
+            "score_scale",
+            message.format(*ends),
+            remedy_text(tuple(found), ratio, study.runs.benchmark),
             benchmark=study.names("benchmark")[large],
             count=int((sd > SCALE_RATIO * sd.min()).sum()),
-            message=message.format(*ends),
-            advice=remedy_text(tuple(found), ratio, study.runs.benchmark),
         )
     ]
 
@@ -344,11 +341,11 @@ def _proportions(study: Study, kind: ScoreKind) -> Finding:
     high = "1" if kind.high == 1 else format_number(kind.high)
     what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
     return Finding(
-        severity="note",
-        kind="two_values",
+        "note",
+        "two_values",
+        f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
+        advice,
         count=int(study.points.valid.sum()),
-        message=f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
-        advice=advice,
     )
 
 
@@ -474,6 +471,4 @@ def _folds(study: Study) -> list[Finding]:
             "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
         )
         advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
-    return [
-        Finding(severity="note" if several else "warning", kind="folds", count=folds, message=message, advice=advice)
-    ]
+    return [Finding("note" if several else "warning", "folds", message, advice, count=folds)]

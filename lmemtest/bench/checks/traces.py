@@ -150,4 +150,4 @@ def trace_findings(found: Answer, study: Study) -> list[Finding]:
         advice = (
             f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
         )
-    return [Finding(severity=severity, kind=kind, message=message, advice=advice, count=worse)]
+    return [Finding(severity, kind, message, advice, count=worse)]

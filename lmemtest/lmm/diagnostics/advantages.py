@@ -93,15 +93,7 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
         named, ratio, more = _apart(sd)
         found = f"standard deviations differ {_times(ratio, 'fold')}"
         severity, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
-    check = Finding(
-        severity=severity,
-        kind="advantages",
-        message=found,
-        advice=advice,
-        subject=f"by {algorithm}",
-        value=ratio,
-        p_value=p,
-    )
+    check = Finding(severity, "advantages", found, advice, subject=f"by {algorithm}", value=ratio, p_value=p)
     table = pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd})
     return judged(check, f"Spread of the advantages by {algorithm}", table, {"algorithm": algorithm, "ratio": ratio})
 

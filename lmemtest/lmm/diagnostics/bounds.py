@@ -65,7 +65,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
         severity, advice = _decide(*place, kind)
     distinct, seen = len(np.unique(y)), int(count.sum())
     return judged(
-        Finding(severity=severity, kind="bounds", message=text, advice=advice, subject="scores", value=worst),
+        Finding(severity, "bounds", text, advice, subject="scores", value=worst),
         "Scores on a bound",
         pd.DataFrame(found, columns=["where", "end", "score", "share"]),
         {"distinct": distinct, "seen": seen},

@@ -21,10 +21,10 @@ from lmemtest.lmm.diagnostics.advantages import advantages
 from lmemtest.lmm.diagnostics.bounds import bounds
 from lmemtest.lmm.diagnostics.draws import HeldFit, Parts, measure_draws, reach
 from lmemtest.lmm.diagnostics.influence import InfluenceResult, group_columns, influence
+from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, rows_of, score_of
 from lmemtest.lmm.diagnostics.structure import collinearity, explained_variance, groups
-from lmemtest.lmm.diagnostics.thinned import thinned
 from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
@@ -261,7 +261,7 @@ def diagnose(
     )
 
 
-def _measure(columns: list[Column], rows: Rows, parts: Parts) -> tuple[list[normality.Measured], list[scale.Sums]]:
+def _measure(columns: list[Column], rows: Rows, parts: Parts) -> tuple[list[normality.Moments], list[scale.Sums]]:
     """What is kept of a simulated table."""
     return normality.measure_parts(parts), scale.measure_parts(parts, columns, rows)
 
@@ -302,7 +302,5 @@ def _influences(
             lines.append(results[-1].check)
         except LmemtestError as error:
             advice, subject = str(error), f"of each {name}"
-            lines.append(
-                Finding(severity="note", kind="influence", message="not computed", advice=advice, subject=subject)
-            )
+            lines.append(Finding("note", "influence", "not computed", advice, subject=subject))
     return tuple(results), lines

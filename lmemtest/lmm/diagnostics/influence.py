@@ -18,7 +18,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, format_number, format_p, listed, p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.diagnostics.left_out import Deletion, Refits
+from lmemtest.lmm.diagnostics.left_out import Deletion, Refits, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
@@ -131,12 +131,7 @@ class InfluenceResult(Result):
             value = float(distance[i])
             found = f"largest Cook's distance {written(value, '.2g')} ({self.table['level'].iloc[i]})"
         return Finding(
-            severity=self.severity,
-            kind="influence",
-            message=found,
-            advice=" ".join(self.sentences()),
-            subject=f"of each {self.group}",
-            value=value,
+            self.severity, "influence", found, " ".join(self.sentences()), subject=f"of each {self.group}", value=value
         )
 
     # -- words ----------------------------------------------------------------------------------------------------
@@ -463,9 +458,10 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     """The parts of the result; all arrays have a row per level, NaN where there is no refit."""
     import pandas as pd
 
-    fit, tests, labels = deletion.fit, deletion.tests, np.array(deletion.labels, dtype=object)
-    estimate, se, df = tests.evaluate(fit, deletion.ddf)
-    whole_p = _p_values(estimate[None], se[None], df[None], np.array([tests.n_means]), adjust)[0]
+    fit, labels = deletion.fit, np.array(deletion.labels, dtype=object)
+    names, L, n_means = deletion.tests
+    estimate, se, df = evaluate(fit, L, deletion.ddf)
+    whole_p = _p_values(estimate[None], se[None], df[None], np.array([n_means]), adjust)[0]
     p_value = _p_values(refits.estimate, refits.se, refits.df, refits.n_means, adjust)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = (refits.estimate - estimate) / se  # in standard errors of the whole table
@@ -477,7 +473,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     kept, components = fit.problem.kept, fit.varcorr
     terms = np.array(fit.design.x_names, dtype=object)[kept]
     change = refits.b - fit.params.to_numpy()[kept]
-    left, right = np.array(tests.names, dtype=object).reshape(-1, 2).T
+    left, right = np.array(names, dtype=object).reshape(-1, 2).T
 
     def long(**columns: Any) -> pd.DataFrame:
         """One row per level and item of ``(items,)``, which are repeated, or ``(levels, items)``."""
@@ -486,7 +482,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
         return pd.DataFrame({"level": np.repeat(labels, width), **{name: a.ravel() for name, a in arrays.items()}})
 
     dfbetas, dfbetas_term = _largest(change / refits.b_se, terms)
-    largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in tests.names])
+    largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in names])
     residual = fit.residual_variances.to_numpy()
     smallest = np.where(np.isfinite(refits.chance_p), refits.chance_p, np.inf).min(axis=1, initial=np.inf)
     table = pd.DataFrame(

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -47,32 +47,28 @@ _REACH = 0.05
 _ZERO = 1e-7
 
 
-class Measured(NamedTuple):
-    """Shape of the values of one table."""
-
-    skewness: float
-    kurtosis: float
-    quantiles: Array
+# Skewness, excess kurtosis and quantiles of the values of one table.
+Moments = tuple[float, float, "Array"]
 
 
-def measure(values: Array) -> Measured:
+def measure(values: Array) -> Moments:
     """Moments, and quantiles over the standard deviation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> shape = measure(np.array([0.0, 0.0, 0.0, 1.0]))
-    >>> round(shape.skewness, 4), round(shape.kurtosis, 4)
+    >>> skewness, kurtosis, _ = measure(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> round(skewness, 4), round(kurtosis, 4)
     (1.1547, -0.6667)
     """
     centred = values - values.mean()
     square = centred * centred
     variance = float(square.mean())
     if not variance > 0:
-        return Measured(0.0, 0.0, np.zeros(len(_places(len(values)))))
+        return 0.0, 0.0, np.zeros(len(_places(len(values))))
     skewness = float((square * centred).mean()) / variance**1.5
     kurtosis = float((square * square).mean()) / variance**2 - 3.0
-    return Measured(skewness, kurtosis, np.sort(centred)[_places(len(values))] / np.sqrt(variance))
+    return skewness, kurtosis, np.sort(centred)[_places(len(values))] / np.sqrt(variance)
 
 
 @lru_cache(maxsize=256)
@@ -84,14 +80,14 @@ def _places(n: int) -> NDArray[np.intp]:
     return np.unique(np.floor(n * special.ndtr(np.linspace(end, -end, _POINTS))).astype(np.intp).clip(0, n - 1))
 
 
-def measure_parts(parts: Parts) -> list[Measured]:
+def measure_parts(parts: Parts) -> list[Moments]:
     """Shapes of the residuals and of every random effect of one table."""
     columns = [u[:, c] for u in parts.modes for c in range(u.shape[1])]
     return [measure(parts.z), *map(measure, columns)]
 
 
 def judge(
-    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
+    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Moments]], shares: tuple[Array, ...], score: Score
 ) -> tuple[Answer, ...]:
     """Compare the shapes of the residuals (first) and of the random effects with those of the simulated tables."""
     names, samples = ["residuals"], [observed.z]
@@ -138,7 +134,7 @@ def normality(shapes: tuple[Answer, ...], n_draws: int, hidden: int) -> Answer:
 
 
 def _shape(
-    name: str, sample: Array, draws: list[Measured], rows: Rows | None, score: Score, *, zero: bool, matters: bool
+    name: str, sample: Array, draws: list[Moments], rows: Rows | None, score: Score, *, zero: bool, matters: bool
 ) -> Answer:
     """How the distribution of some values differs from what the model assumes.
 
@@ -154,39 +150,32 @@ def _shape(
         not judged), ``severity`` and ``advice``.
     """
     own, n, nan = measure(sample), len(sample), float("nan")
-    low, high, outside = _band(np.array([d.quantiles for d in draws]), own.quantiles)
+    skewness, kurtosis, quantiles = own
+    low, high, outside = _band(np.array([of_draw for _, _, of_draw in draws]), quantiles)
     spread = float(sample.std())
     p, found = nan, "not judged"
     if zero:
         severity, advice = "skipped", "The variance is estimated as zero, so there is nothing to judge."
-        own = own._replace(skewness=nan, kurtosis=nan)
+        skewness, kurtosis = nan, nan
     elif n < _FEWEST:
         severity, advice = "skipped", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
         p = _p_value(own, draws, outside)
-        found = f"skewness {format_number(own.skewness, 2)}, excess kurtosis {format_number(own.kurtosis, 2)}"
+        found = f"skewness {format_number(skewness, 2)}, excess kurtosis {format_number(kurtosis, 2)}"
         if score.two_valued and rows is not None:
             severity, advice = _of_two_values(score)
         else:
-            severity, advice = _decide(n, own, p, rows, score, matters=matters)
-    check = Finding(
-        severity=severity,
-        kind="normality",
-        message=found,
-        advice=advice,
-        subject=name,
-        value=own.skewness,
-        p_value=p,
-    )
+            severity, advice = _decide(n, skewness, kurtosis, p, rows, score, matters=matters)
+    check = Finding(severity, "normality", found, advice, subject=name, value=skewness, p_value=p)
     theoretical = special.ndtri((_places(n) + 0.625) / (n + 0.25))  # Blom's plotting positions
     values = {
         "subject": name,
         "n": n,
-        "skewness": own.skewness,
-        "excess_kurtosis": own.kurtosis,
+        "skewness": skewness,
+        "excess_kurtosis": kurtosis,
         "beyond_three": float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
     }
-    points = pd.DataFrame({"theoretical": theoretical, "sample": own.quantiles, "low": low, "high": high})
+    points = pd.DataFrame({"theoretical": theoretical, "sample": quantiles, "low": low, "high": high})
     return judged(check, f"Quantiles of {name}", points, values)
 
 
@@ -205,15 +194,15 @@ def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
     return centre - factor * below, centre + factor * above, outside
 
 
-def _p_value(own: Measured, draws: list[Measured], outside: Array) -> float:
+def _p_value(own: Moments, draws: list[Moments], outside: Array) -> float:
     """One p-value for skewness, kurtosis and quantiles together.
 
     Each number counts in units of its 95 % range over all tables, and the largest of them is ranked.
     """
     every = [own, *draws]
-    kurtosis = np.array([m.kurtosis for m in every])
+    skewness, kurtosis = (np.array([moments[i] for moments in every]) for i in (0, 1))
     kurtosis -= np.median(kurtosis)
-    numbers = [(np.abs([m.skewness for m in every]), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
+    numbers = [(np.abs(skewness), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
     largest = np.max([x / max(float(np.quantile(x, share)), 1e-300) for x, share in numbers], axis=0)
     return float((largest >= largest[0]).mean())
 
@@ -230,8 +219,10 @@ def _of_two_values(score: Score) -> tuple[str, str]:
     )
 
 
-def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *, matters: bool) -> tuple[str, str]:
-    skewed, heavy = abs(own.skewness) >= SKEW_NOTE, own.kurtosis >= KURTOSIS_NOTE
+def _decide(
+    n: int, skewness: float, kurtosis: float, p: float, rows: Rows | None, score: Score, *, matters: bool
+) -> tuple[str, str]:
+    skewed, heavy = abs(skewness) >= SKEW_NOTE, kurtosis >= KURTOSIS_NOTE
     hidden = ""
     if rows is not None and not rows.single:
         hidden = f" {rows.hidden:,} rows were only seen through the means of their cells, which hides single outliers."
@@ -246,7 +237,7 @@ def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *,
             f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
             "mean and predictions for new levels do depend on them."
         )
-    severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_WARNING
+    severe = (skewed and n < _COCHRAN * skewness**2) or kurtosis >= KURTOSIS_WARNING
     if severe and p <= WARNING_P:
         return "warning", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
     return "note", (

@@ -246,15 +246,7 @@ def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score:
         severity, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
         severity, advice = _decide(fit, column, sd, constant, ratio, p, score)
-    check = Finding(
-        severity=severity,
-        kind="scale",
-        message=found,
-        advice=advice,
-        subject=f"by {column.name}",
-        value=ratio,
-        p_value=p,
-    )
+    check = Finding(severity, "scale", found, advice, subject=f"by {column.name}", value=ratio, p_value=p)
     ci_low, ci_high = (np.sqrt(variance * nu / special.chdtri(nu, tail)) for tail in (0.025, 0.975))
     columns = {"level": column.levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
     return judged(

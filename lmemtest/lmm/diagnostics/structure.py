@@ -70,29 +70,13 @@ def groups(fit: LmmFit) -> Answer:
         found = f"{levels:,} levels{', singular' if singular else ''}"
         text = " ".join(advice) or "Enough levels to estimate the variance."
         checks.append(
-            Finding(
-                severity="note" if advice else "fine",
-                kind="groups",
-                message=found,
-                advice=text,
-                subject=term.label,
-                value=float(levels),
-            )
+            Finding("note" if advice else "fine", "groups", found, text, subject=term.label, value=float(levels))
         )
     found, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
     if not fit.converged:
         found, severity = "not certified", "warning"
         text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
-    checks.append(
-        Finding(
-            severity=severity,
-            kind="convergence",
-            message=found,
-            advice=text,
-            subject="search",
-            value=float(fit.converged),
-        )
-    )
+    checks.append(Finding(severity, "convergence", found, text, subject="search", value=float(fit.converged)))
     return Answer(
         question="groups",
         title="Groups",
@@ -184,14 +168,7 @@ def collinearity(fit: LmmFit) -> Answer:
             f"errors {written(np.sqrt(vif.max()), '.3g')} times larger: leave one of them out, or do not interpret "
             "them one by one."
         )
-    check = Finding(
-        severity=severity,
-        kind="collinearity",
-        message=found,
-        advice=advice,
-        subject="fixed terms",
-        value=largest,
-    )
+    check = Finding(severity, "collinearity", found, advice, subject="fixed terms", value=largest)
     return judged(check, "Collinearity of the fixed terms", table, {"marginal": marginal, "aliased": aliased})
 
 
@@ -281,10 +258,10 @@ def _explained(shares: dict[str, float], by_group: dict[str, float], residual: f
             f"{left} is left. A small share is no fault of the model."
         )
     return Finding(
-        severity="fine",
-        kind="explained",
-        message=f"R2 {written(marginal, '.4f')} marginal, {written(conditional, '.4f')} conditional",
-        advice=advice,
+        "fine",
+        "explained",
+        f"R2 {written(marginal, '.4f')} marginal, {written(conditional, '.4f')} conditional",
+        advice,
         subject="variance",
         value=conditional,
     )
