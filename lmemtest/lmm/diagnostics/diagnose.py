@@ -20,7 +20,7 @@ from lmemtest.lmm.diagnostics import normality, scale
 from lmemtest.lmm.diagnostics.advantages import advantages
 from lmemtest.lmm.diagnostics.bounds import bounds
 from lmemtest.lmm.diagnostics.draws import HeldFit, Parts, measure_draws, reach
-from lmemtest.lmm.diagnostics.influence import InfluenceResult, group_columns, influence
+from lmemtest.lmm.diagnostics.influence import group_columns, influence
 from lmemtest.lmm.diagnostics.left_out import thinned
 from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, rows_of, score_of
@@ -56,7 +56,7 @@ class Diagnosis(Result):
         Residual scale by the levels of each column, and along the fitted value.
     advantages : Answer or None
         How much each algorithm varies between benchmarks, where the model has one variance for all.
-    influence : tuple of InfluenceResult
+    influence : tuple of Answer
         What each level of a group does to the conclusions.
     residuals, fitted : (m,) float
         Residuals over their standard deviation by the model, of rows or (where rows are out of reach) of cells, and
@@ -76,7 +76,7 @@ class Diagnosis(Result):
     collinearity: Answer
     groups: Answer
     bounds: Answer
-    influence: tuple[InfluenceResult, ...]
+    influence: tuple[Answer, ...]
     residuals: Array
     fitted: Array
     formula: str
@@ -294,7 +294,7 @@ def _influences(
     n_jobs: int,
     executor: Executor | None,
     progress: bool | None,
-) -> tuple[tuple[InfluenceResult, ...], list[Finding]]:
+) -> tuple[tuple[Answer, ...], list[Finding]]:
     results, lines = [], []
     for name in names:
         try:
