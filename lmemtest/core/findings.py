@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["SEVERITIES", "Finding", "worst"]
+from lmemtest.core.result import Answer
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["SEVERITIES", "Finding", "judged", "judged_as", "worst"]
 
 SEVERITIES = ("error", "warning", "note", "fine", "skipped")
 
@@ -57,3 +62,15 @@ def worst(severities: Iterable[str]) -> str:
     ('warning', 'fine')
     """
     return min(severities, key=SEVERITIES.index, default="fine")
+
+
+def judged(check: Finding, title: str, table: pd.DataFrame, values: Mapping[str, Any], **more: Any) -> Answer:
+    """An answer with one finding: its `check`, whose `severity`, `advice` and `p_value` are values of it, too."""
+    part = Answer(question=check.kind, title=title, tables={"table": table}, values=values, **more)
+    return judged_as(part, check)
+
+
+def judged_as(part: Answer, check: Finding) -> Answer:
+    """The same numbers with another finding."""
+    line = {"check": check, "severity": check.severity, "advice": check.advice, "p_value": check.p_value}
+    return replace(part, values={**part.values, **line}, findings=(check.advice,))

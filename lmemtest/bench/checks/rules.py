@@ -11,7 +11,7 @@ import pandas as pd
 from lmemtest.bench.checks.findings import on, per_cell
 from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
-from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, effect_scales, remedies, remedy_text, scale_ratio
+from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, effect_scales, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
 from lmemtest.core.caller import advice, command_with
 from lmemtest.core.findings import Finding
@@ -256,7 +256,7 @@ def scale_findings(
     sd = spread.where(spread > 0)
     large, small = sd.idxmax(), sd.idxmin()
     ends = [f"{str(study.names('benchmark')[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
-    found = [remedy for remedy in remedies(study, kind) if remedy.ratio < ratio]
+    found = [remedy for remedy in study.remedies if remedy.ratio < ratio]
     return [
         Finding(
             "warning",

@@ -181,9 +181,9 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
     return f"{start}{more}, instead of {fold(before)}. Relative scores depend on which algorithms take part."
 
 
-def on_one_scale(study: Study, kind: ScoreKind) -> str:
+def on_one_scale(study: Study) -> str:
     """The first remedy as a call, with the ratio of scales before and after it; empty where there is none."""
-    helpful = remedies(study, kind)
+    helpful = study.remedies
     if not helpful:
         return ""
     method, after = helpful[0]

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.crossing import Crossing
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
+    from lmemtest.bench.data.scales import Remedy
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.score_kind import ScoreKind
 
@@ -577,11 +578,18 @@ class Study:
 
         return score_kind(self.detailed)
 
-    def one_scale(self, kind: ScoreKind) -> str:
+    @cached_property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """The normalisations that bring benchmarks to one scale; ask `detailed` for them."""
+        from lmemtest.bench.data.scales import remedies
+
+        return remedies(self, self.kind)
+
+    def one_scale(self) -> str:
         """The normalisation that brings benchmarks to one scale, and how much it does; empty where none does."""
         from lmemtest.bench.data.scales import on_one_scale
 
-        return on_one_scale(self.detailed, kind)
+        return on_one_scale(self.detailed)
 
     def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
         """Scatter between seeds by benchmark, of a function of the score where the model has one."""

@@ -2,7 +2,6 @@
 
 ===============  ===============================================================
 diagnose         every check of one fit in one table
-check            a part of it, with its line
 scores           the rows behind the cells, where they can still be read, and the kind of the score
 draws            residuals and random effects of tables drawn from the fit
 normality        shapes of residuals and random effects

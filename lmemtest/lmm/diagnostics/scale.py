@@ -18,10 +18,10 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.findings import Finding
+from lmemtest.core.findings import Finding, judged, judged_as
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.diagnostics.check import NOTE_P, WARNING_P, judged, judged_as, simulated_p
+from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
 from lmemtest.lmm.distributions.equal_variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope

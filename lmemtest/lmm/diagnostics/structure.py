@@ -18,11 +18,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.findings import Finding
+from lmemtest.core.findings import Finding, judged
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted
-from lmemtest.lmm.diagnostics.check import judged
 from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
 
 if TYPE_CHECKING:

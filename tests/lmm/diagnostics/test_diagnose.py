@@ -10,7 +10,7 @@ import lmemtest as lt
 from lmemtest.core.findings import worst
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.lmm.diagnostics import diagnose
-from lmemtest.lmm.diagnostics.check import simulated_p
+from lmemtest.lmm.diagnostics.draws import simulated_p
 
 
 def test_the_table_has_every_check_of_a_true_model(clean):
