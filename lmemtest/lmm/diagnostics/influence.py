@@ -152,7 +152,7 @@ def influence(
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> found = influence(lt.fit_lmm("loss ~ tool + (1 | task)", runs), "task")
     >>> found.severity, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
-    ('act', ['h'])
+    ('warning', ['h'])
     """
     check_fit(fit, "fit")
     check_choice(adjust, "adjust", INFLUENCE_ADJUSTMENTS)
