@@ -257,6 +257,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "show": "print(result), or result.plot()",
         "winner": "result.sentences()",
     },
+    "benchmark_information": {"ranking": "lmemtest.benchmark_information(runs, rank_benchmarks=True)"},
     "Comparisons": {
         "cd_diagram": "pairs.decisions().plot()",
         "cld": "pairs.decisions().letters",

@@ -163,17 +163,17 @@ def _assumptions(analysis: Analysis) -> list[Block]:
         return [paragraph("The distribution of residuals and random effects could not be checked.")]
     acts: list[Block] = [
         Callout(
-            "warning", f"{check.check.capitalize()}: {check.subject}", (paragraph(f"{check.found}. {check.advice}"),)
+            "warning", f"{check.kind.capitalize()}: {check.subject}", (paragraph(f"{check.message}. {check.advice}"),)
         )
         for check in found.checks
-        if check.decision == "act"
+        if check.severity == "warning"
     ]
     fine = paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")
-    frame = found.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
-    frame.columns = ["check", "of", "found", "p", "decision", "advice"]
+    frame = found.to_frame()[["check", "subject", "found", "p_value", "severity", "advice"]]
+    frame.columns = ["check", "of", "found", "p", "severity", "advice"]
     note = (
-        "not judged: no check was possible, see the advice; fine: nothing to do; look: worth knowing, no reason to "
-        "stop; act: the conclusions may be wrong. p: share of tables drawn from the fitted model that look as bad."
+        "skipped: no check was possible, see the advice; fine: nothing to do; note: worth knowing, no reason to "
+        "stop; warning: the conclusions may be wrong. p: share of tables drawn from the fitted model that look as bad."
     )
     table = TableBlock(ResultTable("Checks of the assumptions", frame, (note, *found.notes), {"p": format_p}))
     drawn = figure(

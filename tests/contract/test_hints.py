@@ -122,7 +122,13 @@ def test_a_guess_hits_or_is_told_the_right_name(owner, name, want):
 def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
     assert len(PARSED) == len(set(PARSED)) >= 125
     kinds = {"lmemtest", "plots", *(cls.__name__ for cls in (Result, LmmFit, Analysis, lt.Runs)), "Comparisons"}
-    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {*kinds, "Estimates", "Decisions", "Ranking"}
+    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {
+        *kinds,
+        "Estimates",
+        "Decisions",
+        "Ranking",
+        "benchmark_information",
+    }
 
 
 def test_synonyms_are_what_they_lead_to():

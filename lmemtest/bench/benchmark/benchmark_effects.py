@@ -20,14 +20,14 @@ import pandas as pd
 from lmemtest.bench.benchmark.effect_plan import effect_plan, family_columns
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.variation.run_design import mean_over_budgets
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.core.words import counted, listed, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
 from lmemtest.lmm.cells import compress
-from lmemtest.lmm.diagnostics.influence import InfluenceResult, influence
+from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.error_slopes import theta_slopes
@@ -165,7 +165,7 @@ class BenchmarkEffects(Result):
             return (text,)
         return text, f"{guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
 
-    def drivers(self, **options: Any) -> InfluenceResult:
+    def drivers(self, **options: Any) -> Answer:
         """Which benchmarks (families) drive the conclusion: the model without each of them in turn.
 
         Parameters
@@ -175,7 +175,7 @@ class BenchmarkEffects(Result):
 
         Returns
         -------
-        InfluenceResult
+        Answer
             Its sentences name the benchmarks on which a decision rests.
         """
         runs = self.fit.data

@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.bench.checks.findings import Finding, per_cell
+from lmemtest.bench.checks.findings import per_cell
 from lmemtest.bench.data.failures import rows_or_runs
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import n_cells
 from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.data.study import Study
 from lmemtest.bench.failures.counts import alike_p_values, failure_counts, recovered_runs
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import below
 from lmemtest.core.words import counted, format_level, joined, p_text
 
@@ -20,20 +22,21 @@ __all__ = ["failed_findings", "failures_by_algorithm"]
 _TESTED = {"run": "within benchmarks", "benchmark": "over benchmarks", "family": "over families"}
 
 
-def failed_findings(points: Points) -> list[Finding]:
+def failed_findings(study: Study) -> list[Finding]:
     """An error for every algorithm and benchmark with failures that no policy has scored; a note on those that are."""
-    runs = points.runs
+    points = study.points
+    runs = study.runs
     if runs.failures is not None:
         return [_scored(runs)] if runs.failures.n_failed else []
     what = rows_or_runs(runs)
-    bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
-    rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
+    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=n_cells(study))
+    rows = np.bincount(study.code("cell"), weights=points.n, minlength=n_cells(study))
     policies = f"Say what a failure counts: {advice('policies_in_short')}{_where(runs)}"
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", policies
 
-    return per_cell(points, bad, "error", "failed_runs", say)
+    return per_cell(study, bad, "error", "failed_runs", say)
 
 
 def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
@@ -68,11 +71,11 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
 def _scored(runs: Runs) -> Finding:
     done: Any = runs.failures
     return Finding(
-        severity="note",
-        kind="failed_runs",
+        "note",
+        "failed_runs",
+        f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
+        advice("robustness of failures"),
         count=done.n_failed,
-        message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
-        advice=advice("robustness of failures"),
     )
 
 

@@ -21,7 +21,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.core.codes import group_means
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -48,111 +48,6 @@ _MOST_PAIRED_SEEDS = 2000
 _TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 
 
-@result
-class SeedEffect(Result):
-    """Which algorithms' scores depend on the seed.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_raw, p_value,
-        affected, seed_share (of the variance around the instance means), ci_low, ci_high.
-    overall : GlrtResult
-        Model without against model with seed effects, all algorithms together (equations 7 and 8 of the paper).
-    pairing : VarianceRatio or None
-        Likeness of different algorithms with the same seed on one instance; None if they share no seeds.
-    alpha : float
-        Level of the family of tests, one per algorithm (Holm).
-    standardized : bool
-        Whether scores were divided by the standard deviation of their algorithm and instance.
-    crossed : bool
-        Whether seeds come back on several benchmarks; else in repeated rows of one.
-    scores : pandas.DataFrame
-        What was tested, one row per run: ``algorithm``, ``instance``, ``seed``, ``score``, ``centred``.
-    notes : tuple of str
-    """
-
-    table: pd.DataFrame
-    overall: GlrtResult
-    pairing: VarianceRatio | None
-    alpha: float
-    standardized: bool
-    crossed: bool
-    scores: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    figure = "seed_effect_plot"
-
-    @property
-    def affected(self) -> tuple[Any, ...]:
-        """The algorithms whose scores depend on the seed."""
-        return tuple(self.table.loc[self.table["affected"], "algorithm"])
-
-    @property
-    def significant(self) -> bool:
-        """Whether there is such an algorithm."""
-        return bool(self.affected)
-
-    def sentences(self) -> tuple[str, ...]:
-        """The decision, and where it is unlike that of the test of all algorithms."""
-        where = "across benchmarks" if self.crossed else "across repetitions"
-        if self.affected:
-            then = (
-                "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
-                "share a search space. Its runs there are not independent."
-                if self.crossed
-                else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
-            )
-            return (
-                f"For {listed(self.affected)}, scores depend on the seed {where} (F-test of the seed's variance per "
-                f"algorithm, Holm, alpha = {self.alpha:g}).",
-                then,
-            )
-        tested = int(self.table["p_raw"].notna().sum())
-        text = (
-            f"No sign that the score of any of {tested} algorithms depends on the seed (smallest Holm-adjusted "
-            f"{p_text(self.table['p_value'].min())}, alpha = {self.alpha:g})."
-        )
-        if not below(self.overall.p_value, self.alpha):
-            return (text,)
-        return (
-            text,
-            f"The likelihood-ratio test of all algorithms together has {p_text(self.overall.p_value)}, but it names "
-            "none, and the decision is made by the tests per algorithm.",
-        )
-
-    def seed_means(self) -> pd.DataFrame:
-        """What a plot shows, one row per algorithm and seed: algorithm, seed, mean of the centred scores, n, and
-        chance, the standard deviation of such a mean if only chance decides."""
-        grouped = self.scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
-        means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
-        spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
-        return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
-
-    def chance_range(self) -> pd.Series:
-        """By algorithm, how far from zero 95 % of the means of `seed_means` are at most, if only chance decides."""
-        chance = self.seed_means().groupby("algorithm", observed=True)["chance"].mean()
-        return _TWO_SIDED * chance.reindex(self.table["algorithm"])
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Does the score depend on the seed?"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The test of all algorithms together."""
-        test = self.overall
-        return (
-            f"All together: {test.null} against {test.alternative}: statistic {written(test.statistic, '.4g')}, "
-            f"df {test.df}, {p_text(test.p_value)} ({test.reference}).",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """The columns that say something here."""
-        return self.table.drop(columns=[] if self.crossed else ["n_instances"])
-
-
 @one_blas_thread()
 def seed_effect(
     runs: Runs,
@@ -162,7 +57,7 @@ def seed_effect(
     reference: str = "auto",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-) -> SeedEffect:
+) -> Answer:
     """Test whether the score of an algorithm depends on the seed.
 
     Parameters
@@ -183,7 +78,19 @@ def seed_effect(
 
     Returns
     -------
-    SeedEffect
+    Answer
+        ``table``, one row per algorithm: ``algorithm``, ``n_runs``, ``n_seeds``, ``n_instances``, ``f_ratio``,
+        ``df_num``, ``df_den``, ``p_raw``, ``p_value``, ``affected``, ``seed_share`` (of the variance around the
+        instance means), ``ci_low``, ``ci_high``. ``affected``: the algorithms whose scores depend on the seed;
+        ``significant``: whether there is one.
+        ``overall``: the test of the model without against the model with seed effects, all algorithms together
+        (equations 7 and 8 of the paper). ``pairing``: the likeness of different algorithms with the same seed on one
+        instance; None if they share no seeds. ``alpha``; ``standardized``, whether scores were divided by the standard
+        deviation of their algorithm and instance; ``crossed``, whether seeds come back on several benchmarks, else in
+        repeated rows of one. ``scores``: what was tested, one row per run (``algorithm``, ``instance``, ``seed``,
+        ``score``, ``centred``). ``seed_means``, what a plot shows, one row per algorithm and seed: ``algorithm``,
+        ``seed``, ``mean`` of the centred scores, ``n``, and ``chance``, the standard deviation of such a mean if only
+        chance decides; ``chance_range``, by algorithm: how far from zero 95 % of these means are at most then.
 
     Raises
     ------
@@ -234,15 +141,66 @@ def seed_effect(
     overall, more = _overall(scores, runs, crossed, reference, rng)
     pairing = _pairing(scores, level)
     meaning = _meaning(runs, crossed, standardized, pairing)
-    return SeedEffect(
-        table=table,
-        overall=overall,
-        pairing=pairing,
-        alpha=alpha,
-        standardized=standardized,
-        crossed=crossed,
-        scores=scores.drop(columns="flat"),
+    affected = tuple(table.loc[table["affected"], "algorithm"])
+    grouped = scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
+    means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
+    spread = scores.groupby("algorithm", observed=True)["centred"].std()
+    means = means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
+    chance = means.groupby("algorithm", observed=True)["chance"].mean()
+    return Answer(
+        question="seed_effect",
+        title="Does the score depend on the seed?",
+        tables={"table": table},
+        values={
+            "affected": affected,
+            "significant": bool(affected),
+            "overall": overall,
+            "pairing": pairing,
+            "alpha": alpha,
+            "standardized": standardized,
+            "crossed": crossed,
+            "scores": scores.drop(columns="flat"),
+            "seed_means": means,
+            "chance_range": _TWO_SIDED * chance.reindex(table["algorithm"]),
+        },
+        facts=(
+            f"All together: {overall.null} against {overall.alternative}: statistic "
+            f"{written(overall.statistic, '.4g')}, df {overall.df}, {p_text(overall.p_value)} ({overall.reference}).",
+        ),
+        findings=_findings(table, affected, overall, alpha, crossed=crossed),
         notes=(*averaged, *meaning, *notes, *more),
+        printed=table.drop(columns=[] if crossed else ["n_instances"]),
+        figure="seed_effect_plot",
+    )
+
+
+def _findings(
+    table: pd.DataFrame, affected: tuple[Any, ...], overall: GlrtResult, alpha: float, *, crossed: bool
+) -> tuple[str, ...]:
+    """The decision, and where it is unlike that of the test of all algorithms."""
+    if affected:
+        where = "across benchmarks" if crossed else "across repetitions"
+        then = (
+            "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
+            "share a search space. Its runs there are not independent."
+            if crossed
+            else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
+        )
+        return (
+            f"For {listed(affected)}, scores depend on the seed {where} (F-test of the seed's variance per algorithm, "
+            f"Holm, alpha = {alpha:g}).",
+            then,
+        )
+    text = (
+        f"No sign that the score of any of {int(table['p_raw'].notna().sum())} algorithms depends on the seed "
+        f"(smallest Holm-adjusted {p_text(table['p_value'].min())}, alpha = {alpha:g})."
+    )
+    if not below(overall.p_value, alpha):
+        return (text,)
+    return (
+        text,
+        f"The likelihood-ratio test of all algorithms together has {p_text(overall.p_value)}, but it names none, and "
+        "the decision is made by the tests per algorithm.",
     )
 
 

@@ -11,13 +11,13 @@ import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.normalise import new_column
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.variation.model_components import pair_variance
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import group_codes
+from lmemtest.core.findings import Finding
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.words import format_level, format_number, joined, listed, p_text, plural, spoken
@@ -246,21 +246,21 @@ def budget_use(fit: LmmFit, runs: Runs) -> Answer:
     if runs.budget is not None:
         from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
-        points, design = runs.study.points, fit.design
-        n, k = len(points.budgets), len(points.algorithms)
+        study, design = runs.study.detailed, fit.design
+        n, k = len(study.names("budget")), len(study.names("algorithm"))
         rows = np.zeros((k, n))
-        np.add.at(rows, (points.algorithm, points.budget), points.n)
-        budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in points.budgets]
-        for name, there in zip(points.algorithms, map(np.flatnonzero, rows), strict=True):
+        np.add.at(rows, (study.code("algorithm"), study.code("budget")), study.points.n)
+        budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in study.names("budget")]
+        for name, there in zip(study.names("algorithm"), map(np.flatnonzero, rows), strict=True):
             ranges.append((format_level(name), budgets[there[0]], budgets[there[-1]]))
         numeric = "covariate" if runs.budget in design.numeric else "none"
         values = {
             "n": n,
             "role": "factor" if runs.budget in design.factors else numeric,
-            "regular": points.regular,
-            "shared": budgets_shared(points),
-            "differ": budgets_unlike(points),
-            "trials": are_single_trials(points),
+            "regular": study.regular,
+            "shared": budgets_shared(study),
+            "differ": budgets_unlike(study),
+            "trials": are_single_trials(study),
         }
     return Answer(
         question="budget_use",

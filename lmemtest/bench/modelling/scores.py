@@ -49,7 +49,7 @@ def curve_of(runs: Runs) -> str | None:
     course = Course.of(runs)
     if not course.several:
         return None
-    if are_single_trials(runs.study.points):
+    if are_single_trials(runs.study.detailed):
         return "best"
     if course.on_a_grid:
         return "mean"

@@ -10,7 +10,7 @@ with one variance under the true model. The tables drawn from the fit show what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
+# A finding counts where tables drawn from the fitted model show it this rarely; a warning needs the smaller share, so
+# that the dozen checks of one diagnosis are all silent on most tables that deserve it.
+NOTE_P, WARNING_P = 0.05, 0.01
 # Numbers of one batch of tables (cells x tables): 16 MB.
 _BATCH = 2_000_000
 _MOST_TABLES = 50
@@ -225,3 +228,15 @@ def measure_draws(
             "scales, or for random effects that copy each other."
         )
     return [measured for batch in results for measured in batch][:n_draws]
+
+
+def simulated_p(observed: float, draws: Iterable[float]) -> float:
+    """Share of tables, the observed one included, that show at least as much.
+
+    Examples
+    --------
+    >>> simulated_p(3.0, [1.0, 2.0, 3.0])
+    0.5
+    """
+    values = list(draws)
+    return (1 + sum(value >= observed for value in values)) / (len(values) + 1)

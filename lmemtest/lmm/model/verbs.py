@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
-    from lmemtest.lmm.diagnostics.influence import InfluenceResult
     from lmemtest.lmm.hypotheses.ranova import RanovaResult
     from lmemtest.lmm.intervals.bootstrap import BootstrapResult
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
@@ -45,7 +45,7 @@ class Verbs:
     emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
     emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")
     icc: Verb[float] = Verb("diagnostics.structure:icc")
-    influence: Verb[InfluenceResult] = Verb("diagnostics.influence:influence")
+    influence: Verb[Answer] = Verb("diagnostics.influence:influence")
     joint_tests: Verb[FTestsResult] = Verb("means.joint:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
     profile: Verb[ProfileResult] = Verb("intervals.profile:profile")
