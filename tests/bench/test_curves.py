@@ -342,6 +342,6 @@ def test_one_budget_is_no_curve():
 
 def test_questions_about_budgets_keep_the_curves():
     runs = of(curves(6, 3, 6))
-    assert len(lt.horizons(runs).horizons) > 1
+    assert len(lt.anytime(runs).at().horizons) > 1
     assert lt.anytime(runs).budget == "step"
     assert lt.analyze(runs).table.budget == "step"

@@ -226,7 +226,7 @@ def variance_sources(
     """
     options = {"score": score, "algorithm": algorithm, "benchmark": benchmark, "relative_to": relative_to}
     if sources is not None:
-        return _of_trainings(runs, sources, **options, method=method or METHODS[0], level=level)
+        return _of_trainings(runs, sources, **options, method=METHODS[0] if method is None else method, level=level)
     for name, value in {**options, "method": method}.items():
         if value is not None:
             raise ArgumentError(
