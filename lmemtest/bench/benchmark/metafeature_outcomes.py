@@ -27,7 +27,7 @@ from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
 from lmemtest.core.words import format_level, format_number, joined, listed, p_text, percent
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw, critical_values
@@ -241,6 +241,12 @@ def _contrasts(means: Array, axes: Axes) -> tuple[pd.DataFrame, tuple[Index, Ind
     both = np.isfinite(means)
     pairs = level_pairs(axes["level"])
     where = [(i, late, early) for late, early in pairs for i in np.flatnonzero(both[:, late] & both[:, early])]
+    if not where:
+        first, second = map(format_level, axes["algorithm"])
+        raise DataError(
+            f"{first} and {second} have outcomes at two levels on no benchmark. test='paired' takes runs of both with "
+            "the same seed; test='two-sample' needs two runs of each."
+        )
     b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
     table = {
         "benchmark": [axes["benchmark"][i] for i in b],
