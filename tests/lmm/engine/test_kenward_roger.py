@@ -223,14 +223,14 @@ def test_a_fit_by_maximum_likelihood_is_refitted():
     ml, reml = (lt.fit_lmm("y ~ a + (1|run)", a_table(), reml=reml) for reml in (False, True))
     assert ml.df(np.eye(3), "kenward-roger") == approx(reml.df(np.eye(3), "kenward-roger"), rel=1e-8)
     assert ml.cov(np.eye(3), "kenward-roger") == approx(reml.cov(np.eye(3), "kenward-roger"), rel=1e-8)
-    assert ml.to_frame("kenward-roger")["se"].to_numpy() == approx(np.sqrt(reml.kenward_roger.adjusted.diagonal()))
+    assert ml.to_frame(ddf="kenward-roger")["se"].to_numpy() == approx(np.sqrt(reml.kenward_roger.adjusted.diagonal()))
     assert not ml.reml
 
 
 def test_aliased_columns_are_left_out():
     table = a_table()
     fit = lt.fit_lmm("y ~ a + x + twice + (1|run)", table.assign(twice=2 * table["x"]))
-    frame = fit.to_frame("kenward-roger").set_index("term")
+    frame = fit.to_frame(ddf="kenward-roger").set_index("term")
     assert np.isnan(frame.loc["twice", ["se", "df", "p_value"]].to_numpy(dtype=float)).all()
     assert np.isfinite(frame.loc["a[T.q]", "df"])
 
