@@ -406,8 +406,8 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
             (parameter.estimate, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
         )
         rows.append({**parameter.key, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
-        for point in () if path is None else path.points:
-            points.append({**parameter.key, "value": point.value, "zeta": point.zeta, "slope": point.slope})
+        for _, value, zeta, slope in () if path is None else path.points:
+            points.append({**parameter.key, "value": value, "zeta": zeta, "slope": slope})
     return (
         pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"]),
         pd.DataFrame(points, columns=[*_KEYS, "value", "zeta", "slope"]),

@@ -70,8 +70,8 @@ def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobus
         if not len(contrasts):
             return FTest.of(np.nan, 0, np.nan, ddf)
         kept = fit.problem.kept
-        found = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
-        return FTest.of(found.statistic, len(contrasts), found.df_den, ddf, found.scale)
+        statistic, df_den, scale = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
+        return FTest.of(statistic, len(contrasts), df_den, ddf, scale)
     return wald_f_test(L, np.nan_to_num(fit.params.to_numpy(dtype=float)), fit.cov(L), lambda K: fit.df(K, ddf), ddf)
 
 
