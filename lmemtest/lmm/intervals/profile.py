@@ -8,13 +8,13 @@ interval holds every value that a likelihood-ratio test does not reject when all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from lmemtest.core.replicates import check_replicates, progress_bar
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag, check_fraction, several
@@ -63,65 +63,6 @@ def label_of(kind: str, group: str, name1: str, name2: str) -> str:
     return name1
 
 
-@result
-class ProfileResult(Result):
-    """Profile-likelihood intervals.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``.
-    curves : pandas.DataFrame
-        The profiles, every point an exact minimum: ``kind``, ``group``, ``name1``, ``name2`` as in the table,
-        ``value`` of the parameter, ``zeta`` (signed square root of the rise of the deviance above its minimum),
-        ``slope`` of zeta in ``value`` (NaN at a bound). A straight line means that a symmetric interval is as good.
-    level : float
-        Confidence level of each interval.
-    likelihood : {"maximum likelihood", "restricted maximum likelihood"}
-        What was profiled; the estimates maximise it.
-    formula : str
-        The model.
-    evaluations : int
-        Evaluations of the likelihood.
-    notes : tuple of str
-        Intervals that end at a bound or do not exist, and why.
-    """
-
-    table: pd.DataFrame
-    curves: pd.DataFrame
-    level: float
-    likelihood: str
-    formula: str
-    evaluations: int
-    notes: tuple[str, ...] = ()
-
-    figure: ClassVar[str | None] = "profile_plot"
-
-    @property
-    def cut(self) -> float:
-        """Size of zeta at the ends of the intervals."""
-        return cut_of(self.level)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """One line per row of the table, as `profile` takes them for its argument ``parameters``."""
-        return tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in self.table.to_dict("records"))
-
-    @property
-    def title(self) -> str:
-        """What was done."""
-        return "Profile likelihood"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
-        return (
-            f"{self.formula}; {100 * self.level:.4g} % intervals, one by one, from the profile of the "
-            f"{self.likelihood.removesuffix(' maximum likelihood') + ' ' if 'restricted' in self.likelihood else ''}"
-            f"likelihood, cut at the chi-squared quantile with one degree of freedom.",
-        )
-
-
 def cut_of(level: float) -> float:
     """Size of zeta at which an interval ends: the normal quantile."""
     return float(special.ndtri(0.5 * (1.0 + level)))
@@ -136,7 +77,7 @@ def profile(
     level: float = 0.95,
     reml: bool = False,
     progress: bool | None = None,
-) -> ProfileResult:
+) -> Answer:
     """Profile-likelihood intervals of standard deviations, correlations and fixed effects.
 
     Parameters
@@ -160,8 +101,13 @@ def profile(
 
     Returns
     -------
-    ProfileResult
-        ``to_frame()`` has kind, group, name1, name2, estimate, ci_low, ci_high; ``curves`` the profiles.
+    Answer
+        One row per parameter: kind, group, name1, name2, estimate, ci_low, ci_high. ``to_frame("curves")`` has the
+        profiles, every point an exact minimum: the same four names, value (of the parameter), zeta (signed square root
+        of the rise of the deviance above its minimum), slope (of zeta in value; NaN at a bound). A straight line means
+        that a symmetric interval is as good. Values: ``level``, ``cut`` (size of zeta at the ends of the intervals),
+        ``likelihood`` (what was profiled; the estimates maximise it), ``labels`` (one line per row, as ``parameters``
+        takes them), ``formula``, ``evaluations`` of the likelihood.
 
     Raises
     ------
@@ -220,7 +166,7 @@ def profile(
     if not reml:
         notes += _few_levels(again, found)
     table, curves = _tables(found)
-    return ProfileResult(
+    return profile_answer(
         table=table,
         curves=curves,
         level=level,
@@ -228,6 +174,39 @@ def profile(
         formula=fit.label,
         evaluations=sum(path.evaluations for _, path in found if path is not None),
         notes=tuple(notes),
+    )
+
+
+def profile_answer(
+    *,
+    table: pd.DataFrame,
+    curves: pd.DataFrame,
+    level: float,
+    likelihood: str,
+    formula: str,
+    evaluations: int,
+    notes: tuple[str, ...] = (),
+) -> Answer:
+    """The answer of `profile` from its tables."""
+    restricted = "restricted " if "restricted" in likelihood else ""
+    return Answer(
+        question="profile",
+        title="Profile likelihood",
+        tables={"table": table, "curves": curves},
+        values={
+            "level": level,
+            "cut": cut_of(level),
+            "likelihood": likelihood,
+            "labels": tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in table.to_dict("records")),
+            "formula": formula,
+            "evaluations": evaluations,
+        },
+        facts=(
+            f"{formula}; {100 * level:.4g} % intervals, one by one, from the profile of the {restricted}likelihood, "
+            "cut at the chi-squared quantile with one degree of freedom.",
+        ),
+        notes=notes,
+        figure="profile_plot",
     )
 
 

@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
-    from lmemtest.lmm.intervals.profile import ProfileResult
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.moderated import Moderated
 
@@ -44,7 +43,7 @@ class Verbs:
     influence: Verb[Answer] = Verb("diagnostics.influence:influence")
     joint_tests: Verb[Answer] = Verb("means.joint:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
-    profile: Verb[ProfileResult] = Verb("intervals.profile:profile")
+    profile: Verb[Answer] = Verb("intervals.profile:profile")
     r2: Verb[pd.Series[float]] = Verb("diagnostics.structure:r2")
     random_effects: Verb[Answer] = Verb("intervals.random_effects:random_effects")
     ranova: Verb[Answer] = Verb("hypotheses.ranova:ranova")
