@@ -162,8 +162,6 @@ SYNONYMS: dict[str, dict[str, str | Callable[[Any], Any]]] = {
         "standard_errors": "bse",
         "std_errors": "bse",
         "t_values": _by_term("t_ratio"),
-        "to_dataframe": "to_frame",
-        "to_pandas": "to_frame",
         "tvalues": _by_term("t_ratio"),
         "update": "refit",
         "variance_components": "varcorr",

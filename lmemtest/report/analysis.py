@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
-    from lmemtest.lmm.means.emmeans import EmmeansResult
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.f_test import FTest
     from lmemtest.lmm.model import LmmFit
@@ -173,9 +172,9 @@ class Analysis(Result):
         return self.decisions.alpha
 
     @property
-    def means(self) -> EmmeansResult:
+    def means(self) -> Estimates:
         """Marginal means of the algorithms, intervals at 1 - `alpha`."""
-        return cast("EmmeansResult", self.pairs.estimates)
+        return self.pairs.estimates
 
     @cached_property
     def components(self) -> tuple[Source, ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -64,12 +65,16 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
         return outperforming_document(found)
     if isinstance(found, Evaluation):
         return evaluation_document(found)
-    head, *rest = found.sentences() or (found.title,)
+    head, *rest = texts = found.sentences() or (found.title,)
+    blocks = tuple(  # what the sentences say is not said again
+        TableBlock(replace(table, notes=tuple(note for note in table.notes if note not in texts)))
+        for table in found.to_tables()
+    )
     return Document(
         title=found.title,
         subtitle="",
         lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
-        sections=(Section("table", "Table", (TableBlock(found.to_table()),)),),
+        sections=(Section("table", "Table", blocks),),
         generator=f"lmemtest {_version()}",
     )
 

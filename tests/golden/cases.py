@@ -48,7 +48,7 @@ def emm() -> Found:
     for i, model in enumerate(load("emm")["models"]):
         fit = fitted(model["data"], model["formula"], True, model["weights"])
         for ddf in DDF:
-            yield f"{i} {ddf} coefficients", fit.to_frame(ddf)
+            yield f"{i} {ddf} coefficients", fit.to_frame(ddf=ddf)
             yield f"{i} {ddf} anova", fit.anova(ddf=ddf)
         for (g, grid), ddf in itertools.product(enumerate(model["grids"]), (*DDF, "asymptotic")):
             numeric = fit.design.numeric
@@ -103,7 +103,7 @@ def kenward_roger() -> Found:
     stored = load("kenward_roger")
     for i, model in enumerate([*stored["models"], stored["weighted"]]):
         fit = fitted(model["data"], model["formula"], True, "w" if model is stored["weighted"] else None)
-        yield f"{i}", fit.to_frame("kenward-roger")
+        yield f"{i}", fit.to_frame(ddf="kenward-roger")
         L = np.eye(len(fit.params))[fit.params.notna().to_numpy()]
         yield f"{i} covariance", fit.cov(L, "kenward-roger")
     for (i, model), ddf in itertools.product(enumerate(stored["joint_tests"]), DDF):

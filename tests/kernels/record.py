@@ -53,7 +53,7 @@ def of_fit(fit: lt.LmmFit, *, ddf: str = "satterthwaite") -> dict[str, Any]:
     pairs = means.pairs()
     return {
         "llf": fit.llf,
-        "fixed": fit.to_frame(ddf),
+        "fixed": fit.to_frame(ddf=ddf),
         "theta": list(fit.theta),
         "scale": fit.scale,
         "means": means.to_frame(),

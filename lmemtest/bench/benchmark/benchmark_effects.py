@@ -34,7 +34,7 @@ from lmemtest.lmm.engine.error_slopes import theta_slopes
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.hypotheses.glrt import GlrtResult, glrt
+from lmemtest.lmm.hypotheses.glrt import glrt
 from lmemtest.lmm.hypotheses.ranova import with_terms
 from lmemtest.lmm.intervals.random_effects import effect_intervals
 from lmemtest.lmm.model import fit_lmm
@@ -83,7 +83,7 @@ class BenchmarkEffects(Result):
         Confidence level.
     between_sd : dict of (str, str) to float
         Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks (families).
-    heterogeneity : GlrtResult or None
+    heterogeneity : Answer or None
         By family: the likelihood-ratio test of the model in which advantages change between benchmarks alone.
     direction : {"minimize", "maximize"}
     fit : LmmFit
@@ -100,7 +100,7 @@ class BenchmarkEffects(Result):
     between_sd: dict[tuple[str, str], float]
     direction: str
     fit: LmmFit
-    heterogeneity: GlrtResult | None = None
+    heterogeneity: Answer | None = None
     notes: tuple[str, ...] = ()
 
     figure = "benchmark_effects_plot"
@@ -331,7 +331,7 @@ def benchmark_effects(
 # ---------------------------------------------------------------------- comparisons on each benchmark
 
 
-def _without_families(fit: LmmFit) -> GlrtResult:
+def _without_families(fit: LmmFit) -> Answer:
     """The model against the one whose advantages change between benchmarks alone."""
     own = {*family_columns(fit.data), fit.data.algorithm}
     parsed = fit.design.parsed

@@ -29,7 +29,7 @@ from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, format_number, p_text, percent
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.intervals.partial_pooling import FEWEST, PartialPooling, pool
+from lmemtest.lmm.intervals.partial_pooling import FEWEST, Mixture, pool
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
@@ -403,9 +403,11 @@ def _of_benchmarks(
     return pd.concat(parts, ignore_index=True), notes
 
 
-def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any], alpha: float, m: int) -> pd.DataFrame:
+def _tested(
+    part: pd.DataFrame, pooled: tuple[Mixture, Mixture, Array], general: dict[Any, Any], alpha: float, m: int
+) -> pd.DataFrame:
     """Contrasts of one pair of levels with intervals and tests that are simultaneous over all `m` rows."""
-    values, deviations = pooled.values, pooled.deviations
+    values, deviations, own_share = pooled
     tail = -0.5 * np.expm1(np.log1p(-alpha) / m)  # Šidák's inequality
     # the other benchmarks give the direction, so the tests of whether this one has it, and less of it, are one-sided
     positive = general["contrast"] > 0
@@ -414,7 +416,7 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
     return part.assign(
         contrast=values.mean,
         se=values.sd,
-        own_share=pooled.own_share,
+        own_share=own_share,
         p_value=adjust_raw(values.p_value(), "sidak", m),
         ci_low=values.quantile(tail),
         ci_high=values.quantile(1.0 - tail),

@@ -27,7 +27,7 @@ from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, format_number, format_p, p_text, sentence
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.hypotheses.mean_vectors import MeanVector, fewest_directions
+from lmemtest.lmm.hypotheses.mean_vectors import fewest_directions, mean_about_groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -188,12 +188,13 @@ def _intervals(values: Array, group: NDArray[np.intp], level: float) -> pd.DataF
         known = np.isfinite(column)
         if not known.any():
             continue
-        found = MeanVector.of(column[known, None], np.unique(group[known], return_inverse=True)[1])
-        row[0] = found.mean[0]
-        if found.df > 0:
-            se = float(found.errors()[0])
-            half = float(t_quantile(0.5 * (1.0 - level), float(found.df))) * se
-            row[1:] = se, found.df, row[0] - half, row[0] + half
+        groups = np.unique(group[known], return_inverse=True)[1]
+        mean, residuals, df, size = mean_about_groups(column[known, None], groups)
+        row[0] = mean[0]
+        if df > 0:
+            se = float(np.sqrt(np.square(residuals).sum() / (df * size)))
+            half = float(t_quantile(0.5 * (1.0 - level), float(df))) * se
+            row[1:] = se, df, row[0] - half, row[0] + half
     return pd.DataFrame(rows, columns=["estimate", "se", "df", "ci_low", "ci_high"])
 
 

@@ -40,13 +40,14 @@ from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
+from lmemtest.lmm.hypotheses.mean_vectors import direction_test, fewest_directions, mean_test
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.means.f_test import FTest
 
     Columns = Callable[[Any], Array]  # budgets to (n, c)
 
@@ -446,10 +447,7 @@ def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) ->
     spec = ModelSpec.parse("slope ~ 0 + algorithm")
     fit = (spec.with_term("(1 | unit)") if several.any() else spec).fit(frame)
     L = np.full((1, k), 1.0 / k) if question == "effect" else np.eye(k)[1:] - np.eye(k)[0]
-    found = f_test(fit, L, ddf="satterthwaite")
-    model = MeanTest(
-        f_ratio=found.f_ratio, df_num=float(found.df_num), df_den=float(found.df_den), p_value=float(found.p_value)
-    )
+    model = f_test(fit, L, ddf="satterthwaite")
     mean = np.nansum(slopes, axis=1) / np.maximum(known.sum(axis=1), 1)
     if question == "effect":
         return _tested(question, mean[:, None], model, level, curves)
@@ -458,17 +456,17 @@ def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) ->
 
 
 def _tested(
-    question: str, vectors: Array, mean: MeanTest, level: float, curves: BudgetCurves, *, paired: bool = True
+    question: str, vectors: Array, mean: FTest, level: float, curves: BudgetCurves, *, paired: bool = True
 ) -> BudgetTest:
     """Both tests and their p-value; runs of one algorithm each have no direction of differences."""
-    direction = direction_test(vectors)
+    agreement, direction_p, _ = direction_test(vectors)
     n = len(vectors)
     uses = paired and n >= fewest_directions(level / 2.0)
     p = mean.p_value
     if paired and not np.abs(vectors).any():
         p = 1.0  # nothing to find: algorithms with the same curves do not differ, and exact lines fit
     elif uses:
-        p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
+        p = min(1.0, 2.0 * float(np.nanmin([p, direction_p])))
     if np.isnan(p):
         raise DataError(
             f"The effect of {curves.runs.budget} is the same on all {n} {curves.sample} to the last digit, so how "
@@ -485,13 +483,13 @@ def _tested(
     return BudgetTest(
         question=question,
         f_ratio=mean.f_ratio,
-        df_num=mean.df_num,
+        df_num=float(mean.df_num),
         df_den=mean.df_den,
         mean_p=mean.p_value,
         better=better,
         worse=worse,
-        agreement=direction.agreement,
-        direction_p=direction.p_value,
+        agreement=agreement,
+        direction_p=direction_p,
         n=n,
         uses_direction=uses,
         p_raw=p,

@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.hypotheses.exact_null import ExactNull
-    from lmemtest.lmm.hypotheses.glrt import GlrtResult
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
@@ -175,7 +174,7 @@ def seed_effect(
 
 
 def _findings(
-    table: pd.DataFrame, affected: tuple[Any, ...], overall: GlrtResult, alpha: float, *, crossed: bool
+    table: pd.DataFrame, affected: tuple[Any, ...], overall: Answer, alpha: float, *, crossed: bool
 ) -> tuple[str, ...]:
     """The decision, and where it is unlike that of the test of all algorithms."""
     if affected:
@@ -331,7 +330,7 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tup
 
 def _overall(
     scores: pd.DataFrame, runs: Runs, crossed: bool, reference: str, rng: int | np.random.Generator | None
-) -> tuple[GlrtResult, list[str]]:
+) -> tuple[Answer, list[str]]:
     """Equations 7 and 8, with what several instances need."""
     from lmemtest.lmm.hypotheses.glrt import glrt
     from lmemtest.lmm.model import fit_lmm
@@ -379,7 +378,7 @@ def _of_cells(
     *,
     paired: bool,
     full: bool,
-) -> GlrtResult:
+) -> Answer:
     """`glrt` of these REML fits without the thousands of columns of algorithms on benchmarks (`absorbed_problem`)."""
     from lmemtest.lmm.engine.absorbed import absorbed_problem
     from lmemtest.lmm.engine.blocks import RandomTerm
@@ -387,8 +386,8 @@ def _of_cells(
     from lmemtest.lmm.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,
-        GlrtResult,
         choose_reference,
+        likelihood_ratio_answer,
         likelihood_ratio_p,
         unfinished,
     )
@@ -443,21 +442,10 @@ def _of_cells(
         return null_of_eigenvalues(values, sizes, n_obs=len(y), p=cells, reml=True)
 
     statistic, p_value, error = likelihood_ratio_p(2.0 * (llf[1] - llf[0]), components, exact, rng=rng)
-    return GlrtResult(
-        statistic=statistic,
-        df=df,
-        p_value=p_value,
-        p_value_error=error,
-        reference=chosen,
-        components=components,
-        llf_null=llf[0],
-        llf_alternative=llf[1],
-        method="REML",
-        null=models[0],
-        alternative=models[1],
-        n_obs=len(y),
-        notes=(*why, *unfinished(*(fit.converged for fit in fits))),
-    )
+    values: dict[str, Any] = {"statistic": statistic, "df": df, "p_value": p_value, "p_value_error": error}
+    values |= {"reference": chosen, "components": components, "method": "REML", "n_obs": len(y)}
+    values |= {"llf_null": llf[0], "llf_alternative": llf[1], "null": models[0], "alternative": models[1]}
+    return likelihood_ratio_answer(values, (*why, *unfinished(*(fit.converged for fit in fits))))
 
 
 def _shares_seeds(scores: pd.DataFrame) -> bool:

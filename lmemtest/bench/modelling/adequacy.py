@@ -288,7 +288,7 @@ def undeclared_families(
     Answer or None
         The grouping in which advantages differ most; None where nothing groups the benchmarks, or families have a role,
         or errors do not count benchmarks. Its table has the family of each benchmark. Values: ``column`` that makes the
-        groups (None: the names of the benchmarks), ``n_families``, ``test`` (`MeanTest`: whether advantages differ
+        groups (None: the names of the benchmarks), ``n_families``, ``test`` (`FTest`: whether advantages differ
         between the groups by more than within them), ``p_value`` (adjusted for the groupings tried), ``shows`` (whether
         it is below `alpha`), ``significant`` (pairs of algorithms that differ significantly with these families as the
         sample; None where they were not taken for one).

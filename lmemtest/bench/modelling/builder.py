@@ -20,7 +20,7 @@ from lmemtest.bench.modelling.terms import (
     one_group,
     random_bars,
 )
-from lmemtest.core.result import Result
+from lmemtest.core.result import Answer, Result
 from lmemtest.core.words import joined, listed
 from lmemtest.errors import ArgumentError, FormulaError, NestingError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.modelling.select_model import ChosenModel
-    from lmemtest.lmm.hypotheses.glrt import GlrtResult
     from lmemtest.lmm.model import LmmFit
 
 
@@ -374,7 +373,7 @@ class ModelBuilder(Result):
             raise ArgumentError("dispersion is a part of the model here: builder.dispersion(column).fit().")
         return self.spec.fit(self.runs, **options)
 
-    def compare(self, other: ModelBuilder, reference: str = "auto", **options: Any) -> GlrtResult:
+    def compare(self, other: ModelBuilder, reference: str = "auto", **options: Any) -> Answer:
         """Test the smaller of two nested models against the larger one.
 
         Parameters
@@ -388,7 +387,7 @@ class ModelBuilder(Result):
 
         Returns
         -------
-        GlrtResult
+        Answer
             Its null is the model that the other one contains, whichever of the two that is.
 
         Raises

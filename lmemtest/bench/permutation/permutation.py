@@ -30,7 +30,7 @@ from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError, DataError, EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress, regroup
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.simulated_null import NullDraws
+from lmemtest.lmm.hypotheses.simulated_null import null_draws, share_as_large
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
@@ -234,19 +234,20 @@ def permutation_test(
 
     task = partial(_draw, RelabelledFit.of(fit, labels), function)
     options = {"rng": rng, "n_jobs": n_jobs, "executor": executor, "progress": progress, "label": "Permutations"}
-    draws = NullDraws.of(task, n_draws, drawn="relabelled table", **options)
-    p_value, error = draws.p_value(observed, _SAME * abs(observed))
+    draws, unconverged, reasons = null_draws(task, n_draws, drawn="relabelled table", **options)
+    p_value, error = share_as_large(draws, observed, _SAME * abs(observed))
+    failed = int(np.isnan(draws).sum())
     row = {"statistic": observed, "p_value": p_value, "p_value_error": error, "unit": unit, "n_strata": labels.n_strata}
-    row |= {"n_draws": n_draws, "failed": draws.failed, "unconverged": draws.unconverged, "formula": fit.label}
+    row |= {"n_draws": n_draws, "failed": failed, "unconverged": unconverged, "formula": fit.label}
     exchangeable = exchanged_in_words(runs, labels)
     hypothesis = hypothesis_in_words(unit, len(runs.algorithms))
     named = {"statistic_name": name, "exchangeable": exchangeable, "hypothesis": hypothesis}
-    table = pd.DataFrame([row])
+    table, alike = pd.DataFrame([row]), 1 if callable(statistic) else labels.renamings
     return Answer(
         question="permutation_test",
         title="Permutation test",
         tables={"table": table},
-        values={**row, **named, "draws": draws.statistics},
+        values={**row, **named, "draws": draws},
         facts=(
             f"Model: {fit.label}; statistic: {name}.",
             f"Exchanged: {exchangeable}.",
@@ -254,7 +255,7 @@ def permutation_test(
         ),
         notes=(
             *(sample.notes if unit == sample.noun else ()),
-            *_notes(labels, draws, len(runs.algorithms), 1 if callable(statistic) else labels.renamings),
+            *_notes(labels, draws, unconverged, reasons, len(runs.algorithms), alike),
         ),
         printed=table.drop(columns="formula"),
     )
@@ -547,7 +548,9 @@ def _number(value: Any) -> float:
         raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
 
 
-def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: int) -> list[str]:
+def _notes(
+    exchange: Relabelling, draws: Array, unconverged: int, reasons: tuple[str, ...], n_algorithms: int, alike: int
+) -> list[str]:
     """What to know; `alike` relabellings at least have the statistic of the table as it is."""
     notes = []
     if n_algorithms > 2 and exchange.unit != "run":
@@ -565,11 +568,9 @@ def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: in
         notes.append(
             f"{exchange.fixed_items:,} groups of runs have no partner to exchange labels with and keep theirs."
         )
-    if draws.failed:
-        why = draws.reasons[0] if draws.reasons else "the statistic is not a number"
-        notes.append(
-            f"{draws.failed:,} of {len(draws.statistics):,} draws have no statistic ({why}); they count as larger."
-        )
-    if draws.unconverged:
-        notes.append(f"In {draws.unconverged:,} draws the search did not complete its certificate; they are kept.")
+    if failed := int(np.isnan(draws).sum()):
+        why = reasons[0] if reasons else "the statistic is not a number"
+        notes.append(f"{failed:,} of {len(draws):,} draws have no statistic ({why}); they count as larger.")
+    if unconverged:
+        notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")
     return notes

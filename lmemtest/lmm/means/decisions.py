@@ -216,13 +216,13 @@ class Decisions(Result):
         for name, text in {"score": score, "statistic": statistic, "test": test}.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"{name} must be a text, got {text!r}.")
-        given = given_means(means)
-        matrix, has_p = given_decisions(decisions, given.levels)
+        levels, numbers = given_means(means)
+        matrix, has_p = given_decisions(decisions, levels)
         alpha = given_alpha(alpha, has_p=has_p)
         return arranged(
-            levels=given.levels,
-            means=given.mean,
-            se=given.se,
+            levels=levels,
+            means=numbers["mean"],
+            se=numbers["se"],
             codes=_codes(below(matrix, alpha) if has_p else matrix == 1.0, np.isnan(matrix)),
             critical_difference=given_critical_difference(critical_difference),
             alpha=alpha,
@@ -232,8 +232,8 @@ class Decisions(Result):
             score=score,
             statistic=statistic,
             test=test,
-            ci_low=given.ci_low,
-            ci_high=given.ci_high,
+            ci_low=numbers.get("ci_low"),
+            ci_high=numbers.get("ci_high"),
             level=None if level is None else check_fraction(level, "level"),
             omnibus_p=given_omnibus(omnibus_p, alpha),
         )
