@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
@@ -18,11 +19,11 @@ from lmemtest.core.validate import check_column, check_number
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.arrays import Array
 
     AnyFrame = nw.DataFrame[Any] | nw.LazyFrame[Any]
 
-__all__ = ["Log", "Seen", "free_name", "reaches", "read_log", "text_of"]
+__all__ = ["Seen", "free_name", "reaches", "read_log", "text_of"]
 
 FULL = ("longest", "shortest")
 COUNTED = "Budgets count from the start of a run: subtract it, and drop rows that are no evaluations."
@@ -72,88 +73,71 @@ def text_of(x: Any) -> str:
     return written(float(x), ".6g")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Log:
-    """A log with columns of our own.
+def seen_by(
+    log: AnyFrame,
+    budgets: Array | Sequence[float],
+    *,
+    keys: Sequence[str],
+    benchmark: str | None,
+    sign: float,
+    flags: dict[str, str],
+) -> Seen:
+    """What is known of every run up to each budget, by one query of a log with columns of our own, see `read_log`."""
+    edges, columns = reaches(budgets), log.collect_schema().names()
+    names = [f"key{i}" for i in range(len(keys))]
+    log = log.with_columns(
+        _interval(log, edges).alias("place"),
+        nw.when(~nw.col("y").is_null()).then(nw.col("t")).alias("scored_at"),
+    )
+    sums = [
+        nw.len().alias("n"),
+        nw.col("y").count().alias("n_scored"),
+        nw.col("y").min().alias("best"),
+        nw.col("y").max().alias("worst"),
+        nw.col("scored_at").min().alias("first"),
+        nw.col("t").max().alias("last"),
+        *(nw.col(name).sum().alias(name) for name in (*flags, "tied") if name in columns),
+    ]
+    if "stop" in columns:
+        sums += [nw.col("stop").min().alias("stop_low"), nw.col("stop").max().alias("stop_high")]
+    grouped: Any = log.group_by(*names, "place")
+    table = as_pandas(grouped.agg(*sums))
+    if not len(table):
+        raise DataError("logs has no rows; one row per evaluation is needed.")
+    cells = {name: as_float(table[name]) for name in table.columns[len(names) :]}
+    for flag, rule in flags.items():
+        if count := int(cells[flag].sum()):
+            raise DataError(f"{count:,} of {int(cells['n'].sum()):,} rows of the logs have {rule}")
+    index, runs = group_codes([table[name].rename(key) for name, key in zip(names, keys, strict=True)], len(table))
 
-    ``key0``, ...: the run; ``t``: the budget spent; ``y``: `sign` times the score, so that low is good, null where the
-    evaluation failed; ``stop``, if `has_stop`: the end of the run; those of `flags`: 1 where a column breaks the rule
-    there; ``tied``, if `has_cost`: 1 for evaluations at the time of another. `benchmark` is its position in `keys`.
-    """
+    def lowest(values: Array) -> Array:
+        out = np.full(runs.size, np.inf)
+        np.fmin.at(out, index, values)
+        return out
 
-    frame: AnyFrame
-    keys: tuple[str, ...]
-    benchmark: int | None
-    budget: str
-    whole: bool
-    sign: float
-    has_stop: bool
-    has_cost: bool
-    flags: dict[str, str]
-
-    def at(self, budgets: Array | Sequence[float]) -> Seen:
-        """What is known of every run up to each budget, by one query."""
-        edges = reaches(budgets)
-        names = [f"key{i}" for i in range(len(self.keys))]
-        log = self.frame.with_columns(
-            _interval(self.frame, edges).alias("place"),
-            nw.when(~nw.col("y").is_null()).then(nw.col("t")).alias("scored_at"),
-        )
-        counted = [*self.flags, *(["tied"] if self.has_cost else [])]
-        sums = [
-            nw.len().alias("n"),
-            nw.col("y").count().alias("n_scored"),
-            nw.col("y").min().alias("best"),
-            nw.col("y").max().alias("worst"),
-            nw.col("scored_at").min().alias("first"),
-            nw.col("t").max().alias("last"),
-            *(nw.col(name).sum().alias(name) for name in counted),
-        ]
-        if self.has_stop:
-            sums += [nw.col("stop").min().alias("stop_low"), nw.col("stop").max().alias("stop_high")]
-        grouped: Any = log.group_by(*names, "place")
-        cells = as_pandas(grouped.agg(*sums))
-        if not len(cells):
-            raise DataError("logs has no rows; one row per evaluation is needed.")
-        values = {name: as_float(cells[name]) for name in cells.columns[len(names) :]}
-        for flag, rule in self.flags.items():
-            if count := int(values[flag].sum()):
-                raise DataError(f"{count:,} of {int(values['n'].sum()):,} rows of the logs have {rule}")
-        columns = [cells[name].rename(key) for name, key in zip(names, self.keys, strict=True)]
-        index, runs = group_codes(columns, len(cells))
-        return self._by_run(runs, index, values, len(edges))
-
-    def _by_run(self, runs: Keys, index: Index, cells: dict[str, Array], n_budgets: int) -> Seen:
-        """The cells, each of a run and an interval between budgets, put together by run."""
-
-        def lowest(values: Array) -> Array:
-            out = np.full(runs.size, np.inf)
-            np.fmin.at(out, index, values)
-            return out
-
-        place, found = cells["place"].astype(np.intp), cells["best"]
-        reached = (place < n_budgets) & ~np.isnan(found)
-        best = np.full((runs.size, n_budgets), np.inf)
-        best[index[reached], place[reached]] = found[reached]
-        best = np.minimum.accumulate(best, axis=1) if n_budgets else best
-        task = np.zeros(runs.size, dtype=np.intp) if self.benchmark is None else runs.codes[self.benchmark]
-        worst = np.full(int(task.max()) + 1, -np.inf)
-        np.fmax.at(worst, task[index], cells["worst"])
-        last = -lowest(-cells["last"])
-        if self.has_stop:
-            stop = lowest(cells["stop_low"])
-            _refuse_ends(runs, stop, -lowest(-cells["stop_high"]), last)
-        return Seen(
-            runs=runs,
-            best=self.sign * np.where(np.isfinite(best), best, np.nan),
-            first=lowest(cells["first"]),
-            stop=stop if self.has_stop else last,
-            worst=self.sign * np.where(np.isfinite(worst), worst, np.nan)[task],
-            n=int(cells["n"].sum()),
-            n_failed=int((cells["n"] - cells["n_scored"]).sum()),
-            n_late=int(cells["n"][place >= n_budgets].sum()),
-            n_tied=int(cells["tied"].sum()) if self.has_cost else 0,
-        )
+    place, reached = cells["place"].astype(np.intp), ~np.isnan(cells["best"])
+    reached &= place < len(edges)
+    best = np.full((runs.size, len(edges)), np.inf)
+    best[index[reached], place[reached]] = cells["best"][reached]
+    best = np.minimum.accumulate(best, axis=1) if len(edges) else best
+    task = np.zeros(runs.size, dtype=np.intp) if benchmark is None else runs.codes[list(keys).index(benchmark)]
+    worst = np.full(int(task.max()) + 1, -np.inf)
+    np.fmax.at(worst, task[index], cells["worst"])
+    stop = last = -lowest(-cells["last"])
+    if "stop" in columns:
+        stop = lowest(cells["stop_low"])
+        _refuse_ends(runs, stop, -lowest(-cells["stop_high"]), last)
+    return Seen(
+        runs=runs,
+        best=sign * np.where(np.isfinite(best), best, np.nan),
+        first=lowest(cells["first"]),
+        stop=stop,
+        worst=sign * np.where(np.isfinite(worst), worst, np.nan)[task],
+        n=int(cells["n"].sum()),
+        n_failed=int((cells["n"] - cells["n_scored"]).sum()),
+        n_late=int(cells["n"][place >= len(edges)].sum()),
+        n_tied=int(cells["tied"].sum()) if "tied" in cells else 0,
+    )
 
 
 def _refuse_ends(runs: Keys, low: Array, high: Array, last: Array) -> None:
@@ -188,8 +172,13 @@ def read_log(
     cost: Any,
     end: Any,
     full_budget: Any,
-) -> Log:
-    """Check the columns, and bring budgets and scores into one form; nothing is run."""
+) -> tuple[Callable[[Array | Sequence[float]], Seen], str, bool]:
+    """What to ask a log by budgets, what these are called, and whether they are whole numbers; nothing is run yet.
+
+    The log gets columns of our own: ``key0``, ...: the run; ``t``: the budget spent; ``y``: the score, with the sign so
+    that low is good, null where the evaluation failed; ``stop``, with an `end`: the end of the run; flags: 1 where a
+    column breaks the rule there; ``tied``, with a `cost`: 1 for evaluations at the time of another.
+    """
     schema = frame.collect_schema()
     numeric = {"time": time, "score": score}
     numeric |= {} if cost is None else {"cost": cost}
@@ -233,17 +222,8 @@ def read_log(
             log = log.join(over_runs, on=place, how="left")
         log = log.with_columns(nw.col("t") / full, *([nw.col("stop") / full] if end is not None else []))
     budget = (time if cost is None else f"{cost}_total") + ("" if full_budget is None else "_fraction")
-    return Log(
-        frame=log,
-        keys=tuple(keys),
-        benchmark=None if benchmark is None else keys.index(benchmark),
-        budget=free_name(budget, keys),
-        whole=full_budget is None and schema[time if cost is None else cost].is_integer(),
-        sign=sign,
-        has_stop=end is not None,
-        has_cost=cost is not None,
-        flags=flags,
-    )
+    at = partial(seen_by, log, keys=tuple(keys), benchmark=benchmark, sign=sign, flags=flags)
+    return at, free_name(budget, keys), full_budget is None and schema[time if cost is None else cost].is_integer()
 
 
 def free_name(name: str, taken: Sequence[str]) -> str:

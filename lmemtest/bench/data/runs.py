@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial
@@ -50,14 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["REQUIRED", "Runs", "required_direction", "with_curve", "with_notes", "with_scale"]
 
 
-class _Required:
-    """The default of an argument that has none: our own error can then say what to give."""
-
-    def __repr__(self) -> str:
-        return "<required>"
-
-
-REQUIRED: Any = _Required()
+REQUIRED: Any = inspect.Parameter.empty  # of an argument without a default: our own error can then say what to give
 BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
 
 
@@ -117,8 +111,8 @@ class Runs(Guided):
         The table.
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
-        ``direction``), the columns within which it was normalised (``by``), and what it is relative to (``anchors``, of
-        "baseline", "gap" and "improvability"). None for a score as measured.
+        ``direction``), the columns within which it was normalised (``by``), and what it is relative to, of "baseline",
+        "gap" and "improvability" (``reference``, ``target``, ``baseline``, ``noise``). None for a score as measured.
     curve : Curve or None
         How `per_run` made the score of a run of its scores over the budget: ``how``, the column it was made of
         (``score``), the ``budget`` and how many of them count. None for a table as given.

@@ -154,22 +154,22 @@ def trajectories(
     wanted = check_choice(grid, "grid", GRIDS) if isinstance(grid, str) else check_budgets(grid, "grid")
     n_points = check_positive_int(n_points, "n_points", minimum=2, maximum=MOST_POINTS)
     columns = {"time": time, "score": score, "cost": cost, "end": end, "full_budget": full_budget}
-    log = read_log(frame, keys, roles["benchmark"], direction, **columns)
+    at, spent, counts_whole = read_log(frame, keys, roles["benchmark"], direction, **columns)
     notes = []
     if isinstance(wanted, str):
-        budgets, note = _common_grid(log.at(()), wanted, n_points, log.whole)
+        budgets, note = _common_grid(at(()), wanted, n_points, counts_whole)
         notes.append(note)
     else:
         budgets = wanted
         if budgets[0] < 0:
             raise ArgumentError(f"grid must not be negative: budgets count from 0, got {text_of(budgets[0])}.")
-    seen = log.at(budgets)
+    seen = at(budgets)
     values, carried, kept, more = _filled(seen, budgets, before, after, has_end=end is not None)
     notes += more
     table = seen.runs.frame().loc[np.repeat(np.arange(seen.runs.size), len(budgets))].reset_index(drop=True)
-    whole = log.whole and all(float(value).is_integer() and abs(value) < _WHOLE for value in budgets)
+    whole = counts_whole and all(float(value).is_integer() and abs(value) < _WHOLE for value in budgets)
     new = {
-        log.budget: np.tile(budgets.astype(np.int64) if whole else budgets, seen.runs.size),
+        spent: np.tile(budgets.astype(np.int64) if whole else budgets, seen.runs.size),
         free_name(f"{score}_best_so_far", keys): values.ravel(),
         free_name("carried", keys): carried.ravel(),
     }
