@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest.bench.data.logs import Seen, free_name, reaches, read_log, text_of
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction, with_notes
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs, with_notes
 from lmemtest.bench.data.trace import check_budgets
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import (

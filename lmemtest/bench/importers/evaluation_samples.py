@@ -10,7 +10,8 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.readers import not_found
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, is_nested, numbers_in, one_of
 from lmemtest.bench.importers.inspect_logs import COMPLETE, is_log, log_of, logs_in
 from lmemtest.bench.importers.sources import (

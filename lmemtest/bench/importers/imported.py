@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs, required_direction, with_notes
+from lmemtest.bench.data.requirements import required_direction
+from lmemtest.bench.data.runs import Runs, with_notes
 from lmemtest.core.caller import advice, setting
 from lmemtest.core.validate import check_column
 from lmemtest.core.words import counted, format_level, listed
