@@ -223,7 +223,11 @@ def relative(
         _check_best(runs, reference, lowest, highest)
         values = r - x if better > 0 else x - r
         if method == "gap":
-            _refuse_zero(reference)
+            if (reference.values == 0).any():
+                where = _label(reference.keys[int(np.flatnonzero(reference.values == 0)[0])])
+                raise DataError(
+                    f"A gap is a share of the best known value, which is 0 on {where}. Use {advice('share_of_score')}"
+                )
             values = values / r.abs()
         else:
             _check_errors(runs, reference, lowest)
@@ -312,14 +316,6 @@ def _check_best(runs: Runs, best: _Anchor, lowest: Array, highest: Array) -> Non
             f"{named('best_known')} must be at least as good as every score, but {counted(int(beyond.sum()), 'group')} "
             f"of {', '.join(best.groups)} {'has' if beyond.sum() == 1 else 'have'} better ones: {joined(parts, 9)}. "
             "Update the best known values; a single run that beats them counts, too."
-        )
-
-
-def _refuse_zero(best: _Anchor) -> None:
-    if (best.values == 0).any():
-        where = _label(best.keys[int(np.flatnonzero(best.values == 0)[0])])
-        raise DataError(
-            f"A gap is a share of the best known value, which is 0 on {where}. Use " + advice("share_of_score")
         )
 
 

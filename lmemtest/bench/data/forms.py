@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.number_cells import NumberCells, read_cells
+from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells, sums_up
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
-from lmemtest.bench.data.summaries import is_summary, sums_up
 from lmemtest.core.caller import advice, command_with, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
@@ -203,7 +202,9 @@ def tidied(
         wide = score is None and _is_wide(table, kept)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
         text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
-        if len(text) == 1 and table[text[0]].map(_is_digits).all() and table[text[0]].is_unique:
+        names = [name for column in text for name in table[column]]
+        digits = all(isinstance(name, str) and name.isdigit() for name in names)
+        if len(text) == 1 and digits and table[text[0]].is_unique:
             label = str(text[0])
     if not wide:
         return _long(table, remarks, score, failed, kept, decimal)
@@ -585,10 +586,6 @@ def _counts(column: pd.Series[Any]) -> bool:
 def _numbers_rows(column: pd.Series[Any]) -> bool:
     values = column.to_numpy()
     return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
-
-
-def _is_digits(value: Any) -> bool:
-    return isinstance(value, str) and value.isdigit()
 
 
 def _wide(

@@ -203,7 +203,8 @@ def read_log(
         flags["bad_cost"] = f"no cost in {cost!r}, or a negative or infinite one. {PAID}"
         parts |= {"cost": x["cost"], "bad_cost": _not(_from_zero(x["cost"]))}
     if end is not None:
-        parts["stop"] = x["end"] if "end" in x else nw.lit(_limit(end))
+        meaning = "a budget at which runs end, or a column"
+        parts["stop"] = x["end"] if "end" in x else nw.lit(check_number(end, "end", low=0, open="low", meaning=meaning))
     if "end" in x:
         flags["bad_end"] = f"no end in {end!r}, or a negative or infinite one. {ENDED}"
         parts["bad_end"] = _not(_from_zero(x["end"]))
@@ -247,10 +248,6 @@ def _from_zero(x: nw.Expr) -> nw.Expr:
 
 def _not(condition: nw.Expr) -> nw.Expr:
     return (~condition).cast(nw.Int64)
-
-
-def _limit(end: Any) -> float:
-    return check_number(end, "end", low=0, open="low", meaning="a budget at which runs end, or a column")
 
 
 def _with_totals(log: AnyFrame, keys: list[str]) -> AnyFrame:

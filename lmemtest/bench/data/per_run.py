@@ -275,8 +275,10 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
     study = runs.study.detailed
     columns = [column for column in study.columns if column != runs.budget]
     values, note = _reduced(runs, how), study.note
-    if note and how == "mean" and _balanced(runs):  # too large to hold, but then a mean over rows is the same
-        values, note = runs.study.groups(columns).mean, ""
+    if note and how == "mean":  # too large to hold, but a mean over rows is the same with as many at every budget
+        n_points = runs.study.count(*columns) * runs.study.count(runs.budget)
+        if runs.n_rows == n_points > MOST_CELLS and runs.study.scored_alike:
+            values, note = runs.study.groups(columns).mean, ""
     curve = _described(runs, how)
     frame, scale = study.groups(columns).keys.frame().assign(**{score: values}), runs.scale
     if scale is not None:  # the score that it was made of goes along
@@ -294,11 +296,3 @@ def _free(runs: Runs, name: str) -> str:
     while name in runs.columns:
         name += "_"
     return name
-
-
-def _balanced(runs: Runs) -> bool:
-    """Whether every run has equally many rows at every budget."""
-    study = runs.study
-    columns = [name for name in study.columns if name != runs.budget]
-    n = study.count(*columns) * study.count(runs.budget)
-    return runs.n_rows == n > MOST_CELLS and study.scored_alike

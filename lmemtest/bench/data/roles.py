@@ -118,6 +118,11 @@ def words_of(name: str) -> list[str]:
 _KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
 
 
+def is_text(column: pd.Series[Any]) -> bool:
+    """Whether a column holds no numbers."""
+    return not pd.api.types.is_numeric_dtype(column.dtype)
+
+
 def role_of(name: str) -> str | None:
     """The role that a name says, or None.
 

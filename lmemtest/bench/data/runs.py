@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs
+from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs, score_failures
 from lmemtest.bench.data.requirements import (
     BETWEEN_SEEDS,
     NO_ROWS,
@@ -509,8 +509,6 @@ class Runs(Guided):
         >>> runs.to_frame()["loss"].tolist(), runs.notes
         ([0.1, 1.0, 3.0, 3.5], ('1 failed run of 1 algorithm was given a value for its benchmark: 1.',))
         """
-        from lmemtest.bench.data.failure_policies import score_failures
-
         return score_failures(self, policy, reference)
 
     def normalize(

@@ -62,7 +62,7 @@ def lengthened(
         tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
     else:
         tidy = tidied(
-            _in_pandas(given, table),
+            given if hasattr(given, "set_axis") else table.to_pandas(),
             wide=True,
             methods=methods,
             failed=words,
@@ -151,11 +151,6 @@ def _label_of(
     if algorithm in names and algorithm != "algorithm" and methods is None:  # the default names no column
         return algorithm, "rows"
     return None, methods
-
-
-def _in_pandas(given: Any, table: nw.DataFrame[Any]) -> Any:
-    """The table as a pandas frame, with the index of one."""
-    return given if hasattr(given, "set_axis") else table.to_pandas()
 
 
 def _refuse_doubled_methods(table: Any, label: str, kept: list[str]) -> None:
