@@ -420,7 +420,7 @@ def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
 
 def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
     """Logs of one evaluation each; several in a folder belong together."""
-    from lmemtest.bench.importers.inspect_logs import is_log
+    from lmemtest.bench.importers.evaluation_samples import is_log
 
     path = Path(file)
     beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
