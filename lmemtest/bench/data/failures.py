@@ -23,7 +23,7 @@ from lmemtest.core.frames import collected, supported
 from lmemtest.core.numeric import check_numeric, example_value
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import among, check_number, is_number
-from lmemtest.core.words import counted, listed, suggest
+from lmemtest.core.words import counted, format_level, listed, suggest
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 if TYPE_CHECKING:
@@ -334,10 +334,9 @@ def _require_baseline(runs: Runs, by: tuple[str, ...], reference: Any) -> int:
 
 
 def _refuse_groups(groups: pd.DataFrame, by: tuple[str, ...], message: str) -> None:
-    from lmemtest.bench.data.study import labels
-
     if len(groups):
-        raise DataError(message.replace("{}", listed(labels(groups, by), most=5) if by else "the whole table"))
+        names = [" / ".join(map(format_level, row)) for row in groups[list(by)].itertuples(index=False)]
+        raise DataError(message.replace("{}", listed(names, most=5) if by else "the whole table"))
 
 
 def _by_benchmark(runs: Runs, policy: Mapping[Any, float] | Callable[[Any], float]) -> tuple[nw.Expr, str]:

@@ -52,7 +52,7 @@ def combined_seeds(seed: Any, columns: Sequence[str]) -> tuple[str | None, nw.Ex
     if len(names) == 1 and set(names[0].split(BETWEEN_SEEDS)) <= set(columns):  # as `roles` gives them
         names = tuple(names[0].split(BETWEEN_SEEDS))
     name = BETWEEN_SEEDS.join(names)
-    if len(names) == 1:
+    if len(names) < 2:
         return name, None
     check_columns(names, columns, argument="seed")
     parts = [nw.col(part).cast(nw.String) for part in names]

@@ -24,6 +24,7 @@ from lmemtest.bench.data.requirements import (
     combined_seeds,
     required_direction,
 )
+from lmemtest.bench.data.selection import filtered, without_duplicates, without_missing
 from lmemtest.bench.data.study import Study
 from lmemtest.core.frames import answering, collected
 from lmemtest.core.hints import Guided, guided_arguments
@@ -396,8 +397,6 @@ class Runs(Guided):
         DataError
             If a value does not occur, or nothing that can be compared is left.
         """
-        from lmemtest.bench.data.selection import filtered
-
         return filtered(self, conditions)
 
     def with_metafeatures(self, *names: str) -> Runs:
@@ -420,9 +419,7 @@ class Runs(Guided):
         Runs
             With the same roles; `notes` say how many were left out.
         """
-        from lmemtest.bench.data.selection import without_missing
-
-        return without_missing(self)
+        return with_notes(*without_missing(self))
 
     def drop_duplicates(self, keep: Literal["first", "last", "mean"]) -> Runs:
         """The runs with one row for each of them.
@@ -455,9 +452,7 @@ class Runs(Guided):
         >>> runs.drop_duplicates("mean").to_frame()["loss"].round(6).tolist()
         [0.1, 0.3]
         """
-        from lmemtest.bench.data.selection import without_duplicates
-
-        return without_duplicates(self, keep)
+        return with_notes(*without_duplicates(self, keep))
 
     def score_failures(
         self, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None

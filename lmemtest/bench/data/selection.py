@@ -57,27 +57,24 @@ def filtered(runs: Runs, conditions: Mapping[str, Any]) -> Runs:
     return found.following(runs, lambda runs: runs.filter(**wanted))
 
 
-def without_missing(runs: Runs) -> Runs:
-    """`Runs.drop_missing`: the definition is there."""
-    from lmemtest.bench.data.runs import with_notes
-
+def without_missing(runs: Runs) -> tuple[Runs, tuple[str, ...]]:
+    """`Runs.drop_missing`: the definition is there; and its notes."""
     finite = nw.col(runs.score).cast(nw.Float64).is_finite().fill_null(False)
     if runs.failed is not None:
-        return runs.score_failures("drop").drop_missing()
+        found = runs.score_failures("drop").drop_missing()
+        return found, found.notes
     found = runs._with(runs.frame.filter(finite)).following(runs, type(runs).drop_missing)
     if found.n_rows < runs.n_rows:
         left_out = (
             f"{runs.n_rows - found.n_rows:,} of {runs.n_rows:,} rows without a finite score were left out, which "
             "is right only if they are missing for reasons that have nothing to do with the algorithm."
         )
-        return with_notes(found, (*found.notes, left_out))
-    return found
+        return found, (*found.notes, left_out)
+    return found, found.notes
 
 
-def without_duplicates(runs: Runs, keep: Literal["first", "last", "mean"]) -> Runs:
-    """`Runs.drop_duplicates`: the definition is there."""
-    from lmemtest.bench.data.runs import with_notes
-
+def without_duplicates(runs: Runs, keep: Literal["first", "last", "mean"]) -> tuple[Runs, tuple[str, ...]]:
+    """`Runs.drop_duplicates`: the definition is there; and its notes."""
     check_choice(keep, "drop_duplicates", ("first", "last", "mean"))
     if runs.is_lazy:
         raise ArgumentError(
@@ -101,13 +98,13 @@ def without_duplicates(runs: Runs, keep: Literal["first", "last", "mean"]) -> Ru
     more = runs.n_rows - found.n_rows
     found = found.following(runs, partial(type(runs).drop_duplicates, keep=keep))
     if not more:
-        return found
+        return found, found.notes
     copies = runs.n_rows - len(runs.frame.unique([*keys, runs.score]))
     parts = [f"{n:,} {what}" for n, what in ((copies, "exact copies"), (more - copies, "with other scores")) if n]
     kept = "the mean of its scores" if keep == "mean" else f"its {keep} row"
     note = f"{more:,} of {runs.n_rows:,} rows repeat a run (the same {joined(keys)}): {' and '.join(parts)}. "
     note += f"Of each such run {kept} was kept."
-    return with_notes(found, tuple(dict.fromkeys((*runs.notes, *found.notes, note))))
+    return found, tuple(dict.fromkeys((*runs.notes, *found.notes, note)))
 
 
 # ------------------------------------------------------------------------------------------------- conditions as text
