@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
@@ -62,7 +61,7 @@ class Scale(NamedTuple):
     target: str = ""
     baseline: Any = None
     noise: Noise | None = None
-    arguments: Mapping[str, Any] = MappingProxyType({})
+    arguments: Mapping[str, Any] | None = None
 
 
 def normalised(
