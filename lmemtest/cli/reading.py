@@ -53,7 +53,7 @@ def read_table(options: SimpleNamespace, labels: Sequence[str] = (), seeds: Sequ
     table = source_of(options).read(labels=list(labels), seeds=list(seeds))
     if not options.where:
         return table
-    from lmemtest.bench.data.where import rows_where
+    from lmemtest.bench.data.selection import rows_where
 
     return rows_where(table, options.where, {})
 
@@ -93,7 +93,7 @@ def read_form(options: SimpleNamespace, source: Source, roles: dict[str, Any], *
         say(line, err=True)
     if not options.where:
         return tidy
-    from lmemtest.bench.data.where import rows_where
+    from lmemtest.bench.data.selection import rows_where
 
     return replace(tidy, frame=rows_where(tidy.frame, options.where, roles))
 

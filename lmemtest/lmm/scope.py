@@ -96,7 +96,7 @@ class Scope(Protocol):
     def one_scale(self) -> str:
         """How clusters are put on one scale, with what is left of their differences; empty where nothing does it."""
 
-    def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
+    def scatter_of_repeats(self, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
         """Scatter between repetitions by cluster: ``benchmark``, ``residual_sd``, ``df``."""
 
     @property

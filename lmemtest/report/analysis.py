@@ -26,7 +26,6 @@ from lmemtest.bench.checks.rules import refuse_unnamed
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
-from lmemtest.bench.data.scales import Modelled
 from lmemtest.bench.modelling.adequacy import (
     budget_use,
     missing_terms,
@@ -734,11 +733,11 @@ def _diagnosed(fit: LmmFit) -> Diagnosis | None:
         return None
 
 
-def _modelled(own: ParsedFormula | None) -> Modelled | None:
-    """The function of the score that a model of one's own takes; None for the score itself."""
+def _modelled(own: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] | None:
+    """The function of the score that a model of one's own takes, as it is written; None for the score itself."""
     if own is None or own.response_function is None or own.response_transform is None:
         return None
-    return Modelled(f"{own.response_function}({own.response})", own.response_transform)
+    return f"{own.response_function}({own.response})", own.response_transform
 
 
 def _check_formula(own: ParsedFormula, runs: Runs) -> None:

@@ -527,8 +527,7 @@ def tested(analysis: Analysis) -> tuple[str, str]:
     """
     scale = analysis.runs.scale
     if scale is not None:
-        target = scale.anchors is not None and bool(scale.anchors.target)
-        return hypothesis_on(scale), what_differs(scale.method, target=target)
+        return hypothesis_on(scale), what_differs(scale.method, target=bool(scale.target))
     return ("mean ranks are equal", what_differs("rank")) if analysis.check.kind.kind == "ranks" else ("", "")
 
 

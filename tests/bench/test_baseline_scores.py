@@ -111,7 +111,7 @@ def test_algorithms_are_compared_within_benchmarks_while_the_baseline_takes_part
     assert found.formula == "loss_baseline ~ tool + task + (1 | task:tool) + (1 | task:rep)"
     first, second = found.notes
     assert first.startswith("Scores are relative to the mean of R, whose chance deviations all scores of a benchmark")
-    error = 100 * scaled.scale.anchors.noise.error
+    error = 100 * scaled.scale.noise.error
     assert second == (
         f"The mean of R on a benchmark rests on 3 runs or more; its standard error is {error:.1f} % of it (root mean "
         "square over benchmarks)."

@@ -77,7 +77,7 @@ def test_runs_remember_how_they_were_normalised_until_they_get_another_score():
     assert runs.scale is None
     assert raw_runs(runs) is None
     ranks = runs.normalize("rank").filter(tool=["A", "B"]).drop_missing()
-    assert ranks.scale == ("rank", "loss", "maximize", ("task",), None)
+    assert ranks.scale == ("rank", "loss", "maximize", ("task",), "", "", None, None, None)
     assert ranks.direction == "minimize"
     raw = raw_runs(ranks)
     assert (raw.score, raw.direction, raw.algorithms, raw.scale) == ("loss", "maximize", ("A", "B"), None)

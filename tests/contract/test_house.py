@@ -22,6 +22,7 @@ FIGURES = {
     "classes of results": (90, 45),
     "files below 40 lines": (15, 0),
     "string operations on prose": (2, 0),
+    "further classes that hold the table of runs": (3, 0),
     "private modules over folders": (2, 0),
     "files that analyze touches": (126, 120),
     "group-bys of analyze": (51, 60),
@@ -32,6 +33,11 @@ FIGURES = {
 # What a sentence is called, and what would read it back.
 PROSE = {"note", "fact", "title", "sentence", "headline", "decision", "verdict", "message", "said", "overview"}
 READS = {"startswith", "endswith", "partition", "rpartition", "removeprefix", "removesuffix", "replace", "split"}
+
+# Who may hold the table of runs, and how a field is called and typed that holds its scores.
+HOLDERS = {"Runs", "Study", "Cells", "Blocks"}
+SCORES = {"score", "run", "mean", "best", "cell", "point", "curve"}
+TABLES = ("Array", "NDArray[np.float64]", "DataFrame", "Groups")
 
 
 @functools.cache
@@ -74,6 +80,26 @@ def prose_that_is_read() -> list[str]:
         and _last_name(node.func.value).removesuffix("s") in PROSE
         and path.parent.name not in ("data", "importers", "core")  # what is read there are tables of others
     ]
+
+
+def holders_of_the_table() -> list[str]:
+    """Classes of `bench` that are no results and have a field, or an argument, of arrays or frames of scores."""
+    found = []
+    for path, node in nodes(ast.ClassDef):
+        if path.relative_to(PACKAGE).parts[0] != "bench" or "result" in map(ast.unparse, node.decorator_list):
+            continue
+        fields = [(one.target, one.annotation) for one in node.body if isinstance(one, ast.AnnAssign)]
+        makers = [one for one in node.body if isinstance(one, ast.FunctionDef) and one.name == "__init__"]
+        typed = [(_last_name(target), ast.unparse(annotation)) for target, annotation in fields]
+        typed += [(arg.arg, ast.unparse(arg.annotation)) for one in makers for arg in one.args.args if arg.annotation]
+        scores = [
+            name
+            for name, kind in typed
+            if "Groups" in kind or (name.split("_")[-1].removesuffix("s") in SCORES and any(t in kind for t in TABLES))
+        ]
+        if scores and node.name not in HOLDERS:
+            found.append(f"{path.relative_to(PACKAGE)}: {node.name} ({', '.join(scores)})")
+    return found
 
 
 def private_over_folders() -> list[str]:
@@ -133,6 +159,7 @@ COUNTS = {
     "classes of results": results,
     "files below 40 lines": small_files,
     "string operations on prose": lambda: len(prose_that_is_read()),
+    "further classes that hold the table of runs": lambda: len(holders_of_the_table()),
     "private modules over folders": lambda: len(private_over_folders()),
     "files that analyze touches": lambda: of_a_run()["analyze"][0],
     "frames of analyze": lambda: of_a_run()["analyze"][1],

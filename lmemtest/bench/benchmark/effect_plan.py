@@ -76,13 +76,13 @@ def effect_plan(
 
 def family_columns(runs: Runs) -> list[str]:
     """The columns of the families that are the sample."""
-    found = runs.study.sampled
-    if found.noun != "family":
+    families = runs.study.sampled.families
+    if not families:
         raise DesignError(
             f"by='family' needs {FEWEST_FAMILIES} families or more of several benchmarks, and {_why_no_sample(runs)}. "
             "by='benchmark' is about single benchmarks."
         )
-    return next(list(columns) for columns in runs.study.families if columns[-1] == found.column)
+    return list(families[0])
 
 
 def _why_no_sample(runs: Runs) -> str:

@@ -23,7 +23,7 @@ from lmemtest.bench.checks.similar import (
 from lmemtest.bench.checks.traces import broken_traces, trace_findings
 from lmemtest.bench.data.points import cell_table, overview
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import Modelled, residual_scales, scale_ratio
+from lmemtest.bench.data.scales import residual_scales, scale_ratio
 from lmemtest.core.caller import advice
 from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.hints import guided
@@ -52,7 +52,7 @@ class _Subject:
     alpha: float
     form: str
     rng: int | np.random.Generator | None
-    modelled: Modelled | None  # the function of the score that a model takes: scales are those of its values
+    modelled: tuple[str, Callable[[Any], Any]] | None  # a function of the score: scales are those of its values
 
     @cached_property
     def study(self) -> Study:
@@ -61,7 +61,7 @@ class _Subject:
     @cached_property
     def judged(self) -> Study:
         """The study of the values whose scales count."""
-        return self.study if self.modelled is None else self.modelled.of(self.study)
+        return self.study if self.modelled is None else self.study.with_values(self.modelled[1])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -349,8 +349,8 @@ def check(
     return _checked(_Subject(runs=runs, alpha=alpha, form=form, rng=rng, modelled=None), names, progress)
 
 
-def check_rules(runs: Runs, modelled: Modelled | None = None) -> RunsCheck:
-    """The rules alone, with the scales of what a model takes of the score, such as its logarithm."""
+def check_rules(runs: Runs, modelled: tuple[str, Callable[[Any], Any]] | None = None) -> RunsCheck:
+    """The rules alone, with the scales of what a model takes of the score: a function and how it is written."""
     return _checked(_Subject(runs=runs, alpha=0.05, form="auto", rng=None, modelled=modelled), RULES, None)
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from lmemtest.bench.checks.findings import on, per_cell
 from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
-from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, effect_scales, remedy_text, scale_ratio
+from lmemtest.bench.data.scales import SCALE_RATIO, effect_scales, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
 from lmemtest.core.caller import advice, command_with
 from lmemtest.core.findings import Finding
@@ -223,7 +223,7 @@ def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
 
 
 def scale_findings(
-    study: Study, judged: Study, kind: ScoreKind, scales: pd.DataFrame, modelled: Modelled | None
+    study: Study, judged: Study, kind: ScoreKind, scales: pd.DataFrame, modelled: tuple[str, object] | None
 ) -> list[Finding]:
     """Whether scores, or the values `judged` of a function of them, are on other scales on other benchmarks.
 
@@ -231,7 +231,7 @@ def scale_findings(
     """
     if kind.kind in ("two-valued", "ranks") or unlike_units(study):
         return []
-    what = "Scores" if modelled is None else f"Values of {modelled.label}"
+    what = "Scores" if modelled is None else f"Values of {modelled[0]}"
     if (scales["df"] > 0).sum() > 1:
         spread = scales["residual_sd"]
         ratio = scale_ratio(spread)
@@ -256,7 +256,7 @@ def scale_findings(
     sd = spread.where(spread > 0)
     large, small = sd.idxmax(), sd.idxmin()
     ends = [f"{str(study.names('benchmark')[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
-    found = [remedy for remedy in study.remedies if remedy.ratio < ratio]
+    found = [(method, after) for method, after in study.remedies if after < ratio]
     return [
         Finding(
             "warning",

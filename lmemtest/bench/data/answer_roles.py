@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from lmemtest.bench.data.roles import direction_of, role_of, words_of
+from lmemtest.bench.data.roles import direction_of, is_text, role_of, words_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -135,18 +135,12 @@ def _tasks(table: Any, free: list[str], item: str, keys: list[str]) -> list[str]
         if n < 2 or name in epochs or role_of(name) == "seed" or table[name].isna().any():
             continue
         groups = len(table[[item, name]].drop_duplicates()) == n_items and n <= n_items / 2
-        again = repeated and (called or _is_text(table[name])) and not table.duplicated([*keys, name, *epochs]).any()
+        again = repeated and (called or is_text(table[name])) and not table.duplicated([*keys, name, *epochs]).any()
         if groups or (again and n < len(table) / 2):
             found.append((not called, -n, name))
     names = [name for *_, name in sorted(found)]
     above = [n for n in names[1:] if len(table[[names[0], n]].drop_duplicates()) == table[names[0]].nunique()]
     return names[:1] + [name for name in above if table[name].nunique() < table[names[0]].nunique()][:1]
-
-
-def _is_text(column: Any) -> bool:
-    import pandas as pd
-
-    return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 def _epoch(table: Any, free: list[str], keys: list[str]) -> str | None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = ["RELATIVE", "Anchors", "Noise", "check_anchors", "relative"]
+__all__ = ["RELATIVE", "Noise", "check_anchors", "relative"]
 
 RELATIVE = ("baseline", "gap", "improvability")
 # The bias of a mean of shares, the squared relative error, over the standard error of that mean: at most this. In
@@ -52,21 +52,6 @@ class Noise(NamedTuple):
     def bias(self) -> float:
         """What the noise takes from means of others: E[x / m] is E[x] / E[m] times 1 + the squared relative error."""
         return self.error**2
-
-
-class Anchors(NamedTuple):
-    """What scores are relative to.
-
-    ``reference`` and ``target`` in words (``target`` is empty without one); ``baseline`` the algorithm whose mean is 0,
-    None where the reference is known without error; ``noise`` of the divisor, None without any; ``given`` the
-    arguments.
-    """
-
-    reference: str
-    target: str
-    baseline: Any
-    noise: Noise | None
-    given: Mapping[str, Any]
 
 
 class _Anchor:
@@ -211,9 +196,10 @@ def check_anchors(method: str, given: Mapping[str, Any]) -> None:
 
 def relative(
     runs: Runs, method: str, groups: tuple[str, ...], column: str, given: Mapping[str, Any]
-) -> tuple[Any, Anchors]:
-    """The table with scores relative to what was given, in a new column, and what that was."""
-    lowest, highest = _range(runs, groups)
+) -> tuple[Any, dict[str, Any]]:
+    """The table with scores relative to what was given, in a new column, and what that was, as `Scale` holds it."""
+    range_of = runs.study.groups(groups)
+    lowest, highest = range_of.low, range_of.high
     x = nw.col(runs.score).cast(nw.Float64)
     better = 1.0 if runs.direction == "maximize" else -1.0
     if method == "baseline":
@@ -237,20 +223,19 @@ def relative(
         _check_best(runs, reference, lowest, highest)
         values = r - x if better > 0 else x - r
         if method == "gap":
-            _refuse_zero(reference)
+            if (reference.values == 0).any():
+                where = _label(reference.keys[int(np.flatnonzero(reference.values == 0)[0])])
+                raise DataError(
+                    f"A gap is a share of the best known value, which is 0 on {where}. Use {advice('share_of_score')}"
+                )
             values = values / r.abs()
         else:
             _check_errors(runs, reference, lowest)
             values = nw.when(x == 0.0).then(nw.lit(0.0)).otherwise(values / x)
     frame = frame.with_columns(values.alias(column))
     frame = frame.drop(*(name for name in frame.collect_schema().names() if name.startswith(_OWN)))
-    return frame, Anchors(
-        reference=reference.name(),
-        target="" if target is None else target.name(),
-        baseline=reference.algorithm,
-        noise=noise,
-        given=dict(given),
-    )
+    made = {"reference": reference.name(), "target": "" if target is None else target.name()}
+    return frame, {**made, "baseline": reference.algorithm, "noise": noise, "arguments": dict(given)}
 
 
 _OWN = "__lmemtest_"  # columns that are there while scores are made
@@ -280,12 +265,6 @@ def _with_means(runs: Runs, anchors: list[_Anchor]) -> tuple[Any, list[nw.Expr]]
         mean = nw.col(part).sum().over(*anchor.groups) / nw.col(weight).sum().over(*anchor.groups)
         frame = frame.with_columns(mean.alias(name))
     return frame, found
-
-
-def _range(runs: Runs, groups: tuple[str, ...]) -> tuple[Array, Array]:
-    """The lowest and the highest score of each group."""
-    found = runs.study.groups(groups)
-    return found.low, found.high
 
 
 def _check_ratio(runs: Runs, reference: _Anchor, lowest: Array) -> None:
@@ -337,14 +316,6 @@ def _check_best(runs: Runs, best: _Anchor, lowest: Array, highest: Array) -> Non
             f"{named('best_known')} must be at least as good as every score, but {counted(int(beyond.sum()), 'group')} "
             f"of {', '.join(best.groups)} {'has' if beyond.sum() == 1 else 'have'} better ones: {joined(parts, 9)}. "
             "Update the best known values; a single run that beats them counts, too."
-        )
-
-
-def _refuse_zero(best: _Anchor) -> None:
-    if (best.values == 0).any():
-        where = _label(best.keys[int(np.flatnonzero(best.values == 0)[0])])
-        raise DataError(
-            f"A gap is a share of the best known value, which is 0 on {where}. Use " + advice("share_of_score")
         )
 
 

@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from lmemtest.bench.data.failures import WORDS as FAILED
-from lmemtest.bench.data.number_cells import NumberCells, read_cells
+from lmemtest.bench.data.number_cells import NumberCells, is_summary, read_cells, sums_up
 from lmemtest.bench.data.roles import direction_of, role_of, words_of
-from lmemtest.bench.data.summaries import is_summary, sums_up
 from lmemtest.core.caller import advice, command_with, named
 from lmemtest.core.validate import check_names
 from lmemtest.core.words import counted, format_level, joined, listed, suggest
@@ -203,7 +202,9 @@ def tidied(
         wide = score is None and _is_wide(table, kept)
     if label is None and wide:  # one column of text beside numbers names the rows, also by digits
         text = [name for name in table if name not in kept and name not in table.select_dtypes("number")]
-        if len(text) == 1 and table[text[0]].map(_is_digits).all() and table[text[0]].is_unique:
+        names = [name for column in text for name in table[column]]
+        digits = all(isinstance(name, str) and name.isdigit() for name in names)
+        if len(text) == 1 and digits and table[text[0]].is_unique:
             label = str(text[0])
     if not wide:
         return _long(table, remarks, score, failed, kept, decimal)
@@ -329,66 +330,60 @@ def _is_text(column: pd.Series[Any]) -> bool:
     return not (types.is_numeric_dtype(dtype) or types.is_datetime64_any_dtype(dtype) or dtype.kind in "mM")
 
 
-class _Cells:
-    """The numbers that were found in columns of text, with counts for what is said."""
+def _refuse_words(name: str, cells: NumberCells, failed: Sequence[str]) -> None:
+    """Refuse a column of numbers with words that nobody called failures, or with percent signs in some cells alone."""
+    others = {word: n for word, n in cells.words.items() if not _among(word, failed)}
+    if others:
+        raise DataError(_of_words(name, cells, others))
+    percent, plain = cells.kinds.get("percent", 0), sum(n for kind, n in cells.kinds.items() if kind != "percent")
+    if percent and plain:
+        other = next(shown for kind, shown in cells.shown.items() if kind != "percent")
+        raise DataError(
+            f"The column {name!r} mixes percent signs ({counted(percent, 'cell')}, such as "
+            f"{cells.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
+            "so that it is not clear what a number is a share of. Write all of them in one way."
+        )
 
-    def __init__(self, failed: Sequence[str]) -> None:
-        self.failed = {word.strip().lower(): word for word in failed}
-        self.counts: dict[str, int] = {}
-        self.columns: dict[str, list[str]] = {}
-        self.shown: dict[str, str] = {}
-        self.words: dict[str, int] = {}
 
-    def numbers(self, name: str, cells: NumberCells) -> NumberCells:
-        """The column of cells, of which words for failures are missing; other words are refused."""
-        others = {word: n for word, n in cells.words.items() if word.strip().lower() not in self.failed}
-        if others:
-            raise DataError(_of_words(name, cells, others))
-        percent, plain = cells.kinds.get("percent", 0), sum(n for kind, n in cells.kinds.items() if kind != "percent")
-        if percent and plain:
-            other = next(shown for kind, shown in cells.shown.items() if kind != "percent")
-            raise DataError(
-                f"The column {name!r} mixes percent signs ({counted(percent, 'cell')}, such as "
-                f"{cells.shown['percent']!r}) and numbers without them ({counted(plain, 'cell')}, such as {other!r}), "
-                "so that it is not clear what a number is a share of. Write all of them in one way."
+def _among(word: str, failed: Iterable[str]) -> bool:
+    return word.strip().lower() in {other.strip().lower() for other in failed}
+
+
+def _remarks_on(
+    numbers: dict[str, NumberCells], failed: Sequence[str], columns: Sequence[str], empty: int = 0
+) -> tuple[Remark, ...]:
+    """What was found in columns of text with numbers, and words for failures in as many cells; `empty` are other cells.
+
+    Every word that is given stands in some cell of scores; `columns` might be meant instead.
+    """
+    words: dict[str, int] = {}
+    for cells in numbers.values():
+        blank = len(cells.values) - sum(cells.kinds.values()) - sum(cells.words.values())
+        for word, n in {**cells.words, **({"": blank} if blank and failed else {})}.items():
+            words[word.strip()] = words.get(word.strip(), 0) + n
+    if empty and failed:
+        words[""] = words.get("", 0) + empty
+    roles = ", ".join(map(repr, FAILED))
+    for word in failed:
+        if not _among(word, words) and columns:
+            raise UnknownColumnError(
+                f"{named('failed')} names {word!r}, which is neither a column nor one of {roles}, nor a word in a "
+                f"cell of scores. Columns: {listed(columns)}.{suggest(word, (*columns, *FAILED))}"
             )
-        empty = len(cells.values) - sum(cells.kinds.values()) - sum(cells.words.values())
-        for word, n in {**cells.words, **({"": empty} if empty and self.failed else {})}.items():
-            self.words[word.strip()] = self.words.get(word.strip(), 0) + n
-        for kind, n in cells.kinds.items():
-            if kind != "plain":
-                self.counts[kind] = self.counts.get(kind, 0) + n
-                self.columns.setdefault(kind, []).append(name)
-                self.shown.setdefault(kind, cells.shown[kind])
-        return cells
-
-    def refuse_unseen(self, columns: Sequence[str]) -> None:
-        """Every word that is given stands in some cell of scores; `columns` might be meant instead."""
-        seen = {word.lower() for word in self.words}
-        roles = ", ".join(map(repr, FAILED))
-        for word in self.failed.values():
-            if word.strip().lower() not in seen and columns:
-                raise UnknownColumnError(
-                    f"{named('failed')} names {word!r}, which is neither a column nor one of {roles}, nor a word in a "
-                    f"cell of scores. Columns: {listed(columns)}.{suggest(word, (*columns, *FAILED))}"
-                )
-            if word.strip().lower() not in seen:
-                raise ArgumentError(
-                    f"{named('failed')} must be one of {roles}, or a word in cells of scores, got {word!r}."
-                )
-
-    @property
-    def remarks(self) -> tuple[Remark, ...]:
-        """What was found in the cells."""
-        found = [
-            Remark(kind, tuple(self.columns[kind]), self.counts[kind], self.shown[kind])
-            for kind in ("percent", "spread", "markup")
-            if kind in self.counts
-        ]
-        if self.words:
-            words = listed(f"{repr(word) if word else 'empty'} {n:,}" for word, n in self.words.items())
-            found.append(Remark("word", tuple(self.words), sum(self.words.values()), words))
-        return tuple(found)
+        if not _among(word, words):
+            raise ArgumentError(
+                f"{named('failed')} must be one of {roles}, or a word in cells of scores, got {word!r}."
+            )
+    remarks = []
+    for kind in ("percent", "spread", "markup"):
+        within = {name: cells for name, cells in numbers.items() if kind in cells.kinds}
+        if within:
+            shown = next(iter(within.values())).shown[kind]
+            remarks.append(Remark(kind, tuple(within), sum(cells.kinds[kind] for cells in within.values()), shown))
+    if words:
+        shown = listed(f"{repr(word) if word else 'empty'} {n:,}" for word, n in words.items())
+        remarks.append(Remark("word", tuple(words), sum(words.values()), shown))
+    return tuple(remarks)
 
 
 def _of_words(name: str, cells: NumberCells, words: dict[str, int]) -> str:
@@ -420,7 +415,7 @@ def _long(
     decimal: str | None,
 ) -> Tidy:
     """A table with a row per score: numbers in the score, without the standard deviations of its means."""
-    found = _Cells(failed)
+    numbers: dict[str, NumberCells] = {}
     wanted = [score] if score is not None else [name for name in table.columns if name not in kept]
     for name in wanted:
         if name not in table.columns or not _is_text(table[name]) or (score is None and not _may_be_score(name)):
@@ -428,12 +423,14 @@ def _long(
         cells = read_cells(table[name], decimal)
         if not cells.mostly or (cells.words and any(map(_has_digit, cells.words))):
             continue  # refused where the column is used as the score, in its own terms
-        if score is None and cells.words and not found.failed:
+        if score is None and cells.words and not failed:
             numeric = [other for other in table.columns if not _is_text(table[other])]
             if any(direction_of(other) and role_of(other) is None for other in numeric):
                 continue
-        table = table.assign(**{name: found.numbers(name, cells).values})
-    found.refuse_unseen(list(table.columns))
+        _refuse_words(name, cells, failed)
+        numbers[name] = cells
+        table = table.assign(**{name: cells.values})
+    more = _remarks_on(numbers, failed, list(table.columns))
     roles: dict[str, Any] = {}
     if score is None:
         groups, spare = mean_columns(table, [name for name in table.columns if name not in kept])
@@ -444,7 +441,7 @@ def _long(
             roles["score"] = next(iter(groups))
     if score is not None and score in table.columns and not _is_text(table[score]):
         table, remarks = _without_summary_levels(table, remarks, score)
-    return Tidy(table, (*remarks, *found.remarks), roles=roles)
+    return Tidy(table, (*remarks, *more), roles=roles)
 
 
 def _without_summary_levels(
@@ -591,10 +588,6 @@ def _numbers_rows(column: pd.Series[Any]) -> bool:
     return any(np.array_equal(values, np.arange(start, start + len(values))) for start in (0, 1))
 
 
-def _is_digits(value: Any) -> bool:
-    return isinstance(value, str) and value.isdigit()
-
-
 def _wide(
     table: pd.DataFrame,
     remarks: tuple[Remark, ...],
@@ -612,12 +605,12 @@ def _wide(
         remarks = (*remarks, Remark("numbering", tuple(numbering[:1])))
     wanted = [name for name in (table.columns if algorithms is None else algorithms) if name in table.columns]
     wanted = [name for name in wanted if name not in kept and name != label]
-    found, numbers, text = _Cells(failed), {}, []
+    numbers, text = dict[str, NumberCells](), list[str]()
     for name in wanted:
         if not _is_text(table[name]):
             continue
         cells = read_cells(table[name], decimal)
-        others = [word for word in cells.words if word.strip().lower() not in found.failed]
+        others = [word for word in cells.words if not _among(word, failed)]
         if algorithms is None and (not cells.mostly or (others and any(map(_has_digit, others)))):
             text.append(name)
         else:
@@ -627,13 +620,12 @@ def _wide(
         others = [name for name in wanted if name not in text and name not in numbers and name != label]
         table, remarks = _without_summary_rows(table, remarks, label, numbers, others)
         numbers = {name: read_cells(table[name], decimal) for name in numbers}
-    table = table.assign(**{name: found.numbers(name, cells).values for name, cells in numbers.items()})
-    if found.failed:
-        numeric = [name for name in wanted if name not in numbers and not _is_text(table[name])]
-        empty = sum(int(table[name].isna().sum()) for name in numeric)
-        found.words |= {"": found.words.get("", 0) + empty} if empty else {}
-    found.refuse_unseen(())
-    percent = found.columns.get("percent", [])
+    for name, cells in numbers.items():
+        _refuse_words(name, cells, failed)
+    table = table.assign(**{name: cells.values for name, cells in numbers.items()})
+    numeric = [name for name in wanted if name not in numbers and not _is_text(table[name])]
+    of_cells = _remarks_on(numbers, failed, (), sum(int(table[name].isna().sum()) for name in numeric))
+    percent = [name for name, cells in numbers.items() if "percent" in cells.kinds]
     scores = [name for name in wanted if name not in text and name != label]
     if percent and algorithms is None:
         plain = [name for name in scores if name not in percent and table[name].notna().any()]
@@ -643,7 +635,7 @@ def _wide(
                 f"{listed(map(repr, plain), most=3)} have none, so that their scores cannot be compared. Write all of "
                 "them in one way."
             )
-    remarks = (*remarks, *found.remarks)
+    remarks = (*remarks, *of_cells)
     if algorithms is None:
         table, remarks, scores = _without_spreads(table, remarks, scores)
         table, remarks, scores = _without_summary_columns(table, remarks, scores)

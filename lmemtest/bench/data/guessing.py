@@ -21,6 +21,7 @@ from lmemtest.bench.data.roles import (
     SCORE_NAMES,
     command_of,
     direction_of,
+    is_text,
     keywords_of,
     role_of,
     unnamed_columns,
@@ -212,12 +213,8 @@ def _is_nested(column: pd.Series[Any]) -> bool:
     return column.dtype == object and any(isinstance(value, (list, dict, set, tuple, np.ndarray)) for value in column)
 
 
-def _is_text(column: pd.Series[Any]) -> bool:
-    return not pd.api.types.is_numeric_dtype(column.dtype)
-
-
 def _is_numeric(column: pd.Series[Any]) -> bool:
-    return not _is_text(column) and not pd.api.types.is_bool_dtype(column.dtype)
+    return not is_text(column) and not pd.api.types.is_bool_dtype(column.dtype)
 
 
 # ---------------------------------------------------------------------------------------------------------- the score
@@ -229,7 +226,7 @@ def _scores(table: pd.DataFrame, free: Sequence[str]) -> list[str]:
     Texts most of which are numbers, such as those with a word for a failed run, count where their name is a score's.
     """
     numeric = [name for name in free if _is_numeric(table[name])]
-    texts = [name for name in free if _is_text(table[name]) and _mostly_numbers(table[name])]
+    texts = [name for name in free if is_text(table[name]) and _mostly_numbers(table[name])]
     for good in (
         lambda name: direction_of(name) is not None and role_of(name) is None,
         lambda name: bool(set(words_of(name)) & SCORE_NAMES),
@@ -280,7 +277,7 @@ def _algorithms(table: pd.DataFrame, free: Sequence[str]) -> tuple[list[str], st
         return _untold(table, named), ""
     whole = [name for name in free if not table[name].isna().any() and 1 < table[name].nunique() <= len(table) / 2]
     open_ = [name for name in whole if role_of(name) is None and not _mostly_numbers(table[name])]
-    text = [name for name in open_ if _is_text(table[name])]
+    text = [name for name in open_ if is_text(table[name])]
     found = _untold(table, text) or [
         name for name in open_ if _is_numeric(table[name]) and _is_crossed(table, name, whole)
     ]
@@ -363,7 +360,7 @@ def _groups(table: pd.DataFrame, benchmark: str, names: Iterable[str]) -> list[s
     found = []
     for name in names:
         column = table[name]
-        if not _is_text(column) or column.isna().any() or not 1 < column.nunique() <= n / 2:
+        if not is_text(column) or column.isna().any() or not 1 < column.nunique() <= n / 2:
             continue
         if len(table[[benchmark, name]].drop_duplicates()) == n:
             found.append(name)
@@ -401,14 +398,14 @@ def left_out(table: pd.DataFrame, roles: Mapping[str, Any], scores: Sequence[str
 def _looks_wide(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
     """Whether every algorithm has a column: nothing but scores beside the columns that name the rows."""
     names = [name for name in table.columns if name not in _named(roles)]
-    labels = [n for n in names if _is_text(table[n]) or role_of(n) in ("benchmark", "seed", "budget")]
+    labels = [n for n in names if is_text(table[n]) or role_of(n) in ("benchmark", "seed", "budget")]
     labels += [name for name in _named(roles) if name in table.columns]
     scores = [name for name in names if name not in labels and not name.startswith("Unnamed:")]
     if len(scores) < 2 or len(labels) > 2 or any(direction_of(n) or role_of(n) == "choice" for n in scores):
         return False
     if any(set(words_of(name)) & SCORE_NAMES for name in scores):
         return False
-    texts = [name for name in labels if _is_text(table[name])]
+    texts = [name for name in labels if is_text(table[name])]
     return len(texts) <= 1 and not (bool(labels) and table.duplicated(labels).any())
 
 
@@ -420,7 +417,7 @@ def _of_columns(table: pd.DataFrame, roles: dict[str, Any]) -> Guess:
     found = {name: value for name, value in roles.items() if value not in (None, ()) and name != "ignore"}
     for role in ("benchmark", "seed", "budget"):
         said = [name for name in names if role_of(name) == role]
-        if role not in found and len(said) == 1 and (role != "benchmark" or not _is_text(table[said[0]])):
+        if role not in found and len(said) == 1 and (role != "benchmark" or not is_text(table[said[0]])):
             found[role] = said[0]
     reasons: tuple[str, ...] = ()
     ends = [roles["direction"]] if roles["direction"] is not None else ["maximize", "minimize"]

@@ -11,8 +11,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
+import pandas as pd
 
-from lmemtest.bench.data.baseline import RELATIVE, Anchors, check_anchors, relative
+from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.core.caller import advice
 from lmemtest.core.frames import collected, supported
@@ -45,18 +46,22 @@ _CONSTANT = {
 
 
 class Scale(NamedTuple):
-    """How a score was made from another one: the method, that score with its direction, the groups, and its anchors."""
+    """How a score was made from another one: the method, that score with its direction, and the groups.
+
+    Scores that are relative to something have it in words, ``reference`` and ``target``, empty where there is none;
+    ``baseline`` is the algorithm whose mean in each group is 0, None where the reference is known without error;
+    ``noise`` is that of the divisor, None without any; ``arguments`` are those that said it.
+    """
 
     method: str
     score: str
     direction: str
     by: tuple[str, ...]
-    anchors: Anchors | None = None
-
-    @property
-    def baseline(self) -> Any:
-        """The algorithm whose mean in each group is 0; None where there is none."""
-        return None if self.anchors is None else self.anchors.baseline
+    reference: str = ""
+    target: str = ""
+    baseline: Any = None
+    noise: Noise | None = None
+    arguments: Mapping[str, Any] | None = None
 
 
 def normalised(
@@ -76,7 +81,7 @@ def normalised(
     own = ("benchmark", *runs.study.crossed)  # the same data set in two search spaces has scores of its own in each
     groups = () if method == "log" else _group_columns(runs, (*own, "budget") if by is None else by)
     summary = _summary(runs, method, groups)
-    alone = 2 * sum(group.n == 1 for group in summary) > sum(group.n for group in summary)
+    alone = 2 * (summary["n"] == 1).sum() > summary["n"].sum()
     if by is None and runs.benchmark and runs.budget and alone:  # most scores have no other one in their group
         groups = _group_columns(runs, own)
         summary = _summary(runs, method, groups)
@@ -87,13 +92,12 @@ def normalised(
             stacklevel=3,
         )
     _check_scores(runs, method, groups, summary)
-    anchors = None
     if method in RELATIVE:
-        frame, anchors = relative(runs, method, groups, column, given)
+        frame, relation = relative(runs, method, groups, column, given)
     else:
-        frame = _within_groups(runs, method, groups, column)
+        frame, relation = _within_groups(runs, method, groups, column), {}
     roles = {**runs.roles(), "score": column, "direction": _DIRECTION.get(method, runs.direction)}
-    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, anchors=anchors)
+    scale = Scale(method=method, score=runs.score, direction=runs.direction, by=groups, **relation)
     made = with_curve(type(runs)(frame, **roles), runs.curve, scale)
     return with_notes(made, [of_all(method)]) if method in OF_ALL else made
 
@@ -178,17 +182,10 @@ def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-class _Group(NamedTuple):
-    """Scores of one group: how many, how many without a value for the method, the lowest and the highest."""
-
-    n: int
-    wrong: int
-    low: float | None
-    high: float | None
-
-
-def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
-    """All groups, by one query."""
+def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> pd.DataFrame:
+    """Of all groups how many scores there are (`n`), how many without a value for the method (`wrong`), the lowest and
+    the highest (`low`, `high`), by one query.
+    """
     x = nw.col(runs.score).cast(nw.Float64)
     missing = x.is_null() | x.is_nan().fill_null(True)
     wrong = missing if method == "rank" else missing | ~x.is_finite().fill_null(False)
@@ -202,12 +199,13 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> list[_Group]:
         nw.col("score").max().alias("high"),
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
-    return [_Group(*row) for row in collected(done).select("n", "wrong", "low", "high").rows()]
+    names = ["n", "wrong", "low", "high"]
+    return pd.DataFrame(collected(done).select(names).rows(), columns=names)
 
 
-def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: list[_Group]) -> None:
+def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: pd.DataFrame) -> None:
     """Refuse scores that the method has no value for, and warn of groups without differences."""
-    count = sum(group.wrong for group in summary)
+    count = int(summary["wrong"].sum())
     if count:
         refuse_failures(runs)
         kinds = "missing" if method == "rank" else "missing or infinite"
@@ -217,14 +215,14 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: lis
             "nothing to do with the algorithm."
         )
     if method == "log":
-        lowest = float(summary[0].low or 0.0)
+        lowest = float(summary["low"].iloc[0])
         if lowest <= 0:
             raise DataError(
                 f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
                 "'minmax', or model a score that is positive, such as an error rate instead of an accuracy."
             )
         return
-    constant = sum(group.low == group.high for group in summary)
+    constant = int((summary["low"] == summary["high"]).sum())
     if constant and method not in RELATIVE:
         warnings.warn(
             f"All scores are equal in {constant:,} of {len(summary):,} groups of {', '.join(groups)}: they get "

@@ -8,17 +8,17 @@ reduced over the same budgets, those that all of them reached.
 from __future__ import annotations
 
 import numbers
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from lmemtest.bench.data.failures import refuse_failures
 from lmemtest.bench.data.normalise import new_column
+from lmemtest.bench.data.points import count_distinct, starts_of
+from lmemtest.bench.data.study import ONLY_INSTANCE, labels
 from lmemtest.core.caller import advice
-from lmemtest.core.codes import group_codes
-from lmemtest.core.frames import MOST_CELLS, as_float
+from lmemtest.core.codes import first_rows
+from lmemtest.core.frames import MOST_CELLS
 from lmemtest.core.options import CURVES
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, format_level, listed
@@ -28,10 +28,8 @@ from lmemtest.lmm.cells import of_failures
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
-    from lmemtest.core.codes import Keys
 
-
-__all__ = ["Course", "Curve", "per_run"]
+__all__ = ["Curve", "overlap", "per_run", "share_budgets"]
 
 # Of the range of the budgets on an instance: a run that ends so much before the longest one ends early.
 _EARLY = 0.1
@@ -95,237 +93,172 @@ class Curve(NamedTuple):
         )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Course:
-    """The scores of all runs, sorted by run and budget, with codes of the instance, the run and the budget."""
+def share_budgets(runs: Runs) -> bool:
+    """Whether the runs of every instance have most budgets in common, as far as they overlap."""
+    common = _n_budgets(runs, runs.study.detailed.common)
+    return bool((common > 0).all() and (common >= _SHARED * _n_budgets(runs, _inside(runs))).all())
 
-    runs: Runs
-    keys: Keys  # of the runs
-    run: Index
-    instance: Index
-    budget: Index
-    levels: pd.Series[Any]  # the budgets in rising order
-    mean: Array
-    low: Array
-    high: Array
-    bad: Mask
-    note: str
 
-    @classmethod
-    def of(cls, runs: Runs) -> Course:
-        """The course of runs with a budget."""
-        budget = str(runs.budget)
-        study = runs.study.detailed
-        columns = [name for name in study.columns if name != budget]
-        groups = study.groups([*columns, budget])
-        frame, size = groups.keys.frame(), len(groups.n)
-        run, keys = group_codes([frame[name] for name in columns], size)
-        instance = group_codes([frame[name] for name in runs.instance], size)[0]
-        value, values = group_codes([frame[budget]], size)
-        order = np.lexsort((value, run))
-        own = {"run": run, "instance": instance, "budget": value}
-        scores = {"mean": groups.mean, "low": groups.low, "high": groups.high, "bad": groups.n_bad > 0}
-        return cls(
-            runs=runs,
-            keys=keys,
-            levels=pd.Series(values.levels[0]),
-            note=study.note,
-            **{name: codes[order] for name, codes in {**own, **scores}.items()},
-        )
+def overlap(runs: Runs) -> bool:
+    """Whether the runs of every instance have a range of budgets in common, in numbers."""
+    begin, end = _ends(runs)
+    return _in_numbers(runs) and bool((begin < end).all())
 
-    @cached_property
-    def starts(self) -> Index:
-        """Where each run begins."""
-        return np.flatnonzero(np.diff(self.run, prepend=-1))
 
-    @cached_property
-    def sizes(self) -> Index:
-        """How many budgets each run has."""
-        return np.diff(np.append(self.starts, len(self.run)))
+def _ends(runs: Runs) -> tuple[Index, Index]:
+    """Per instance the latest first and the earliest last budget of its runs, as codes."""
+    study = runs.study.detailed
+    budget, (starts, sizes) = study.code("budget"), starts_of(study.code("run"))
+    home, n = study.code("instance")[starts], len(study.benchmark_of)
+    begin, end = np.zeros(n, dtype=np.intp), np.full(n, len(study.names("budget")))
+    np.maximum.at(begin, home, budget[starts])
+    np.minimum.at(end, home, budget[starts + sizes - 1])
+    return begin, end
 
-    @cached_property
-    def home(self) -> Index:
-        """The instance of each run."""
-        return self.instance[self.starts]
 
-    @cached_property
-    def n_instances(self) -> int:
-        """How many instances there are."""
-        return int(self.home.max()) + 1
+def _inside(runs: Runs) -> Mask:
+    """Scores between the latest beginning and the earliest end on the instance."""
+    study, (begin, end) = runs.study.detailed, _ends(runs)
+    budget, instance = study.code("budget"), study.code("instance")
+    return np.asarray((budget >= begin[instance]) & (budget <= end[instance]))
 
-    @cached_property
-    def ends(self) -> tuple[Index, Index]:
-        """Per instance the latest first and the earliest last budget of its runs, as codes."""
-        first, last = self.budget[self.starts], self.budget[self.starts + self.sizes - 1]
-        begin, end = np.zeros(self.n_instances, dtype=np.intp), np.full(self.n_instances, len(self.levels))
-        np.maximum.at(begin, self.home, first)
-        np.minimum.at(end, self.home, last)
-        return begin, end
 
-    @cached_property
-    def common(self) -> Mask:
-        """Scores at budgets that all runs of the instance have."""
-        place = self.instance.astype(np.int64) * len(self.levels) + self.budget
-        _, at, n = np.unique(place, return_inverse=True, return_counts=True)
-        return np.asarray(n[at.ravel()] == np.bincount(self.home)[self.instance])
+def _n_budgets(runs: Runs, rows: Mask) -> Index:
+    """Per instance the number of different budgets of some scores."""
+    study = runs.study.detailed
+    return count_distinct(study, study.code("instance"), "budget", len(study.benchmark_of), rows)
 
-    @cached_property
-    def inside(self) -> Mask:
-        """Scores between the latest beginning and the earliest end on the instance."""
-        begin, end = self.ends
-        return (self.budget >= begin[self.instance]) & (self.budget <= end[self.instance])
 
-    def distinct(self, rows: Mask) -> Index:
-        """Per instance the number of different budgets of some rows."""
-        place = self.instance[rows].astype(np.int64) * len(self.levels) + self.budget[rows]
-        return np.bincount(np.unique(place) // len(self.levels), minlength=self.n_instances)
+def _in_numbers(runs: Runs) -> bool:
+    return all(isinstance(level, numbers.Real) for level in runs.study.detailed.names("budget"))
 
-    @property
-    def several(self) -> bool:
-        """Whether some run has scores at several budgets."""
-        return bool((self.sizes > 1).any())
 
-    @property
-    def on_a_grid(self) -> bool:
-        """Whether the runs of every instance have most budgets in common, as far as they overlap."""
-        common = self.distinct(self.common)
-        return bool((common > 0).all() and (common >= _SHARED * self.distinct(self.inside)).all())
+def _by_steps(runs: Runs) -> bool:
+    """Whether a score holds until the next one: logs of the best so far, at times of their own, never get worse."""
+    if share_budgets(runs):
+        return False
+    points, run = runs.study.detailed.points, runs.study.detailed.code("run")
+    step = np.diff(points.mean)[np.diff(run) == 0]
+    return bool(np.all(step <= 0) if runs.direction == "minimize" else np.all(step >= 0))
 
-    @cached_property
-    def numeric(self) -> bool:
-        """Whether budgets are numbers."""
-        return all(isinstance(level, numbers.Real) for level in self.levels.tolist())
 
-    @property
-    def overlap(self) -> bool:
-        """Whether the runs of every instance have a range of budgets in common."""
-        begin, end = self.ends
-        return self.numeric and bool((begin < end).all())
+# ---------------------------------------------------------------------- reduced
 
-    @cached_property
-    def by_steps(self) -> bool:
-        """Whether a score holds until the next one: logs of the best so far, at times of their own, never get worse."""
-        if self.on_a_grid:
-            return False
-        step = np.diff(self.mean)[np.diff(self.run) == 0]
-        return bool(np.all(step <= 0) if self.runs.direction == "minimize" else np.all(step >= 0))
 
-    # ------------------------------------------------------------------ reduced
+def _reduced(runs: Runs, how: str) -> Array:
+    """The score of each run, in the order of the columns that tell runs apart."""
+    study, (begin, end) = runs.study.detailed, _ends(runs)
+    starts, sizes = starts_of(study.code("run"))
+    points, reached = study.points, study.code("budget") <= end[study.code("instance")]
+    if how == "mean":
+        _refuse_apart(runs, _n_budgets(runs, study.common) == 0)
+        _refuse_bad(runs, study.common, how)
+        n = np.add.reduceat(study.common.astype(float), starts)
+        return np.asarray(np.add.reduceat(np.where(study.common, points.mean, 0.0), starts) / n)
+    if how == "area":
+        return _area(runs)
+    _refuse_apart(runs, begin > end)
+    if how == "last":
+        at = starts + np.add.reduceat(reached.astype(np.intp), starts) - 1
+        _refuse_bad(runs, np.isin(np.arange(len(reached)), at), how)
+        return points.mean[at]
+    minimize = runs.direction == "minimize"
+    with np.errstate(invalid="ignore"):
+        known = reached & np.isfinite(points.low)
+        scores = np.where(known, points.low, np.inf) if minimize else np.where(known, points.high, -np.inf)
+    best = np.asarray((np.minimum if minimize else np.maximum).reduceat(scores, starts))
+    _refuse_bad(runs, np.repeat(~np.isfinite(best), sizes), how)
+    return best
 
-    def reduced(self, how: str) -> Array:
-        """The score of each run."""
-        begin, end = self.ends
-        if how == "mean":
-            self._refuse_apart(self.distinct(self.common) == 0)
-            self._refuse_bad(self.common, how)
-            n = np.add.reduceat(self.common.astype(float), self.starts)
-            return np.asarray(np.add.reduceat(np.where(self.common, self.mean, 0.0), self.starts) / n)
-        if how == "area":
-            return self._area()
-        self._refuse_apart(begin > end)
-        reached = self.budget <= end[self.instance]
-        if how == "last":
-            at = self.starts + np.add.reduceat(reached.astype(np.intp), self.starts) - 1
-            rows = np.zeros(len(self.run), dtype=bool)
-            rows[at] = True
-            self._refuse_bad(rows, how)
-            return self.mean[at]
-        minimize = self.runs.direction == "minimize"
-        worst = np.inf if minimize else -np.inf
-        pick = np.minimum if minimize else np.maximum
-        with np.errstate(invalid="ignore"):
-            best = np.where(reached & np.isfinite(self.low), self.low if minimize else self.high, worst)
-        found = np.asarray(pick.reduceat(best, self.starts))
-        self._refuse_bad(np.repeat(~np.isfinite(found), self.sizes), how)
-        return found
 
-    def _area(self) -> Array:
-        if not self.numeric:
-            raise DataError(
-                f"an area needs a budget in numbers, but {self.runs.budget!r} holds {self.levels.iloc[0]!r}. Take the "
-                "mean, the last or the best score."
-            )
-        begin, end = self.ends
-        self._refuse_apart(begin >= end)
-        self._refuse_bad(self.budget <= end[self.instance], "area")
-        t = as_float(self.levels)
-        at, low, high = t[self.budget], t[begin][self.instance], t[end][self.instance]
-        left = np.maximum(at[:-1], low[:-1])
-        length = np.where(np.diff(self.run) == 0, np.minimum(at[1:], high[:-1]) - left, 0.0)
-        used = length > 0
-        height = self.mean[:-1].copy()
-        if not self.by_steps:
-            span = np.where(used, np.diff(at), 1.0)
-            height += np.diff(self.mean) * (left + length / 2.0 - at[:-1]) / span
-        area = np.bincount(self.run[:-1][used], (length * height)[used], minlength=self.keys.size)
-        return np.asarray(area / (high - low)[self.starts])
-
-    def _refuse_apart(self, apart: Mask) -> None:
-        """Refuse instances whose runs have no budget in common."""
-        if not apart.any():
-            return
-        from lmemtest.bench.data.study import ONLY_INSTANCE, labels
-
-        names = [ONLY_INSTANCE]
-        if shown := self.runs.study.instance:
-            names = list(dict.fromkeys(labels(self.keys.frame(), shown)[apart[self.home]]))
+def _area(runs: Runs) -> Array:
+    """The area under the curve of each run from the latest beginning to the earliest end, divided by its length."""
+    study, (begin, end) = runs.study.detailed, _ends(runs)
+    if not _in_numbers(runs):
         raise DataError(
-            f"the runs of {listed(names)} have no budget in common, so one score per run would compare different "
-            f"budgets. Filter the runs to budgets that all of them reached: runs.filter({self.runs.budget}=[...])."
+            f"an area needs a budget in numbers, but {runs.budget!r} holds {study.names('budget')[0]!r}. Take the "
+            "mean, the last or the best score."
         )
+    _refuse_apart(runs, begin >= end)
+    budget, instance, mean = study.code("budget"), study.code("instance"), study.points.mean
+    _refuse_bad(runs, budget <= end[instance], "area")
+    starts, sizes = starts_of(study.code("run"))
+    run, t = np.repeat(np.arange(len(starts)), sizes), np.array(study.names("budget"), dtype=float)
+    at, low, high = t[budget], t[begin][instance], t[end][instance]
+    left = np.maximum(at[:-1], low[:-1])
+    length = np.where(np.diff(run) == 0, np.minimum(at[1:], high[:-1]) - left, 0.0)
+    used = length > 0
+    height = mean[:-1].copy()
+    if not _by_steps(runs):
+        span = np.where(used, np.diff(at), 1.0)
+        height += np.diff(mean) * (left + length / 2.0 - at[:-1]) / span
+    area = np.bincount(run[:-1][used], (length * height)[used], minlength=len(starts))
+    return np.asarray(area / (high - low)[starts])
 
-    def _refuse_bad(self, rows: Mask, how: str) -> None:
-        """Refuse scores that are missing or infinite among those that count."""
-        if not (rows & self.bad).any():
-            return
-        from lmemtest.bench.data.failures import refuse_failures
 
-        refuse_failures(self.runs)
-        lacking = int(np.logical_or.reduceat(rows & self.bad, self.starts).sum())
-        at = int(np.flatnonzero(rows & self.bad)[0])
-        who = self.keys.frame().iloc[self.run[at]]
-        where = ", ".join(f"{name} {format_level(level)}" for name, level in who.items())
-        where += f", {self.runs.budget} {format_level(self.levels.iloc[self.budget[at]])}"
-        best = advice("value", name="curves", value="best")
-        other = "" if how == "best" else f", or take the best score of each run, which passes over them: {best}"
-        raise DataError(
-            f"{lacking:,} of {counted(len(self.starts), 'run')} {'has' if lacking == 1 else 'have'} a score that is "
-            f"missing or infinite (first: {where}), so the {how} of such a curve would be over other budgets than that "
-            f"of the others. If the runs failed there, say what they count{of_failures()}. If nothing went wrong, "
-            f"{advice('drop_missing')} compares at the budgets that all runs have{other}."
-        )
+def _refuse_apart(runs: Runs, apart: Mask) -> None:
+    """Refuse instances whose runs have no budget in common."""
+    if not apart.any():
+        return
+    study = runs.study.detailed
+    names = [ONLY_INSTANCE]
+    if columns := runs.study.instance:
+        first = first_rows(study.code("instance"), len(apart))
+        names = list(dict.fromkeys(labels(study.points.keys.frame().iloc[first[apart]], columns)))
+    raise DataError(
+        f"the runs of {listed(names)} have no budget in common, so one score per run would compare different "
+        f"budgets. Filter the runs to budgets that all of them reached: runs.filter({runs.budget}=[...])."
+    )
 
-    def described(self, how: str) -> Curve:
-        """What was done, in numbers."""
-        begin, end = self.ends
-        counts = self.distinct(self.common if how == "mean" else self.inside)
-        first, last = np.unique(begin), np.unique(end)
-        at_end = self.budget[self.starts + self.sizes - 1]
-        longest, smallest = np.zeros(self.n_instances, dtype=np.intp), np.full(self.n_instances, len(self.levels) - 1)
-        np.maximum.at(longest, self.home, at_end)
-        np.minimum.at(smallest, self.home, self.budget[self.starts])
-        t = as_float(self.levels) if self.numeric else np.arange(len(self.levels), dtype=float)
-        lacking, span = t[longest[self.home]] - t[at_end], (t[longest] - t[smallest])[self.home]
-        early = lacking > _EARLY * span
-        soonest = int(np.where(early, at_end, len(self.levels)).argmin())
 
-        def name(codes: Index) -> str | None:
-            return format_level(self.levels.iloc[codes[0]]) if len(codes) == 1 else None
+def _refuse_bad(runs: Runs, rows: Mask, how: str) -> None:
+    """Refuse scores that are missing or infinite among those that count."""
+    study = runs.study.detailed
+    bad = rows & (study.points.n_bad > 0)
+    if not bad.any():
+        return
+    refuse_failures(runs)
+    starts, _ = starts_of(study.code("run"))
+    lacking = int(np.logical_or.reduceat(bad, starts).sum())
+    who = study.groups(study.columns).keys.frame().iloc[int(np.flatnonzero(bad)[0])]
+    where = ", ".join(f"{name} {format_level(level)}" for name, level in who.items())
+    best = advice("value", name="curves", value="best")
+    other = "" if how == "best" else f", or take the best score of each run, which passes over them: {best}"
+    raise DataError(
+        f"{lacking:,} of {counted(len(starts), 'run')} {'has' if lacking == 1 else 'have'} a score that is "
+        f"missing or infinite (first: {where}), so the {how} of such a curve would be over other budgets than that "
+        f"of the others. If the runs failed there, say what they count{of_failures()}. If nothing went wrong, "
+        f"{advice('drop_missing')} compares at the budgets that all runs have{other}."
+    )
 
-        return Curve(
-            how=how,
-            score=self.runs.score,
-            budget=str(self.runs.budget),
-            n=(int(counts.min()), int(counts.max())),
-            first=name(first),
-            last=name(last),
-            others=not bool(self.common.all()),
-            n_runs=len(self.starts),
-            n_early=int(early.sum()),
-            earliest=format_level(self.levels.iloc[at_end[soonest]]),
-            longest=format_level(self.levels.iloc[longest[self.home[soonest]]]),
-            by_steps=self.by_steps,
-        )
+
+def _described(runs: Runs, how: str) -> Curve:
+    """What was done, in numbers."""
+    study, (begin, end) = runs.study.detailed, _ends(runs)
+    levels, budget, (starts, sizes) = study.names("budget"), study.code("budget"), starts_of(study.code("run"))
+    counts = _n_budgets(runs, study.common if how == "mean" else _inside(runs))
+    at_end, home = budget[starts + sizes - 1], study.code("instance")[starts]
+    longest, smallest = np.zeros(len(begin), dtype=np.intp), np.full(len(begin), len(levels) - 1)
+    np.maximum.at(longest, home, at_end)
+    np.minimum.at(smallest, home, budget[starts])
+    t = np.array(levels if _in_numbers(runs) else range(len(levels)), dtype=float)
+    early = t[longest[home]] - t[at_end] > _EARLY * (t[longest] - t[smallest])[home]
+    soonest = int(np.where(early, at_end, len(levels)).argmin())
+    first, last = (format_level(levels[ends[0]]) if (ends == ends[0]).all() else None for ends in (begin, end))
+    return Curve(
+        how=how,
+        score=runs.score,
+        budget=str(runs.budget),
+        n=(int(counts.min()), int(counts.max())),
+        first=first,
+        last=last,
+        others=not bool(study.common.all()),
+        n_runs=len(starts),
+        n_early=int(early.sum()),
+        earliest=format_level(levels[at_end[soonest]]),
+        longest=format_level(levels[longest[home[soonest]]]),
+        by_steps=_by_steps(runs),
+    )
 
 
 def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
@@ -339,17 +272,19 @@ def per_run(runs: Runs, how: str, name: str | None = None) -> Runs:
             "Runs(..., budget=...)."
         )
     score = _free(runs, f"{runs.score}_{how}") if name is None else new_column(runs, name, name)
-    course = Course.of(runs)
-    values, note = course.reduced(how), course.note
-    if note and how == "mean" and _balanced(runs):  # too large to hold, but then a mean over rows is the same
-        by_run = runs.study.groups([str(key) for key in course.keys.names])
-        values, note = by_run.mean, ""
-    curve = course.described(how)
-    frame, scale = course.keys.frame().assign(**{score: values}), runs.scale
+    study = runs.study.detailed
+    columns = [column for column in study.columns if column != runs.budget]
+    values, note = _reduced(runs, how), study.note
+    if note and how == "mean":  # too large to hold, but a mean over rows is the same with as many at every budget
+        n_points = runs.study.count(*columns) * runs.study.count(runs.budget)
+        if runs.n_rows == n_points > MOST_CELLS and runs.study.scored_alike:
+            values, note = runs.study.groups(columns).mean, ""
+    curve = _described(runs, how)
+    frame, scale = study.groups(columns).keys.frame().assign(**{score: values}), runs.scale
     if scale is not None:  # the score that it was made of goes along
         own = {**runs.roles(), "score": scale.score, "direction": scale.direction}
         raw = _free(runs, f"{scale.score}_{how}")
-        frame[raw] = Course.of(type(runs)(runs.frame, **own)).reduced(how)
+        frame[raw] = _reduced(type(runs)(runs.frame, **own), how)
         scale = scale._replace(score=raw)
     roles = {**runs.roles(), "score": score, "budget": None, "ignore": (), "failed": None}
     made = with_curve(type(runs)(frame, **roles), curve, scale)
@@ -361,11 +296,3 @@ def _free(runs: Runs, name: str) -> str:
     while name in runs.columns:
         name += "_"
     return name
-
-
-def _balanced(runs: Runs) -> bool:
-    """Whether every run has equally many rows at every budget."""
-    study = runs.study
-    columns = [name for name in study.columns if name != runs.budget]
-    n = study.count(*columns) * study.count(runs.budget)
-    return runs.n_rows == n > MOST_CELLS and study.scored_alike

@@ -217,10 +217,12 @@ def starts_of(run: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return starts, np.diff(starts, append=len(run))
 
 
-def count_distinct(study: Study, group: np.ndarray, role: str, n_groups: int) -> np.ndarray:
-    """The number of different levels of a role in every group of points."""
+def count_distinct(
+    study: Study, group: np.ndarray, role: str, n_groups: int, rows: np.ndarray | slice = slice(None)
+) -> np.ndarray:
+    """The number of different levels of a role in every group of points, or of some of them."""
     n_levels = len(study.names(role))
-    pairs = occurring(group * np.int64(n_levels) + study.code(role), n_groups * n_levels)
+    pairs = occurring((group * np.int64(n_levels) + study.code(role))[rows], n_groups * n_levels)
     return np.bincount(pairs // n_levels, minlength=n_groups)
 
 

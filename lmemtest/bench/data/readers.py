@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.forms import Remark, Tidy
     from lmemtest.bench.data.runs import Runs
 
+    Names = tuple[str, ...]  # of columns
+
 __all__ = ["STDIN", "not_found", "read_runs", "read_table"]
 
 STDIN = "-"
@@ -192,7 +194,8 @@ def open_table(
 ) -> Source:
     """The content of a file, to be read once the roles of its columns are known."""
     sep, decimal = check_layout(sep, decimal)
-    source = _source(path, Options(sep=sep, decimal=decimal, encoding=encoding, sheet=sheet))
+    data, shown, kind = _content(path)
+    source = Source(data, shown, kind, sep, decimal, encoding, sheet)
     if sheet is not None and source.kind not in ("excel", "markdown"):
         raise ArgumentError(
             f"{named('sheet')} is for .xlsx and .md, where a file may hold several tables, got {sheet!r} for "
@@ -201,26 +204,17 @@ def open_table(
     return source
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Options:
-    """What the user said about a file, and which of its columns hold names."""
-
-    sep: str | None
-    decimal: str | None
-    encoding: str | None
-    sheet: str | int | None = None
-    labels: tuple[str, ...] = ()
-    seeds: tuple[str, ...] = ()
-
-
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The content of a file, its name for messages, its format, and what its reader has been told of it already."""
+    """The content of a file, its name for messages, its format, what was said of it, and what was told of it."""
 
     data: bytes
     shown: str
     kind: str
-    options: Options
+    sep: str | None
+    decimal: str | None
+    encoding: str | None
+    sheet: str | int | None
     told: list[str] = field(default_factory=list)
 
     def read(self, *, labels: Sequence[str] = (), seeds: Sequence[str] = ()) -> pd.DataFrame:
@@ -244,11 +238,11 @@ class Source:
         table, remarks = self._table(labels, seeds)
 
         role, words = failure_words(failed, list(map(str, table.columns)))
-        tidy = tidied(table, failed=words, decimal=self.options.decimal, **form)
+        tidy = tidied(table, failed=words, decimal=self.decimal, **form)
         return replace(tidy, remarks=(*remarks, *tidy.remarks), roles={**tidy.roles, "failed": role})
 
     def _table(self, labels: Sequence[str], seeds: Sequence[str]) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-        return _READERS[self.kind](self, replace(self.options, labels=tuple(labels), seeds=tuple(seeds)))
+        return _READERS[self.kind](self, tuple(labels), tuple(seeds))
 
 
 def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
@@ -260,7 +254,7 @@ def _unreadable(shown: str, kind: str, error: Exception) -> DataError:
 # --------------------------------------------------------------------------------------------------------- formats
 
 
-def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+def _read_arrow(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     import importlib
     import io
 
@@ -272,14 +266,14 @@ def _read_arrow(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
             said = kind.read_metadata(io.BytesIO(source.data))
             refuse_width(said.num_columns, source.shown)
             refuse_cells(said.num_rows, said.num_columns, source.shown)
-        return _of_arrow(kind.read_table(io.BytesIO(source.data)), options, source.shown), ()
+        return _of_arrow(kind.read_table(io.BytesIO(source.data)), (*labels, *seeds), source.shown), ()
     except (pa.ArrowMemoryError, LmemtestError):
         raise
     except (pa.ArrowException, ValueError, OSError) as error:
         raise _unreadable(source.shown, source.kind, error) from None
 
 
-def _of_arrow(table: Any, options: Options, shown: str) -> pd.DataFrame:
+def _of_arrow(table: Any, names: Names, shown: str) -> pd.DataFrame:
     """An arrow table with its exact decimals as whole numbers, floats, or names where a float would lose some."""
     import pyarrow as pa
 
@@ -288,8 +282,7 @@ def _of_arrow(table: Any, options: Options, shown: str) -> pd.DataFrame:
     for place, column in enumerate(table.schema):
         if pa.types.is_decimal(column.type):
             values = table.column(place).to_pylist()
-            named_so = column.name in (*options.labels, *options.seeds)
-            table = table.set_column(place, column.name, pa.array(_of_decimals(values, named_so)))
+            table = table.set_column(place, column.name, pa.array(_of_decimals(values, column.name in names)))
     return table.to_pandas()
 
 
@@ -302,25 +295,25 @@ def _of_decimals(values: list[Any], names: bool) -> list[Any]:
     return floats
 
 
-def _read_text(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+def _read_text(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     from lmemtest.bench.data.sheets import markdown_tables
 
     for magic, kind in ((b"PK\x03\x04", ".xlsx"), (b"PAR1", ".parquet")):
         if source.data.startswith(magic):
             raise DataError(f"The file {source.shown} is not text. Is it a {kind} file with another suffix?")
-    text = decoded(source.data, options.encoding, source.shown)
+    text = decoded(source.data, source.encoding, source.shown)
     if not text.strip():
         raise DataError(f"The file {source.shown} is empty.")
     tables = markdown_tables(text) if source.kind == "markdown" or "|" in text[:4096] else []
     if source.kind == "markdown" and not tables:
         raise DataError(f"The file {source.shown} has no Markdown table: a header, a rule such as |---|---|, and rows.")
     if tables:
-        return _read_markdown(tables, source, options)
-    return read_delimited(text, source.shown, options.labels, options.seeds, options.sep, options.decimal)
+        return _read_markdown(tables, source, labels, seeds)
+    return read_delimited(text, source.shown, labels, seeds, source.sep, source.decimal)
 
 
 def _read_markdown(
-    tables: list[list[list[str]]], source: Source, options: Options
+    tables: list[list[list[str]]], source: Source, labels: Names, seeds: Names
 ) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """One of the tables of a Markdown text, through the reader of delimited text."""
     import csv
@@ -332,7 +325,7 @@ def _read_markdown(
     by_name: dict[str, list[list[Any]]] = {", ".join(rows[0])[:40]: list(rows) for rows in tables}
     if len(by_name) < len(tables):
         by_name = {f"table {place}": list(rows) for place, rows in enumerate(tables, start=1)}
-    name, rows = chosen(by_name, options.sheet, source.shown, "table")
+    name, rows = chosen(by_name, source.sheet, source.shown, "table")
     width = len(rows[0])
     ragged = next((row for row in rows if len(row) > width), None)
     if ragged is not None:
@@ -343,14 +336,12 @@ def _read_markdown(
     refuse_repeated([str(cell) for cell in rows[0] if cell], source.shown)
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([*row, *[""] * (width - len(row))] for row in rows)
-    table, remarks = read_delimited(
-        text.getvalue(), source.shown, options.labels, options.seeds, ",", options.decimal, framed=False
-    )
-    several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and options.sheet is None else ()
+    table, remarks = read_delimited(text.getvalue(), source.shown, labels, seeds, ",", source.decimal, framed=False)
+    several = (Remark("sheet", count=len(tables), shown=name),) if len(tables) > 1 and source.sheet is None else ()
     return table, (*several, *remarks)
 
 
-def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+def _read_excel(source: Source, labels: Names, seeds: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
     """The sheet that holds a table, from its header on."""
     import io
     import zipfile
@@ -377,8 +368,8 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
     n_full = sum(any(value is not None for row in rows for value in row) for rows in sheets.values())
     if not n_full:
         raise DataError(f"The file {source.shown} is empty.")
-    title, rows = chosen(sheets, options.sheet, source.shown)
-    several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and options.sheet is None else ()
+    title, rows = chosen(sheets, source.sheet, source.shown)
+    several = (Remark("sheet", count=n_full, shown=title),) if n_full > 1 and source.sheet is None else ()
     unread = cells[title][1]
     (header, *rows), remarks = body_of(rows)
     remarks = (*remarks, *([Remark("unread", count=unread)] if unread else []))
@@ -395,10 +386,11 @@ def _read_excel(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[R
         )
     names = [str(header[i]).strip() for i in kept]
     refuse_repeated(names, source.shown)
-    return _of_cells(names, [[row[i] for i in kept] for row in rows], options), (*several, *remarks)
+    table = _of_cells(names, [[row[i] for i in kept] for row in rows], (*labels, *seeds), source.decimal)
+    return table, (*several, *remarks)
 
 
-def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.DataFrame:
+def _of_cells(names: list[str], rows: list[list[Any]], labels: Names, decimal: str | None) -> pd.DataFrame:
     """Cells of a sheet as columns: names are kept as they are, texts that are numbers become numbers."""
     import pandas as pd
 
@@ -406,7 +398,7 @@ def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.D
     for place, name in enumerate(names):
         values = [row[place] for row in rows]
         kinds = {isinstance(value, str) for value in values if value is not None}
-        if name in (*options.labels, *options.seeds):
+        if name in labels:
             if kinds == {True, False}:  # the name 1 beside the name 01
                 whole = [isinstance(value, float) and value.is_integer() for value in values]
                 values = [
@@ -419,29 +411,29 @@ def _of_cells(names: list[str], rows: list[list[Any]], options: Options) -> pd.D
         values = [None if isinstance(v, str) and v.strip() in MISSING_NUMBERS else v for v in values]
         column = pd.Series(values, dtype=object)
         if any(isinstance(value, str) for value in values):
-            column = _texts_as_numbers(column, options)
+            column = _texts_as_numbers(column, decimal)
         columns[name] = column.infer_objects()
     return pd.DataFrame(columns)
 
 
-def _texts_as_numbers(column: pd.Series[Any], options: Options) -> pd.Series[Any]:
+def _texts_as_numbers(column: pd.Series[Any], decimal: str | None) -> pd.Series[Any]:
     """A column of a sheet in which numbers were typed as text."""
     import pandas as pd
 
     texts = column.map(lambda value: value if value is None else str(value))
-    if options.decimal != ",":
+    if decimal != ",":
         try:
             return pd.to_numeric(texts)
         except (ValueError, TypeError):
             pass
-    found = None if options.decimal == "." else numbers_of_text(texts, ambiguous=options.decimal == ",")
+    found = None if decimal == "." else numbers_of_text(texts, ambiguous=decimal == ",")
     return column if found is None else found
 
 
-def _read_json(source: Source, options: Options) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
-
+def _read_json(source: Source, *_: Names) -> tuple[pd.DataFrame, tuple[Remark, ...]]:
+    """One object per line, or one list of objects."""
     try:
-        text = source.data.decode(options.encoding or "utf-8-sig")
+        text = source.data.decode(source.encoding or "utf-8-sig")
     except (UnicodeError, LookupError) as error:
         start = getattr(error, "start", 0)
         raise DataError(f"The file {source.shown} is not UTF-8 text (byte {start:,}); JSON must be UTF-8.") from None
@@ -515,7 +507,7 @@ def _parsed(source: Source, text: str, line: int | None = None) -> Any:
         ) from None
 
 
-_READERS: dict[str, Callable[[Source, Options], tuple[pd.DataFrame, tuple[Remark, ...]]]] = {
+_READERS: dict[str, Callable[[Source, Names, Names], tuple[pd.DataFrame, tuple[Remark, ...]]]] = {
     "parquet": _read_arrow,
     "feather": _read_arrow,
     "csv": _read_text,
@@ -541,14 +533,15 @@ _KINDS = {
 # --------------------------------------------------------------------------------------------------------- content
 
 
-def _source(path: str | os.PathLike[str], options: Options) -> Source:
+def _content(path: str | os.PathLike[str]) -> tuple[bytes, str, str]:
+    """What a file or standard input holds, its name for messages, and its format."""
     if isinstance(path, (bytes, bytearray)) or not isinstance(path, (str, os.PathLike)):
         raise ArgumentError(f"{named('path')} must be a path, got {path!r}.")
     if str(path) == STDIN:
         data = within_limit(sys.stdin.buffer, "Standard input")
         if not data.strip():
             raise DataError("Standard input is empty.")
-        return Source(data, "on standard input", _kind_of_content(data), options)
+        return data, "on standard input", _kind_of_content(data)
     path = expanded(path)
     kind = _kind_of(path)
     if not _is("file", path):
@@ -556,7 +549,7 @@ def _source(path: str | os.PathLike[str], options: Options) -> Source:
     shown = repr(str(path))
     if not path.stat().st_size:
         raise DataError(f"The file {shown} is empty.")
-    return Source(_content_of(path, shown, kind), shown, kind, options)
+    return _bytes_of(path, shown, kind), shown, kind
 
 
 def _is(what: str, path: Path) -> bool:
@@ -574,7 +567,7 @@ def _kind_of_content(data: bytes) -> str:
     return "json" if data.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"{", b"[") else "csv"
 
 
-def _content_of(path: Path, shown: str, kind: str) -> bytes:
+def _bytes_of(path: Path, shown: str, kind: str) -> bytes:
     """The content of a file, unpacked if its suffix says that it is packed."""
     import lzma
     import zlib

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.data.answer_roles import answer_roles, is_solved_or_not
-from lmemtest.bench.data.roles import direction_of, role_of, words_of
+from lmemtest.bench.data.roles import direction_of, is_text, role_of, words_of
 from lmemtest.core.caller import advice, shell_line
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import listed
@@ -80,8 +80,8 @@ class Recognised:
     @property
     def given(self) -> list[str]:
         """The options of the command."""
-        pairs = [(name, one) for name, value in self.options.items() for one in _several(value)]
-        return [part for name, value in pairs for part in (_option(name), _text(value))]
+        pairs = [(_option(name), one) for name, value in self.options.items() for one in _several(value)]
+        return [part for name, one in pairs for part in (name, f"{one:g}" if isinstance(one, float) else str(one))]
 
     @property
     def call(self) -> str:
@@ -133,10 +133,6 @@ def _option(name: str) -> str:
 
 def _several(value: Any) -> Sequence[Any]:
     return value if isinstance(value, (list, tuple)) else [value]
-
-
-def _text(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 # ------------------------------------------------------------------------------------------------- what is recognised
@@ -329,7 +325,7 @@ def _tensorboard(table: Any, _: str) -> Recognised | None:
 
 def _battles(table: Any, _: str) -> Recognised | None:
     """Rows with two of the same names and which of them won."""
-    text = [name for name in table if not _is_nested(table[name].iloc[0]) and _is_text(table[name])]
+    text = [name for name in table if not _is_nested(table[name].iloc[0]) and is_text(table[name])]
     for place, first in enumerate(text):
         own = set(table[first].dropna().unique())
         for second in text[place + 1 :]:
@@ -359,12 +355,6 @@ def _says_who_won(table: Any, name: str, names: set[Any]) -> bool:
     values = {str(value).lower() for value in table[name].dropna().unique()[:50]}
     sides = _SIDES | {str(value).lower() for value in (*names, *table.columns)}
     return len(values) <= len(names) + 6 and (values <= sides or bool(set(words_of(name)) & _WON and len(values) <= 6))
-
-
-def _is_text(column: pd.Series[Any]) -> bool:
-    import pandas as pd
-
-    return not pd.api.types.is_numeric_dtype(column.dtype)
 
 
 _MADE_FOR = "This is the command made for such answers: models on these tasks, and on tasks like these."
@@ -430,7 +420,7 @@ def _of_record(record: Mapping[str, Any], file: str) -> Recognised | None:
 
 def _inspect_log(file: str, scorers: Sequence[str], reason: Iterable[str]) -> Recognised:
     """Logs of one evaluation each; several in a folder belong together."""
-    from lmemtest.bench.importers.inspect_logs import is_log
+    from lmemtest.bench.importers.evaluation_samples import is_log
 
     path = Path(file)
     beside = sorted(str(other) for other in path.parent.glob("*" + path.suffix) if is_log(other)) if file else []
@@ -530,7 +520,7 @@ _ONE_FILE_EACH = "A file is of one algorithm, which is called as the file: give 
 
 def _metrics_among(table: Any, names: Iterable[str]) -> list[str]:
     """The numeric columns that are called like a score."""
-    numeric = [name for name in names if not _is_text(table[name])]
+    numeric = [name for name in names if not is_text(table[name])]
     return [name for name in numeric if direction_of(name) is not None and role_of(name) is None]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,21 +10,53 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
-from lmemtest.core.caller import advice, named
+from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.codes import missing_values_error, refuse_half_characters
 from lmemtest.core.frames import collected
 from lmemtest.core.numeric import check_numeric, example_value
-from lmemtest.core.validate import check_columns
+from lmemtest.core.validate import check_columns, check_direction, check_names
 from lmemtest.core.words import format_level, listed, plural
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
-__all__ = ["NO_ROWS", "SINGLE_ROLES", "check_algorithms", "check_roles", "check_rows", "check_types"]
+__all__ = [
+    *("BETWEEN_SEEDS", "NO_ROWS", "REQUIRED", "SINGLE_ROLES", "check_algorithms", "check_families", "check_roles"),
+    *("check_rows", "check_types", "combined_seeds", "required_direction"),
+]
 
 NO_ROWS = "The table has no rows; a comparison needs runs of at least two algorithms."
 SINGLE_ROLES = ("score", "algorithm", "benchmark", "seed", "budget")
+
+REQUIRED: Any = inspect.Parameter.empty  # of an argument without a default: our own error can then say what to give
+BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
+
+
+def required_direction(direction: Any) -> Any:
+    """The direction in Optuna's words; one that is not given, or is none, is refused."""
+    if direction is REQUIRED:
+        raise ArgumentError(
+            f"{named('direction')} is required: {setting('direction', 'minimize')} if a low score is good (a loss, a "
+            f"regret), {setting('direction', 'maximize')} if a high one is (an accuracy). It decides which algorithm "
+            "is called better, and the numbers do not show it."
+        )
+    return check_direction(direction)
+
+
+def combined_seeds(seed: Any, columns: Sequence[str]) -> tuple[str | None, nw.Expr | None]:
+    """The column of the seeds, and what makes it of several: a value for each of their combinations."""
+    if seed is None or (isinstance(seed, str) and seed in columns):
+        return seed, None
+    names = check_names(seed, "seed")
+    if len(names) == 1 and set(names[0].split(BETWEEN_SEEDS)) <= set(columns):  # as `roles` gives them
+        names = tuple(names[0].split(BETWEEN_SEEDS))
+    name = BETWEEN_SEEDS.join(names)
+    if len(names) < 2:
+        return name, None
+    check_columns(names, columns, argument="seed")
+    parts = [nw.col(part).cast(nw.String) for part in names]
+    return name, nw.concat_str(parts, separator=BETWEEN_SEEDS).alias(name)
 
 
 def check_algorithms(runs: Runs) -> None:

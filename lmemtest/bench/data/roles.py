@@ -23,6 +23,8 @@ from lmemtest.errors import DataError
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
 
+    Coded = dict[str, tuple[np.ndarray, int, str]]
+
 __all__ = [
     "SCORE_NAMES",
     "Unnamed",
@@ -116,6 +118,11 @@ def words_of(name: str) -> list[str]:
 _KNOWN = frozenset().union(*_NAMES.values(), _HIGH, _LOW, SCORE_NAMES)
 
 
+def is_text(column: pd.Series[Any]) -> bool:
+    """Whether a column holds no numbers."""
+    return not pd.api.types.is_numeric_dtype(column.dtype)
+
+
 def role_of(name: str) -> str | None:
     """The role that a name says, or None.
 
@@ -167,15 +174,16 @@ def unnamed_columns(runs: Runs, *, ignored: bool = False, known: Iterable[str] =
     known = [name for name in known if name in runs.columns and name not in (runs.score, runs.algorithm)]
     given = {runs.score, runs.failed, *runs.study.columns, *runs.seeds, *known}
     names = [name for name in runs.columns if name not in given and (name in runs.ignore) == ignored]
-    table = _counted(runs, names, known)
+    names, coded, n = _coded(runs, names, known)
     seeds = [runs.seed] if runs.seed is not None else []
     roles: dict[str, Any] = {"benchmark": runs.benchmark, "seed": seeds, "budget": runs.budget}
     metafeatures = list(dict.fromkeys([*runs.family, *runs.metafeatures, *known]))
     found: list[Unnamed] = []
-    while candidates := [c for name in table.columns if (c := table.judged(name, runs, roles, metafeatures))]:
-        column = min(candidates, key=lambda column: (table.names_runs(column.name, runs.algorithm), *_rank(column)))
+    while candidates := [c for name in names if (c := _judged(name, runs, coded, n, roles, metafeatures))]:
+        # a column that names whole runs, such as ``sgd_cifar10_s0``, leaves no choice for the algorithm, and comes last
+        column = min(candidates, key=lambda column: (_fixed_by(coded, [column.name], runs.algorithm), *_rank(column)))
         found.append(column)
-        table.columns.remove(column.name)
+        names.remove(column.name)
         if column.role == "seed":
             roles["seed"].append(column.name)
         elif column.role in ("benchmark", "budget"):
@@ -191,109 +199,97 @@ def _rank(column: Unnamed) -> tuple[int, int]:
     return order.index(column.role) + 10 * (not column.by_name), -column.n_values
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Counted:
-    """The codes of the columns in question, by combination, with the number of rows of each."""
-
-    columns: list[str]
-    codes: dict[str, np.ndarray]
-    sizes: dict[str, int]
-    text: frozenset[str]
-    counting: frozenset[str]  # whose values are 0, 1, 2 or 1, 2, 3, and so on
-    n: np.ndarray
-
-    def joint(self, names: Iterable[str | None]) -> tuple[np.ndarray, int]:
-        """One code for several columns, and the number of their combinations."""
-        given = [name for name in names if name is not None]
-        code = combine_codes([(self.codes[name], self.sizes[name]) for name in given], len(self.n))
-        return code, int(code.max()) + 1
-
-    def fixed_by(self, names: list[Any], column: str) -> bool:
-        """Whether the values of these columns leave no choice for another one."""
-        return self.joint(names)[1] == self.joint([*names, column])[1]
-
-    def judged(self, name: str, runs: Runs, roles: dict[str, Any], metafeatures: list[str]) -> Unnamed | None:
-        """The column with a guess of its role, if it structures the rows."""
-        levels, total, seeds = self.sizes[name], int(self.n.sum()), roles["seed"]
-        others = [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
-        if levels < 2 or levels == total or self.fixed_by(others, name):
-            return None
-        said = role_of(name)
-        open_ = not self.fixed_by([*others, *seeds], name)  # rows that agree in all named columns differ in it
-        nested = bool(seeds) and said != "seed" and levels < self.joint(seeds)[1] and self.fixed_by(seeds, name)
-        if not (open_ or nested):
-            return None
-        keys = [part for part in (*others, *seeds) if part is not None]
-        course = said == "budget" and name not in self.text and self.is_course(name, keys)
-        if said == "budget" and name not in self.text and not course:
-            return None  # a time that was measured
-        by_name = said in ("benchmark", "seed") and 2 * levels <= total
-        by_name |= course and open_ and bool(seeds)
-        if not (by_name or self.is_even(name, keys)):
-            return None
-        role = self.role(name, said, roles)
-        return Unnamed(
-            name=name,
-            n_values=levels,
-            role=role,
-            by_name=said is not None,
-            joins=role == "seed" and bool(seeds),
-        )
-
-    def role(self, name: str, said: str | None, roles: dict[str, Any]) -> Role:
-        """The role that the name says and that is not taken, or that the kind of its values suggests."""
-        if said == "seed":
-            return "seed"
-        if said in ("benchmark", "budget") and roles[said] is None:
-            return said if said == "benchmark" or name not in self.text else "metafeatures"  # type: ignore[return-value]
-        if said is None and name in self.text and roles["benchmark"] is None and self.sizes[name] > 2:
-            return "benchmark"
-        if said is None and name not in self.text and self.sizes[name] >= MANY:  # such as the number of a trial
-            return "budget" if roles["seed"] and roles["budget"] is None else "metafeatures"
-        repeats = said is None and name in self.counting and self.sizes[name] > 2 and not roles["seed"]
-        return "seed" if repeats else "metafeatures"
-
-    def names_runs(self, name: str, algorithm: str) -> bool:
-        """Whether a column names whole runs, such as ``sgd_cifar10_s0``: it leaves no choice for the algorithm."""
-        return self.fixed_by([name], algorithm)
-
-    def is_course(self, name: str, keys: list[str]) -> bool:
-        """Whether numbers are where runs were scored, not what was measured: many runs share them, or they rise in
-        each run."""
-        run, n_runs = self.joint(keys)
-        n_pairs, n_values = self.joint([*keys, name])[1], self.sizes[name]
-        if n_pairs >= max(2 * n_values, SHARED * n_values * n_runs):
-            return True
-        if len(run) < 3 * n_runs:
-            return False
-        order = np.argsort(run, kind="stable")
-        steps = np.diff(self.codes[name][order])[np.diff(run[order]) == 0]
-        return bool((steps >= 0).all())
-
-    def is_even(self, name: str, keys: list[str]) -> bool:
-        """Whether the rows of the other columns are spread over its levels more evenly than by chance.
-
-        Pearson's statistic of independence is far *below* its degrees of freedom where somebody laid out the table
-        (Wilson and Hilferty's normal approximation of chi-squared).
-        """
-        for kept in range(len(keys), 0, -1):  # all named columns, then without the seeds, down to the algorithms
-            key, n_keys = self.joint(keys[:kept])
-            if n_keys * self.sizes[name] <= 4 * len(self.n) + 1024:
-                break
-        else:
-            return False  # nearly every row has a value of its own
-        counts = np.bincount(
-            key * self.sizes[name] + self.codes[name], weights=self.n, minlength=n_keys * self.sizes[name]
-        ).reshape(n_keys, -1)
-        expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
-        df = (n_keys - 1) * (counts.shape[1] - 1)
-        ratio = float(np.sum((counts - expected) ** 2 / expected)) / df
-        spread = 2.0 / (9.0 * df)
-        return bool((np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread) < EVEN)
+def _joint(coded: Coded, names: Iterable[str | None]) -> tuple[np.ndarray, int]:
+    """One code for several columns, and the number of their combinations."""
+    code = combine_codes([coded[name][:2] for name in names if name is not None], _n_cells(coded))
+    return code, int(code.max()) + 1
 
 
-def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
-    """The columns that have more than one value and fewer than there are rows, coded."""
+def _n_cells(coded: Coded) -> int:
+    return len(next(iter(coded.values()))[0])
+
+
+def _fixed_by(coded: Coded, names: Iterable[str | None], column: str) -> bool:
+    """Whether the values of these columns leave no choice for another one."""
+    names = list(names)
+    return _joint(coded, names)[1] == _joint(coded, [*names, column])[1]
+
+
+def _judged(
+    name: str, runs: Runs, coded: Coded, n: np.ndarray, roles: dict[str, Any], metafeatures: list[str]
+) -> Unnamed | None:
+    """The column with a guess of its role, if it structures the rows."""
+    (_, levels, kind), total, seeds = coded[name], int(n.sum()), roles["seed"]
+    others = [runs.algorithm, roles["benchmark"], *metafeatures, roles["budget"]]
+    if levels < 2 or levels == total or _fixed_by(coded, others, name):
+        return None
+    says = role_of(name)
+    open_ = not _fixed_by(coded, [*others, *seeds], name)  # rows that agree in all named columns differ in it
+    nested = bool(seeds) and says != "seed" and levels < _joint(coded, seeds)[1] and _fixed_by(coded, seeds, name)
+    if not (open_ or nested):
+        return None
+    keys = [part for part in (*others, *seeds) if part is not None]
+    course = says == "budget" and kind != "text" and _is_course(name, keys, coded)
+    if says == "budget" and kind != "text" and not course:
+        return None  # a time that was measured
+    by_name = says in ("benchmark", "seed") and 2 * levels <= total
+    by_name |= course and open_ and bool(seeds)
+    if not (by_name or _is_even(name, keys, coded, n)):
+        return None
+    role: Role = "metafeatures"  # unless its name says one that is not taken, or its values suggest one
+    if says == "seed":
+        role = "seed"
+    elif says in ("benchmark", "budget") and roles[says] is None:
+        role = "benchmark" if says == "benchmark" else "budget" if kind != "text" else "metafeatures"
+    elif says is None and kind == "text" and roles["benchmark"] is None and levels > 2:
+        role = "benchmark"
+    elif says is None and kind != "text" and levels >= MANY:  # such as the number of a trial
+        role = "budget" if seeds and roles["budget"] is None else "metafeatures"
+    elif says is None and kind == "counting" and levels > 2 and not seeds:
+        role = "seed"
+    return Unnamed(
+        name=name, n_values=levels, role=role, by_name=says is not None, joins=role == "seed" and bool(seeds)
+    )
+
+
+def _is_course(name: str, keys: list[str], coded: Coded) -> bool:
+    """Whether numbers are where runs were scored, not what was measured: many runs share them, or they rise in each."""
+    run, n_runs = _joint(coded, keys)
+    n_pairs, n_values = _joint(coded, [*keys, name])[1], coded[name][1]
+    if n_pairs >= max(2 * n_values, SHARED * n_values * n_runs):
+        return True
+    if len(run) < 3 * n_runs:
+        return False
+    order = np.argsort(run, kind="stable")
+    steps = np.diff(coded[name][0][order])[np.diff(run[order]) == 0]
+    return bool((steps >= 0).all())
+
+
+def _is_even(name: str, keys: list[str], coded: Coded, n: np.ndarray) -> bool:
+    """Whether the rows of the other columns are spread over its levels more evenly than by chance.
+
+    Pearson's statistic of independence is far *below* its degrees of freedom where somebody laid out the table
+    (Wilson and Hilferty's normal approximation of chi-squared).
+    """
+    codes, levels, _ = coded[name]
+    for kept in range(len(keys), 0, -1):  # all named columns, then without the seeds, down to the algorithms
+        key, n_keys = _joint(coded, keys[:kept])
+        if n_keys * levels <= 4 * len(n) + 1024:
+            break
+    else:
+        return False  # nearly every row has a value of its own
+    counts = np.bincount(key * levels + codes, weights=n, minlength=n_keys * levels).reshape(n_keys, -1)
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    df = (n_keys - 1) * (counts.shape[1] - 1)
+    ratio = float(np.sum((counts - expected) ** 2 / expected)) / df
+    spread = 2.0 / (9.0 * df)
+    return bool((np.cbrt(ratio) - (1.0 - spread)) / np.sqrt(spread) < EVEN)
+
+
+def _coded(runs: Runs, names: list[str], known: list[str]) -> tuple[list[str], Coded, np.ndarray]:
+    """The columns that have more than one value and fewer than there are rows; these and those with a role by
+    combination, with codes, number of levels and kind; and the number of rows of each combination.
+    """
     named = list(dict.fromkeys([*runs.study.columns, *known]))
     frame = runs.frame
     if isinstance(frame, nw.LazyFrame):
@@ -306,19 +302,19 @@ def _counted(runs: Runs, names: list[str], known: list[str]) -> _Counted:
     else:
         table = frame.select(*dict.fromkeys((*named, *names))).to_pandas()
         n = np.ones(len(table))
-    codes, sizes, text, counting = {}, {}, [], []
+    coded: Coded = {}
     for name in (*named, *names):
         try:
-            code, levels = column_codes(table[name])
+            codes, levels = column_codes(table[name])
         except DataError:  # missing values, lists: no column that lays out a table
             continue
-        codes[name], sizes[name] = code.astype(np.int64), len(levels)
+        kind = "number"
         if not pd.api.types.is_numeric_dtype(table[name].dtype):
-            text.append(name)
+            kind = "text"
         elif float(levels[0]) in (0.0, 1.0) and (np.diff(np.asarray(levels, dtype=float)) == 1).all():
-            counting.append(name)
-    kept = [name for name in names if name in codes and 1 < sizes[name] < runs.n_rows]
-    return _Counted(columns=kept, codes=codes, sizes=sizes, text=frozenset(text), counting=frozenset(counting), n=n)
+            kind = "counting"  # 0, 1, 2 or 1, 2, 3, and so on
+        coded[name] = codes.astype(np.int64), len(levels), kind
+    return [name for name in names if name in coded and 1 < coded[name][1] < runs.n_rows], coded, n
 
 
 # ----------------------------------------------------------------------------------------------------- what is said

@@ -10,32 +10,33 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import narwhals as nw
 
-from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs
+from lmemtest.bench.data.failures import check_failed, count_failures, masked, rows_or_runs, score_failures
 from lmemtest.bench.data.requirements import (
+    BETWEEN_SEEDS,
     NO_ROWS,
+    REQUIRED,
     SINGLE_ROLES,
     check_algorithms,
     check_families,
     check_roles,
     check_rows,
     check_types,
+    combined_seeds,
+    required_direction,
 )
-from lmemtest.bench.data.study import Study, subset
-from lmemtest.core.caller import named, setting
+from lmemtest.bench.data.selection import filtered, without_duplicates, without_missing
+from lmemtest.bench.data.study import Study
 from lmemtest.core.frames import answering, collected
 from lmemtest.core.hints import Guided, guided_arguments
 from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.validate import (
     as_frame,
-    check_choice,
     check_column,
-    check_columns,
-    check_direction,
     check_flag,
     check_names,
 )
-from lmemtest.core.words import joined, listed, suggest
-from lmemtest.errors import ArgumentError, DataError
+from lmemtest.core.words import listed
+from lmemtest.errors import DataError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,18 +48,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.per_run import Curve
     from lmemtest.lmm.cells import Groups
 
-__all__ = ["REQUIRED", "Runs", "required_direction", "with_curve", "with_notes", "with_scale"]
-
-
-class _Required:
-    """The default of an argument that has none: our own error can then say what to give."""
-
-    def __repr__(self) -> str:
-        return "<required>"
-
-
-REQUIRED: Any = _Required()
-BETWEEN_SEEDS = " / "  # in the name and the values of a seed that several columns make up
+__all__ = ["Runs", "require_runs", "with_curve", "with_notes", "with_scale"]
 
 
 # Lazy tables whose query can be saved.
@@ -117,8 +107,8 @@ class Runs(Guided):
         The table.
     scale : Scale or None
         How `normalize` made the score: ``method``, the column and the direction it had before (``score``,
-        ``direction``), the columns within which it was normalised (``by``), and what it is relative to (``anchors``, of
-        "baseline", "gap" and "improvability"). None for a score as measured.
+        ``direction``), the columns within which it was normalised (``by``), and what it is relative to, of "baseline",
+        "gap" and "improvability" (``reference``, ``target``, ``baseline``, ``noise``). None for a score as measured.
     curve : Curve or None
         How `per_run` made the score of a run of its scores over the budget: ``how``, the column it was made of
         (``score``), the ``budget`` and how many of them count. None for a table as given.
@@ -184,7 +174,10 @@ class Runs(Guided):
             _set(self, "frame", _protected(as_frame(self.frame, argument="frame")))
             if self.is_lazy:
                 self.frame.collect_schema()
-        _join_seeds(self)
+        seed, combined = combined_seeds(self.seed, self.frame.collect_schema().names())
+        _set(self, "seed", seed)
+        if combined is not None:
+            _set(self, "frame", self.frame.with_columns(combined))
         check_roles(self)
         check_failed(self)
         _set(self, "frame", masked(self))
@@ -275,32 +268,20 @@ class Runs(Guided):
         from lmemtest.bench.data.wide import lengthened
 
         direction = required_direction(direction)
-        several = () if seed is None or isinstance(seed, str) else check_names(seed, "seed")
-        others: dict[str, Any] = {"seed": None if several else seed, "budget": budget}
-        features = check_names(metafeatures or (), "metafeatures")
-        families = check_names(family or (), "family")
         table, roles, notes = lengthened(
             frame,
             score=score,
             algorithm=algorithm,
             benchmark=benchmark,
-            others=others,
-            described={"family": families, "metafeatures": features, "seed": several},
-            algorithms=None if algorithms is None else check_names(algorithms, "algorithms"),
+            family=family,
+            seed=seed,
+            budget=budget,
+            metafeatures=metafeatures,
+            algorithms=algorithms,
             methods=methods,
             failed=failed,
         )
-        runs = cls(
-            nw.to_native(table),
-            score=score,
-            direction=direction,
-            family=families,
-            metafeatures=features,
-            seed_shared=seed_shared,
-            **roles,
-            **{**others, "seed": several or seed},
-        )
-        return with_notes(runs, notes)
+        return with_notes(cls(nw.to_native(table), direction=direction, seed_shared=seed_shared, **roles), notes)
 
     def __copy__(self) -> Runs:
         return self  # nothing of it changes
@@ -416,26 +397,7 @@ class Runs(Guided):
         DataError
             If a value does not occur, or nothing that can be compared is left.
         """
-        columns = self.columns
-        roles = {role: getattr(self, role) for role in SINGLE_ROLES if role not in columns and getattr(self, role)}
-        if len(self.family) == 1 and "family" not in columns:
-            roles["family"] = self.family[0]
-        conditions = {roles.get(name, name): wanted for name, wanted in conditions.items()}
-        check_columns(tuple(conditions), columns, argument="filter")
-        frame, wanted = self.frame, dict[str, Any]()
-        for column, given in conditions.items():
-            values = [given] if isinstance(given, str) or not _is_listlike(given) else list(given)
-            values = [value.item() if hasattr(value, "item") else value for value in values]  # numpy's scalars
-            _check_values(column, values, self.levels(column))
-            frame = frame.filter(nw.col(column).is_in(values))
-            wanted[column] = values
-        known = self.study.seen(wanted) if self.is_lazy else ()
-        one = self.algorithm in wanted  # asked for: looked at, not compared
-        if known:
-            found = self.restricted(frame, [subset(groups, wanted) for groups in known], several=not one)
-        else:
-            found = self._with(frame, several=not one)
-        return found.following(self, lambda runs: runs.filter(**wanted))
+        return filtered(self, conditions)
 
     def with_metafeatures(self, *names: str) -> Runs:
         """The runs with these metafeatures only; nothing is queried again."""
@@ -457,17 +419,7 @@ class Runs(Guided):
         Runs
             With the same roles; `notes` say how many were left out.
         """
-        finite = nw.col(self.score).cast(nw.Float64).is_finite().fill_null(False)
-        if self.failed is not None:
-            return self.score_failures("drop").drop_missing()
-        found = self._with(self.frame.filter(finite)).following(self, Runs.drop_missing)
-        if found.n_rows < self.n_rows:
-            left_out = (
-                f"{self.n_rows - found.n_rows:,} of {self.n_rows:,} rows without a finite score were left out, which "
-                "is right only if they are missing for reasons that have nothing to do with the algorithm."
-            )
-            _set(found, "notes", (*found.notes, left_out))
-        return found
+        return with_notes(*without_missing(self))
 
     def drop_duplicates(self, keep: Literal["first", "last", "mean"]) -> Runs:
         """The runs with one row for each of them.
@@ -500,37 +452,7 @@ class Runs(Guided):
         >>> runs.drop_duplicates("mean").to_frame()["loss"].round(6).tolist()
         [0.1, 0.3]
         """
-        check_choice(keep, "drop_duplicates", ("first", "last", "mean"))
-        if self.is_lazy:
-            raise ArgumentError(
-                f"{named('drop_duplicates')} needs a table in memory: the rows of a lazy one have no order."
-            )
-        keys = [name for name in (self.algorithm, self.benchmark, *self.family, self.seed, self.budget) if name]
-        keys += self.metafeatures
-        score = nw.col(self.score).cast(nw.Float64)
-        frame = self.frame
-        if keep == "mean":
-            finite = score.is_finite().fill_null(False).cast(nw.Float64)
-            share = frame.select(finite.mean().over(*keys).alias("share"))["share"].to_numpy()
-            if ((share > 0.0) & (share < 1.0)).any():
-                raise DataError(
-                    f"{named('drop_duplicates')}={keep!r} needs the scores of all rows of a run, and some have none "
-                    "(failed or missing). Keep 'first' or 'last', or say before what a failure counts."
-                )
-            frame = frame.with_columns(score.mean().over(*keys).alias(self.score))
-        which = "last" if keep == "last" else "first"
-        found = frame.unique(keys, keep=which, maintain_order=True)
-        more = self.n_rows - len(found)
-        runs = self._with(found).following(self, partial(Runs.drop_duplicates, keep=keep))
-        if not more:
-            return runs
-        copies = self.n_rows - len(self.frame.unique([*keys, self.score]))
-        parts = [f"{n:,} {what}" for n, what in ((copies, "exact copies"), (more - copies, "with other scores")) if n]
-        kept = "the mean of its scores" if keep == "mean" else f"its {keep} row"
-        note = f"{more:,} of {self.n_rows:,} rows repeat a run (the same {joined(keys)}): {' and '.join(parts)}. "
-        notes = dict.fromkeys((*self.notes, *runs.notes, f"{note}Of each such run {kept} was kept."))
-        _set(runs, "notes", tuple(notes))
-        return runs
+        return with_notes(*without_duplicates(self, keep))
 
     def score_failures(
         self, policy: str | float | Mapping[Any, float] | Callable[[Any], float], *, reference: Any = None
@@ -582,8 +504,6 @@ class Runs(Guided):
         >>> runs.to_frame()["loss"].tolist(), runs.notes
         ([0.1, 1.0, 3.0, 3.5], ('1 failed run of 1 algorithm was given a value for its benchmark: 1.',))
         """
-        from lmemtest.bench.data.failure_policies import score_failures
-
         return score_failures(self, policy, reference)
 
     def normalize(
@@ -939,52 +859,11 @@ def _set(runs: Runs, name: str, value: Any) -> None:
     object.__setattr__(runs, name, value)  # a frozen dataclass may only be filled this way
 
 
-def required_direction(direction: Any) -> Any:
-    """The direction in Optuna's words; one that is not given, or is none, is refused."""
-    if direction is REQUIRED:
-        raise ArgumentError(
-            f"{named('direction')} is required: {setting('direction', 'minimize')} if a low score is good (a loss, a "
-            f"regret), {setting('direction', 'maximize')} if a high one is (an accuracy). It decides which algorithm "
-            "is called better, and the numbers do not show it."
-        )
-    return check_direction(direction)
-
-
-def _join_seeds(runs: Runs) -> None:
-    """Several columns of seeds as one, with a value for each of their combinations."""
-    given, columns = runs.seed, runs.frame.collect_schema().names()
-    if given is None or (isinstance(given, str) and given in columns):
-        return
-    names = check_names(given, "seed")
-    if len(names) == 1 and set(names[0].split(BETWEEN_SEEDS)) <= set(columns):  # as `roles` gives them
-        names = tuple(names[0].split(BETWEEN_SEEDS))
-    if len(names) > 1:
-        check_columns(names, columns, argument="seed")
-        parts = [nw.col(name).cast(nw.String) for name in names]
-        joined = nw.concat_str(parts, separator=BETWEEN_SEEDS)
-        _set(runs, "frame", runs.frame.with_columns(joined.alias(BETWEEN_SEEDS.join(names))))
-    _set(runs, "seed", BETWEEN_SEEDS.join(names))
-
-
 def _protected(frame: Any) -> Any:
     """A pandas frame of our own that shares the caller's values: what he assigns later stays his."""
     if frame.implementation.is_pandas() and isinstance(frame, nw.DataFrame):
         return nw.from_native(frame.to_native().copy(deep=False))
     return frame
-
-
-def _is_listlike(value: Any) -> bool:
-    return isinstance(value, (Sequence, set, frozenset)) or (hasattr(value, "__array__") and value.ndim == 1)
-
-
-def _check_values(column: str, values: Sequence[Any], levels: tuple[Any, ...]) -> None:
-    known = set(levels)
-    for value in values:
-        if value not in known:
-            raise DataError(
-                f"filter: {value!r} does not occur in the column {column!r}. "
-                f"Its values: {listed(map(repr, levels))}.{suggest(str(value), map(str, levels))}"
-            )
 
 
 def _levels_text(levels: tuple[Any, ...]) -> str:

@@ -37,12 +37,15 @@ class Sampled:
         For which population claims hold, where the runs have families.
     weights : tuple of str
         How much each family counts in a mean over them.
+    families : tuple of tuple of str
+        The levels of families that are the sample, from coarse to fine, each by its columns; none where benchmarks are.
     """
 
     runs: Runs
     noun: str
     notes: tuple[str, ...] = ()
     weights: tuple[str, ...] = ()
+    families: tuple[tuple[str, ...], ...] = ()
 
     @property
     def column(self) -> str | None:
@@ -69,19 +72,24 @@ def sampled(runs: Runs) -> Sampled:
     study = runs.study
     if not study.families:
         return Sampled(runs=runs, noun="benchmark")
-    names = [columns[-1] for columns in study.families]
-    enough = [i for i, name in enumerate(names) if study.count(name) >= FEWEST_FAMILIES]
+    enough = enough_families(runs)
     if not enough:
-        return Sampled(runs=runs, noun="benchmark", notes=(_too_few(runs, names[-1]),))
-    name, benchmark = names[enough[0]], str(runs.benchmark)
+        return Sampled(runs=runs, noun="benchmark", notes=(_too_few(runs, study.families[-1][-1]),))
+    name, benchmark = enough[0][-1], str(runs.benchmark)
     within = (*(other for other in study.crossed if other != name), benchmark, *runs.metafeatures)
     found = runs.restricted(runs.frame, study.seen((*study.columns,)), benchmark=name, family=(), metafeatures=within)
     return Sampled(
         runs=found,
         noun="family",
-        notes=_notes(runs, name, names[: enough[0]]),
+        notes=_notes(runs, name, [level[-1] for level in study.families if level not in enough]),
         weights=(_weights(runs, name),),
+        families=enough,
     )
+
+
+def enough_families(runs: Runs, fewest: int = FEWEST_FAMILIES) -> tuple[tuple[str, ...], ...]:
+    """The levels of families of which there are so many, from coarse to fine, each by its columns."""
+    return tuple(level for level in runs.study.families if runs.study.count(*level) >= fewest)
 
 
 def of_these_families(runs: Runs) -> tuple[str, ...]:

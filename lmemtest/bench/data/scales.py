@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -22,8 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "SCALE_RATIO",
-    "Modelled",
-    "Remedy",
     "fold",
     "on_one_scale",
     "remedies",
@@ -40,29 +37,6 @@ _MEANING = {
     "log": "ratios instead of differences",
     "rank": "who is ahead, not by how much",
 }
-
-
-class Remedy(NamedTuple):
-    """A normalisation, and the ratio of the largest to the smallest scale of benchmarks after it."""
-
-    method: str
-    ratio: float
-
-
-class Modelled(NamedTuple):
-    """A function of the score that a model takes: how it is written, and what it computes."""
-
-    label: str
-    function: Callable[[Any], Any]
-
-    def of(self, study: Study) -> Study:
-        """The study of the values of the function; scores without one, such as log(0), are as if missing."""
-        with np.errstate(all="ignore"):
-            if (study.points.n > 1).any():  # rows within a point are not known
-                frame = study.runs.to_frame()
-                frame[study.runs.score] = self.function(frame[study.runs.score].to_numpy(dtype=float))
-                return type(study.runs)(frame, **study.runs.roles()).study
-            return study.with_scores(self.function(study.points.mean))
 
 
 def effect_scales(study: Study) -> pd.DataFrame:
@@ -115,8 +89,8 @@ def scale_ratio(spread: pd.Series[float]) -> float:
     return float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")
 
 
-def remedies(study: Study, kind: ScoreKind) -> tuple[Remedy, ...]:
-    """The normalisations that bring the scales of this table together, measured on it.
+def remedies(study: Study, kind: ScoreKind) -> tuple[tuple[str, float], ...]:
+    """The normalisations that bring the scales of this table together, each with the ratio of scales after it.
 
     In the order min-max, logarithm, rank; only those after which the ratio is at most half of what it was, or no cause
     for a warning any more.
@@ -125,8 +99,9 @@ def remedies(study: Study, kind: ScoreKind) -> tuple[Remedy, ...]:
     if not np.isfinite(before) or (study.points.valid != study.points.n).any():
         return ()
     methods = [method for method in _MEANING if method != "log" or _by_ratios(study, kind)]
-    measured = [Remedy(method, _ratio_after(study, method)) for method in methods]
-    return tuple(remedy for remedy in measured if remedy.ratio <= max(_HELPS * before, min(SCALE_RATIO, 0.9 * before)))
+    measured = [(method, _ratio_after(study, method)) for method in methods]
+    most = max(_HELPS * before, min(SCALE_RATIO, 0.9 * before))
+    return tuple((method, ratio) for method, ratio in measured if ratio <= most)
 
 
 def _by_ratios(study: Study, kind: ScoreKind) -> bool:
@@ -165,7 +140,7 @@ def _as_runs(study: Study) -> Any:
     return Runs(pd.DataFrame(table), **roles)
 
 
-def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None) -> str:
+def remedy_text(found: tuple[tuple[str, float], ...], before: float, benchmark: str | None) -> str:
     """What to do about scales that differ, with the ratio that each remedy leaves."""
     if not found:
         column = benchmark or "benchmark"

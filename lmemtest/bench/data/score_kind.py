@@ -7,7 +7,7 @@ and the rule in answers that are right or wrong. So the kind is found once, here
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.study import Study
+
+    Limit = tuple[tuple[tuple[Any, int, float], ...], float]
 
 
 __all__ = ["looks_like", "score_kind"]
@@ -62,19 +64,11 @@ def score_kind(study: Study) -> ScoreKind:
     low, high = float(points.low[good].min()), float(points.high[good].max())
     limit = _limit(study, good, high)
     kind, evidence = _kind(study, good, low, high, limit)
-    if kind != "capped" or limit is None:
-        return ScoreKind(kind=kind, evidence=evidence, low=low, high=high)
-    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, capped=limit.capped, below=limit.below)
+    capped = {} if kind != "capped" or limit is None else {"capped": limit[0], "below": limit[1]}
+    return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, **capped)  # type: ignore[arg-type]
 
 
-class _Limit(NamedTuple):
-    """Scores at the limit by algorithm, and the largest score below it."""
-
-    capped: tuple[tuple[Any, int, float], ...]
-    below: float
-
-
-def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: _Limit | None) -> tuple[Kind, str]:
+def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: Limit | None) -> tuple[Kind, str]:
     span = f"{format_number(low)} to {format_number(high)}"
     if low == high:
         return "general", f"All scores are {format_number(low)}."
@@ -88,7 +82,7 @@ def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit:
             f"Scores are {ends}; {written(100 * share, '.3g')} % are {format_number(high) if high != 1 else '1'}.",
         )
     if limit is not None:
-        count = sum(rows for _, rows, _ in limit.capped)
+        count = sum(rows for _, rows, _ in limit[0])
         total = int(study.points.valid.sum())
         return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
     lowest, highest = range_of(study, "benchmark")
@@ -153,8 +147,8 @@ def _are_ranks(study: Study) -> bool:
     return False
 
 
-def _limit(study: Study, good: NDArray[np.bool_], high: float) -> _Limit | None:
-    """The largest score, if it stands out as a limit of times or costs.
+def _limit(study: Study, good: NDArray[np.bool_], high: float) -> Limit | None:
+    """Scores at the largest one by algorithm, and the largest below it, if it stands out as a limit of times or costs.
 
     A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper
     half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and curves
@@ -181,4 +175,4 @@ def _limit(study: Study, good: NDArray[np.bool_], high: float) -> _Limit | None:
     share = count / np.maximum(total, 1)
     order = np.argsort(-share, kind="stable")
     capped = tuple((study.names("algorithm")[i], int(count[i]), float(share[i])) for i in order)
-    return _Limit(capped, float(distinct[-1]))
+    return capped, float(distinct[-1])

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.crossing import Crossing
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
-    from lmemtest.bench.data.scales import Remedy
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.score_kind import ScoreKind
 
@@ -225,6 +224,14 @@ class Study:
         return self.code("benchmark")[first_rows(instance, int(instance.max()) + 1)]
 
     @cached_property
+    def common(self) -> NDArray[np.bool_]:
+        """Which points are at budgets that all runs of their instance have."""
+        run, instance = self.code("run"), self.code("instance")
+        n_runs = np.bincount(instance[np.flatnonzero(np.diff(run, prepend=-1))])
+        place = combine_codes([(instance, len(n_runs)), (self.code("budget"), len(self.names("budget")))], len(run))
+        return np.asarray(np.bincount(place)[place] == n_runs[instance])
+
+    @cached_property
     def regular(self) -> bool:
         """Whether budgets come from a common grid."""
         from lmemtest.bench.data.points import on_a_grid
@@ -239,6 +246,15 @@ class Study:
         return Study(
             self.runs, [replace(points, n_bad=n_bad, mean=scores, above=np.zeros(len(scores)), low=scores, high=scores)]
         )
+
+    def with_values(self, function: Callable[[Any], Any]) -> Study:
+        """The study of a function of the score; scores without a value, such as log(0), are as if missing."""
+        with np.errstate(all="ignore"):
+            if (self.points.n > 1).any():  # rows within a point are not known
+                frame = self.runs.to_frame()
+                frame[self.runs.score] = function(frame[self.runs.score].to_numpy(dtype=float))
+                return type(self.runs)(frame, **self.runs.roles()).study
+            return self.with_scores(function(self.points.mean))
 
     # ------------------------------------------------------------------ tables
 
@@ -592,8 +608,8 @@ class Study:
         return score_kind(self.detailed)
 
     @cached_property
-    def remedies(self) -> tuple[Remedy, ...]:
-        """The normalisations that bring benchmarks to one scale; ask `detailed` for them."""
+    def remedies(self) -> tuple[tuple[str, float], ...]:
+        """The normalisations that bring benchmarks to one scale, and the ratio of scales after each; of `detailed`."""
         from lmemtest.bench.data.scales import remedies
 
         return remedies(self, self.kind)
@@ -604,11 +620,11 @@ class Study:
 
         return on_one_scale(self.detailed)
 
-    def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
+    def scatter_of_repeats(self, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
         """Scatter between seeds by benchmark, of a function of the score where the model has one."""
-        from lmemtest.bench.data.scales import Modelled, residual_scales
+        from lmemtest.bench.data.scales import residual_scales
 
-        return residual_scales(self.detailed if transform is None else Modelled(response, transform).of(self.detailed))
+        return residual_scales(self.detailed if transform is None else self.detailed.with_values(transform))
 
     @property
     def place(self) -> set[str]:

@@ -10,7 +10,7 @@ import narwhals as nw
 from lmemtest.bench.data.forms import METHODS, Methods, Tidy, failure_words, read_as, tidied
 from lmemtest.bench.data.roles import role_of
 from lmemtest.core.caller import advice, named, setting
-from lmemtest.core.validate import as_frame, check_choice, check_columns
+from lmemtest.core.validate import as_frame, check_choice, check_columns, check_names
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
@@ -25,31 +25,36 @@ def lengthened(
     score: str,
     algorithm: str,
     benchmark: str | None,
-    others: dict[str, Any],
-    described: dict[str, Sequence[str]],
+    family: str | Sequence[str] | None,
+    seed: str | Sequence[str] | None,
+    budget: str | None,
+    metafeatures: Sequence[str],
     algorithms: Sequence[str] | None,
-    methods: Methods | None = None,
-    failed: str | Sequence[str] | None = None,
+    methods: Methods | None,
+    failed: str | Sequence[str] | None,
 ) -> tuple[nw.DataFrame[Any] | nw.LazyFrame[Any], dict[str, Any], tuple[str, ...]]:
-    """The long table, its roles of algorithms, benchmarks and failures, and what the table was read as.
+    """The long table, its roles but for the direction, and what the table was read as.
 
     The arguments are those of `Runs.from_wide`; the frame may be one that was read already (`Tidy`).
     """
+    seeds = () if seed is None or isinstance(seed, str) else check_names(seed, "seed")
+    features, families = check_names(metafeatures or (), "metafeatures"), check_names(family or (), "family")
+    algorithms = None if algorithms is None else check_names(algorithms, "algorithms")
     failing, words = failure_words(failed, ())
     if methods is not None:
         check_choice(methods, "methods", METHODS)
     given = frame.frame if isinstance(frame, Tidy) else frame
     table = as_frame(_with_text_labels(given), argument="frame")
     names = list(table.collect_schema().names())
-    said = {role: name for role, name in others.items() if name is not None}
-    for role, name in said.items():
-        check_columns((name,), names, argument=role)
-    for role, several in described.items():
-        check_columns(several, names, argument=role)
+    described: list[tuple[str, tuple[str, ...]]] = [("seed", (seed,))] if isinstance(seed, str) else []
+    described += [("budget", (budget,))] if budget is not None else []
+    described += [("family", families), ("metafeatures", features), ("seed", seeds)]
+    for role, columns in described:
+        check_columns(columns, names, argument=role)
     if algorithms is not None:
         check_columns(algorithms, names, argument="algorithms")
     label, methods = _label_of(algorithm, benchmark, methods, names)
-    kept = [*said.values(), *(name for several in described.values() for name in several)]
+    kept = [name for _, columns in described for name in columns]
     if isinstance(frame, Tidy):
         tidy = frame if methods is None or frame.methods == methods else frame.laid_out(methods)
     elif isinstance(table, nw.LazyFrame):
@@ -57,7 +62,7 @@ def lengthened(
         tidy = Tidy(given, methods="rows" if rows_by_name else methods or METHODS[0], label=label)
     else:
         tidy = tidied(
-            _in_pandas(given, table),
+            given if hasattr(given, "set_axis") else table.to_pandas(),
             wide=True,
             methods=methods,
             failed=words,
@@ -95,14 +100,14 @@ def lengthened(
     table = table.select(*([label] if label is not None else ()), *kept, *wanted)
     if label is None:
         table, label = _with_rows_numbered(table, kept, in_rows)
-    columns: dict[str, Any] = {"algorithm": label if in_rows else algorithm, "benchmark": label}
+    roles: dict[str, Any] = {"algorithm": label if in_rows else algorithm, "benchmark": label}
     if in_rows:
-        columns["benchmark"] = benchmark or next(
+        roles["benchmark"] = benchmark or next(
             name for name in ("benchmark", "data set", "benchmark_") if name not in (label, *kept, score)
         )
         _refuse_doubled_methods(table, label, kept)
     index = [label, *kept]
-    new = {"score": score, **{role: name for role, name in columns.items() if name != label}}
+    new = {"score": score, **{role: name for role, name in roles.items() if name != label}}
     clash = [name for name in new.values() if name in index]
     if clash:
         raise ArgumentError(
@@ -115,10 +120,18 @@ def lengthened(
             f"The column {odd[0]!r} must hold numbers, the scores of an algorithm; it has {schema[odd[0]]}."
         )
     table = table.with_columns(nw.col(name).cast(nw.Float64) for name in wanted)
-    over = columns["benchmark" if in_rows else "algorithm"]
+    over = roles["benchmark" if in_rows else "algorithm"]
     long = table.unpivot(on=wanted, index=index, variable_name=over, value_name=score)
     notes = read_as(tidy.remarks)
-    return long, {**columns, "failed": failing}, () if notes is None else (notes,)
+    roles |= {
+        "score": score,
+        "family": families,
+        "metafeatures": features,
+        "seed": seeds or seed,
+        "budget": budget,
+        "failed": failing,
+    }
+    return long, roles, () if notes is None else (notes,)
 
 
 def _label_of(
@@ -138,11 +151,6 @@ def _label_of(
     if algorithm in names and algorithm != "algorithm" and methods is None:  # the default names no column
         return algorithm, "rows"
     return None, methods
-
-
-def _in_pandas(given: Any, table: nw.DataFrame[Any]) -> Any:
-    """The table as a pandas frame, with the index of one."""
-    return given if hasattr(given, "set_axis") else table.to_pandas()
 
 
 def _refuse_doubled_methods(table: Any, label: str, kept: list[str]) -> None:

@@ -79,7 +79,7 @@ def amlb(results: Any, *, metric: str | None = None, duplicates: str | None = No
     table = _in_metric(table, metric)
     notes, score = [], "result"
     used = table["metric"].dropna().unique().tolist()
-    losses = [name for name in used if _is_loss(name)]
+    losses = [name for name in used if not name.startswith("neg_") and direction_of(name) == "minimize"]
     direction = "minimize" if len(losses) == len(used) else "maximize"
     if losses and direction == "maximize":
         table[score] = np.where(table["metric"].isin(losses), -table[score], table[score])
@@ -154,7 +154,3 @@ def _in_metric(table: pd.DataFrame, metric: str | None) -> pd.DataFrame:
         return table
     tasks = by_task[by_task.map(lambda names: metric in names)].index
     return table[(table["metric"] == metric) | (table["metric"].isna() & table["task"].isin(tasks))]
-
-
-def _is_loss(metric: str) -> bool:
-    return not metric.startswith("neg_") and direction_of(metric) == "minimize"

@@ -10,7 +10,8 @@ from typing import Any, Literal
 import pandas as pd
 
 from lmemtest.bench.data.delimited import exact_numbers
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
 from lmemtest.bench.importers.sources import (
     KEYS,

@@ -8,7 +8,8 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported
 from lmemtest.bench.importers.sources import json_of, parts_of
 from lmemtest.core.caller import advice

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs, required_direction, with_notes
+from lmemtest.bench.data.requirements import required_direction
+from lmemtest.bench.data.runs import Runs, with_notes
 from lmemtest.core.caller import advice, setting
 from lmemtest.core.validate import check_column
 from lmemtest.core.words import counted, format_level, listed
@@ -111,9 +112,11 @@ def imported(
         raise DataError(f"{source} with one algorithm only, {only!r}: there is nothing to compare. {alone}")
     if repeated is not None:
         _refuse_repeated(table, [*roles.values(), *metafeatures, *within], source, repeated)
-    groups = family is not None and _groups(table, family, benchmark)
-    families = (family,) if family is not None and groups else ()
-    ignore = [*ignore, *([family] if family is not None and not groups else [])]
+    families: tuple[str, ...] = ()
+    if family is not None:  # it groups the benchmarks if there are several, and more benchmarks than families
+        n = table[family].nunique()
+        groups = benchmark is not None and 1 < n < table[benchmark].nunique() and not table[family].isna().any()
+        families, ignore = ((family,), ignore) if groups else ((), [*ignore, family])
     kept = list(dict.fromkeys([*roles.values(), *families, *metafeatures, score, *ignore]))
     table = table[kept].reset_index(drop=True)
     runs = Runs(
@@ -150,12 +153,6 @@ def best_of_trials(runs: Runs) -> Runs:
             f"{advice('at_budgets')}, or say what they count, {advice('score_failures')}."
         )
     return with_notes(best, notes)
-
-
-def _groups(table: pd.DataFrame, family: str, benchmark: str | None) -> bool:
-    """Whether a column groups the benchmarks: several families, and more benchmarks than families."""
-    count = table[family].nunique()
-    return benchmark is not None and 1 < count < table[benchmark].nunique() and not table[family].isna().any()
 
 
 def _refuse_repeated(table: pd.DataFrame, keys: list[str], source: str, advice: str) -> None:

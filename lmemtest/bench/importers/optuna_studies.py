@@ -8,16 +8,18 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import best_of_trials, check_labels, imported, numbers_in, one_of
-from lmemtest.bench.importers.labels import NUMBERED, labelled
 from lmemtest.bench.importers.sources import (
     KEYS,
+    NUMBERED,
     Part,
     by_pattern,
     check_keys,
     checked_pattern,
     frame_of,
+    labelled,
     needs_columns,
     parts_of,
 )

@@ -63,7 +63,8 @@ def rliable(
     [0.5, 0.4, 0.9, 0.8]
     """
     arrays: dict[Any, np.ndarray] = {}
-    for part in parts_of(scores, argument="scores", keys=(), files="*.json", is_content=_is_mapping):
+    parts = parts_of(scores, argument="scores", keys=(), files="*.json", is_content=lambda x: isinstance(x, Mapping))
+    for part in parts:
         content = part.content if part.path is None else _of_file(part.path)
         if not isinstance(content, Mapping) or not content:
             raise ArgumentError(
@@ -108,10 +109,6 @@ def rliable(
         notes=["Runs only number the repetitions of an algorithm on a game."],
         alone="Give the scores of several algorithms.",
     )
-
-
-def _is_mapping(thing: Any) -> bool:
-    return isinstance(thing, Mapping)
 
 
 def _of_file(path: Path) -> Any:

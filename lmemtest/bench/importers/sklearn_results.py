@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.importers.imported import imported, numbers_in, one_of
-from lmemtest.bench.importers.labels import labelled
-from lmemtest.bench.importers.sources import KEYS, Part, check_keys, frame_of, json_of, names_of, parts_of
+from lmemtest.bench.importers.sources import KEYS, Part, check_keys, frame_of, json_of, labelled, names_of, parts_of
 from lmemtest.core.caller import advice, named, setting
 from lmemtest.core.validate import as_frame, check_column
 from lmemtest.core.words import format_level, listed
@@ -102,17 +100,14 @@ def _parts(results: Any, keys: Sequence[str]) -> list[Part]:
     """The results; a json file may hold several by name."""
     found = []
     for part in parts_of(results, argument="results", keys=keys, files="*.csv", is_content=_is_result):
-        content = json_of(part.path) if part.path is not None and _is_json(part.path) else None
+        is_json = part.path is not None and ".json" in map(str.lower, part.path.suffixes)
+        content = json_of(part.path) if part.path is not None and is_json else None
         if not isinstance(content, Mapping):  # records are read as a table
             found.append(part)
             continue
         below = parts_of(content, argument=part.shown, keys=keys[len(part.labels) :], is_content=_is_result)
         found += [Part(inner.content, {**part.labels, **inner.labels}, inner.shown) for inner in below]
     return found
-
-
-def _is_json(path: Path) -> bool:
-    return ".json" in [suffix.lower() for suffix in path.suffixes]
 
 
 def _is_result(thing: Any) -> bool:

@@ -8,9 +8,9 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.number_cells import number_in
-from lmemtest.bench.data.runs import REQUIRED, Runs, required_direction, with_notes
-from lmemtest.bench.data.summaries import sums_up
+from lmemtest.bench.data.number_cells import number_in, sums_up
+from lmemtest.bench.data.requirements import REQUIRED, required_direction
+from lmemtest.bench.data.runs import Runs, with_notes
 from lmemtest.bench.importers.sources import frame_of, names_of, parts_of
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_names, check_positive_int

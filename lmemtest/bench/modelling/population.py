@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.data.sampled import FEWEST_FAMILIES, enough_families
 from lmemtest.core.caller import advice, named
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import plural, spoken
@@ -61,7 +61,8 @@ class Population:
             _require(runs, wanted)
         if not runs.study.several_benchmarks:
             return cls(role="run", claim="these benchmarks" if runs.benchmark is None else _these(runs, runs.benchmark))
-        enough, few = _by_number(runs, _FEWEST_ASKED if wanted == "family" else FEWEST_FAMILIES)
+        enough = enough_families(runs, _FEWEST_ASKED if wanted == "family" else FEWEST_FAMILIES)
+        few = tuple(level for level in runs.study.families if level not in enough)
         if wanted == "benchmark" or not enough:
             return _of_benchmarks(runs, few if wanted is None else ())
         over = f" of {_these(runs, few[-1][-1])}" if few else ""
@@ -85,13 +86,6 @@ class Population:
             left_out=tuple(_too_few(runs, level) for level in few),
             notes=tuple(notes),
         )
-
-
-def _by_number(runs: Runs, fewest: int) -> tuple[tuple[Level, ...], tuple[Level, ...]]:
-    """Levels of families that are enough for a sample, and those that are too few."""
-    levels = runs.study.families
-    enough = tuple(level for level in levels if runs.study.count(*level) >= fewest)
-    return enough, tuple(level for level in levels if level not in enough)
 
 
 def _of_benchmarks(runs: Runs, few: tuple[Level, ...]) -> Population:
@@ -158,7 +152,7 @@ def _require(runs: Runs, wanted: str) -> None:
             f"population='family' is not possible: {' '.join(_of_no_families(runs))} Leave {named('population')} out: "
             f"the answer then holds for new {plural(str(runs.benchmark))}."
         )
-    if not _by_number(runs, _FEWEST_ASKED)[0]:
+    if not enough_families(runs, _FEWEST_ASKED):
         level = study.families[-1]
         raise DesignError(
             f"population='family' needs {_FEWEST_ASKED} families or more, and there are {study.count(*level)} levels "

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import fdtr
 
 from lmemtest.bench.checks.budget_mix import are_single_trials
-from lmemtest.bench.data.per_run import Course
+from lmemtest.bench.data.per_run import overlap, share_budgets
 from lmemtest.core.caller import named
 from lmemtest.core.options import CURVE_CHOICES
 from lmemtest.core.validate import check_choice
@@ -46,14 +46,13 @@ def curve_of(runs: Runs) -> str | None:
     """
     if runs.budget is None or runs.study.count(runs.budget) < 2:
         return None
-    course = Course.of(runs)
-    if not course.several:
+    if not (np.diff(runs.study.detailed.code("run")) == 0).any():  # no run has scores at several budgets
         return None
     if are_single_trials(runs.study.detailed):
         return "best"
-    if course.on_a_grid:
+    if share_budgets(runs):
         return "mean"
-    return "area" if course.overlap else None
+    return "area" if overlap(runs) else None
 
 
 def reduced(runs: Runs, curves: str | None = None) -> Runs:
@@ -109,17 +108,16 @@ def has_baseline(runs: Runs) -> bool:
 
 def of_baseline(runs: Runs) -> list[str]:
     """What scores relative to an algorithm share, and how much of it is chance."""
-    anchors = runs.scale.anchors if runs.scale is not None else None
-    if anchors is None:
+    if runs.scale is None or not runs.scale.reference:
         return []
-    baseline, noise = anchors.reference, anchors.noise
+    baseline, noise = runs.scale.reference, runs.scale.noise
     notes = [
         f"Scores are relative to the mean of {baseline}, whose chance deviations all scores of a benchmark share: "
         f"algorithms are compared within benchmarks, where they cancel, and the runs of {baseline} stay in the model, "
         "where they count."
     ]
     if noise is not None and np.isfinite(noise.error):
-        what = "it" if not anchors.target else f"its distance from {anchors.target}"
+        what = "it" if not runs.scale.target else f"its distance from {runs.scale.target}"
         alike = ", if its runs scatter as those of the others" * noise.borrowed
         notes.append(
             f"The mean of {baseline} on a benchmark rests on {counted(noise.runs, 'run')} or more; "

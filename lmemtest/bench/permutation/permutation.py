@@ -410,9 +410,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
 
 def family_columns(runs: Runs) -> tuple[str, ...]:
     """The column of the families that are exchanged; none without families."""
-    sample, families = runs.study.sampled, runs.study.families
-    if sample.noun == "family":
-        return (str(sample.column),)
+    families = runs.study.sampled.families or runs.study.families
     return families[0][-1:] if families else ()
 
 

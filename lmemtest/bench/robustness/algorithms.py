@@ -64,7 +64,7 @@ def by_algorithms(runs: Runs, method: str | None, reference: Any, alpha: float, 
         method = "rank" if before is None else before.method
     same = before is not None and before.method == method
     by = before.by if before is not None and same and before.by else None
-    anchors = dict(before.anchors.given) if before is not None and same and before.anchors is not None else {}
+    anchors = dict(before.arguments or {}) if before is not None and same else {}
     if method == "baseline" and not anchors:
         anchors = {"reference": reference}
     elif method in ("gap", "improvability") and not anchors:

@@ -6,8 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.benchmark.metafeature_interactions import fitted_quietly
-from lmemtest.bench.data.failure_policies import check_reference, compared_within
-from lmemtest.bench.data.failures import count_failures, refuse_without_failures, rows_or_runs
+from lmemtest.bench.data.failures import (
+    check_reference,
+    compared_within,
+    count_failures,
+    refuse_without_failures,
+    rows_or_runs,
+)
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.robustness.variants import Variants, side_by_side

@@ -66,12 +66,9 @@ def hypothesis_on(scale: Scale) -> str:
     'mean scores are equal, each within task in units of the standard deviation of the scores there'
     """
     within = f" within {' and '.join(scale.by)}" if scale.by else ""
-    anchors = scale.anchors
-    if anchors is None:
-        return _NULL[scale.method].format(within=within)
-    means = f"the mean of {anchors.reference}" if anchors.baseline is not None else anchors.reference
-    null = _NULL["target" if anchors.target else scale.method]
-    return null.format(within=within, reference=means, target=anchors.target)
+    means = f"the mean of {scale.reference}" if scale.baseline is not None else scale.reference
+    null = _NULL["target" if scale.target else scale.method]
+    return null.format(within=within, reference=means, target=scale.target)
 
 
 def what_differs(method: str, *, target: bool = False) -> str:
@@ -121,7 +118,7 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
     described = []
     scales = [runs.scale for runs, _ in of_scores if runs.scale is not None]
     for (runs, compared), scale in zip(of_scores, scales, strict=True):
-        null, differs = hypothesis_on(scale), what_differs(scale.method, target=_has_target(scale))
+        null, differs = hypothesis_on(scale), what_differs(scale.method, target=bool(scale.target))
         meaning = f"the hypothesis of a pair is that {null}"
         ways[runs.score] = (f"by mean {runs.score}", meaning, compared, runs.direction)
         described += [differs] if differs else []
@@ -131,10 +128,6 @@ def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Compa
     found = side_by_side(ways, of="score", alpha=alpha, described=tuple(dict.fromkeys(described)))
     one_sided = (~found.alike & ~found.opposite).any()
     return replace(found, notes=(NO_PROOF,)) if one_sided else found
-
-
-def _has_target(scale: Scale) -> bool:
-    return scale.anchors is not None and bool(scale.anchors.target)
 
 
 def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:

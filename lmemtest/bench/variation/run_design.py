@@ -276,10 +276,9 @@ def _linked_budgets(runs: Runs, keys: list[str]) -> int:
 def _sampled_families(runs: Runs) -> dict[str, list[str]]:
     """Columns of each level of families from coarse to fine, from the one that is the sample on."""
     levels: dict[str, list[str]] = {}
-    for columns in runs.study.families:
-        if levels or columns[-1] == runs.study.sampled.column:
-            before = [name for names in levels.values() for name in names]
-            levels[FAMILIES[len(levels)]] = [name for name in columns if name not in before]
+    for columns in runs.study.sampled.families:
+        before = [name for names in levels.values() for name in names]
+        levels[FAMILIES[len(levels)]] = [name for name in columns if name not in before]
     return levels
 
 

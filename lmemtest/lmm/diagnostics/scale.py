@@ -187,7 +187,7 @@ def scatter_of_repeats(fit: LmmFit, column: Column, scope: Scope | None) -> tupl
     place = scope.place
     if fit.dispersion is not None or fit.weights is not None or place not in [set(bar.groups) for bar in parsed.bars]:
         return None
-    scales = scope.scatter_of_repeats(parsed.response, parsed.response_transform)
+    scales = scope.scatter_of_repeats(parsed.response_transform)
     scales = scales.set_index(scales["benchmark"].map(str))
     if not set(column.levels) <= set(scales.index):
         return None

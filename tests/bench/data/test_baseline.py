@@ -107,30 +107,30 @@ def test_groups_are_benchmark_and_budget_unless_asked_otherwise():
     np.testing.assert_allclose(scores(at_each), 1 - frame["loss"] / r, atol=1e-12)
     over_all = runs.normalize("baseline", by="benchmark", reference="tree", name="all")
     np.testing.assert_allclose(scores(over_all), 1 - frame["loss"] / means(frame, "tree"), atol=1e-12)
-    assert over_all.scale.anchors.noise is None  # budgets are no repetitions
+    assert over_all.scale.noise is None  # budgets are no repetitions
 
 
 def test_noise_is_the_relative_error_of_the_baselines_means():
     frame = table()
-    noise = make(frame).normalize("baseline", reference="tree").scale.anchors.noise
+    noise = make(frame).normalize("baseline", reference="tree").scale.noise
     own = frame[frame["tool"] == "tree"].groupby("task")["loss"]
     error = own.std() / 2 / own.mean()
     assert noise.error == approx(np.sqrt(np.mean(error**2)), rel=1e-9)
     assert (noise.runs, noise.where, noise.borrowed) == (4, error.idxmax(), False)
     assert noise.largest == approx(error.max(), rel=1e-9)
     once = frame[(frame["tool"] != "tree") | (frame["rep"] == 0)]
-    alone = make(once).normalize("baseline", reference="tree").scale.anchors.noise
+    alone = make(once).normalize("baseline", reference="tree").scale.noise
     others = once[once["tool"] != "tree"].groupby(["task", "tool"])["loss"]
     assert (alone.runs, alone.borrowed) == (1, True)
     assert alone.error == approx(np.sqrt(((others.std() / others.mean()) ** 2).mean()), rel=1e-9)
-    assert make(frame).normalize("baseline", reference=1e4).scale.anchors.noise is None
+    assert make(frame).normalize("baseline", reference=1e4).scale.noise is None
 
 
 def test_a_baseline_so_noisy_that_shares_are_biased_is_a_warning_with_the_bias():
     frame = table(sigma=1.2, seeds=2)
     with pytest.warns(DataWarning, match=r"The means of tree are noisy: .* lowers the mean improvement of every other"):
         got = make(frame).normalize("baseline", reference="tree")
-    noise = got.scale.anchors.noise
+    noise = got.scale.noise
     with pytest.warns(DataWarning, match=f"by about {100 * noise.error**2:.2g} percentage points"):
         make(frame).normalize("baseline", reference="tree")
     with warnings.catch_warnings():
@@ -165,7 +165,7 @@ def test_references_that_shares_have_no_meaning_for_are_refused():
     numbered = frame.assign(tool=frame["tool"].map({name: i for i, name in enumerate(frame["tool"].unique())}))
     with pytest.raises(ArgumentError, match=r"reference=1 is a number, and the name of an algorithm.* write '1', for"):
         make(numbered).normalize("baseline", reference=1)
-    assert make(numbered).normalize("baseline", reference="1").scale.anchors.noise is not None
+    assert make(numbered).normalize("baseline", reference="1").scale.noise is not None
     with pytest.raises(DataError, match="must be positive, but it is 0 on w"):
         make(frame).normalize("baseline", reference=0)
     below = frame.assign(loss=frame["loss"].where(frame["id"] != 0, -1.0))

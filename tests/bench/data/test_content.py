@@ -24,7 +24,7 @@ import lmemtest as lt
 from lmemtest.bench.data import content, delimited, sheets
 from lmemtest.bench.data.number_cells import number_in
 from lmemtest.bench.data.readers import open_table, read_table
-from lmemtest.bench.importers.inspect_logs import log_of
+from lmemtest.bench.importers.evaluation_samples import log_of
 from lmemtest.errors import ArgumentError, DataError, MissingFileError
 
 LINES = b"A,t1,0.5\n" * 20_000  # 0.18 MB

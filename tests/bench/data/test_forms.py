@@ -15,9 +15,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.bench.data.forms import Remark, Tidy, read_as, tidied
-from lmemtest.bench.data.number_cells import number_in
+from lmemtest.bench.data.number_cells import is_summary, number_in
 from lmemtest.bench.data.readers import open_table
-from lmemtest.bench.data.summaries import is_summary
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 METHODS = ["Ours", "XGBoost", "kNN", "Mean"]  # one is called like a summary
