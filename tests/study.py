@@ -7,6 +7,7 @@ import string
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 
@@ -36,12 +37,25 @@ def make_study(
     return table.assign(**{score: total + noise * rng.normal(size=len(table))})
 
 
+# What tests call the columns of their tables, by role.
+COLUMNS = {
+    "score": ("loss", "acc", "score", "value", "y"),
+    "algorithm": ("algorithm", "tool", "algo"),
+    "benchmark": ("benchmark", "task"),
+    "seed": ("seed", "rep"),
+    "budget": ("budget", "step"),
+    "family": ("family", "space"),
+    "metafeatures": ("prior",),
+}
+
+
 def as_runs(table: Any, direction: Literal["minimize", "maximize"] = "minimize", **roles: Any) -> lt.Runs:
-    """The runs of a table whose columns are named after their roles, where `roles` do not say otherwise."""
-    named = {role: role for role in ("benchmark", "seed", "budget", "family") if role in table}
-    prior = {"metafeatures": ("prior",)} if "prior" in table else {}
-    given = {"score": "loss", "direction": direction, "algorithm": "algorithm"}
-    return lt.Runs(table, **(given | named | prior | roles))
+    """The runs of a table whose columns have one of the names in `COLUMNS`, where `roles` do not say otherwise."""
+    names = nw.from_native(table).collect_schema().names()
+    named = {role: name for role, usual in COLUMNS.items() for name in reversed(usual) if name in names}
+    if "metafeatures" in named:
+        roles = {"metafeatures": (named.pop("metafeatures"),)} | roles
+    return lt.Runs(table, **({"direction": direction} | named | roles))
 
 
 def make_runs(
@@ -66,7 +80,8 @@ def make_runs(
     A number of levels is named A, B, ...; b00, b01, ...; 0, 1, ...; 1, 2, ... (budgets); p0, p1, ...  `families` are
     their numbers of benchmarks (in place of `benchmarks`). The loss is the sum of `shift` by algorithm, one normal
     effect per level of each group in `sds` ("benchmark:algorithm"), in their order, and normal noise per row.
-    `missing` is a share of rows that are left out, `failed` a share of runs without a score.
+    `missing` is a share of rows that are left out, `failed` a share of runs without a score.  A role names its column:
+    `algorithm="tool"`.
     """
     rng = np.random.default_rng(rng)
     if families is not None:
@@ -99,6 +114,7 @@ def make_runs(
         table["loss"] = table["loss"].mask((rng.random(run.max() + 1) < failed)[run])
     if missing:
         table = table[rng.random(len(table)) >= missing].reset_index(drop=True)
+    table = table.rename(columns={"loss": roles.get("score", "loss"), **roles})
     return as_runs(table, direction, **({"failed": "missing"} if failed else {}) | roles)
 
 

@@ -10,6 +10,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 from scipy.linalg import block_diag
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
@@ -44,11 +45,6 @@ def study(
     ]
     frame = pd.DataFrame(rows, columns=["tool", "task", "seed", "prior", "loss"])
     return frame if priors else frame.drop(columns="prior")
-
-
-def as_runs(frame: pd.DataFrame, **roles: object) -> lt.Runs:
-    extra = {"metafeatures": ("prior",)} if "prior" in frame else {}
-    return lt.Runs(frame, **{**ROLES, **extra, **roles})
 
 
 def henderson(fit: lt.LmmFit) -> np.ndarray:

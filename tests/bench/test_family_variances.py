@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.variation.run_design import run_design, run_variances
@@ -33,10 +34,6 @@ def study(rng: int = 1, families: int = F) -> pd.DataFrame:
     keys = product(range(families), range(B), "ABC", range(N))
     rows = [(f"s{f}", f"s{f}-{b}", k, n) for f, b, k, n in keys]
     return pd.DataFrame(rows, columns=["space", "task", "tool", "seed"]).assign(loss=loss)
-
-
-def as_runs(frame: pd.DataFrame, **roles: Any) -> lt.Runs:
-    return lt.Runs(frame, **{**ROLES, "family": "space", **roles})
 
 
 FRAME = study()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.budget.horizon_tests import best_sentence, share_level
@@ -41,10 +43,7 @@ def make_table(
     return table.assign(algorithm="a" + table["algorithm"].astype(str), budget=np.array(budgets)[k])
 
 
-def runs_of(table, **roles) -> lt.Runs:
-    given = {"benchmark": "task", "seed": "seed", "budget": "budget", "direction": "minimize"}
-    given = {**given, "seed_shared": False, **roles}  # of these tables seeds only number the repetitions
-    return lt.Runs(table, score="loss", algorithm="algorithm", **given)
+runs_of = partial(as_runs, seed_shared=False)  # seeds only number the repetitions
 
 
 def best_so_far(table: pd.DataFrame) -> pd.DataFrame:

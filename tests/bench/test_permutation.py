@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.permutation.permutation import (
@@ -30,14 +31,9 @@ def make_table(tasks=8, seeds=3, tools="AB", budgets=1, seed=0):
     return table.assign(loss=shift + rng.normal(size=len(table)) + 0.5 * (table["tool"] == "B"))
 
 
-def runs_of(table, **roles):
-    given = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(table, **{**given, **roles})
-
-
 def test_p_is_that_of_all_sign_flips():
     table = make_table(seeds=1)
-    test = permutation_test(runs_of(table), NAIVE, n_draws=999, rng=1)
+    test = permutation_test(as_runs(table), NAIVE, n_draws=999, rng=1)
     y = table.pivot(index="task", columns="tool", values="loss")
     d = (y["A"] - y["B"]).to_numpy()
     flips = np.array(list(itertools.product([-1, 1], repeat=8)))
@@ -49,7 +45,7 @@ def test_p_is_that_of_all_sign_flips():
 
 
 def test_models_that_order_tables_alike_have_the_same_p_value():
-    runs = runs_of(make_table())
+    runs = as_runs(make_table())
     naive = permutation_test(runs, NAIVE, n_draws=99, rng=1)
     careful = permutation_test(runs, lt.recommend(runs).formula, n_draws=99, rng=1)
     assert naive.statistic > 1.2 * careful.statistic
@@ -58,7 +54,7 @@ def test_models_that_order_tables_alike_have_the_same_p_value():
 
 @pytest.mark.parametrize("unit", ["benchmark", "run"])
 def test_moving_scores_is_moving_labels(unit):
-    runs = runs_of(make_table(tools="ABC", budgets=2), budget="budget")
+    runs = as_runs(make_table(tools="ABC", budgets=2), budget="budget")
     fit = fit_for_comparison(runs, "loss ~ tool * C(budget) + (1|task) + (1|task:tool) + (1|task:seed)")
     exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score="loss")
     assert exchange.start is not None
@@ -73,7 +69,7 @@ def test_moving_scores_is_moving_labels(unit):
 @pytest.mark.parametrize("unit", ["benchmark", "run"])
 def test_relabelled_tables_are_the_table_with_other_names(unit):
     table = make_table(tools="ABC", budgets=2).sample(frac=0.7, random_state=1)  # with gaps, so that labels move
-    runs = runs_of(table)
+    runs = as_runs(table)
     fit = fit_for_comparison(runs, NAIVE)
     exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score="loss")
     assert exchange.start is None
@@ -94,7 +90,7 @@ def test_relabelled_tables_are_the_table_with_other_names(unit):
 def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
     table = make_table(budgets=2)
     table["seed"] += 100 * (table["tool"] == "B")
-    runs = runs_of(table, budget="budget")
+    runs = as_runs(table, budget="budget")
     exchange = find_relabelling(runs, "run", ["tool", "task", "budget"], score="loss")
     assert not exchange.paired
     assert exchange.n_strata == 8
@@ -107,7 +103,7 @@ def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
 
 
 def test_all_arrangements_are_equally_likely():
-    runs = runs_of(make_table(tasks=2, seeds=1, tools="ABC"))
+    runs = as_runs(make_table(tasks=2, seeds=1, tools="ABC"))
     exchange = find_relabelling(runs, "benchmark", ["tool"], score="loss")
     rng = np.random.default_rng(0)
     draws = [tuple(exchange.draw(rng)) for _ in range(7200)]
@@ -118,7 +114,7 @@ def test_all_arrangements_are_equally_likely():
 
 
 def test_the_result_says_what_is_exchanged_and_what_that_tests():
-    runs = runs_of(make_table())
+    runs = as_runs(make_table())
     benchmark = permutation_test(runs, NAIVE, n_draws=9, rng=1)
     assert benchmark.exchangeable == (
         "the names of the algorithms, all their runs together, within each of 8 benchmarks"
@@ -131,7 +127,7 @@ def test_the_result_says_what_is_exchanged_and_what_that_tests():
 
 
 def test_any_function_of_the_fit_is_a_statistic():
-    runs = runs_of(make_table())
+    runs = as_runs(make_table())
     one, two = (
         permutation_test(runs, NAIVE, lambda f: f.params.iloc[1], n_draws=20, rng=4, n_jobs=jobs) for jobs in (1, 2)
     )
@@ -140,7 +136,7 @@ def test_any_function_of_the_fit_is_a_statistic():
 
 
 def test_a_draw_that_fails_counts_as_larger():
-    runs = runs_of(make_table())
+    runs = as_runs(make_table())
     observed = lt.fit_lmm(NAIVE, runs).llf
 
     def moody(f):
@@ -166,7 +162,7 @@ def test_a_draw_that_fails_counts_as_larger():
 def test_gaps_are_reported():
     table = make_table()
     table = table[~((table["tool"] == "B") & (table["seed"] == 0) & (table["task"] < 3))]
-    got = permutation_test(runs_of(table), NAIVE, unit="run", n_draws=9, rng=1)
+    got = permutation_test(as_runs(table), NAIVE, unit="run", n_draws=9, rng=1)
     assert got.n_strata == 21
     assert got.notes[-1].startswith("3 groups of runs have no partner to exchange labels with")
 
@@ -201,7 +197,7 @@ def test_gaps_are_reported():
 )
 def test_bad_input_is_named(roles, options, error, message):
     table = make_table(tools="ABC")
-    runs = runs_of(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), **roles)
+    runs = as_runs(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), family=None, **roles)
     given = {"model": NAIVE, "n_draws": 3, "rng": 1, **options}
     with pytest.raises(error, match=message):
         permutation_test(runs, given.pop("model"), **given)
@@ -211,7 +207,7 @@ def test_benchmarks_with_one_algorithm_each_cannot_exchange():
     table = make_table()
     table = table[(table["task"] % 2 == 0) == (table["tool"] == "A")]
     with pytest.raises(DataError, match="there are no two algorithms on any benchmark"):
-        permutation_test(runs_of(table), NAIVE, n_draws=3)
+        permutation_test(as_runs(table), NAIVE, n_draws=3)
 
 
 def test_the_residual_variances_of_a_fit_are_kept():
@@ -242,6 +238,6 @@ def test_a_plain_table_is_told_that_its_columns_need_roles():
 
 
 def test_the_result_names_the_residual_variances_of_its_model():
-    runs = runs_of(make_table())
+    runs = as_runs(make_table())
     fit = lt.fit_lmm(NAIVE, runs, dispersion="task")
     assert permutation_test(runs, fit, n_draws=2, rng=1).formula == f"{NAIVE}, residual variance by task"

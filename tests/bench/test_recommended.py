@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.modelling.recommend import recommend
@@ -22,9 +24,7 @@ def table(algorithms=3, benchmarks=4, seeds=5, budgets=3, priors=1):
     return frame
 
 
-def runs_of(frame, **roles):
-    given = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(frame, **{**given, "seed_shared": False, **roles})
+runs_of = partial(as_runs, seed_shared=False)  # seeds only number the repetitions
 
 
 def test_benchmarks_are_a_sample_and_seeds_pair_the_runs():

@@ -11,6 +11,7 @@ import pytest
 from growth import calls
 from pytest import approx
 from scipy import optimize, special
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
@@ -63,12 +64,6 @@ def study(
         y += effect([*instance, "tool", "seed"], run)
     frame["loss"] = y + rng.normal(scale=run, size=len(frame))
     return frame
-
-
-def as_runs(frame: pd.DataFrame, **roles: object) -> lt.Runs:
-    extra = {"metafeatures": ("prior",)} if "prior" in frame else {}
-    extra |= {"budget": "budget"} if "budget" in frame else {}
-    return lt.Runs(frame, **{**ROLES, **extra, **roles})
 
 
 # ---------------------------------------------------------------------- components
