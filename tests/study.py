@@ -51,10 +51,13 @@ COLUMNS = {
 
 def as_runs(table: Any, direction: Literal["minimize", "maximize"] = "minimize", **roles: Any) -> lt.Runs:
     """The runs of a table whose columns have one of the names in `COLUMNS`, where `roles` do not say otherwise."""
-    names = nw.from_native(table).collect_schema().names()
-    named = {role: name for role, usual in COLUMNS.items() for name in reversed(usual) if name in names}
+    given = {name for names in roles.values() for name in ([names] if isinstance(names, str | bool) else names or [])}
+    left = [name for name in nw.from_native(table).collect_schema().names() if name not in given]
+    named = {role: name for role, usual in COLUMNS.items() for name in reversed(usual) if name in left}
     if "metafeatures" in named:
-        roles = {"metafeatures": (named.pop("metafeatures"),)} | roles
+        named["metafeatures"] = (named["metafeatures"],)
+    if not {**named, **roles}.get("benchmark"):
+        named.pop("family", None)
     return lt.Runs(table, **({"direction": direction} | named | roles))
 
 

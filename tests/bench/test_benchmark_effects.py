@@ -22,8 +22,6 @@ from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.model.random_effects import shapes
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-
 
 def study(
     rng: int | np.random.Generator = 1,
@@ -321,7 +319,7 @@ def test_what_is_refused() -> None:
         "the model 'loss ~ tool + (1 | task)' lets no difference between algorithms change from benchmark to "
         "benchmark. Add (1 | task:tool) to the formula, which takes several runs of each algorithm on each benchmark."
     )
-    once = lt.Runs(frame.query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(frame.query("seed == 0").drop(columns="seed"), seed=None)
     with pytest.raises(lt.errors.DesignError, match=r"Add \(1 \| task:tool\) to the formula, which takes several runs"):
         benchmark_effects(once)
     with pytest.raises(lt.errors.ArgumentError) as caught:
@@ -441,7 +439,7 @@ def test_two_algorithms_are_measured_in_noise() -> None:
 
 
 def test_single_runs_cannot_be_redrawn() -> None:
-    once = lt.Runs(study(16).query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(study(16).query("seed == 0").drop(columns="seed"), seed=None)
     found = benchmark_clusters(once)
     assert (found.n_draws, found.notes[-1]) == (
         0,

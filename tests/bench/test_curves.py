@@ -16,7 +16,6 @@ import lmemtest as lt
 from lmemtest.bench.modelling.scores import curve_of, reduced
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
-ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 KEYS = ["task", "tool", "seed"]
 
 
@@ -44,7 +43,7 @@ of = partial(as_runs, direction="maximize")
 
 
 def by_hand(frame: pd.DataFrame, how: str = "mean", **roles) -> lt.Runs:
-    return lt.Runs(frame.groupby(KEYS, as_index=False)["acc"].agg(how), **{**ROLES, **roles})
+    return of(frame.groupby(KEYS, as_index=False)["acc"].agg(how), **roles)
 
 
 def pairs(model, **options) -> np.ndarray:
@@ -343,6 +342,6 @@ def test_one_budget_is_no_curve():
 
 def test_questions_about_budgets_keep_the_curves():
     runs = of(curves(6, 3, 6))
-    assert len(lt.horizons(runs).horizons) > 1
+    assert len(lt.anytime(runs).at().horizons) > 1
     assert lt.anytime(runs).budget == "step"
     assert lt.analyze(runs).table.budget == "step"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -15,9 +14,6 @@ import lmemtest as lt
 from lmemtest.bench.variation.run_design import run_design, run_variances
 from lmemtest.errors import DesignError
 
-ROLES: dict[str, Any] = {
-    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
-}  # fmt: skip
 F, B, K, N = 6, 4, 3, 2
 
 

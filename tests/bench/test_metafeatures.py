@@ -17,8 +17,6 @@ from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
 from lmemtest.bench.benchmark.pair_scores import pair_scores
 from lmemtest.lmm.distributions.studentized_range import ptukey
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-
 # bad minus at25 of the mean outcome over 24 budgets, Hyperband against PriorBand
 PRIORBAND = {
     "JAHS-C10": -1.167,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -48,8 +50,7 @@ def test_appendix_c_names_the_algorithm_that_uses_the_seed():
     assert result.overall.p_value < 1e-10
     assert " ".join(result.sentences()) == (
         "For A-1, scores depend on the seed across repetitions (F-test of the seed's variance per algorithm, Holm, "
-        "alpha = 0.05). Look for what the seed fixes there; repetitions of a seed do not count as new "
-        "runs."
+        "alpha = 0.05). Look for what the seed fixes there; repetitions of a seed do not count as new runs."
     )
 
 
@@ -127,60 +128,38 @@ def test_budgets_that_some_runs_lack_are_left_out():
     )
 
 
-def test_runs_without_a_common_budget_are_refused():
-    table = crossed(np.random.default_rng(8), n_benchmarks=2)
-    table["budget"] = np.where(table["algorithm"] == "A-0", 1, 2)
-    with pytest.raises(DataError) as error:
-        seed_effect(as_runs(table))
-    assert str(error.value) == (
-        "the runs of b0, b1 have no budget in common, so one score per run would compare different budgets. Filter "
-        "the runs to budgets that all of them reached: runs.filter(budget=[...])."
-    )
+@pytest.mark.parametrize(
+    ("sizes", "change", "error", "message"),
+    [
+        ({"n_benchmarks": 2}, lambda t: t.assign(budget=np.where(t["algorithm"] == "A-0", 1, 2)), DataError,
+         "the runs of b0, b1 have no budget in common, so one score per run would compare different budgets. Filter "
+         "the runs to budgets that all of them reached: runs.filter(budget=[...])."),
+        ({"n_benchmarks": 1}, lambda t: pd.concat([t.assign(budget=b) for b in (1, 2, 4)]), DesignError,
+         "there is one benchmark and one run per algorithm and seed (the scores at several budgets are one run), so "
+         "what the seed does cannot be distinguished from chance. Bring several benchmarks that were run with the same "
+         "seeds, or repeat seeds."),
+        ({"n_benchmarks": 2, "n_seeds": 5}, lambda t: t.assign(seed=t["benchmark"] + "-" + t["seed"].astype(str)),
+         DesignError, "the effect of the seed cannot be distinguished from chance: no algorithm can be tested: none of "
+         "its seeds comes back. Bring benchmarks that were run with the same seeds, or repeat seeds."),
+        ({"n_seeds": 1}, lambda t: t, DesignError, "there is one seed only (0), so its effect cannot be distinguished "
+         "from that of the algorithm. Bring runs with other seeds."),
+    ],
+    ids=["no common budget", "one run per seed on one benchmark", "seeds of their own", "one seed"],
+)  # fmt: skip
+def test_what_cannot_be_tested_is_refused(sizes, change, error, message):
+    with pytest.raises(error, match=f"^{re.escape(message)}$"):
+        seed_effect(as_runs(change(crossed(np.random.default_rng(9), **sizes))))
 
 
-def test_one_run_per_seed_on_one_benchmark_cannot_be_tested():
-    table = crossed(np.random.default_rng(9), n_benchmarks=1)
-    curves = pd.concat([table.assign(budget=b) for b in (1, 2, 4)])
-    with pytest.raises(DesignError) as error:
-        seed_effect(as_runs(curves))
-    assert str(error.value) == (
-        "there is one benchmark and one run per algorithm and seed (the scores at several budgets are one run), so "
-        "what the seed does cannot be distinguished from chance. Bring several benchmarks that were run with "
-        "the same seeds, "
-        "or repeat seeds."
-    )
-
-
-def test_seeds_of_their_own_on_every_benchmark_cannot_be_tested():
-    table = crossed(np.random.default_rng(10), n_benchmarks=2, n_seeds=5)
-    table["seed"] = table["benchmark"] + "-" + table["seed"].astype(str)
-    with pytest.raises(DesignError) as error:
-        seed_effect(as_runs(table))
-    assert str(error.value) == (
-        "the effect of the seed cannot be distinguished from chance: no algorithm can be tested: none of its "
-        "seeds comes back. "
-        "Bring benchmarks that were run with the same seeds, or repeat seeds."
-    )
-
-
-def test_one_seed_and_no_seed_are_refused():
-    table = crossed(np.random.default_rng(11), n_seeds=1)
-    with pytest.raises(DesignError) as error:
-        seed_effect(as_runs(table))
-    assert str(error.value) == (
-        "there is one seed only (0), so its effect cannot be distinguished from that of the algorithm. Bring "
-        "runs with other "
-        "seeds."
-    )
-    with pytest.raises(ArgumentError, match=r"runs has no seed column, so nothing can depend on it\. Name it: Runs\("):
-        seed_effect(as_runs(table, seed=None))
-
-
-def test_two_seeds_need_the_raw_scores():
+def test_two_seeds_need_the_raw_scores_and_without_seeds_there_is_nothing_to_test():
     table = crossed(np.random.default_rng(12), n_seeds=2)
     with pytest.raises(DesignError, match="two seeds that are scaled to one variance hold nothing but signs"):
         seed_effect(as_runs(table))
     assert len(seed_effect(as_runs(table), standardize=False).table) == 3
+    with pytest.raises(ArgumentError, match=r"runs has no seed column, so nothing can depend on it\. Name it: Runs\("):
+        seed_effect(as_runs(table, seed=None))
+    with pytest.raises(ArgumentError, match=r"^standardize must be True, False or None, got 'yes'\.$"):
+        seed_effect(as_runs(table), standardize="yes")
 
 
 def test_an_algorithm_without_variation_is_named_and_left_out():
@@ -202,31 +181,13 @@ def test_two_algorithms_and_many_algorithms_work():
     assert result.overall.df == 1
 
 
-def test_the_table_of_the_caller_is_not_touched():
-    table = appendix_c(np.random.default_rng(2))
-    before = table.copy()
-    seed_effect(lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", seed="seed"))
-    pd.testing.assert_frame_equal(table, before)
-
-
-def test_arguments_are_checked():
-    runs = as_runs(crossed(np.random.default_rng(15)))
-    with pytest.raises(ArgumentError, match=r"^standardize must be True, False or None, got 'yes'\.$"):
-        seed_effect(runs, standardize="yes")
-    with pytest.raises(
-        ArgumentError, match=r"^runs must be Runs, got DataFrame\. Say what the columns mean\. Columns: "
-    ):
-        seed_effect(runs.to_frame())
-
-
 def test_lazy_and_categorical_tables_give_the_same():
     polars = pytest.importorskip("polars")
     table = crossed(np.random.default_rng(16), lucky=("A-2",))
-    roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
     want = seed_effect(as_runs(table)).table.set_index("algorithm")["p_raw"]
-    lazy = lt.Runs(polars.from_pandas(table).lazy(), seed="seed", **roles)
+    lazy = as_runs(polars.from_pandas(table).lazy())
     order = pd.Categorical(table["algorithm"], categories=["A-2", "A-1", "A-0", "unused"])
-    categorical = lt.Runs(table.assign(algorithm=order), seed="seed", **roles)
+    categorical = as_runs(table.assign(algorithm=order))
     for other in (lazy, categorical):
         got = seed_effect(other).table.set_index("algorithm")["p_raw"]
         np.testing.assert_allclose(got[want.index], want, rtol=1e-9)
@@ -238,9 +199,7 @@ def test_numeric_and_awkward_column_names_work():
         columns={"benchmark": "algorithm ", "algorithm": "the tool", "loss": "1 - acc"}
     )
     table["the tool"] = table["the tool"].str[-1].astype(int)
-    runs = lt.Runs(
-        table, score="1 - acc", direction="minimize", algorithm="the tool", benchmark="algorithm ", seed="seed"
-    )
+    runs = as_runs(table, score="1 - acc", algorithm="the tool", benchmark="algorithm ")
     assert seed_effect(runs).affected == (2,)
 
 

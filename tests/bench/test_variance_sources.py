@@ -21,7 +21,6 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.intervals.balanced import BalancedModel
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 PLAIN = ("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)", ["task", "task:tool", "task:seed"])
 CONDITIONS = (
     "loss ~ tool * prior + (1 | task) + (1 | task:prior) + (1 | task:tool) + (1 | task:prior:tool) "
@@ -205,7 +204,7 @@ def test_the_parts_of_run_and_course_add_up_to_the_variance_of_a_score() -> None
     assert parts == approx(courses, rel=0.2)  # effects of few levels differ from their expectation
     assert table["residual"] == approx(5 / 6, rel=0.15)  # true variance 1, less the run's mean
     runs_only = variance_sources(
-        lt.Runs(frame.assign(loss=within).drop_duplicates(["tool", "task", "seed"]).drop(columns="budget"), **ROLES)
+        as_runs(frame.assign(loss=within).drop_duplicates(["tool", "task", "seed"]).drop(columns="budget"))
     ).to_frame()
     assert table[runs_only["source"]].to_numpy() == approx(runs_only["variance"].to_numpy(), rel=1e-9)
 
@@ -246,7 +245,7 @@ def test_names_and_order_of_levels_do_not_matter() -> None:
 
 def test_what_cannot_be_told_apart_is_said() -> None:
     once = study(9).query("seed == 0").drop(columns="seed")
-    found = variance_sources(lt.Runs(once, **{**ROLES, "seed": None}))
+    found = variance_sources(as_runs(once, seed=None))
     assert found.sources["source"].tolist() == ["tool", "task", "run"]
     assert found.notes[0] == (
         "task:tool: there is one run in each, so it cannot be distinguished from the runs and is part of their "
@@ -273,7 +272,7 @@ def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
     assert lt.plan(sources, budget=1200).best == lt.plan(want, budget=1200).best
     with pytest.raises(ArgumentError, match="at one budget and one level of each metafeature"):
         variance_sources(lt.datasets.load_hpo_runs().filter(prior="good")).components()
-    single = lt.Runs(study(10, k=3, b=6, n=1, means=np.arange(3.0)).drop(columns="seed"), **{**ROLES, "seed": None})
+    single = as_runs(study(10, k=3, b=6, n=1, means=np.arange(3.0)).drop(columns="seed"), seed=None)
     with pytest.raises(ArgumentError, match="with one run of each algorithm on each benchmark"):
         variance_sources(single).components()
 
@@ -283,7 +282,7 @@ def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
 
 def test_one_run_per_cell_gives_cronbachs_alpha() -> None:
     frame = study(10, k=6, b=8, n=1, means=np.arange(6.0)).drop(columns="seed")
-    found = ranking_reliability(lt.Runs(frame, **{**ROLES, "seed": None}))
+    found = ranking_reliability(as_runs(frame, seed=None))
     wide = frame.pivot(index="tool", columns="task", values="loss")
     b = wide.shape[1]
     alpha = b / (b - 1) * (1.0 - wide.var(ddof=1).sum() / wide.sum(axis=1).var(ddof=1))
@@ -400,7 +399,7 @@ def test_what_is_refused(function, task) -> None:
 
 
 def test_other_numbers_of_seeds_need_repeated_runs() -> None:
-    once = lt.Runs(study(9).query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(study(9).query("seed == 0").drop(columns="seed"), seed=None)
     with pytest.raises(lt.errors.ArgumentError) as caught:
         ranking_reliability(once, n_seeds=[3])
     assert str(caught.value) == (
