@@ -117,6 +117,7 @@ def make_runs(
         table["loss"] = table["loss"].mask((rng.random(run.max() + 1) < failed)[run])
     if missing:
         table = table[rng.random(len(table)) >= missing].reset_index(drop=True)
+    roles = {role: name for role, name in roles.items() if role in table or role not in ("budget", "family")}
     table = table.rename(columns={"loss": roles.get("score", "loss"), **roles})
     return as_runs(table, direction, **({"failed": "missing"} if failed else {}) | roles)
 

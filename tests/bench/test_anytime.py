@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
@@ -32,26 +32,17 @@ BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
 
 
 def table(
-    *, benchmarks=8, algorithms=3, seeds=3, conditions=("x",), effect=None, noise=0.2, spread=0.5, seed=0
+    *, benchmarks=8, algorithms=3, seeds=3, conditions=None, effect=None, noise=0.2, spread=0.5, seed=5
 ) -> pd.DataFrame:
     """Curves with random levels and slopes over log budget; `effect` (algorithm, log budget) is added."""
     rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), conditions, range(algorithms), range(seeds), BUDGETS)
-    t = pd.DataFrame(list(rows), columns=["task", "prior", "algo", "seed", "budget"])
-    b, a, s, x = t["task"].to_numpy(), t["algo"].to_numpy(), t["seed"].to_numpy(), np.log(t["budget"].to_numpy())
-    c = pd.factorize(t["prior"])[0]
-    level, slope = rng.normal(size=(2, benchmarks, algorithms))
-    run = rng.normal(size=(2, benchmarks, len(conditions), algorithms, seeds))
-    t["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + rng.normal(size=benchmarks)[b] * x
-        + spread * (level[b, a] + slope[b, a] * x)
-        + noise * (run[0][b, c, a, s] + run[1][b, c, a, s] * x)
-        + noise * rng.normal(size=len(t))
-    )
-    if effect is not None:
-        t["loss"] += effect(a, x)
-    return t.assign(algo=[f"a{i}" for i in a], task=[f"t{i:02d}" for i in b])
+    run = "benchmark:prior:algorithm:seed" if conditions else "benchmark:algorithm:seed"
+    sizes = [f"a{i}" for i in range(algorithms)], [f"t{i:02d}" for i in range(benchmarks)], seeds, BUDGETS
+    options = {"priors": conditions, "sds": {"benchmark": 1.0, "benchmark:algorithm": spread, run: noise}, "rng": rng}
+    t, slope = (make_table(*sizes, noise=n, **options, algorithm="algo", benchmark="task") for n in (noise, 0.0))
+    x = np.log(t["budget"])
+    t["loss"] += slope["loss"] * x
+    return t if effect is None else t.assign(loss=t["loss"] + effect(t["algo"].str[1:].astype(int), x))
 
 
 def lmemtest_spline(x, columns):

@@ -10,7 +10,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 from scipy.linalg import block_diag
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
@@ -36,13 +36,11 @@ def study(
     """A balanced table; `advantages` are those of the tools (rows) on the tasks (columns)."""
     rng = np.random.default_rng(rng)
     advantages = rng.normal(scale=interaction, size=(k, b)) if advantages is None else advantages
-    task, seed = 2.0 * rng.normal(size=b), 0.7 * rng.normal(size=(b, n))
-    rows = [
-        (f"A{i}", f"t{j}", s, p, 0.5 * i + task[j] + seed[j, s] + advantages[i, j] + rng.normal())
-        for i, j, s, p in itertools.product(range(k), range(b), range(n), priors or ("",))
-    ]
-    frame = pd.DataFrame(rows, columns=["tool", "task", "seed", "prior", "loss"])
-    return frame if priors else frame.drop(columns="prior")
+    sizes = [f"A{i}" for i in range(k)], [f"t{j}" for j in range(b)], n
+    options = {"sds": {"benchmark": 2.0, "benchmark:seed": 0.7}, "shift": 0.5 * np.arange(k), "rng": rng}
+    frame = make_table(*sizes, priors=priors or None, **options, algorithm="tool", benchmark="task")
+    frame["loss"] += advantages[tuple(frame[name].str[1:].astype(int) for name in ("tool", "task"))]
+    return frame
 
 
 def henderson(fit: lt.LmmFit) -> np.ndarray:
@@ -132,8 +130,8 @@ def test_budgets_are_averaged_and_instances_kept_apart() -> None:
 def test_deviations_sum_to_zero_and_mirror_for_two_algorithms() -> None:
     table = benchmark_effects(as_runs(study(4))).to_frame()
     assert table.groupby("benchmark")["estimate"].sum().abs().max() < 1e-9
-    two = benchmark_effects(as_runs(study(4, k=2))).to_frame()
-    pair = benchmark_effects(as_runs(study(4, k=2)), contrast="pairs").to_frame()
+    two = benchmark_effects(as_runs(study(7, k=2))).to_frame()
+    pair = benchmark_effects(as_runs(study(7, k=2)), contrast="pairs").to_frame()
     assert 2.0 * two["estimate"].iloc[:8].to_numpy() == approx(pair["estimate"].to_numpy())
     assert 2.0 * two["ci_high"].iloc[:8].to_numpy() == approx(pair["ci_high"].to_numpy(), rel=1e-6)
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.budget.budget_effect import budget_effect
@@ -18,35 +17,28 @@ from lmemtest.core.words import format_number, format_p
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 
-def make_table(
-    *, benchmarks=6, algorithms=3, seeds=4, budgets=4, slopes=0.0, spread=0.3, seed=0, bend=0.0, run_spread=0.0
+def table_of(
+    *, benchmarks=6, algorithms=3, seeds=4, budgets=4, slopes=0.0, spread=0.3, seed=3, bend=0.0, run_spread=0.0
 ) -> pd.DataFrame:
     """Scores with a common difficulty, an advantage, and a slope per benchmark and per algorithm on it."""
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds), range(budgets))
-    table = pd.DataFrame(list(rows), columns=["task", "algorithm", "seed", "budget"])
-    b, a, s, k = (table[c].to_numpy() for c in table)
-    own = np.broadcast_to(slopes, algorithms)[a]
-    table["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + 0.3 * rng.normal(size=(benchmarks, algorithms))[b, a]
-        + 0.3 * rng.normal(size=(benchmarks, algorithms, seeds))[b, a, s]
-        + k * (own + spread * rng.normal(size=benchmarks)[b] + spread * rng.normal(size=(benchmarks, algorithms))[b, a])
-        + k * run_spread * rng.normal(size=(benchmarks, algorithms, seeds))[b, a, s]
-        + bend * (k - (budgets - 1) / 2) ** 2
-        + 0.2 * rng.normal(size=len(table))
-    )
-    return table.assign(algorithm="a" + table["algorithm"].astype(str), budget=table["budget"] + 1.0)
+    sizes = [f"a{i}" for i in range(algorithms)], range(benchmarks), seeds, np.arange(1.0, budgets + 1.0)
+    options = {"rng": np.random.default_rng(seed), "benchmark": "task"}
+    sds = {"benchmark": 1.0, "benchmark:algorithm": 0.3, "benchmark:algorithm:seed": 0.3}
+    table = make_table(*sizes, sds=sds, noise=0.2, **options)
+    sds = {"benchmark": spread, "benchmark:algorithm": spread, "benchmark:algorithm:seed": run_spread}
+    slope = make_table(*sizes, sds=sds, noise=0.0, shift=np.broadcast_to(slopes, algorithms), **options)["loss"]
+    k = table["budget"] - 1.0
+    return table.assign(loss=table["loss"] + k * slope + bend * (k - (budgets - 1) / 2) ** 2)
 
 
 def appendix_c(seed: int = 1, *, per_algorithm=False) -> lt.Runs:
     """Figure 18: a budget that loosely moves the mean of every algorithm (of one of them) on several benchmarks."""
     slopes = [0.0, 0.0, -0.3] if per_algorithm else -0.3
-    return as_runs(make_table(slopes=slopes, spread=0.03, seed=seed))
+    return as_runs(table_of(slopes=slopes, spread=0.03, seed=seed))
 
 
 def test_different_ranges_of_budgets_are_noted():
-    table = make_table(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
+    table = table_of(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
     result = budget_effect(as_runs(table))
     assert any(
         note.startswith("Algorithms have different ranges of budget (a0: 1 to 5, a1: 1 to 5, a2: 1 to 3)")
@@ -55,7 +47,7 @@ def test_different_ranges_of_budgets_are_noted():
 
 
 def test_what_cannot_be_answered_is_refused_in_words():
-    table = make_table()
+    table = table_of()
     cases = [
         (
             lambda: budget_effect(as_runs(table, budget=None)),
@@ -89,7 +81,7 @@ def test_what_cannot_be_answered_is_refused_in_words():
         ),
         (lambda: budget_effect(as_runs(table), form="spline"), ArgumentError, "needs at least 5 budgets, there are 4."),
         (
-            lambda: budget_effect(as_runs(make_table(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
+            lambda: budget_effect(as_runs(table_of(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
             ArgumentError,
             "there are 51 budgets, more than 50. Use form='spline'",
         ),
@@ -101,12 +93,12 @@ def test_what_cannot_be_answered_is_refused_in_words():
             "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'.",
         ),
         (
-            lambda: budget_effect(as_runs(make_table(benchmarks=1, seeds=1))),
+            lambda: budget_effect(as_runs(table_of(benchmarks=1, seeds=1))),
             DataError,
             "so the curve of a run cannot be distinguished from an effect of budget.",
         ),
         (
-            lambda: budget_effect(as_runs(make_table(benchmarks=1), seed=None)),
+            lambda: budget_effect(as_runs(table_of(benchmarks=1), seed=None)),
             DataError,
             "Which rows belong to one run is not known",
         ),
@@ -133,7 +125,7 @@ def test_what_cannot_be_answered_is_refused_in_words():
 
 
 def test_budgets_that_are_words_are_taken_as_categories():
-    table = make_table(slopes=0.5, spread=0.05)
+    table = table_of(slopes=0.5, spread=0.05)
     words = ["low", "middle", "high", "full"]
     table["budget"] = pd.Categorical.from_codes(table["budget"].astype(int) - 1, words, ordered=True)
     result = budget_effect(as_runs(table), form="categorical")
@@ -177,7 +169,7 @@ def test_a_budget_that_moves_one_algorithm_is_an_interaction():
 
 
 def test_what_was_not_shown_is_said_with_what_is_not_excluded():
-    result = budget_effect(as_runs(make_table(seed=3)))
+    result = budget_effect(as_runs(table_of(seed=3)))
     assert result.decision == "none"
     assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change_low, result.change_high
@@ -190,7 +182,7 @@ def test_what_was_not_shown_is_said_with_what_is_not_excluded():
 
 def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     """A budget that helps on twelve of twelve benchmarks, three of which have a unit a thousand times as large."""
-    table = make_table(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    table = table_of(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     unit = np.where(table["task"] < 3, 1000.0 * (1 + table["task"]) ** 2, 1.0)
     plain, mixed = (budget_effect(as_runs(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
     assert plain.decision == mixed.decision == "interaction"
@@ -212,13 +204,13 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
 
 
 def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
-    table = make_table(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    table = table_of(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     table["loss"] *= np.where(table["task"] < 3, 1000.0, 1.0)
     assert {budget_effect(as_runs(table), form=form).decision for form in FORMS} == {"interaction"}
 
 
 def test_a_mean_that_few_benchmarks_decide_is_named():
-    result = budget_effect(as_runs(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
+    result = budget_effect(as_runs(table_of(benchmarks=12, spread=0.05).assign(loss=_two_large)))
     assert result.effect.mean_p > 0.05
     assert result.decision == "none"
 
@@ -230,7 +222,7 @@ def _two_large(table):
 
 @pytest.mark.parametrize("benchmarks", [2, 5, 7])
 def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
-    table = make_table(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
+    table = table_of(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
     table["loss"] *= np.where(table["task"] == 0, 1000.0, 1.0)
     result = budget_effect(as_runs(table))
     test = result.effect
@@ -245,7 +237,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
 
 
 def test_the_parts_of_the_level_are_bonferroni_and_holm():
-    result = budget_effect(as_runs(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
+    result = budget_effect(as_runs(table_of(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
     effect, different = result.effect, result.interaction
     for test in (effect, different):
         assert test.p_raw == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
@@ -263,7 +255,7 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     from lmemtest.lmm.means.joint import f_test
 
     slopes = np.linspace(0.0, 0.4, algorithms)
-    runs = as_runs(make_table(slopes=slopes, benchmarks=9, run_spread=0.2, seed=2, algorithms=algorithms))
+    runs = as_runs(table_of(slopes=slopes, benchmarks=9, run_spread=0.2, seed=5, algorithms=algorithms))
     random = (
         "(1 + budget | task) + (1 + budget | task:algorithm) + (1 | task:seed) + (1 + budget | task:algorithm:seed)"
     )
@@ -286,7 +278,7 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
 def test_directions_of_two_algorithms_are_sign_tests():
     from scipy.stats import binomtest
 
-    table = make_table(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
+    table = table_of(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
     result = budget_effect(as_runs(table))
     slopes = slopes_of(as_runs(table))
     gap = slopes[:, 0] - slopes[:, 1]
@@ -298,7 +290,7 @@ def test_directions_of_two_algorithms_are_sign_tests():
 def test_changes_have_the_intervals_of_the_benchmarks_slopes():
     from scipy.stats import t
 
-    table = make_table(benchmarks=9, slopes=0.2)
+    table = table_of(benchmarks=9, slopes=0.2)
     result = budget_effect(as_runs(table))
     slopes = slopes_of(as_runs(table))
     half = t.ppf(0.975, 8) * slopes.std(axis=0, ddof=1) / 3
@@ -313,7 +305,7 @@ def test_changes_have_the_intervals_of_the_benchmarks_slopes():
 def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
     from scipy.stats import t
 
-    table = make_table(slopes=0.1)
+    table = table_of(slopes=0.1)
     result = budget_effect(as_runs(table), form="categorical")
     assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
     cells = table.groupby(["algorithm", "budget", "task"])["loss"].mean().unstack().to_numpy()
@@ -323,7 +315,7 @@ def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table
 
 def test_missing_rows_leave_the_courses_within_runs():
     """Without its first budgets a bad run would look good at the others; within runs it does not."""
-    table = make_table(slopes=-0.5, spread=0.0, benchmarks=4)
+    table = table_of(slopes=-0.5, spread=0.0, benchmarks=4)
     table.loc[(table["seed"] == 1), "loss"] += 50.0
     part = table[~((table["seed"] == 1) & (table["budget"] > 2))]
     for form in ("linear", "categorical"):
@@ -333,7 +325,7 @@ def test_missing_rows_leave_the_courses_within_runs():
 
 
 def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
-    table = make_table(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
+    table = table_of(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
     patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
     result = budget_effect(as_runs(patchy))
     assert result.decision == "interaction"
@@ -348,7 +340,7 @@ def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
 
 
 def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
-    table = make_table(slopes=[0, 0.1, 0.3])
+    table = table_of(slopes=[0, 0.1, 0.3])
     first = budget_effect(as_runs(table))
     shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(1))
     second = budget_effect(as_runs(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
@@ -357,7 +349,7 @@ def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
 
 
 def test_metafeatures_are_averaged_within_benchmarks():
-    table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
+    table = pd.concat([table_of(seed=1).assign(prior="good"), table_of(seed=2).assign(prior="bad")])
     result = budget_effect(as_runs(table, metafeatures=("prior",)))
     assert result.effect.n == 6
     parts = [slopes_of(as_runs(part)) for _, part in table.groupby("prior")]
@@ -371,7 +363,7 @@ def test_metafeatures_are_averaged_within_benchmarks():
 
 @pytest.mark.parametrize("budgets", [(1, 2, 4, 8, 16), (1, 2, 3, 4, 5), (0, 1, 10, 100, 1000), (5, 40, 45, 50, 55)])
 def test_the_line_is_over_the_logarithm_where_budgets_span_a_factor_of_eight(budgets):
-    table = make_table(budgets=5)
+    table = table_of(budgets=5)
     table["budget"] = np.array(budgets, dtype=float)[table["budget"].astype(int) - 1]
     result = budget_effect(as_runs(table))
     log = min(budgets) > 0 and max(budgets) / min(budgets) >= 8
@@ -382,7 +374,7 @@ def test_the_line_is_over_the_logarithm_where_budgets_span_a_factor_of_eight(bud
 
 
 def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
-    table = make_table(budgets=5, slopes=[0.0, 0.2, 0.4])
+    table = table_of(budgets=5, slopes=[0.0, 0.2, 0.4])
     table["budget"] = 2.0 ** table["budget"]
     result = budget_effect(as_runs(table))
     other = budget_effect(as_runs(table.assign(budget=np.log2(table["budget"]))), form="linear")
@@ -392,7 +384,7 @@ def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
 
 @pytest.mark.parametrize("form", ["categorical", "spline"])
 def test_a_bend_is_found_by_the_forms_that_can_bend(form):
-    runs = as_runs(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
+    runs = as_runs(table_of(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
     line = budget_effect(runs, form="linear")
     assert line.decision == "none"
     assert "But a straight line over budget does not describe the mean scores" in line.sentences()[0]
@@ -403,7 +395,7 @@ def test_a_bend_is_found_by_the_forms_that_can_bend(form):
 
 
 def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
-    table = make_table(budgets=8, spread=0.05, benchmarks=9, slopes=0.0)
+    table = table_of(budgets=8, spread=0.05, benchmarks=9, slopes=0.0)
     floor = np.array([1.0, 0.6, 0.1])[table["algorithm"].str[1].astype(int)]
     table["loss"] += (
         floor + np.exp(2.0 - table["budget"]) * np.array([0.2, 0.5, 3.0])[table["algorithm"].str[1].astype(int)]
@@ -425,7 +417,7 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
 
 def test_an_order_that_the_line_turns_round_is_said():
     """Two algorithms that are alike but for the start: the line puts the late one ahead at the end."""
-    table = make_table(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
+    table = table_of(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
     table["loss"] += np.where(table["algorithm"] == "a1", 0.5 + 8.0 * (table["budget"] == 1), 0.0)
     result = budget_effect(as_runs(table), form="linear")
     said = "At budget 8 the fitted curves put a1 ahead of a0, and the observed means a0 ahead of a1."
@@ -435,7 +427,7 @@ def test_an_order_that_the_line_turns_round_is_said():
 
 def test_lines_are_not_contradicted_by_lines():
     """Benchmarks with lines of their own and noise: the test of fit is uniform under it, and exact lines pass."""
-    exact = make_table(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
+    exact = table_of(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
     exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
     exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
     result = budget_effect(as_runs(exact), form="linear")
@@ -446,7 +438,7 @@ def test_lines_are_not_contradicted_by_lines():
 def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
     """Wall-clock times: no run shares a budget with another."""
     rng = np.random.default_rng(1)
-    table = make_table(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
+    table = table_of(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
     table["budget"] += rng.uniform(0, 0.9, size=len(table))
     straight = budget_effect(as_runs(table), form="linear")
     assert straight.fits
@@ -462,13 +454,13 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
 
 
 def test_one_benchmark_is_compared_over_runs_with_a_note():
-    result = budget_effect(as_runs(make_table(benchmarks=1, seeds=8)))
+    result = budget_effect(as_runs(table_of(benchmarks=1, seeds=8)))
     assert (result.sample, result.effect.n, result.effect.df_den) == ("runs", 8, 7)
     assert any(note.startswith("There is one benchmark") for note in result.notes)
 
 
 def test_runs_without_common_seeds_are_independent():
-    table = make_table(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
+    table = table_of(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
     table["seed"] += 100 * table["algorithm"].str[1].astype(int)
     result = budget_effect(as_runs(table))
     assert result.interaction.df_den == approx(21)
@@ -478,12 +470,12 @@ def test_runs_without_common_seeds_are_independent():
 
 
 def test_one_seed_on_several_benchmarks_is_enough():
-    assert budget_effect(as_runs(make_table(seeds=1, slopes=-2.0))).decision == "simple"
-    assert budget_effect(as_runs(make_table(seeds=1, slopes=-2.0), seed=None)).decision == "simple"
+    assert budget_effect(as_runs(table_of(seeds=1, slopes=-2.0))).decision == "simple"
+    assert budget_effect(as_runs(table_of(seeds=1, slopes=-2.0), seed=None)).decision == "simple"
 
 
 def test_two_algorithms_and_two_budgets_are_enough():
-    result = budget_effect(as_runs(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
+    result = budget_effect(as_runs(table_of(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
     assert result.decision == "interaction"
     assert result.form == "linear"
     assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
@@ -491,13 +483,13 @@ def test_two_algorithms_and_two_budgets_are_enough():
 
 
 def test_effects_without_variation_have_no_verdict():
-    table = make_table(seeds=2, benchmarks=4)
+    table = table_of(seeds=2, benchmarks=4)
     table["loss"] = table["budget"] * 2.0
     with pytest.raises(DataError, match="The effect of budget is the same on all 4 benchmarks to the last digit"):
         budget_effect(as_runs(table))
     with pytest.raises(DataError, match="No score changes with budget: it is the same at every budget"):
         budget_effect(as_runs(table.assign(loss=table["task"] * 1.1)))
-    same = make_table(algorithms=2, seeds=2)
+    same = table_of(algorithms=2, seeds=2)
     same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
     copies = budget_effect(as_runs(same))
     assert copies.interaction.p_raw == 1.0
@@ -505,7 +497,7 @@ def test_effects_without_variation_have_no_verdict():
 
 
 def test_another_column_can_be_the_budget():
-    table = make_table().rename(columns={"budget": "epochs so far"})
+    table = table_of().rename(columns={"budget": "epochs so far"})
     result = budget_effect(as_runs(table, budget=None), budget="epochs so far")
     assert result.budget == "epochs so far"
     assert (
@@ -532,7 +524,7 @@ def test_the_table_and_the_text_say_what_was_done():
 @pytest.mark.parametrize("algorithms", [2, 4])
 def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, algorithms):
     """Closed form: two-way analysis of slopes."""
-    table = make_table(algorithms=algorithms, benchmarks=9, seed=4, slopes=np.linspace(0, 0.3, algorithms))
+    table = table_of(algorithms=algorithms, benchmarks=9, seed=5, slopes=np.linspace(0, 0.3, algorithms))
     runs = as_runs(table).normalize(how)
     result = budget_effect(runs)
     slopes = slopes_of(runs)
@@ -553,7 +545,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
 @pytest.mark.parametrize("how", ["rank", "zscore"])
 def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     """Whether the score was made relative before the run was lost or after."""
-    table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
+    table = table_of(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
     complete = budget_effect(as_runs(table).normalize(how)).interaction
     relative = as_runs(table).normalize(how).to_frame()
     after = lt.Runs(
@@ -573,7 +565,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
 
 @pytest.mark.parametrize("form", ["spline", "categorical"])
 def test_curves_of_ranks_are_compared_within_benchmarks(form):
-    runs = as_runs(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
+    runs = as_runs(table_of(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
     result = budget_effect(runs, form=form)
     assert result.decision == "interaction"
     assert result.sentences()[0].startswith("budget changes loss_rank differently")
@@ -585,6 +577,6 @@ def test_curves_of_ranks_are_compared_within_benchmarks(form):
 
 def test_levels_alone_may_be_relative_to_the_benchmark():
     """Scores centred per benchmark over all budgets: the budget still moves their mean."""
-    table = make_table(slopes=-0.5, benchmarks=8)
+    table = table_of(slopes=-0.5, benchmarks=8)
     table["loss"] -= table.groupby("task")["loss"].transform("mean")
     assert budget_effect(as_runs(table)).decision == "simple"

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.checks import similar
@@ -22,17 +22,14 @@ from lmemtest.bench.checks.traces import broken_traces
 from lmemtest.errors import ArgumentError, DesignError
 
 
-def make_table(*, benchmarks=4, algorithms=3, seeds=4, budgets=7, seed=0, trace=True) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds), range(budgets))
-    table = pd.DataFrame(list(rows), columns=["task", "algorithm", "seed", "budget"])
-    b, a = table["task"].to_numpy(), table["algorithm"].to_numpy()
-    scores = rng.normal(size=(benchmarks, algorithms, seeds, budgets))
+def table_of(*, benchmarks=4, algorithms=3, seeds=4, budgets=7, rng=0, trace=True) -> pd.DataFrame:
+    names = [[f"{letter}{i}" for i in range(n)] for letter, n in (("a", algorithms), ("b", benchmarks))]
+    sds = {"benchmark:algorithm": 1.0}
+    table = make_table(*names, seeds, range(budgets), sds=sds, rng=rng, benchmark="task")
     if trace:
-        scores = np.minimum.accumulate(scores + 0.1 * np.arange(budgets)[::-1], axis=3)
-    table["loss"] = rng.normal(size=(benchmarks, algorithms))[b, a] + scores.ravel()
-    names = {"task": "b" + table["task"].astype(str), "algorithm": "a" + table["algorithm"].astype(str)}
-    return table.assign(**names)
+        falling = table["loss"] - 0.1 * table["budget"]
+        table["loss"] = falling.groupby([table["task"], table["algorithm"], table["seed"]]).cummin()
+    return table
 
 
 def copy_rows(table, source: str, **target) -> pd.DataFrame:
@@ -52,14 +49,14 @@ def findings(runs, name):
 
 
 def test_continuous_scores_have_no_copies():
-    found = copied_runs(as_runs(make_table()))
+    found = copied_runs(as_runs(table_of()))
     assert found.table.empty
     assert " ".join(found.sentences()) == "None of 48 runs is a copy of another."
-    assert findings(as_runs(make_table(budgets=1)), "copies") == ()
+    assert findings(as_runs(table_of(budgets=1)), "copies") == ()
 
 
 def test_an_algorithm_under_two_names_is_found_even_under_other_seeds():
-    table = make_table()
+    table = table_of()
     for source in (table, table.assign(seed=table["seed"].where(table["algorithm"] != "a0", table["seed"] + 100))):
         copied = copy_rows(source, "algorithm == 'a0'", algorithm="a2")
         (finding,) = findings(as_runs(copied), "copies")
@@ -68,7 +65,7 @@ def test_an_algorithm_under_two_names_is_found_even_under_other_seeds():
 
 
 def test_single_scores_count_as_copies_with_the_same_seed_only():
-    table = make_table(budgets=1, seeds=6)
+    table = table_of(budgets=1, seeds=6)
     copied = copy_rows(table, "algorithm == 'a0'", algorithm="a2")
     (finding,) = findings(as_runs(copied, budget=None), "copies")
     assert finding.message == "'a2' has the same scores as 'a0' in 24 of 24 runs."
@@ -77,14 +74,14 @@ def test_single_scores_count_as_copies_with_the_same_seed_only():
 
 
 def test_a_benchmark_under_two_names_is_found():
-    copied = copy_rows(make_table(), "task == 'b1'", task="b3")
+    copied = copy_rows(table_of(), "task == 'b1'", task="b3")
     (finding,) = findings(as_runs(copied), "copies")
     assert (finding.kind, finding.benchmark) == ("copied_benchmarks", "b3")
     assert finding.message == "'b3' has the same scores as 'b1' in 12 of 12 runs."
 
 
 def test_a_seed_used_twice_is_found():
-    table = make_table(trace=False)
+    table = table_of(trace=False)
     one = (table["task"] == "b0") & (table["algorithm"] == "a1")
     table.loc[one & (table["seed"] == 3), "loss"] = table.loc[one & (table["seed"] == 1), "loss"].to_numpy()
     found = copied_runs(as_runs(table))
@@ -95,12 +92,12 @@ def test_a_seed_used_twice_is_found():
 
 
 def test_runs_that_coincide_on_a_coarse_score_now_and_then_are_none():
-    table = make_table(seeds=20)
+    table = table_of(seeds=20)
     assert findings(as_runs(table.assign(loss=(2 * table["loss"]).round() / 2)), "copies") == ()
 
 
 def test_an_algorithm_that_ignores_a_metafeature_is_a_note():
-    good, bad = make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")
+    good, bad = table_of(rng=1).assign(prior="good"), table_of(rng=2).assign(prior="bad")
     bad.loc[bad["algorithm"] == "a1", "loss"] = good.loc[good["algorithm"] == "a1", "loss"].to_numpy()
     (finding,) = findings(as_runs(pd.concat([good, bad]), metafeatures=("prior",)), "copies")
     assert (finding.severity, finding.kind, finding.algorithm) == ("note", "copied_levels", "a1")
@@ -122,14 +119,14 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
 
 
 def test_best_so_far_curves_are_fine():
-    found = broken_traces(as_runs(make_table()))
+    found = broken_traces(as_runs(table_of()))
     assert found.decision == "trace"
-    assert findings(as_runs(make_table()), "curves") == ()
+    assert findings(as_runs(table_of()), "curves") == ()
     assert found.table["runs"].sum() == 48
 
 
 def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
-    table = make_table()
+    table = table_of()
     one = (table["task"] == "b2") & (table["algorithm"] == "a1") & (table["seed"] == 0) & (table["budget"] == 6)
     table.loc[one, "loss"] += 20.0
     found = broken_traces(as_runs(table))
@@ -141,7 +138,7 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
 
 
 def test_the_direction_of_the_score_counts():
-    table = make_table()
+    table = table_of()
     flipped = lt.Runs(
         table.assign(loss=-table["loss"]), score="loss", direction="maximize", algorithm="algorithm",
         benchmark="task", seed="seed", budget="budget",
@@ -151,19 +148,19 @@ def test_the_direction_of_the_score_counts():
 
 
 def test_scores_of_each_budget_by_itself_are_no_traces():
-    found = broken_traces(as_runs(make_table(trace=False)))
+    found = broken_traces(as_runs(table_of(trace=False)))
     assert found.decision == "no trace"
-    assert [f.severity for f in findings(as_runs(make_table(trace=False)), "curves")] == ["note"]
-    assert broken_traces(as_runs(make_table(budgets=2))).decision == "not judged"
+    assert [f.severity for f in findings(as_runs(table_of(trace=False)), "curves")] == ["note"]
+    assert broken_traces(as_runs(table_of(budgets=2))).decision == "not judged"
     with pytest.raises(ArgumentError, match=re.escape("runs has no budget column, so there are no curves.")):
-        broken_traces(as_runs(make_table(budgets=1), budget=None))
+        broken_traces(as_runs(table_of(budgets=1), budget=None))
 
 
 # ---------------------------------------------------------------------- algorithms and benchmarks that are alike
 
 
 def test_equivalent_algorithms_are_named_with_the_test_of_equivalence():
-    table = make_table(seeds=60, budgets=1)
+    table = table_of(seeds=60, budgets=1)
     table["loss"] = np.random.default_rng(1).normal(size=len(table)) + 2.0 * (table["algorithm"] == "a2")
     runs = as_runs(table, budget=None)
     found = similar_algorithms(runs, margin=0.6)
@@ -177,7 +174,7 @@ def test_equivalent_algorithms_are_named_with_the_test_of_equivalence():
 
 
 def test_alikeness_needs_repeated_runs_and_a_sensible_margin():
-    single = as_runs(make_table(seeds=1, budgets=1), budget=None)
+    single = as_runs(table_of(seeds=1, budgets=1), budget=None)
     with pytest.raises(DesignError, match=re.escape("no run was repeated, so there is no standard deviation of a run")):
         similar_algorithms(single)
     for margin in (0.0, -1.0, float("nan"), True, "x"):
@@ -198,7 +195,7 @@ def test_benchmarks_that_share_their_deviations_are_found():
     rng = np.random.default_rng(4)
     advantage = rng.normal(size=(6, 8))
     advantage[4] = advantage[1] + 0.02 * rng.normal(size=8)
-    table = make_table(benchmarks=6, algorithms=8, seeds=3, budgets=1)
+    table = table_of(benchmarks=6, algorithms=8, seeds=3, budgets=1)
     b, a = (table[c].str[1:].astype(int).to_numpy() for c in ("task", "algorithm"))
     table["loss"] = advantage[b, a] + 3.0 * rng.normal(size=8)[a] + 0.02 * rng.normal(size=len(table))
     found = similar_benchmarks(as_runs(table, budget=None))
@@ -213,7 +210,7 @@ def test_benchmarks_that_share_their_deviations_are_found():
 def test_of_many_benchmarks_the_table_keeps_the_most_alike(monkeypatch, algorithms):
     """The first rows of the whole table by their p-values, whatever is in memory at a time: exact tests and t."""
     rng = np.random.default_rng(algorithms)
-    table = make_table(benchmarks=30, algorithms=algorithms, seeds=1, budgets=1)
+    table = table_of(benchmarks=30, algorithms=algorithms, seeds=1, budgets=1)
     table["loss"] = rng.normal(size=len(table))
     runs = as_runs(table, budget=None)
     whole = similar_benchmarks(runs)
@@ -236,7 +233,7 @@ def test_of_many_benchmarks_the_table_keeps_the_most_alike(monkeypatch, algorith
 
 
 def test_deviations_are_the_blups_up_to_a_factor_in_a_balanced_table():
-    table = make_table(benchmarks=5, algorithms=4, seeds=6, budgets=1)
+    table = table_of(benchmarks=5, algorithms=4, seeds=6, budgets=1)
     runs = as_runs(table, budget=None)
     deviations = similar_benchmarks(runs).deviations
     assert deviations.sum(axis=1).to_numpy() == approx(np.zeros(4), abs=1e-12)
@@ -251,15 +248,15 @@ def test_deviations_are_the_blups_up_to_a_factor_in_a_balanced_table():
 
 
 def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
-    found = similar_benchmarks(as_runs(make_table()))
+    found = similar_benchmarks(as_runs(table_of()))
     assert not found.table["alike"].any()
     assert " ".join(found.sentences()) == (
         "With 3 algorithms no two of 4 benchmarks can be shown to be alike: the smallest possible p-value is 1.000."
     )
     with pytest.raises(DesignError, match=re.escape("which needs 3 or more; there are 2. Bring more benchmarks.")):
-        similar_benchmarks(as_runs(make_table(benchmarks=2)))
+        similar_benchmarks(as_runs(table_of(benchmarks=2)))
     with pytest.raises(DesignError, match="There are two algorithms only"):
-        similar_benchmarks(as_runs(make_table(algorithms=2)))
+        similar_benchmarks(as_runs(table_of(algorithms=2)))
 
 
 # ---------------------------------------------------------------------- the tree
@@ -267,7 +264,7 @@ def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
 
 @pytest.fixture(scope="module")
 def sound():
-    return check(as_runs(make_table(benchmarks=6, algorithms=4, seeds=6, budgets=4)), rng=1)
+    return check(as_runs(table_of(benchmarks=6, algorithms=4, seeds=6, budgets=4)), rng=1)
 
 
 def test_a_sound_table_has_nothing_to_fix(sound):
@@ -280,7 +277,7 @@ def test_a_sound_table_has_nothing_to_fix(sound):
 
 
 def test_nothing_to_fix_needs_checks_that_were_made():
-    report = check(as_runs(make_table(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
+    report = check(as_runs(table_of(benchmarks=6, algorithms=7, seeds=6, budgets=4)), rng=1)
     assert report.left_out == ()
     assert " ".join(report.sentences()) == "Nothing has to be fixed before an analysis."
 
@@ -302,7 +299,7 @@ def test_two_rows_cannot_be_checked():
 
 
 def test_few_tests_are_said_to_be_few():
-    report = check(as_runs(make_table(seeds=1, trace=False)), rng=1)
+    report = check(as_runs(table_of(seeds=1, trace=False)), rng=1)
     assert report.ok
     assert " ".join(report.sentences()).startswith(
         "Little could be checked, so it means little that no fault was found: 5 of 17 "
@@ -313,12 +310,12 @@ def test_few_tests_are_said_to_be_few():
     assert "Test at alpha = 0.05: budget; the other checks are rules. It fires by chance alone in up to 5 %" in (
         report.summary()
     )
-    unnamed = check(as_runs(make_table(trace=False), seed=None), checks=["ties", "scales", "seeds"])
+    unnamed = check(as_runs(table_of(trace=False), seed=None), checks=["ties", "scales", "seeds"])
     assert unnamed.needs == ("a column that tells the runs apart, Runs(..., seed=...)",)
 
 
 def test_what_was_found_does_not_hide_what_was_not_looked_for():
-    table = make_table(seeds=1, trace=False)
+    table = table_of(seeds=1, trace=False)
     report = check(as_runs(pd.concat([table, table.iloc[[5]]], ignore_index=True)), rng=1)
     assert " ".join(report.sentences()).startswith("Fix first: duplicates. ")
     assert "Other faults may be there: 5 of 17 checks could not be made (similar algorithms" in " ".join(
@@ -329,16 +326,16 @@ def test_what_was_found_does_not_hide_what_was_not_looked_for():
 @pytest.mark.parametrize(
     ("name", "table", "roles", "why"),
     [
-        ("duplicates", make_table(budgets=1), {"seed": None, "budget": None}, "the runs have no seed column, so a row"),
-        ("constant", make_table(budgets=1, seeds=1), {"budget": None}, "no algorithm has two scores on a benchmark"),
-        ("scales", make_table(benchmarks=1), {}, "there are no two benchmarks, so there are no scales to compare."),
+        ("duplicates", table_of(budgets=1), {"seed": None, "budget": None}, "the runs have no seed column, so a row"),
+        ("constant", table_of(budgets=1, seeds=1), {"budget": None}, "no algorithm has two scores on a benchmark"),
+        ("scales", table_of(benchmarks=1), {}, "there are no two benchmarks, so there are no scales to compare."),
         (
             "copies",
-            make_table(budgets=1, seeds=1, benchmarks=1),
+            table_of(budgets=1, seeds=1, benchmarks=1),
             {"budget": None},
             "Copies cannot be distinguished from ties",
         ),
-        ("bounds", make_table(budgets=1, seeds=1), {"budget": None}, "Fewer than 20 single scores are known"),
+        ("bounds", table_of(budgets=1, seeds=1), {"budget": None}, "Fewer than 20 single scores are known"),
     ],
 )
 def test_a_rule_without_anything_to_look_at_is_not_fine(name, table, roles, why):
@@ -348,7 +345,7 @@ def test_a_rule_without_anything_to_look_at_is_not_fine(name, table, roles, why)
 
 
 def test_benchmarks_without_a_test_are_noted():
-    table = make_table(budgets=1)
+    table = table_of(budgets=1)
     table["loss"] += 10.0 * (table["algorithm"] == "a2")
     table.loc[table["task"] == "b0", "loss"] = 1.0
     outcome = check(as_runs(table, budget=None), checks="information")
@@ -378,7 +375,7 @@ def test_results_are_within_reach_by_name(sound):
 
 
 def test_what_comes_first_is_fixed_first():
-    table = copy_rows(make_table(), "algorithm == 'a0'", algorithm="a2")
+    table = copy_rows(table_of(), "algorithm == 'a0'", algorithm="a2")
     table.loc[0, "loss"] = table.loc[0, "loss"] - 50
     table = pd.concat([table, table.iloc[[5]]], ignore_index=True)
     report = check(as_runs(table), rules_only=True)
@@ -393,7 +390,7 @@ def test_what_comes_first_is_fixed_first():
 
 
 def test_errors_come_before_warnings_and_stop_what_needs_scores():
-    table = pd.concat([make_table(), make_table().iloc[[5]]], ignore_index=True)
+    table = pd.concat([table_of(), table_of().iloc[[5]]], ignore_index=True)
     table.loc[3, "loss"] = np.nan
     report = check(as_runs(table))
     assert [o.check for o in report.to_fix] == ["scores", "duplicates"]
@@ -405,11 +402,11 @@ def test_errors_come_before_warnings_and_stop_what_needs_scores():
 @pytest.mark.parametrize(
     ("table", "roles", "skipped"),
     [
-        (make_table(seeds=1), {}, {"seeds", "information"}),
-        (make_table(benchmarks=1), {}, {"similar benchmarks", "seeds"}),
-        (make_table(algorithms=2), {}, {"similar benchmarks"}),
-        (make_table(budgets=1), {"budget": None}, {"budget", "curves"}),
-        (make_table(budgets=1, seeds=1, benchmarks=1), {"budget": None, "benchmark": None}, {"budget", "seeds"}),
+        (table_of(seeds=1), {}, {"seeds", "information"}),
+        (table_of(benchmarks=1), {}, {"similar benchmarks", "seeds"}),
+        (table_of(algorithms=2), {}, {"similar benchmarks"}),
+        (table_of(budgets=1), {"budget": None}, {"budget", "curves"}),
+        (table_of(budgets=1, seeds=1, benchmarks=1), {"budget": None, "benchmark": None}, {"budget", "seeds"}),
     ],
 )
 def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
@@ -420,7 +417,7 @@ def test_small_tables_are_checked_as_far_as_they_go(table, roles, skipped):
 
 
 def test_options_are_checked():
-    runs = as_runs(make_table())
+    runs = as_runs(table_of())
     with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
         check(runs, alpha=2)
     with pytest.raises(ArgumentError, match="form must be 'auto'"):
@@ -436,7 +433,7 @@ def test_options_are_checked():
 
 
 def test_runs_have_the_check_as_a_method():
-    runs = as_runs(make_table())
+    runs = as_runs(table_of())
     found, same = runs.check(rules_only=True), check(runs, checks=RULES)
     assert found.summary() == same.summary()
     pd.testing.assert_frame_equal(found.to_frame(), same.to_frame())
@@ -445,16 +442,16 @@ def test_runs_have_the_check_as_a_method():
 
 def test_progress_is_told_the_name_of_every_check():
     steps = []
-    report = check(as_runs(make_table()), checks=CHECKS[:4], progress=steps.append)
+    report = check(as_runs(table_of()), checks=CHECKS[:4], progress=steps.append)
     assert steps == [f"checking {outcome.check}" for outcome in report.outcomes]
     with pytest.raises(ArgumentError, match="progress must be a function of the name of each step, or None, got 'bar'"):
-        check(as_runs(make_table()), progress="bar")
+        check(as_runs(table_of()), progress="bar")
 
 
 @pytest.mark.parametrize("benchmarks", [3, 12])
 def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
     """Best-so-far curves on scales of their own: none gets worse, and the budget check does not call that nothing."""
-    table = make_table(benchmarks=benchmarks, seeds=3)
+    table = table_of(benchmarks=benchmarks, seeds=3, rng=2)
     table["loss"] = (table["loss"] - table["loss"].min()) * 10000.0 ** (table["task"].str[1:].astype(int) % 3)
     report = check(as_runs(table), checks=["curves", "budget"])
     assert report["curves"].found[0].startswith("None of ")

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 from pytest import approx
 from scipy import stats
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
@@ -21,16 +21,11 @@ def relative_ranks(runs, **options):
     return lt.anytime(runs).ranks(**options)
 
 
-def make_table(
-    *, algorithms=3, benchmarks=4, priors=("bad", "good"), seeds=5, budgets=(1, 2, 4), seed=0, digits=None
-) -> pd.DataFrame:
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(algorithms), range(benchmarks), priors, range(seeds), budgets)
-    table = pd.DataFrame(list(rows), columns=["algorithm", "task", "prior", "seed", "budget"])
-    loss = rng.normal(size=len(table)) + 0.4 * table["algorithm"]
-    table["loss"] = loss if digits is None else loss.round(digits)
-    names = {"algorithm": "a" + table["algorithm"].astype(str), "task": "b" + table["task"].astype(str)}
-    return table.assign(**names)
+def table_of(*, benchmarks=4, priors=("bad", "good"), seeds=5, budgets=(1, 2, 4), digits=12) -> pd.DataFrame:
+    names = ["a0", "a1", "a2"], [f"b{i}" for i in range(benchmarks)]
+    options = {"sds": {}, "shift": [0.0, 0.4, 0.8], "benchmark": "task", "rng": 0}
+    table = make_table(*names, seeds, budgets, priors=priors, **options)
+    return table.assign(loss=table["loss"].round(digits))
 
 
 def with_ranks(table, ascending=True) -> pd.DataFrame:
@@ -44,9 +39,9 @@ def at(result, panel="all") -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
-@pytest.mark.parametrize("digits", [None, 0])
+@pytest.mark.parametrize("digits", [12, 0])
 def test_ranks_and_both_intervals_are_those_of_pandas_and_scipy(direction, digits):
-    table = make_table(digits=digits)  # without digits there are many ties
+    table = table_of(digits=digits)  # without digits there are many ties
     ranked = with_ranks(table, ascending=direction == "minimize")
     runs = as_runs(table, direction=direction)
     for over, unit in (("benchmarks", "task"), ("seeds", "seed")):
@@ -62,7 +57,7 @@ def test_ranks_and_both_intervals_are_those_of_pandas_and_scipy(direction, digit
 
 
 def test_panels_are_the_same_analysis_of_the_parts():
-    table = make_table()
+    table = table_of()
     whole = relative_ranks(as_runs(table), by="prior")
     assert whole.panels == ("all", "bad", "good")
     assert list(whole.to_frame().columns) == [
@@ -85,7 +80,7 @@ def test_instances_of_a_benchmark_are_averaged_first():
 
 
 def test_ranks_add_up_and_do_not_change_with_a_monotone_score():
-    table = make_table(digits=0)
+    table = table_of(digits=0)
     first = relative_ranks(as_runs(table)).to_frame()
     assert first.groupby("budget")["rank"].sum().tolist() == approx([6.0] * 3)
     second = relative_ranks(as_runs(table.assign(loss=np.exp(table["loss"])))).to_frame()
@@ -118,7 +113,7 @@ def test_priorband_ranks_are_its_own_column(data_dir):
 
 
 def test_only_budgets_that_all_runs_have_are_ranked():
-    table = make_table()
+    table = table_of()
     short = table[~((table["algorithm"] == "a1") & (table["budget"] == 2) & (table["task"] == "b3"))]
     got = relative_ranks(as_runs(short))
     assert got.budgets == (1, 4)
@@ -129,7 +124,7 @@ def test_only_budgets_that_all_runs_have_are_ranked():
 
 
 def test_given_budgets_take_the_last_score_up_to_them():
-    table = make_table()
+    table = table_of()
     own = table["algorithm"].map({"a0": 0.0, "a1": 0.25, "a2": 0.5})
     apart = table.assign(budget=table["budget"] + own)
     got = relative_ranks(as_runs(apart), budgets=[9, 1.5, 2.3, 3.0])
@@ -147,7 +142,7 @@ def test_given_budgets_take_the_last_score_up_to_them():
 
 
 def test_budgets_without_anything_in_common_are_refused():
-    table = make_table()
+    table = table_of()
     table["budget"] = table["budget"] + table["algorithm"].map({"a0": 0.0, "a1": 0.25, "a2": 0.5})
     message = (
         "the runs have no value of 'budget' in common, so there is no budget at which all algorithms can be ranked. "
@@ -169,11 +164,11 @@ def test_budgets_without_anything_in_common_are_refused():
 )  # fmt: skip
 def test_wrong_budgets_are_refused(budgets, message):
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        relative_ranks(as_runs(make_table()), budgets=budgets)
+        relative_ranks(as_runs(table_of()), budgets=budgets)
 
 
 def test_without_a_budget_there_is_one_rank_per_algorithm():
-    table = make_table(budgets=(1,)).drop(columns="budget")
+    table = table_of(budgets=(1,)).drop(columns="budget")
     got = relative_ranks(as_runs(table, budget=None), by="prior")
     assert got.budgets == (None,)
     assert len(got.to_frame()) == 9
@@ -188,7 +183,7 @@ def test_without_a_budget_there_is_one_rank_per_algorithm():
 
 
 def test_one_benchmark_leaves_the_seeds():
-    table = make_table(benchmarks=1)
+    table = table_of(benchmarks=1)
     got = relative_ranks(as_runs(table))
     assert (got.unit, got.n_benchmarks, got.n_seeds) == ("seeds", 1, 5)
     assert "There is one benchmark only, so the intervals are over seeds." in got.notes
@@ -198,7 +193,7 @@ def test_one_benchmark_leaves_the_seeds():
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         relative_ranks(as_runs(table), unit="benchmarks")
-    split = relative_ranks(as_runs(make_table()), by="task")
+    split = relative_ranks(as_runs(table_of()), by="task")
     assert split.unit == "seeds"
     assert "There is one benchmark only in b0, b1, b2, b3, so the intervals are over seeds." in split.notes
 
@@ -209,14 +204,14 @@ def test_one_benchmark_with_one_seed_is_refused():
         "are fewer. Name the column of the seeds, Runs(..., seed=...), or add runs with other seeds."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        relative_ranks(as_runs(make_table(benchmarks=1, seeds=1)))
+        relative_ranks(as_runs(table_of(benchmarks=1, seeds=1)))
     message = message.replace("one benchmark leaves the seeds as the sample, which needs", "unit='seeds' needs")
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        relative_ranks(as_runs(make_table(), seed=None), unit="seeds")
+        relative_ranks(as_runs(table_of(), seed=None), unit="seeds")
 
 
 def test_without_seeds_repeated_rows_are_averaged():
-    table = make_table()
+    table = table_of()
     got = relative_ranks(as_runs(table, seed=None)).to_frame()
     means = table.groupby(["algorithm", "task", "prior", "budget"], as_index=False)["loss"].mean().assign(seed=0)
     want = with_ranks(means).groupby(["algorithm", "budget"])["rank"].mean()
@@ -228,7 +223,7 @@ def test_without_seeds_repeated_rows_are_averaged():
 
 
 def test_seeds_that_some_instances_lack_are_left_out_of_seed_means():
-    table = make_table()
+    table = table_of()
     table = table[~((table["task"] == "b0") & (table["seed"] == 4))]
     got = relative_ranks(as_runs(table), unit="seeds")
     assert (got.to_frame()["n"] == 4).all()
@@ -241,7 +236,7 @@ def test_seeds_that_some_instances_lack_are_left_out_of_seed_means():
 
 
 def test_an_algorithm_without_runs_on_an_instance_is_named():
-    table = make_table()
+    table = table_of()
     table = table[~((table["algorithm"] == "a2") & (table["task"] == "b1") & (table["prior"] == "good"))]
     message = (
         "'a2' has no run on b1 / good (1 such gaps in all), so ranks there would be among fewer algorithms. Filter the "
@@ -252,7 +247,7 @@ def test_an_algorithm_without_runs_on_an_instance_is_named():
 
 
 def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
-    table = make_table()
+    table = table_of()
     unpaired = table.assign(seed=table["seed"] + 10 * (table["algorithm"] == "a1"))
     message = (
         "no 'seed' was run by all 3 algorithms on b0 / bad, b0 / good, b1 / bad, b1 / good, b2 / bad, ... (8 in all), "
@@ -271,7 +266,7 @@ def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
     ("arguments", "error", "message"),
     [
         ({"by": "priors"}, UnknownColumnError, "by names the column 'priors', which is not in the data. Columns: "
-         "algorithm, task, prior, seed, budget, loss. Did you mean 'prior'?"),
+         "task, prior, algorithm, seed, budget, loss. Did you mean 'prior'?"),
         ({"by": "seed"}, ArgumentError, "by must name a column that describes instances, such as a metafeature, got "
          "'seed', which is the score, the algorithm, the seed or the budget."),
         ({"unit": "runs"}, ArgumentError, "unit must be 'families' or 'benchmarks' or 'seeds', got 'runs'."),
@@ -280,11 +275,11 @@ def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        relative_ranks(as_runs(make_table()), **arguments)
+        relative_ranks(as_runs(table_of()), **arguments)
 
 
 def test_a_column_that_changes_within_instances_cannot_split_them():
-    table = make_table()
+    table = table_of()
     table["half"] = table["seed"] % 2
     message = (
         "by must name a column that is constant within each instance (task:prior), but 'half' changes there. If it "
@@ -300,7 +295,7 @@ def test_a_column_that_changes_within_instances_cannot_split_them():
 
 
 def test_missing_scores_and_other_tables_are_refused():
-    table = make_table()
+    table = table_of()
     table.loc[3, "loss"] = np.nan
     with pytest.raises(DataError, match=r"^1 of 360 rows has a score that is missing or infinite"):
         relative_ranks(as_runs(table))
@@ -342,7 +337,7 @@ def test_sentences_say_who_leads_from_where(runs, sentence):
 
 
 def test_the_table_shows_some_budgets_and_all_notes():
-    result = relative_ranks(as_runs(make_table(budgets=range(1, 25))), by="prior")
+    result = relative_ranks(as_runs(table_of(budgets=range(1, 25))), by="prior")
     shown = result.to_table()
     assert sorted(set(shown.frame["budget"])) == [1, 7, 13, 18, 24]
     assert shown.notes[0] == "5 of 24 budgets; all are in to_frame()."

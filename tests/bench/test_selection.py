@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy.stats import chi2
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.modelling.builder import ModelBuilder
@@ -21,36 +21,23 @@ from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.formula import parse_bar, parse_term
 from lmemtest.lmm.model.spec import ModelSpec
 
+GROUPS = {
+    "pair": "benchmark:algorithm",
+    "instance": "benchmark:prior",
+    "slope_pair": "benchmark:algorithm:prior",
+    "seed": "benchmark:seed",
+    "run": "benchmark:algorithm:prior:seed",
+    "budget": "budget",
+}
 
-def table(
-    rng=1,
-    *,
-    k=3,
-    b=10,
-    n=4,
-    budgets=1,
-    prior=0.0,
-    interaction=0.0,
-    pair=0.0,
-    instance=0.0,
-    slope_pair=0.0,
-    seed=0.0,
-    run=0.0,
-    budget=0.0,
-    algorithm=0.0,
-):
+
+def table(rng=1, *, k=3, b=10, n=4, budgets=None, prior=0.0, interaction=0.0, algorithm=0.0, **sds):
     """A balanced table with a metafeature of two levels and chosen standard deviations (benchmarks 1, residual 1)."""
-    rng = np.random.default_rng(rng)
-    keys = {"tool": range(k), "task": range(b), "prior": range(2), "seed": range(n), "step": range(budgets)}
-    grid = np.array(list(itertools.product(*keys.values())))
-    a, t, m, s, u = grid.T
-    y = algorithm * a + prior * m + interaction * m * (a == 1) + rng.normal(size=b)[t]
-    y = y + pair * rng.normal(size=(b, k))[t, a] + instance * rng.normal(size=(b, 2))[t, m]
-    y = y + slope_pair * rng.normal(size=(b, k, 2))[t, a, m] + seed * rng.normal(size=(b, n))[t, s]
-    y = y + run * rng.normal(size=(b, k, 2, n))[t, a, m, s] + budget * rng.normal(size=budgets)[u]
-    frame = pd.DataFrame({"tool": a, "task": t, "prior": m, "seed": s, "step": u, "y": y + rng.normal(size=len(grid))})
-    for column, letter in (("tool", "A"), ("task", "t"), ("prior", "p")):
-        frame[column] = letter + frame[column].astype(str)
+    sizes = [f"A{i}" for i in range(k)], [f"t{i}" for i in range(b)], n, budgets
+    sds = {"benchmark": 1.0} | {GROUPS[name]: sd for name, sd in sds.items()}
+    columns = {"algorithm": "tool", "benchmark": "task", "budget": "step", "score": "y"}
+    frame = make_table(*sizes, priors=2, sds=sds, shift=algorithm * np.arange(k), rng=rng, **columns)
+    frame["y"] += (frame["prior"] == "p1") * (prior + interaction * (frame["tool"] == "A1"))
     return frame
 
 
@@ -76,7 +63,7 @@ def design(runs):
     ],
 )
 def test_the_truth_is_selected(criterion, truth, formula):
-    found = select_model(as_runs(table(3, **truth)), criterion=criterion)
+    found = select_model(as_runs(table(4, **truth)), criterion=criterion)
     assert found.formula == formula
     assert ModelBuilder.of(found.runs, found.spec).formula() == found.formula
     assert found.fit().formula == found.formula

@@ -11,7 +11,7 @@ import pytest
 from growth import calls
 from pytest import approx
 from scipy import optimize, special
-from study import as_runs
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
@@ -43,26 +43,26 @@ def study(
 ) -> pd.DataFrame:
     """A balanced table whose sources are normal."""
     rng = np.random.default_rng(rng)
-    keys = [("tool", [f"A{i}" for i in range(k)]), ("task", [f"t{j}" for j in range(b)]), ("seed", list(range(n)))]
-    keys += [("prior", list(priors))] if priors else []
-    keys += [("budget", list(range(1, budgets + 1)))] if budgets > 1 else []
-    frame = pd.DataFrame(list(itertools.product(*(levels for _, levels in keys))), columns=[name for name, _ in keys])
-    instance = ["task", *(["prior"] if priors else [])]
-
-    def effect(columns: list[str], sd: float) -> np.ndarray:
-        code = frame.groupby(columns).ngroup().to_numpy()
-        return rng.normal(scale=sd, size=code.max() + 1)[code]
-
-    means = 0.5 * rng.normal(size=k) if means is None else means
-    y = means[frame.groupby("tool").ngroup().to_numpy()] + effect(["task"], 2.0)
-    y += effect(["task", "tool"], interaction) + effect([*instance, "seed"], 0.7)
+    instance = "benchmark:prior" if priors else "benchmark"
+    sds = {"benchmark": 2.0, "benchmark:algorithm": interaction, f"{instance}:seed": 0.7}
     if priors:
-        y += effect(instance, 0.8) + effect([*instance, "tool"], 0.5)
+        sds |= {instance: 0.8, f"{instance}:algorithm": 0.5}
     if budgets > 1:
-        y += effect(["budget"], 1.0) + effect(["task", "budget"], 0.6) + effect([*instance, "tool", "budget"], 0.4)
-        y += effect([*instance, "tool", "seed"], run)
-    frame["loss"] = y + rng.normal(scale=run, size=len(frame))
-    return frame
+        sds |= {"budget": 1.0, "benchmark:budget": 0.6, f"{instance}:algorithm:budget": 0.4}
+        sds |= {f"{instance}:algorithm:seed": run}
+    return make_table(
+        [f"A{i}" for i in range(k)],
+        [f"t{j}" for j in range(b)],
+        n,
+        budgets if budgets > 1 else None,
+        priors=priors or None,
+        sds=sds,
+        shift=0.5 * rng.normal(size=k) if means is None else means,
+        noise=run,
+        rng=rng,
+        algorithm="tool",
+        benchmark="task",
+    )
 
 
 # ---------------------------------------------------------------------- components
@@ -148,10 +148,10 @@ def test_an_interval_takes_few_steps() -> None:
 
 
 def test_without_zeros_the_estimates_are_those_of_analysis_of_variance() -> None:
-    frame = study(3)
+    frame = study(3).sort_values(["tool", "task", "seed"])
     table = variance_sources(as_runs(frame)).to_frame().set_index("source")["variance"]
     k, b, n = 4, 9, 5
-    y = frame.set_index(["tool", "task", "seed"])["loss"].to_numpy().reshape(k, b, n)
+    y = frame["loss"].to_numpy().reshape(k, b, n)
     cell, tool, task, seed = y.mean(2), y.mean((1, 2)), y.mean((0, 2)), y.mean(0)
     ms_tool = b * n * tool.var(ddof=1)
     ms_task = k * n * task.var(ddof=1)
@@ -370,7 +370,7 @@ def test_what_is_refused(function, task) -> None:
         function(as_runs(frame, benchmark=None))
     assert str(caught.value) == (
         f"runs has no benchmark column, so nothing says what differs between benchmarks, by which {task}. Name it: "
-        "Runs(..., benchmark=...). Columns: tool, task, seed, loss."
+        "Runs(..., benchmark=...). Columns: task, tool, seed, loss."
     )
     budgets = study(1, budgets=3)
     with pytest.raises(lt.errors.DataError) as caught:
