@@ -118,7 +118,8 @@ def make_runs(
     if missing:
         table = table[rng.random(len(table)) >= missing].reset_index(drop=True)
     roles = {role: name for role, name in roles.items() if role in table or role not in ("budget", "family")}
-    table = table.rename(columns={"loss": roles.get("score", "loss"), **roles})
+    columns = {role: name for role, name in roles.items() if isinstance(name, str)}
+    table = table.rename(columns={"loss": columns.get("score", "loss"), **columns})
     return as_runs(table, direction, **({"failed": "missing"} if failed else {}) | roles)
 
 

@@ -492,55 +492,30 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: anytime(table()), ArgumentError, "runs must be Runs"),
         (lambda: anytime(as_runs(table(), budget=None)), ArgumentError, "runs has no budget column"),
-        (
-            lambda: anytime(as_runs(table().query("budget <= 2"))),
-            DataError,
-            "A curve needs scores at 3 budgets or more, 'budget' has 2.",
-        ),
-        (
-            lambda: anytime(as_runs(table().assign(budget=lambda t: pd.Categorical(t["budget"], ordered=True)))),
-            DataError,
-            "A curve over 'budget' needs numbers, and the column has none.",
-        ),
-        (
-            lambda: anytime(as_runs(table().query("(algo == 'a0' and budget <= 3) or (algo == 'a1' and budget >= 4)"))),
-            DataError,
-            "The budgets of the algorithms do not overlap (a0: 1 to 3, a1: 4 to 16)",
-        ),
-        (
-            lambda: anytime(as_runs(table().query("algo != 'a2' or budget <= 2"))),
-            DataError,
-            "a2 has scores at fewer than 3 budgets, which is no curve.",
-        ),
-        (
-            lambda: anytime(as_runs(table(benchmarks=1, seeds=1))),
-            DataError,
-            "There is one benchmark and one run per algorithm, so how much curves vary is not known.",
-        ),
-        (
-            lambda: anytime(as_runs(table(benchmarks=1), seed=None)),
-            DataError,
-            "Which rows belong to one run is not known, and with one benchmark the runs are the sample.",
-        ),
+        (lambda: anytime(as_runs(table().query("budget <= 2"))), DataError,
+         "A curve needs scores at 3 budgets or more, 'budget' has 2."),
+        (lambda: anytime(as_runs(table().assign(budget=lambda t: pd.Categorical(t["budget"], ordered=True)))),
+         DataError, "A curve over 'budget' needs numbers, and the column has none."),
+        (lambda: anytime(as_runs(table().query("(algo == 'a0' and budget <= 3) or (algo == 'a1' and budget >= 4)"))),
+         DataError, "The budgets of the algorithms do not overlap (a0: 1 to 3, a1: 4 to 16)"),
+        (lambda: anytime(as_runs(table().query("algo != 'a2' or budget <= 2"))), DataError,
+         "a2 has scores at fewer than 3 budgets, which is no curve."),
+        (lambda: anytime(as_runs(table(benchmarks=1, seeds=1))), DataError,
+         "There is one benchmark and one run per algorithm, so how much curves vary is not known."),
+        (lambda: anytime(as_runs(table(benchmarks=1), seed=None)), DataError,
+         "Which rows belong to one run is not known, and with one benchmark the runs are the sample."),
         (lambda: anytime(as_runs(table()), columns=7), ArgumentError, "columns must be at most 6 with 8 budgets"),
         (lambda: anytime(as_runs(table()), columns="many"), ArgumentError, "columns must be a whole number, 'auto' or"),
-        (
-            lambda: anytime(as_runs(table().query("algo != 'a1' or budget <= 8")), columns="budgets"),
-            DataError,
-            "columns='budgets' needs a complete table",
-        ),
+        (lambda: anytime(as_runs(table().query("algo != 'a1' or budget <= 8")), columns="budgets"), DataError,
+         "columns='budgets' needs a complete table"),
         (lambda: anytime(as_runs(table()), scale="square"), ArgumentError, "scale must be"),
-        (
-            lambda: anytime(as_runs(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"),
-            ArgumentError,
-            "scale='log' needs budgets above 0, the lowest budget is 0.",
-        ),
+        (lambda: anytime(as_runs(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"), ArgumentError,
+         "scale='log' needs budgets above 0, the lowest budget is 0."),
         (lambda: anytime(as_runs(table()), level=95), ArgumentError, "level"),
         (lambda: anytime(as_runs(table())).differences_at(17), ArgumentError, "budget must be between 1 and 16"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_answered_is_refused_with_the_next_step(make, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         make()
@@ -578,16 +553,7 @@ def test_it_reads_as_text():
 @pytest.mark.skipif("LMEMTEST_DATA" not in os.environ, reason="LMEMTEST_DATA is not set")
 def test_priorband_wins_at_the_end_and_loses_at_the_start():
     frame = pd.read_parquet(Path(os.environ["LMEMTEST_DATA"]) / "priorband.parquet")
-    runs = lt.Runs(
-        frame,
-        score="normalized_regret",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=["prior"],
-    )
+    runs = as_runs(frame, score="normalized_regret", budget="used_fidelity")
     result, model = anytime(runs), anytime(runs, vcov="model")
     pairs = set(map(tuple, result.stretches[["better", "worse", "budget_from", "budget_to"]].to_numpy()))
     assert ("HB", "PB", 1.0, 1.0) in pairs  # a bad prior costs the first evaluation

@@ -46,82 +46,39 @@ def test_different_ranges_of_budgets_are_noted():
     )
 
 
-def test_what_cannot_be_answered_is_refused_in_words():
-    table = table_of()
-    cases = [
-        (
-            lambda: budget_effect(as_runs(table, budget=None)),
-            ArgumentError,
-            "runs has no budget column, so it has no effect",
-        ),
-        (
-            lambda: budget_effect(as_runs(table), budget="nope"),
-            UnknownColumnError,
-            "budget names the column",
-        ),
-        (
-            lambda: budget_effect(as_runs(table), budget="seed"),
-            ArgumentError,
-            "must not be the seed column, got 'seed'",
-        ),
-        (
-            lambda: budget_effect(as_runs(table), form="cubic"),
-            ArgumentError,
-            "form must be 'auto' or 'linear' or 'log' or",
-        ),
-        (
-            lambda: budget_effect(as_runs(table.assign(budget=table["budget"] - 1)), form="log"),
-            ArgumentError,
-            "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'.",
-        ),
-        (
-            lambda: budget_effect(as_runs(table.query("budget == 2"))),
-            DataError,
-            "one budget only (budget = 2), so its effect",
-        ),
-        (lambda: budget_effect(as_runs(table), form="spline"), ArgumentError, "needs at least 5 budgets, there are 4."),
-        (
-            lambda: budget_effect(as_runs(table_of(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
-            ArgumentError,
-            "there are 51 budgets, more than 50. Use form='spline'",
-        ),
-        (
-            lambda: budget_effect(
-                as_runs(table.assign(budget=pd.Categorical(table["budget"].map("step {:.0f}".format)))), form="linear"
-            ),
-            ArgumentError,
-            "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'.",
-        ),
-        (
-            lambda: budget_effect(as_runs(table_of(benchmarks=1, seeds=1))),
-            DataError,
-            "so the curve of a run cannot be distinguished from an effect of budget.",
-        ),
-        (
-            lambda: budget_effect(as_runs(table_of(benchmarks=1), seed=None)),
-            DataError,
-            "Which rows belong to one run is not known",
-        ),
-        (
-            lambda: budget_effect(as_runs(table.query("algorithm != 'a1' or budget == 1"))),
-            DataError,
-            "'a1' ran at one budget only",
-        ),
-        (
-            lambda: budget_effect(as_runs(table.assign(budget=table["budget"] + 9 * (table["algorithm"] == "a1")))),
-            DataError,
-            "The budgets of the algorithms do not overlap (a0: 1 to 4, a1: 10 to 13, a2: 1 to 4)",
-        ),
-        (
-            lambda: budget_effect(as_runs(table.query("algorithm != 'a1' or budget < 4")), form="categorical"),
-            DataError,
-            "form='categorical' compares algorithms at every budget, but they share 3 of 4 budgets.",
-        ),
-        (lambda: budget_effect(table), ArgumentError, "runs must be Runs, got DataFrame."),
-    ]
-    for call, kind, words in cases:
-        with pytest.raises(kind, match=re.escape(words)):
-            call()
+def in_steps(t):
+    return t.assign(budget=pd.Categorical(t["budget"].map("step {:.0f}".format)))
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "kind", "words"),
+    [
+        (lambda t: as_runs(t, budget=None), {}, ArgumentError, "runs has no budget column, so it has no effect"),
+        (as_runs, {"budget": "nope"}, UnknownColumnError, "budget names the column"),
+        (as_runs, {"budget": "seed"}, ArgumentError, "must not be the seed column, got 'seed'"),
+        (as_runs, {"form": "cubic"}, ArgumentError, "form must be 'auto' or 'linear' or 'log' or"),
+        (lambda t: as_runs(t.assign(budget=t["budget"] - 1)), {"form": "log"}, ArgumentError,
+         "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'."),
+        (lambda t: as_runs(t.query("budget == 2")), {}, DataError, "one budget only (budget = 2), so its effect"),
+        (as_runs, {"form": "spline"}, ArgumentError, "needs at least 5 budgets, there are 4."),
+        (lambda _: as_runs(table_of(budgets=51, seeds=1, benchmarks=2)), {"form": "categorical"}, ArgumentError,
+         "there are 51 budgets, more than 50. Use form='spline'"),
+        (lambda t: as_runs(in_steps(t)), {"form": "linear"}, ArgumentError,
+         "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'."),
+        (lambda _: as_runs(table_of(benchmarks=1, seeds=1)), {}, DataError,
+         "so the curve of a run cannot be distinguished from an effect of budget."),
+        (lambda _: as_runs(table_of(benchmarks=1), seed=None), {}, DataError,
+         "Which rows belong to one run is not known"),
+        (lambda t: as_runs(t.query("algorithm != 'a1' or budget == 1")), {}, DataError, "'a1' ran at one budget only"),
+        (lambda t: as_runs(t.assign(budget=t["budget"] + 9 * (t["algorithm"] == "a1"))), {}, DataError,
+         "The budgets of the algorithms do not overlap (a0: 1 to 4, a1: 10 to 13, a2: 1 to 4)"),
+        (lambda t: as_runs(t.query("algorithm != 'a1' or budget < 4")), {"form": "categorical"}, DataError,
+         "form='categorical' compares algorithms at every budget, but they share 3 of 4 budgets."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_refused_in_words(make, options, kind, words):
+    with pytest.raises(kind, match=re.escape(words)):
+        budget_effect(make(table_of()), **options)
 
 
 def test_budgets_that_are_words_are_taken_as_categories():
@@ -548,15 +505,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     table = table_of(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
     complete = budget_effect(as_runs(table).normalize(how)).interaction
     relative = as_runs(table).normalize(how).to_frame()
-    after = lt.Runs(
-        relative.drop(index=relative.index[3]),
-        score=f"loss_{how}",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="task",
-        seed="seed",
-        budget="budget",
-    )
+    after = as_runs(relative.drop(index=relative.index[3]), score=f"loss_{how}")
     for runs in (after, as_runs(table.drop(index=3)).normalize(how)):
         result = budget_effect(runs)
         assert result.effect is None

@@ -203,14 +203,7 @@ def test_a_singular_model_gives_way_unless_it_is_clearly_better():
 def test_what_is_not_identified_is_listed():
     frame = study(2).to_frame()
     frame["size"] = np.where(frame["task"] < "t5", "small", "large")
-    runs = lt.Runs(
-        frame,
-        score="y",
-        direction="minimize",
-        algorithm="tool",
-        benchmark="task",
-        metafeatures=["size"],
-    )
+    runs = as_runs(frame, seed=None, metafeatures=["size"])
     found = select_model(runs, method="best")
     refused = dict(found.not_identified)
     assert set(refused) == {"(1 | task:size)"}
@@ -243,15 +236,11 @@ def test_one_benchmark_and_the_words():
     ("options", "message"),
     [
         ({"criterion": "p"}, r"^criterion must be 'glrt' or 'aic' or 'bic', got 'p'\.$"),
-        (
-            {"criterion": "glrt"},
-            r"^criterion of method='best' must be 'bic' or 'aic', got 'glrt', which is for method='forward' or "
-            r"'backward'\.$",
-        ),
-        (
-            {"method": "backward", "criterion": "aic"},
-            r"^criterion of method='backward' must be 'glrt', got 'aic', which is for method='forward' or 'best'\.$",
-        ),
+        ({"criterion": "glrt"},
+         r"^criterion of method='best' must be 'bic' or 'aic', got 'glrt', which is for method='forward' or "
+         r"'backward'\.$"),
+        ({"method": "backward", "criterion": "aic"},
+         r"^criterion of method='backward' must be 'glrt', got 'aic', which is for method='forward' or 'best'\.$"),
         ({"method": "up"}, r"^method must be 'forward' or 'best' or 'backward', got 'up'\.$"),
         ({"within": -1}, r"^within must be a number of at least 0, got -1: inf takes in every model\.$"),
         ({"within": "all"}, r"^within must be a number of at least 0, got 'all': inf takes in every model\.$"),
@@ -259,7 +248,7 @@ def test_one_benchmark_and_the_words():
         ({"depth": 0}, r"^depth must be a whole number of at least 1, got 0\.$"),
         ({"bic_n": "runs"}, r"^bic_n must be 'rows' or 'benchmarks', got 'runs'\.$"),
     ],
-)
+)  # fmt: skip
 def test_errors_name_the_argument(options, message):
     with pytest.raises(ArgumentError, match=message):
         select_model(study(1), **{"method": "best", **options})

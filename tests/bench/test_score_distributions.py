@@ -303,13 +303,11 @@ def test_names_of_results_cannot_be_groups():
         score_distributions(as_runs(make_table().rename(columns={"prior": "modes"}), metafeatures=()), by="modes")
 
 
-def test_missing_scores_and_other_tables_are_refused():
+def test_missing_scores_are_refused():
     table = make_table()
     table.loc[3, "loss"] = np.nan
     with pytest.raises(DataError, match=r"^1 of 120 rows has a score that is missing or infinite"):
         score_distributions(as_runs(table))
-    with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame\."):
-        score_distributions(table)
 
 
 def test_only_one_priorband_benchmark_has_two_clusters_of_random_scores(data_dir):

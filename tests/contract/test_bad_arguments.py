@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from bad_values import BAD, judged, outcome
 from scipy import stats
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.lmm.model.verbs import Verbs
@@ -23,28 +24,15 @@ from lmemtest.lmm.model.verbs import Verbs
 
 @functools.cache
 def table() -> pd.DataFrame:
-    rng = np.random.default_rng(5)
-    rows = pd.MultiIndex.from_product(
-        [list("ABC"), ["t1", "t2", "t3", "t4"], [0, 1, 2], [1, 2, 4], ["bad", "good"]],
-        names=["tool", "task", "seed", "budget", "prior"],
-    ).to_frame(index=False)
-    level = rows["task"].map(dict(zip(["t1", "t2", "t3", "t4"], rng.normal(size=4), strict=True)))
-    noise = rng.normal(scale=0.2, size=len(rows))
-    return rows.assign(loss=level + 0.4 * (rows["tool"] == "B") - 0.1 * rows["budget"] + noise)
+    names, priors = [f"t{i}" for i in range(1, 5)], ["bad", "good"]
+    options = {"sds": {"benchmark": 1.0}, "shift": {"B": 0.4}, "noise": 0.2, "rng": 5}
+    rows = make_table(3, names, 3, [1, 2, 4], priors=priors, **options, algorithm="tool", benchmark="task")
+    return rows.assign(loss=rows["loss"] - 0.1 * rows["budget"])
 
 
 @functools.cache
 def runs() -> lt.Runs:
-    return lt.Runs(
-        table(),
-        score="loss",
-        direction="minimize",
-        algorithm="tool",
-        benchmark="task",
-        seed="seed",
-        budget="budget",
-        metafeatures=("prior",),
-    )
+    return as_runs(table())
 
 
 @functools.cache
@@ -309,28 +297,25 @@ TESTED_ELSEWHERE = {
     *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
 }
 
-ANSWERS = ("effect size", "sign flips", "stochastic order")  # of functions with several, each with its arguments
+ANSWERS = (
+    "effect size",
+    "sign flips",
+    "stochastic order",
+    "variance_sources of trainings",
+)  # of functions with several, each with its arguments
 
 
-def test_every_public_function_has_a_good_call() -> None:
+def test_every_public_function_and_verb_of_a_fit_has_a_good_call() -> None:
+    assert {f"LmmFit.{name}" for name in vars(Verbs) if not name.startswith("_")} <= set(methods())
     assert set(calls()) - set(ANSWERS) == {*PUBLIC, *TUNING} - TESTED_ELSEWHERE
 
 
-@pytest.mark.parametrize("name", [name for name in [*PUBLIC, *TUNING, *ANSWERS] if name not in TESTED_ELSEWHERE])
+NAMES = [name for name in [*PUBLIC, *TUNING, *ANSWERS] if name not in TESTED_ELSEWHERE]
+
+
+@pytest.mark.parametrize("name", [*NAMES, *sorted(methods())])
 def test_bad_arguments_are_refused_in_words(name: str) -> None:
-    function, good = calls()[name]
-    assert outcome(functools.partial(function, **good)) == "accepted"
-    assert list(judged(name, function, good)) == []
-
-
-def test_every_verb_of_a_fit_has_a_good_call() -> None:
-    verbs = {f"LmmFit.{name}" for name in vars(Verbs) if not name.startswith("_")}
-    assert verbs <= set(methods())
-
-
-@pytest.mark.parametrize("name", sorted(methods()))
-def test_methods_refuse_bad_arguments_in_words(name: str) -> None:
-    function, good = methods()[name]
+    function, good = {**calls(), **methods()}[name] if "." in name else calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"
     assert list(judged(name, function, good)) == []
 
