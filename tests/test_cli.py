@@ -110,41 +110,27 @@ def test_demo_needs_no_data(run, folder: Path) -> None:  # type: ignore[no-untyp
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["report", "runs.csv"],
-            "error: --score, --direction and --algorithm must be given. Columns of runs.csv: tool, task, rep, loss. "
-            "By names and structure:\n  lmemtest report runs.csv --score loss --direction minimize --algorithm tool "
-            "--benchmark task --seed rep\n--yes takes these roles without asking.\n",
-        ),
-        (
-            ["report", "runs.csv", *ROLES[:-1], "reps"],
-            "error: --seed names the column 'reps', which is not in the data. Columns: tool, task, rep, loss. "
-            "Did you mean 'rep'?\n",
-        ),
-        (
-            ["report", "run.csv", *ROLES],
-            "error: There is no file 'run.csv' in the folder '.'. Did you mean 'runs.csv'?\n",
-        ),
-        (
-            ["report", "runs.csv", *ROLES, "-o", "no/out.html"],
-            "error: -o must be in a folder that exists, but 'no' does not. Create it first.\n",
-        ),
-        (
-            ["demo", "-o", "demo.pdf"],
-            "error: -o must end in one of .html, .htm, .md, .txt, .tex, .csv, .json, .png, got 'demo.pdf'. "
-            "Write 'demo.html'.\n",
-        ),
-        (
-            ["report", "runs.csv", *ROLES, "--alpha", "5"],
-            "error: --alpha must be a number between 0 and 1 (both excluded), got 5.0. Write 0.05?\n",
-        ),
-        (
-            ["fit", "runs.csv", "loss ~ tol + (1 | task)"],
-            "error: formula uses 'tol' (position 8), not in data. Columns: tool, task, rep, loss. "
-            "Did you mean 'tool'?\n    loss ~ tol + (1 | task)\n           ^^^\n",
-        ),
+        (["report", "runs.csv"],
+         "error: --score, --direction and --algorithm must be given. Columns of runs.csv: tool, task, rep, loss. "
+         "By names and structure:\n  lmemtest report runs.csv --score loss --direction minimize --algorithm tool "
+         "--benchmark task --seed rep\n--yes takes these roles without asking.\n"),
+        (["report", "runs.csv", *ROLES[:-1], "reps"],
+         "error: --seed names the column 'reps', which is not in the data. Columns: tool, task, rep, loss. "
+         "Did you mean 'rep'?\n"),
+        (["report", "run.csv", *ROLES],
+         "error: There is no file 'run.csv' in the folder '.'. Did you mean 'runs.csv'?\n"),
+        (["report", "runs.csv", *ROLES, "-o", "no/out.html"],
+         "error: -o must be in a folder that exists, but 'no' does not. Create it first.\n"),
+        (["demo", "-o", "demo.pdf"],
+         "error: -o must end in one of .html, .htm, .md, .txt, .tex, .csv, .json, .png, got 'demo.pdf'. "
+         "Write 'demo.html'.\n"),
+        (["report", "runs.csv", *ROLES, "--alpha", "5"],
+         "error: --alpha must be a number between 0 and 1 (both excluded), got 5.0. Write 0.05?\n"),
+        (["fit", "runs.csv", "loss ~ tol + (1 | task)"],
+         "error: formula uses 'tol' (position 8), not in data. Columns: tool, task, rep, loss. "
+         "Did you mean 'tool'?\n    loss ~ tol + (1 | task)\n           ^^^\n"),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_is_one_message_and_exit_code_two(  # type: ignore[no-untyped-def]
     arguments: list[str], message: str, run, folder: Path
 ) -> None:
@@ -306,34 +292,22 @@ def test_bands_over_seeds(run, folder: Path) -> None:  # type: ignore[no-untyped
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (
-            ["trials.csv"],
-            "--score and --direction must be given. Columns of trials.csv: tool, task, trial, loss, seconds.",
-        ),
-        (
-            [*TRIALS, "--algorithm", "tol"],
-            "by names the column 'tol', which is not in the data. Columns: tool, task, trial, loss, seconds. Did you "
-            "mean 'tool'?",
-        ),
-        (
-            [*TRIALS, *BY, "-o", "no/out"],
-            "-o must be a folder in one that exists, but 'no' does not. Create it first.",
-        ),
-        (
-            [*TRIALS, *BY, "-o", "runs.csv"],
-            "-o must be a folder, but 'runs.csv' is a file. Name a folder for several files.",
-        ),
+        (["trials.csv"],
+         "--score and --direction must be given. Columns of trials.csv: tool, task, trial, loss, seconds."),
+        ([*TRIALS, "--algorithm", "tol"],
+         "by names the column 'tol', which is not in the data. Columns: tool, task, trial, loss, seconds. Did you "
+         "mean 'tool'?"),
+        ([*TRIALS, *BY, "-o", "no/out"],
+         "-o must be a folder in one that exists, but 'no' does not. Create it first."),
+        ([*TRIALS, *BY, "-o", "runs.csv"],
+         "-o must be a folder, but 'runs.csv' is a file. Name a folder for several files."),
         ([*TRIALS, *BY, "--k-max", "0"], "--k-max must be a whole number of at least 1, got 0."),
-        (
-            [*TRIALS, *BY, "--k-max", "5", "--cost", "seconds"],
-            "--k-max counts trials, but with --cost budgets are no trials. Leave it out.",
-        ),
-        (
-            [*TRIALS, *BY, "--statistic", "mode"],
-            "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'.",
-        ),
+        ([*TRIALS, *BY, "--k-max", "5", "--cost", "seconds"],
+         "--k-max counts trials, but with --cost budgets are no trials. Leave it out."),
+        ([*TRIALS, *BY, "--statistic", "mode"],
+         "statistic must be 'median', 'mean' or a quantile between 0 and 1 such as 0.9, got 'mode'."),
     ],
-)
+)  # fmt: skip
 def test_wrong_input_of_bands_writes_nothing(  # type: ignore[no-untyped-def]
     arguments: list[str], message: str, run, folder: Path
 ) -> None:
@@ -607,20 +581,7 @@ def test_scores_relative_to_a_baseline(run, folder: Path) -> None:  # type: igno
         assert means == pytest.approx(scores.groupby(frame["tool"]).mean().to_dict(), abs=1e-8)
 
 
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ("--normalize baseline", "--normalize baseline needs --reference: an algorithm, a column or a number,"),
-        ("--normalize rank --target 2", "--target is not an argument of --normalize rank. Leave it out."),
-        ("--best-known 2", "--best-known is used by --normalize only. Add --normalize gap."),
-        ("--normalize baseline --reference R", "--reference must be an algorithm, a column or a number, got 'R'."),
-    ],
-)
-@pytest.mark.usefixtures("folder")
-def test_baselines_that_are_not_understood(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
-    outcome = run("check", "runs.csv", *ROLES, *options.split())
-    assert outcome.code == 2
-    assert outcome.err.startswith(f"error: {error}")
+FAILED = "--failed crashed --score-failures"
 
 
 @pytest.fixture
@@ -681,38 +642,35 @@ def test_wide_tables_have_failed_runs_and_baselines_too(run, failing: pd.DataFra
 
 
 @pytest.mark.parametrize(
-    ("options", "error"),
+    ("command", "options", "error"),
     [
-        ("", "2 of 42 runs failed (HB 2) and have no score, and what a failure counts decides the comparison. Say it: "
-         "--score-failures worst gives it the worst score"),
-        ("--score-failures wors", "--score-failures must be worst, baseline=NAME, drop, or a number, got 'wors'. Did"),
-        ("--score-failures nan", "--score-failures must be a finite number, got nan."),
-        ("--score-failures baseline", "--score-failures baseline needs a name, baseline=NAME, the algorithm whose"),
-        ("--score-failures baseline=RSS", "--score-failures baseline=RSS names no algorithm of the table. Algorithms: "
+        ("check", "--normalize baseline",
+         "--normalize baseline needs --reference: an algorithm, a column or a number,"),
+        ("check", "--normalize rank --target 2", "--target is not an argument of --normalize rank. Leave it out."),
+        ("check", "--best-known 2", "--best-known is used by --normalize only. Add --normalize gap."),
+        ("check", "--normalize baseline --reference R",
+         "--reference must be an algorithm, a column or a number, got 'R'."),
+        ("check", "--score-failures worst",
+         "--score-failures needs to know which runs failed: --failed missing for scores"),
+        ("check", "--failed crashd",
+         "--failed names 'crashd', which is neither a column nor one of 'missing', 'nonfinite', "),
+        ("check", "--failed task",
+         "--failed and --benchmark both name the column 'task'; every role needs its own column."),
+        ("rank", FAILED, "2 of 42 runs failed (HB 2) and have no score, and what a failure counts decides the "
+         "comparison. Say it: --score-failures worst gives it the worst score"),
+        ("rank", f"{FAILED} wors", "--score-failures must be worst, baseline=NAME, drop, or a number, got 'wors'. Did"),
+        ("rank", f"{FAILED} nan", "--score-failures must be a finite number, got nan."),
+        ("rank", f"{FAILED} baseline", "--score-failures baseline needs a name, baseline=NAME, the algorithm whose"),
+        ("rank", f"{FAILED} baseline=RSS", "--score-failures baseline=RSS names no algorithm of the table. Algorithms: "
          "'HB', 'RS'. Did you mean 'RS'?"),
-        ("--where rep=0 --where task=task0 --score-failures baseline=HB",
-         "The reference 'HB' has no score itself on task0, where runs failed. Take another reference, leave it out "
-         "with --where, or give failed runs a number: --score-failures NUMBER."),
+        ("rank", f"--where rep=0 --where task=task0 {FAILED} baseline=HB", "The reference 'HB' has no score itself on "
+         "task0, where runs failed. Take another reference, leave it out with --where, or give failed runs a number: "
+         "--score-failures NUMBER."),
     ],
 )  # fmt: skip
 @pytest.mark.usefixtures("failing")
-def test_failed_runs_that_nobody_scored(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
-    outcome = run("rank", "runs.csv", *ROLES, "--failed", "crashed", *options.split())
-    assert outcome.code == 2
-    assert outcome.err.startswith(f"error: {error}")
-
-
-@pytest.mark.parametrize(
-    ("options", "error"),
-    [
-        ("--score-failures worst", "--score-failures needs to know which runs failed: --failed missing for scores"),
-        ("--failed crashd", "--failed names 'crashd', which is neither a column nor one of 'missing', 'nonfinite', "),
-        ("--failed task", "--failed and --benchmark both name the column 'task'; every role needs its own column."),
-    ],
-)
-@pytest.mark.usefixtures("failing")
-def test_failures_that_are_not_understood(run, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
-    outcome = run("check", "runs.csv", *ROLES, *options.split())
+def test_baselines_and_failures_that_are_not_understood(run, command: str, options: str, error: str) -> None:  # type: ignore[no-untyped-def]
+    outcome = run(command, "runs.csv", *ROLES, *options.removesuffix(" --score-failures").split())
     assert outcome.code == 2
     assert outcome.err.startswith(f"error: {error}")
 
@@ -987,22 +945,18 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
     ("arguments", "message"),
     [
         ([*SDS, "--budget", "60"], "error: --trials must be given: how many trainings a tuning run takes"),
-        (
-            ["--budget", "60"],
-            "error: --sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.",
-        ),
+        (["--budget", "60"],
+         "error: --sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary."),
         (["--sd", "tuning", "--budget", "60"], "'tuning' is not NAME=NUMBER, such as data=3."),
-        (
-            [*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"],
-            "error: --at-most names 'date', which is no stage.",
-        ),
+        ([*SDS, "--trials", "5", "--budget", "9", "--at-most", "date=1"],
+         "error: --at-most names 'date', which is no stage."),
         ([*SDS, "--trials", "5"], "plan takes one of --budget, --target and --effect (or --current, to plan for its"),
         ([*SDS, "--trials", "5", "--budget", "1"], "error: --budget is 1, and the smallest design, 1 tuning run x 1"),
         ([*SDS, "--sd", "data=0.3", "--trials", "5", "--budget", "9"], "'data' has two numbers."),
         (["study.csv", *SDS, "--trials", "5", "--budget", "60"], "given by --sd or estimated from a table, not both."),
         (["study.csv", "--source", "data", "--budget", "9"], "error: --score must be given, the column of the scores."),
     ],
-)
+)  # fmt: skip
 @pytest.mark.usefixtures("folder")
 def test_plan_says_what_is_missing(run, arguments, message) -> None:  # type: ignore[no-untyped-def]
     outcome = run("plan", *arguments)

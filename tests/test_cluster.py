@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.core.replicates import replicate
@@ -81,10 +82,6 @@ def rows(number) -> pd.DataFrame:
     return frame.assign(task="t" + frame["task"].astype(str), loss=loss)
 
 
-def runs_of(table) -> lt.Runs:
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
-
-
 def test_replicates_are_the_same_while_a_worker_is_killed(client, tmp_path):
     mark = str(tmp_path / "killed")
     got = replicate(partial(draw_in_danger, mark), 200, rng=1, executor=client)
@@ -94,7 +91,7 @@ def test_replicates_are_the_same_while_a_worker_is_killed(client, tmp_path):
 
 def test_a_bootstrap_is_the_same_while_a_worker_is_killed(client, tmp_path):
     mark = str(tmp_path / "killed")
-    fit = lt.fit_lmm("loss ~ tool + (1 | task)", runs_of(rows(0)))
+    fit = lt.fit_lmm("loss ~ tool + (1 | task)", as_runs(rows(0)))
     ask = partial(fit.bootstrap, partial(statistic_in_danger, mark), n_draws=39, rng=1)
     want = ask().to_frame()
     assert not Path(mark).exists()
@@ -111,9 +108,9 @@ def test_where_every_worker_dies_the_error_is_ours(client):
 @pytest.mark.usefixtures("client")
 def test_cells_of_a_dask_table_are_the_same_while_a_worker_is_killed(tmp_path):
     mark, parts = str(tmp_path / "killed"), range(6)
-    want = runs_of(pd.concat([rows(i) for i in parts])).study.cells(["tool", "task"]).to_frame()
+    want = as_runs(pd.concat([rows(i) for i in parts])).study.cells(["tool", "task"]).to_frame()
     table = dd.from_map(partial(part_in_danger, mark), parts, meta=rows(0).head(0))
-    got = runs_of(table).study.cells(["tool", "task"]).to_frame()
+    got = as_runs(table).study.cells(["tool", "task"]).to_frame()
     assert Path(mark).exists()
     pd.testing.assert_frame_equal(got, want, check_dtype=False, rtol=1e-10)
 

@@ -154,34 +154,24 @@ def in_options(notes: tuple[str, ...]) -> list[str]:
     ("words", "message"),
     [
         (["optuna", FILES / "optuna"], "Give files by name, TPE=FILE or ALGORITHM,BENCHMARK,SEED=FILE, or say what"),
-        (
-            ["optuna", FILES / "optuna", "--names", "{algorithm}_{seed}"],
-            "--direction is required: --direction minimize if",
-        ),
-        (
-            ["optuna", "A=x.csv", "y.csv"],
-            "FILE must have a name for all or none, but 'y.csv' has none. Give NAME=FILE.",
-        ),
-        (
-            ["amlb", FILES / "amlb_results.csv"],
-            "Say which, or keep each task in its own and normalise: --metric auc, or",
-        ),
+        (["optuna", FILES / "optuna", "--names", "{algorithm}_{seed}"],
+         "--direction is required: --direction minimize if"),
+        (["optuna", "A=x.csv", "y.csv"],
+         "FILE must have a name for all or none, but 'y.csv' has none. Give NAME=FILE."),
+        (["amlb", FILES / "amlb_results.csv"],
+         "Say which, or keep each task in its own and normalise: --metric auc, or"),
         (["amlb", FILES / "amlb_results.csv", "--metric", "acc"], "--metric must be 'all' or one of 'auc', "),
         (["amlb", "amlb.csv"], "There is no file 'amlb.csv' in the folder"),
-        (
-            ["wandb", FILES / "wandb_runs.csv", *EXPORT],
-            "--algorithm must name a column, or --names '{algorithm}_{seed}' if",
-        ),
+        (["wandb", FILES / "wandb_runs.csv", *EXPORT],
+         "--algorithm must name a column, or --names '{algorithm}_{seed}' if"),
         (["wandb", FILES / "wandb_chart.csv", *EXPORT], "--names must say what the names of the lines are made of"),
         (["mlflow", FILES / "mlflow_runs.csv", *EXPORT, "--algorithm", "tool"], "--algorithm names the column 'tool'"),
         (["mlflow", "runs.xml", *EXPORT], "FILE must end in one of .parquet"),
-        (
-            ["amlb", FILES / "amlb_results.csv", "-o", "runs.xlsx"],
-            "-o must end in one of .csv, .parquet, got 'runs.xlsx'",
-        ),
+        (["amlb", FILES / "amlb_results.csv", "-o", "runs.xlsx"],
+         "-o must end in one of .csv, .parquet, got 'runs.xlsx'"),
         (["wide", "a.csv", "b.csv", "--direction", "maximize"], "table must be one table, got 2."),
     ],
-)
+)  # fmt: skip
 def test_what_is_wrong_is_said_in_options(words: list[Any], message: str) -> None:
     found = convert(*words)
     assert found.exit_code == 2

@@ -126,19 +126,13 @@ def test_a_bar_is_what_varies_between_groups() -> None:
         (parse_term, "(1 | g)", "'(1 | g)' stands for 2 terms where one fixed term is expected."),
         (parse_bar, "(b || g)", "'(b || g)' stands for 2 random effects where one is expected."),
         (parse_bar, "a", "'a' stands for 0 random effects where one is expected."),
-        (
-            parse_term,
-            "y ~ a",
-            "a formula has one '~', between the response and the terms; remove this one.\n    y ~ a\n      ^",
-        ),
-        (
-            parse_terms,
-            "a + offset(b)",
-            "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
-            "\n    a + offset(b)\n        ^^^^^^^^^",
-        ),
+        (parse_term, "y ~ a",
+         "a formula has one '~', between the response and the terms; remove this one.\n    y ~ a\n      ^"),
+        (parse_terms, "a + offset(b)",
+         "offset(...) is a known part of the mean: no term that has an effect. Give it in a whole formula."
+         "\n    a + offset(b)\n        ^^^^^^^^^"),
     ],
-)
+)  # fmt: skip
 def test_what_is_not_one_term_is_refused(read, text: str, message: str) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(FormulaError) as raised:
         read(text)

@@ -13,6 +13,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError
@@ -31,32 +32,17 @@ BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
 
 
 def table(
-    *, benchmarks=8, algorithms=3, seeds=3, conditions=("x",), effect=None, noise=0.2, spread=0.5, seed=0
+    *, benchmarks=8, algorithms=3, seeds=3, conditions=None, effect=None, noise=0.2, spread=0.5, seed=5
 ) -> pd.DataFrame:
     """Curves with random levels and slopes over log budget; `effect` (algorithm, log budget) is added."""
     rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), conditions, range(algorithms), range(seeds), BUDGETS)
-    t = pd.DataFrame(list(rows), columns=["task", "prior", "algo", "seed", "budget"])
-    b, a, s, x = t["task"].to_numpy(), t["algo"].to_numpy(), t["seed"].to_numpy(), np.log(t["budget"].to_numpy())
-    c = pd.factorize(t["prior"])[0]
-    level, slope = rng.normal(size=(2, benchmarks, algorithms))
-    run = rng.normal(size=(2, benchmarks, len(conditions), algorithms, seeds))
-    t["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + rng.normal(size=benchmarks)[b] * x
-        + spread * (level[b, a] + slope[b, a] * x)
-        + noise * (run[0][b, c, a, s] + run[1][b, c, a, s] * x)
-        + noise * rng.normal(size=len(t))
-    )
-    if effect is not None:
-        t["loss"] += effect(a, x)
-    return t.assign(algo=[f"a{i}" for i in a], task=[f"t{i:02d}" for i in b])
-
-
-def runs_of(frame, **roles) -> lt.Runs:
-    given = {"benchmark": "task", "seed": "seed", "budget": "budget"} | roles
-    direction = given.pop("direction", "minimize")
-    return lt.Runs(frame, score="loss", direction=direction, algorithm="algo", **given)
+    run = "benchmark:prior:algorithm:seed" if conditions else "benchmark:algorithm:seed"
+    sizes = [f"a{i}" for i in range(algorithms)], [f"t{i:02d}" for i in range(benchmarks)], seeds, BUDGETS
+    options = {"priors": conditions, "sds": {"benchmark": 1.0, "benchmark:algorithm": spread, run: noise}, "rng": rng}
+    t, slope = (make_table(*sizes, noise=n, **options, algorithm="algo", benchmark="task") for n in (noise, 0.0))
+    x = np.log(t["budget"])
+    t["loss"] += slope["loss"] * x
+    return t if effect is None else t.assign(loss=t["loss"] + effect(t["algo"].str[1:].astype(int), x))
 
 
 def lmemtest_spline(x, columns):
@@ -68,7 +54,7 @@ def lmemtest_spline(x, columns):
 
 def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), columns="budgets")
+    result = anytime(as_runs(frame), columns="budgets")
     means = frame.groupby(["algo", "budget", "task"])["loss"].mean()
     for row in result.differences.to_dict("records"):
         witness = stats.ttest_rel(means["a0", row["budget"]], means["a1", row["budget"]])
@@ -81,7 +67,7 @@ def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
 
 def test_means_per_budget_pool_the_variance_over_algorithms():
     frame = table(algorithms=4)
-    result = anytime(runs_of(frame), columns="budgets", vcov="model")
+    result = anytime(as_runs(frame), columns="budgets", vcov="model")
     curves = frame.groupby(["task", "algo", "budget"])["loss"].mean().unstack(["algo", "budget"])
     y = curves.to_numpy().reshape(8, 4, -1)
     e = y - y.mean(axis=0) - (y - y.mean(axis=0)).mean(axis=1, keepdims=True)
@@ -94,7 +80,7 @@ def test_means_per_budget_pool_the_variance_over_algorithms():
 
 
 def test_the_estimates_at_a_budget_are_compared_like_any_others():
-    result = anytime(runs_of(table(algorithms=3)), columns="budgets", vcov="model")
+    result = anytime(as_runs(table(algorithms=3)), columns="budgets", vcov="model")
     pairs = result.estimates.pairs(adjust="none").to_frame().sort_values(["left", "right", "budget"])
     for name in ("estimate", "se"):
         assert pairs[name].to_numpy() == approx(result.differences[name].to_numpy(), rel=1e-9)
@@ -104,7 +90,7 @@ def test_the_estimates_at_a_budget_are_compared_like_any_others():
 def test_splines_have_the_errors_of_the_coefficients_of_each_benchmark():
     """Random coefficients in a complete table."""
     frame = table(benchmarks=30, algorithms=3, spread=1.0, noise=0.5, seed=3)
-    result = anytime(runs_of(frame), columns=1, vcov="model")
+    result = anytime(as_runs(frame), columns=1, vcov="model")
     assert result.fit is None
     y = frame.groupby(["task", "algo", "budget"])["loss"].mean().to_numpy().reshape(30, 3, -1)
     X = np.column_stack([np.ones_like(BUDGETS), np.log(BUDGETS)])
@@ -133,7 +119,7 @@ def test_scores_with_the_same_mean_on_every_benchmark_keep_the_paired_errors(df)
     frame = table(algorithms=2, seeds=1)
     pair = frame.groupby(["task", "budget"])["loss"]
     frame["loss"] -= pair.transform("mean")
-    result = anytime(runs_of(frame), columns=df)
+    result = anytime(as_runs(frame), columns=df)
     y = frame.pivot_table(index="task", columns=["algo", "budget"], values="loss").to_numpy().reshape(8, 2, -1)
     d = y[:, 0] - y[:, 1]
     if df == 3:
@@ -145,7 +131,7 @@ def test_scores_with_the_same_mean_on_every_benchmark_keep_the_paired_errors(df)
 
 def test_fitting_all_rows_with_random_curves_of_runs_gives_the_same_as_means_of_runs():
     frame = table(benchmarks=30, algorithms=2, seeds=3, spread=1.0, noise=0.6, seed=5)
-    means, rows = (anytime(runs_of(frame), columns=1, average=average) for average in (True, False))
+    means, rows = (anytime(as_runs(frame), columns=1, average=average) for average in (True, False))
     assert "(1 + log(budget) | task:algo:seed)" in rows.formula
     assert not rows.fit.is_singular
     for column in ("estimate", "se"):
@@ -155,7 +141,7 @@ def test_fitting_all_rows_with_random_curves_of_runs_gives_the_same_as_means_of_
 
 def test_the_overall_difference_is_the_mean_over_the_axis():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), columns="budgets", scale="log")
+    result = anytime(as_runs(frame), columns="budgets", scale="log")
     d = result.differences["estimate"].to_numpy()
     x = np.log(BUDGETS)
     assert result.overall["estimate"][0] == approx(np.trapezoid(d, x) / (x[-1] - x[0]), rel=1e-9)
@@ -168,7 +154,7 @@ def test_the_overall_difference_is_the_mean_over_the_axis():
 
 def test_one_benchmark_makes_runs_the_sample():
     frame = table(benchmarks=1, algorithms=2, seeds=12)
-    result = anytime(runs_of(frame), columns="budgets")
+    result = anytime(as_runs(frame), columns="budgets")
     for row in result.differences.to_dict("records"):
         at = frame[frame["budget"] == row["budget"]].set_index(["algo", "seed"])["loss"]
         assert row["t_ratio"] == approx(stats.ttest_rel(at["a0"], at["a1"]).statistic, rel=1e-9)
@@ -179,7 +165,7 @@ def test_one_benchmark_makes_runs_the_sample():
 def test_conditions_of_one_benchmark_are_not_variation_of_runs():
     frame = table(benchmarks=1, algorithms=2, seeds=8, conditions=("good", "bad"))
     frame.loc[frame["prior"] == "bad", "loss"] += 100.0
-    result = anytime(runs_of(frame, metafeatures=["prior"]), columns="budgets")
+    result = anytime(as_runs(frame, metafeatures=["prior"]), columns="budgets")
     assert set(result.df_differences.ravel()) == {14}
     assert result.differences["se"].max() < 1
     at = frame[frame["budget"] == 4.0].pivot_table(index=["prior", "seed"], columns="algo", values="loss")
@@ -198,7 +184,7 @@ def late_advantage(a, x):
 @pytest.mark.parametrize("df", ["budgets", 4])
 def test_an_advantage_that_begins_late_is_found_where_it_is(df):
     frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
-    result = anytime(runs_of(frame), columns=df)
+    result = anytime(as_runs(frame), columns=df)
     late = result.stretches.query("better == 'a1' and worse == 'a0'")
     assert len(late) == 1
     assert 3 < late["budget_from"].iloc[0] <= 8
@@ -211,7 +197,7 @@ def test_an_advantage_that_begins_late_is_found_where_it_is(df):
 
 def test_a_smooth_stretch_ends_where_the_band_reaches_zero():
     frame = table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)
-    result = anytime(runs_of(frame), columns=4)
+    result = anytime(as_runs(frame), columns=4)
     late = result.stretches.query("better == 'a1' and worse == 'a0'").iloc[0]
     d = result.differences.query("left == 'a0' and right == 'a1'")
     x = np.log(d["budget"].to_numpy())
@@ -220,7 +206,7 @@ def test_a_smooth_stretch_ends_where_the_band_reaches_zero():
 
 def test_all_answers_read_one_decision_matrix():
     frame = table(effect=lambda a, x: 0.7 * a + 0.3 * x * (a == 2), spread=0.3, benchmarks=10)
-    result = anytime(runs_of(frame), columns="budgets")
+    result = anytime(as_runs(frame), columns="budgets")
     decisions, names = result.decisions, result.algorithms
     assert (decisions == -decisions.transpose(1, 0, 2)).all()
     square = {(row["left"], row["right"], row["budget"]): row for row in result.differences.to_dict("records")}
@@ -243,8 +229,8 @@ def test_all_answers_read_one_decision_matrix():
 @pytest.mark.parametrize("df", ["budgets", 4])
 def test_maximising_the_negative_scores_changes_nothing(df):
     frame = table(effect=late_advantage, spread=0.1)
-    one = anytime(runs_of(frame), columns=df)
-    other = anytime(runs_of(frame.assign(loss=-frame["loss"]), direction="maximize"), columns=df)
+    one = anytime(as_runs(frame), columns=df)
+    other = anytime(as_runs(frame.assign(loss=-frame["loss"]), direction="maximize"), columns=df)
     columns = ["better", "worse", "budget_from", "budget_to"]
     pd.testing.assert_frame_equal(one.stretches[columns], other.stretches[columns], rtol=1e-5)
     assert one.best["candidates"].tolist() == other.best["candidates"].tolist()
@@ -253,15 +239,15 @@ def test_maximising_the_negative_scores_changes_nothing(df):
 
 def test_order_of_rows_names_and_units_of_scores_change_nothing():
     frame = table(effect=late_advantage, spread=0.1)
-    one = anytime(runs_of(frame))
+    one = anytime(as_runs(frame))
     shuffled = frame.sample(frac=1, random_state=1)
-    pd.testing.assert_frame_equal(one.differences, anytime(runs_of(shuffled)).differences)
-    moved = anytime(runs_of(frame.assign(loss=1000 * frame["loss"] - 5)))
+    pd.testing.assert_frame_equal(one.differences, anytime(as_runs(shuffled)).differences)
+    moved = anytime(as_runs(frame.assign(loss=1000 * frame["loss"] - 5)))
     pd.testing.assert_frame_equal(
         one.stretches.drop(columns="largest"), moved.stretches.drop(columns="largest"), rtol=1e-6
     )
     order = pd.CategoricalDtype(["a2", "a0", "a1"], ordered=True)
-    turned = anytime(runs_of(frame.assign(algo=frame["algo"].astype(order))))
+    turned = anytime(as_runs(frame.assign(algo=frame["algo"].astype(order))))
     assert turned.algorithms == ("a2", "a0", "a1")
     columns = ["better", "worse", "budget_from", "budget_to"]
     pd.testing.assert_frame_equal(
@@ -274,7 +260,7 @@ def test_order_of_rows_names_and_units_of_scores_change_nothing():
 
 
 def test_the_same_table_gives_the_same_bands_every_time():
-    runs = runs_of(table())
+    runs = as_runs(table())
     assert (anytime(runs).critical_differences == anytime(runs).critical_differences).all()
     assert (anytime(runs, rng=1).critical_differences != anytime(runs, rng=2).critical_differences).all()
 
@@ -283,24 +269,24 @@ def test_the_same_table_gives_the_same_bands_every_time():
 
 
 def test_auto_takes_the_fewest_columns_that_follow_the_differences():
-    smooth = anytime(runs_of(table(spread=0.5, effect=lambda a, x: a * (x - x**2 / 3))))
+    smooth = anytime(as_runs(table(spread=0.5, effect=lambda a, x: a * (x - x**2 / 3))))
     assert 3 <= smooth.columns <= 4
     jagged = anytime(
-        runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
+        as_runs(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
     )
     assert jagged.columns is None
     assert "each budget has means of its own and nothing is said between budgets" in " ".join(jagged.notes)
 
 
 def test_a_spline_that_departs_from_the_means_says_so():
-    runs = runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
+    runs = as_runs(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
     notes = " ".join(anytime(runs, columns=3).notes)
     assert re.search(r"The curves \(3 columns\) depart from the observed differences by up to \d", notes)
 
 
 def test_the_spline_is_that_of_the_formula():
     frame = table(algorithms=2)
-    result = anytime(runs_of(frame), columns=4, scale="linear")
+    result = anytime(as_runs(frame), columns=4, scale="linear")
     assert "bs(budget, df=4)" in result.formula
     spline = fit_spline(BUDGETS, np.ones_like(BUDGETS), n_inner=1, inner=None, degree=3, lower=None, upper=None)
     X = np.column_stack([np.ones_like(BUDGETS), spline(BUDGETS)])
@@ -311,9 +297,9 @@ def test_the_spline_is_that_of_the_formula():
 
 
 def test_the_axis_is_logarithmic_where_budgets_span_doublings():
-    assert anytime(runs_of(table())).scale == "log"
+    assert anytime(as_runs(table())).scale == "log"
     frame = table().query("budget <= 4")
-    assert anytime(runs_of(frame)).scale == "linear"
+    assert anytime(as_runs(frame)).scale == "linear"
 
 
 # ------------------------------------------------------------------ incomplete and thin tables
@@ -321,16 +307,16 @@ def test_the_axis_is_logarithmic_where_budgets_span_doublings():
 
 def test_missing_runs_are_fitted_by_rows_with_random_curves_of_runs():
     frame = table(benchmarks=10).query("not (task == 't01' and algo == 'a2' and seed == 2)")
-    result = anytime(runs_of(frame), columns=3)
+    result = anytime(as_runs(frame), columns=3)
     assert "| task:algo:seed)" in result.formula
     assert any(note.startswith("Runs differ in number or in their budgets") for note in result.notes)
-    full = anytime(runs_of(table(benchmarks=10)), columns=3)
+    full = anytime(as_runs(table(benchmarks=10)), columns=3)
     assert result.differences["estimate"].to_numpy() == approx(full.differences["estimate"].to_numpy(), abs=0.1)
 
 
 def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
     frame = table().query("algo != 'a1' or budget <= 8")
-    result = anytime(runs_of(frame), columns=3)
+    result = anytime(as_runs(frame), columns=3)
     beyond = result.differences.query("(left == 'a1' or right == 'a1') and budget > 8")
     assert len(beyond)
     assert beyond["estimate"].isna().all()
@@ -342,7 +328,7 @@ def test_an_algorithm_with_fewer_budgets_is_compared_where_it_ran():
 @pytest.mark.parametrize("df", [3, "auto"])
 def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
     frame = table(effect=lambda a, _: 3.0 * (a > 0)).query("algo != 'a1' or budget >= 3")
-    result = anytime(runs_of(frame), columns=df)
+    result = anytime(as_runs(frame), columns=df)
     early, late = (result.best[result.best["compared"] == who] for who in (("a0", "a2"), ("a0", "a1", "a2")))
     assert early["budget_from"].min() == 1.0
     assert early["budget_to"].max() < 3.0
@@ -363,17 +349,17 @@ def test_sentences_name_whom_the_best_is_compared_with_and_where(df):
 def test_an_algorithm_without_scores_there_is_no_other():
     frame = table(algorithms=4, effect=lambda a, x: 3.0 * (a > 0) - 20.0 * ((a == 3) & (x > 1.5)))
     frame = frame.query("algo != 'a3' or budget >= 6")
-    best = anytime(runs_of(frame), columns=3).sentences()[0]
+    best = anytime(as_runs(frame), columns=3).sentences()[0]
     assert re.fullmatch(r"From budget 1 to \d\.\d+ a0 is better than all others that have scores there: a1, a2\.", best)
 
 
 def test_means_over_different_ranges_without_a_difference_say_so():
     even = table(spread=1.0, seed=4)
     frame = even.query("algo != 'a1' or budget >= 3")
-    assert anytime(runs_of(even), columns=3).sentences()[-1] == (
+    assert anytime(as_runs(even), columns=3).sentences()[-1] == (
         "Averaged over budget 1 to 16 (log scale), no pair is shown to differ."
     )
-    assert anytime(runs_of(frame), columns=3).sentences()[-1] == (
+    assert anytime(as_runs(frame), columns=3).sentences()[-1] == (
         "Averaged over the range of budget that both have (log scale), no pair is shown to differ."
     )
 
@@ -382,7 +368,7 @@ def test_copies_of_an_algorithm_are_never_told_apart():
     frame = table(algorithms=2, effect=lambda a, _: 3.0 * a)
     copy = frame.query("algo == 'a0'").assign(algo="a0copy")
     copy["seed"] = 2 - copy["seed"]  # the sums of the runs round in another order
-    result = anytime(runs_of(pd.concat([frame, copy])), columns="budgets")
+    result = anytime(as_runs(pd.concat([frame, copy])), columns="budgets")
     assert "At no budget is one algorithm shown to be better than all others." in result.sentences()
     assert set(result.best["candidates"]) == {("a0", "a0copy")}
     assert not any("a0 is better than a0copy" in text or "a0copy is better than a0 " in text
@@ -395,7 +381,7 @@ def test_scores_that_all_share_at_a_budget_are_no_difference():
     shared = frame[first & (frame["algo"] == "a0")].set_index(["task", "seed"])["loss"]
     seeds = (frame["seed"] + frame["algo"].str[1:].astype(int)) % 5  # each algorithm sums them in another order
     frame.loc[first, "loss"] = [shared[key] for key in zip(frame["task"][first], seeds[first], strict=True)]
-    result = anytime(runs_of(frame), columns="budgets")
+    result = anytime(as_runs(frame), columns="budgets")
     assert not result.decisions[:, :, 0].any()
     assert result.best.iloc[0]["best"] is None
 
@@ -414,7 +400,7 @@ def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budget
             b, a, k = (i.ravel() for i in np.indices(z.shape))
             frame = pd.DataFrame({"task": b, "algo": a, "budget": k + 1, "loss": z.ravel()})
             frame = frame.assign(task=[f"t{i:02d}" for i in b], algo=[f"a{i}" for i in a])
-            found.append(anytime(runs_of(frame, seed=None), columns="budgets", vcov="model").critical_differences)
+            found.append(anytime(as_runs(frame, seed=None), columns="budgets", vcov="model").critical_differences)
         return float(np.mean(found))
 
     df = (benchmarks - 1) * (algorithms - 1)
@@ -427,26 +413,26 @@ def test_which_of_anytime_and_horizons_asks_less_depends_on_the_number_of_budget
 
 def test_a_condition_that_some_benchmarks_lack_keeps_its_fixed_effects():
     frame = table(benchmarks=9, conditions=("good", "bad")).query("prior == 'good' or task != 't03'")
-    result = anytime(runs_of(frame, metafeatures=["prior"]), columns=3)
+    result = anytime(as_runs(frame, metafeatures=["prior"]), columns=3)
     assert "algo:prior:bs" in result.formula
 
 
 def test_a_metafeature_of_benchmarks_is_no_condition():
     frame = table().assign(kind=lambda t: np.where(t["task"] < "t04", "small", "large"))
-    plain, told = anytime(runs_of(frame)), anytime(runs_of(frame, metafeatures=["kind"]))
+    plain, told = anytime(as_runs(frame)), anytime(as_runs(frame, metafeatures=["kind"]))
     assert told.differences["estimate"].to_numpy() == approx(plain.differences["estimate"].to_numpy(), rel=1e-6)
 
 
 def test_one_seed_and_two_algorithms_are_enough():
-    result = anytime(runs_of(table(seeds=1, algorithms=2)))
+    result = anytime(as_runs(table(seeds=1, algorithms=2)))
     assert set(result.df_differences.ravel()) == {7}
     frame = table(seeds=1, algorithms=2).drop(columns="seed")
-    no_seed = anytime(runs_of(frame, seed=None))
+    no_seed = anytime(as_runs(frame, seed=None))
     pd.testing.assert_frame_equal(no_seed.differences, result.differences)
 
 
 def test_few_benchmarks_are_said():
-    notes = " ".join(anytime(runs_of(table(benchmarks=4))).notes)
+    notes = " ".join(anytime(as_runs(table(benchmarks=4))).notes)
     assert "There are only 4 benchmarks: only large and consistent differences can be shown" in notes
 
 
@@ -454,10 +440,10 @@ def test_a_pair_that_varies_more_than_the_others_is_named():
     frame = table(benchmarks=12, spread=0.1)
     wild = np.random.default_rng(1).normal(size=12)[[int(t[1:]) for t in frame["task"]]]
     frame["loss"] += 3 * wild * (frame["algo"] == "a2")
-    notes = " ".join(anytime(runs_of(frame), vcov="model").notes)
+    notes = " ".join(anytime(as_runs(frame), vcov="model").notes)
     assert re.search(r"The difference of a[01] and a2 varies between benchmarks more than that of other pairs", notes)
     assert "vcov='moderated' gives each pair its own." in notes
-    moderated = anytime(runs_of(frame))
+    moderated = anytime(as_runs(frame))
     assert moderated.vcov == "moderated"
     assert "overconfident" not in " ".join(moderated.notes)
     se = moderated.differences.groupby(["left", "right"])["se"].mean()
@@ -469,7 +455,7 @@ def test_moderated_errors_are_the_common_ones_times_the_ratio_of_each_pair():
     frame["loss"] += (
         np.random.default_rng(1).normal(size=10)[[int(t[1:]) for t in frame["task"]]] * 2 * (frame["algo"] == "a3")
     )
-    own, model = (anytime(runs_of(frame), columns="budgets", vcov=vcov) for vcov in ("moderated", "model"))
+    own, model = (anytime(as_runs(frame), columns="budgets", vcov=vcov) for vcov in ("moderated", "model"))
     y = frame.groupby(["task", "algo", "budget"])["loss"].mean().to_numpy().reshape(10, 4, -1)
     i, j = np.triu_indices(4, 1)
 
@@ -498,7 +484,7 @@ def test_moderated_errors_are_the_common_ones_times_the_ratio_of_each_pair():
 
 
 def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
-    result = anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), columns=3)
+    result = anytime(as_runs(table().query("algo != 'a1' or budget <= 8")), columns=3)
     assert result.vcov == "model"
     assert "The table is not complete, so all pairs have the model's standard errors" in " ".join(result.notes)
 
@@ -506,62 +492,37 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
 @pytest.mark.parametrize(
     ("make", "kind", "message"),
     [
-        (lambda: anytime(table()), ArgumentError, "runs must be Runs"),
-        (lambda: anytime(runs_of(table(), budget=None)), ArgumentError, "runs has no budget column"),
-        (
-            lambda: anytime(runs_of(table().query("budget <= 2"))),
-            DataError,
-            "A curve needs scores at 3 budgets or more, 'budget' has 2.",
-        ),
-        (
-            lambda: anytime(runs_of(table().assign(budget=lambda t: pd.Categorical(t["budget"], ordered=True)))),
-            DataError,
-            "A curve over 'budget' needs numbers, and the column has none.",
-        ),
-        (
-            lambda: anytime(runs_of(table().query("(algo == 'a0' and budget <= 3) or (algo == 'a1' and budget >= 4)"))),
-            DataError,
-            "The budgets of the algorithms do not overlap (a0: 1 to 3, a1: 4 to 16)",
-        ),
-        (
-            lambda: anytime(runs_of(table().query("algo != 'a2' or budget <= 2"))),
-            DataError,
-            "a2 has scores at fewer than 3 budgets, which is no curve.",
-        ),
-        (
-            lambda: anytime(runs_of(table(benchmarks=1, seeds=1))),
-            DataError,
-            "There is one benchmark and one run per algorithm, so how much curves vary is not known.",
-        ),
-        (
-            lambda: anytime(runs_of(table(benchmarks=1), seed=None)),
-            DataError,
-            "Which rows belong to one run is not known, and with one benchmark the runs are the sample.",
-        ),
-        (lambda: anytime(runs_of(table()), columns=7), ArgumentError, "columns must be at most 6 with 8 budgets"),
-        (lambda: anytime(runs_of(table()), columns="many"), ArgumentError, "columns must be a whole number, 'auto' or"),
-        (
-            lambda: anytime(runs_of(table().query("algo != 'a1' or budget <= 8")), columns="budgets"),
-            DataError,
-            "columns='budgets' needs a complete table",
-        ),
-        (lambda: anytime(runs_of(table()), scale="square"), ArgumentError, "scale must be"),
-        (
-            lambda: anytime(runs_of(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"),
-            ArgumentError,
-            "scale='log' needs budgets above 0, the lowest budget is 0.",
-        ),
-        (lambda: anytime(runs_of(table()), level=95), ArgumentError, "level"),
-        (lambda: anytime(runs_of(table())).differences_at(17), ArgumentError, "budget must be between 1 and 16"),
+        (lambda: anytime(as_runs(table(), budget=None)), ArgumentError, "runs has no budget column"),
+        (lambda: anytime(as_runs(table().query("budget <= 2"))), DataError,
+         "A curve needs scores at 3 budgets or more, 'budget' has 2."),
+        (lambda: anytime(as_runs(table().assign(budget=lambda t: pd.Categorical(t["budget"], ordered=True)))),
+         DataError, "A curve over 'budget' needs numbers, and the column has none."),
+        (lambda: anytime(as_runs(table().query("(algo == 'a0' and budget <= 3) or (algo == 'a1' and budget >= 4)"))),
+         DataError, "The budgets of the algorithms do not overlap (a0: 1 to 3, a1: 4 to 16)"),
+        (lambda: anytime(as_runs(table().query("algo != 'a2' or budget <= 2"))), DataError,
+         "a2 has scores at fewer than 3 budgets, which is no curve."),
+        (lambda: anytime(as_runs(table(benchmarks=1, seeds=1))), DataError,
+         "There is one benchmark and one run per algorithm, so how much curves vary is not known."),
+        (lambda: anytime(as_runs(table(benchmarks=1), seed=None)), DataError,
+         "Which rows belong to one run is not known, and with one benchmark the runs are the sample."),
+        (lambda: anytime(as_runs(table()), columns=7), ArgumentError, "columns must be at most 6 with 8 budgets"),
+        (lambda: anytime(as_runs(table()), columns="many"), ArgumentError, "columns must be a whole number, 'auto' or"),
+        (lambda: anytime(as_runs(table().query("algo != 'a1' or budget <= 8")), columns="budgets"), DataError,
+         "columns='budgets' needs a complete table"),
+        (lambda: anytime(as_runs(table()), scale="square"), ArgumentError, "scale must be"),
+        (lambda: anytime(as_runs(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"), ArgumentError,
+         "scale='log' needs budgets above 0, the lowest budget is 0."),
+        (lambda: anytime(as_runs(table()), level=95), ArgumentError, "level"),
+        (lambda: anytime(as_runs(table())).differences_at(17), ArgumentError, "budget must be between 1 and 16"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_answered_is_refused_with_the_next_step(make, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         make()
 
 
 def test_views_need_no_curves():
-    few = lt.anytime(runs_of(table().query("budget <= 2")))
+    few = lt.anytime(as_runs(table().query("budget <= 2")))
     assert few.at().labels == ("1", "2")
     assert len(few.ranks().to_frame()) == 3 * 2
     with pytest.raises(DataError, match=r"Compare at each of them with lmemtest\.anytime\(runs\)\.at\(\)\.$"):
@@ -569,7 +530,7 @@ def test_views_need_no_curves():
 
 
 def test_curves_are_made_once_and_travel():
-    result = lt.anytime(runs_of(table()), rng=1)
+    result = lt.anytime(as_runs(table()), rng=1)
     assert "curves" in dir(result)
     assert result.curves is result.curves
     copy = pickle.loads(pickle.dumps(result))
@@ -579,7 +540,7 @@ def test_curves_are_made_once_and_travel():
 
 
 def test_it_reads_as_text():
-    result = anytime(runs_of(table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)))
+    result = anytime(as_runs(table(effect=late_advantage, spread=0.1, noise=0.05, benchmarks=12)))
     text = result.summary()
     assert text.startswith("Budgets where one algorithm is better (loss, minimize)")
     assert "Simultaneous for all pairs and budgets at 95 %" in text
@@ -592,16 +553,7 @@ def test_it_reads_as_text():
 @pytest.mark.skipif("LMEMTEST_DATA" not in os.environ, reason="LMEMTEST_DATA is not set")
 def test_priorband_wins_at_the_end_and_loses_at_the_start():
     frame = pd.read_parquet(Path(os.environ["LMEMTEST_DATA"]) / "priorband.parquet")
-    runs = lt.Runs(
-        frame,
-        score="normalized_regret",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=["prior"],
-    )
+    runs = as_runs(frame, score="normalized_regret", budget="used_fidelity")
     result, model = anytime(runs), anytime(runs, vcov="model")
     pairs = set(map(tuple, result.stretches[["better", "worse", "budget_from", "budget_to"]].to_numpy()))
     assert ("HB", "PB", 1.0, 1.0) in pairs  # a bad prior costs the first evaluation

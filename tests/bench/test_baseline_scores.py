@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed_shared": False}
+runs_of = partial(as_runs, seed_shared=False)
 
 
 def runs(tools="RXYZ", tasks=8, seeds=3, sigma=0.1):
@@ -19,7 +22,7 @@ def runs(tools="RXYZ", tasks=8, seeds=3, sigma=0.1):
     level = np.repeat(rng.normal(0, 1, tasks), len(tools) * seeds)
     own = np.repeat(rng.normal(0, 0.1, tasks * len(tools)), seeds)
     loss = np.exp(level + own + rng.normal(0, sigma, len(frame)))
-    return lt.Runs(frame.assign(loss=loss), seed="rep", **ROLES)
+    return runs_of(frame.assign(loss=loss), seed="rep")
 
 
 def test_a_mean_improvement_has_the_standard_error_of_the_difference_from_the_baseline():
@@ -47,7 +50,7 @@ def unequal(runs_of_baseline=2, seed_sd=0.0, **roles):
     own = np.repeat(rng.normal(0, 0.1, 24), 5) + rng.normal(0, seed_sd, 5)[frame["rep"]]
     frame["loss"] = np.exp(own + rng.normal(0, 0.1, len(frame)))
     kept = (frame["tool"] != "R") | (frame["rep"] < runs_of_baseline)
-    return lt.Runs(frame[kept], seed="rep", **ROLES | roles).normalize("baseline", reference="R")
+    return runs_of(frame[kept], seed="rep", **roles).normalize("baseline", reference="R")
 
 
 def test_the_noise_of_a_mean_improvement_has_a_closed_form():
@@ -86,7 +89,7 @@ def test_the_baseline_is_zero_where_it_was_subtracted_and_nowhere_else():
     names = [["t0", "t1", "t2", "t3"], list("RX"), range(2), [1, 4]]
     frame = pd.MultiIndex.from_product(names, names=["task", "tool", "rep", "epoch"]).to_frame(index=False)
     frame["loss"] = np.exp(np.repeat(rng.normal(0, 0.1, 8), 4) + rng.normal(0, 0.1, len(frame))) / frame["epoch"] ** 0.5
-    measured = lt.Runs(frame, seed="rep", budget="epoch", **ROLES)
+    measured = runs_of(frame, seed="rep", budget="epoch")
     for by, at_each in ((None, True), ("benchmark", False)):
         scaled = measured.normalize("baseline", by, reference="R")
         fit = lt.fit_lmm("loss_baseline ~ tool * C(epoch) + C(task) + (1 | task:tool)", scaled)

@@ -10,6 +10,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 from scipy.linalg import block_diag
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.benchmark_clusters import benchmark_clusters, jaccard, silhouettes
@@ -20,8 +21,6 @@ from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.theta import unpack
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.model.random_effects import shapes
-
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 
 
 def study(
@@ -37,18 +36,11 @@ def study(
     """A balanced table; `advantages` are those of the tools (rows) on the tasks (columns)."""
     rng = np.random.default_rng(rng)
     advantages = rng.normal(scale=interaction, size=(k, b)) if advantages is None else advantages
-    task, seed = 2.0 * rng.normal(size=b), 0.7 * rng.normal(size=(b, n))
-    rows = [
-        (f"A{i}", f"t{j}", s, p, 0.5 * i + task[j] + seed[j, s] + advantages[i, j] + rng.normal())
-        for i, j, s, p in itertools.product(range(k), range(b), range(n), priors or ("",))
-    ]
-    frame = pd.DataFrame(rows, columns=["tool", "task", "seed", "prior", "loss"])
-    return frame if priors else frame.drop(columns="prior")
-
-
-def as_runs(frame: pd.DataFrame, **roles: object) -> lt.Runs:
-    extra = {"metafeatures": ("prior",)} if "prior" in frame else {}
-    return lt.Runs(frame, **{**ROLES, **extra, **roles})
+    sizes = [f"A{i}" for i in range(k)], [f"t{j}" for j in range(b)], n
+    options = {"sds": {"benchmark": 2.0, "benchmark:seed": 0.7}, "shift": 0.5 * np.arange(k), "rng": rng}
+    frame = make_table(*sizes, priors=priors or None, **options, algorithm="tool", benchmark="task")
+    frame["loss"] += advantages[tuple(frame[name].str[1:].astype(int) for name in ("tool", "task"))]
+    return frame
 
 
 def henderson(fit: lt.LmmFit) -> np.ndarray:
@@ -138,8 +130,8 @@ def test_budgets_are_averaged_and_instances_kept_apart() -> None:
 def test_deviations_sum_to_zero_and_mirror_for_two_algorithms() -> None:
     table = benchmark_effects(as_runs(study(4))).to_frame()
     assert table.groupby("benchmark")["estimate"].sum().abs().max() < 1e-9
-    two = benchmark_effects(as_runs(study(4, k=2))).to_frame()
-    pair = benchmark_effects(as_runs(study(4, k=2)), contrast="pairs").to_frame()
+    two = benchmark_effects(as_runs(study(7, k=2))).to_frame()
+    pair = benchmark_effects(as_runs(study(7, k=2)), contrast="pairs").to_frame()
     assert 2.0 * two["estimate"].iloc[:8].to_numpy() == approx(pair["estimate"].to_numpy())
     assert 2.0 * two["ci_high"].iloc[:8].to_numpy() == approx(pair["ci_high"].to_numpy(), rel=1e-6)
 
@@ -311,8 +303,6 @@ def test_an_erratic_algorithm_gets_a_variance_of_its_own() -> None:
 
 def test_what_is_refused() -> None:
     frame = study(1)
-    with pytest.raises(lt.errors.ArgumentError, match="runs must be Runs, got DataFrame"):
-        benchmark_effects(frame)
     with pytest.raises(lt.errors.ArgumentError) as caught:
         benchmark_effects(as_runs(frame).filter(task="t0"))
     assert str(caught.value) == (
@@ -325,7 +315,7 @@ def test_what_is_refused() -> None:
         "the model 'loss ~ tool + (1 | task)' lets no difference between algorithms change from benchmark to "
         "benchmark. Add (1 | task:tool) to the formula, which takes several runs of each algorithm on each benchmark."
     )
-    once = lt.Runs(frame.query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(frame.query("seed == 0").drop(columns="seed"), seed=None)
     with pytest.raises(lt.errors.DesignError, match=r"Add \(1 \| task:tool\) to the formula, which takes several runs"):
         benchmark_effects(once)
     with pytest.raises(lt.errors.ArgumentError) as caught:
@@ -445,7 +435,7 @@ def test_two_algorithms_are_measured_in_noise() -> None:
 
 
 def test_single_runs_cannot_be_redrawn() -> None:
-    once = lt.Runs(study(16).query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(study(16).query("seed == 0").drop(columns="seed"), seed=None)
     found = benchmark_clusters(once)
     assert (found.n_draws, found.notes[-1]) == (
         0,
@@ -496,9 +486,7 @@ def test_clusters_of_pure_noise_are_rarely_called_stable() -> None:
 def test_priorband_groups_the_image_benchmarks(data_dir) -> None:
     import time
 
-    frame = pd.read_parquet(data_dir / "priorband.parquet")
-    names = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed", "budget": "used_fidelity"}
-    runs = lt.Runs(frame, score="value", direction="minimize", metafeatures=("prior",), **names)
+    runs = as_runs(pd.read_parquet(data_dir / "priorband.parquet"), score="value", budget="used_fidelity")
     start = time.process_time()
     found = benchmark_clusters(runs, rng=1)
     effects = benchmark_effects(runs)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.budget.budget_effect import budget_effect
@@ -17,130 +17,75 @@ from lmemtest.core.words import format_number, format_p
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 
-def make_table(
-    *, benchmarks=6, algorithms=3, seeds=4, budgets=4, slopes=0.0, spread=0.3, seed=0, bend=0.0, run_spread=0.0
+def table_of(
+    *, benchmarks=6, algorithms=3, seeds=4, budgets=4, slopes=0.0, spread=0.3, seed=3, bend=0.0, run_spread=0.0
 ) -> pd.DataFrame:
     """Scores with a common difficulty, an advantage, and a slope per benchmark and per algorithm on it."""
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds), range(budgets))
-    table = pd.DataFrame(list(rows), columns=["task", "algorithm", "seed", "budget"])
-    b, a, s, k = (table[c].to_numpy() for c in table)
-    own = np.broadcast_to(slopes, algorithms)[a]
-    table["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + 0.3 * rng.normal(size=(benchmarks, algorithms))[b, a]
-        + 0.3 * rng.normal(size=(benchmarks, algorithms, seeds))[b, a, s]
-        + k * (own + spread * rng.normal(size=benchmarks)[b] + spread * rng.normal(size=(benchmarks, algorithms))[b, a])
-        + k * run_spread * rng.normal(size=(benchmarks, algorithms, seeds))[b, a, s]
-        + bend * (k - (budgets - 1) / 2) ** 2
-        + 0.2 * rng.normal(size=len(table))
-    )
-    return table.assign(algorithm="a" + table["algorithm"].astype(str), budget=table["budget"] + 1.0)
-
-
-def runs_of(table, **roles) -> lt.Runs:
-    given = {"benchmark": "task", "seed": "seed", "budget": "budget"} | roles
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", **given)
+    sizes = [f"a{i}" for i in range(algorithms)], range(benchmarks), seeds, np.arange(1.0, budgets + 1.0)
+    options = {"rng": np.random.default_rng(seed), "benchmark": "task"}
+    sds = {"benchmark": 1.0, "benchmark:algorithm": 0.3, "benchmark:algorithm:seed": 0.3}
+    table = make_table(*sizes, sds=sds, noise=0.2, **options)
+    sds = {"benchmark": spread, "benchmark:algorithm": spread, "benchmark:algorithm:seed": run_spread}
+    slope = make_table(*sizes, sds=sds, noise=0.0, shift=np.broadcast_to(slopes, algorithms), **options)["loss"]
+    k = table["budget"] - 1.0
+    return table.assign(loss=table["loss"] + k * slope + bend * (k - (budgets - 1) / 2) ** 2)
 
 
 def appendix_c(seed: int = 1, *, per_algorithm=False) -> lt.Runs:
     """Figure 18: a budget that loosely moves the mean of every algorithm (of one of them) on several benchmarks."""
     slopes = [0.0, 0.0, -0.3] if per_algorithm else -0.3
-    return runs_of(make_table(slopes=slopes, spread=0.03, seed=seed))
+    return as_runs(table_of(slopes=slopes, spread=0.03, seed=seed))
 
 
 def test_different_ranges_of_budgets_are_noted():
-    table = make_table(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
-    result = budget_effect(runs_of(table))
+    table = table_of(budgets=5).query("~(algorithm == 'a2' and budget > 3)")
+    result = budget_effect(as_runs(table))
     assert any(
         note.startswith("Algorithms have different ranges of budget (a0: 1 to 5, a1: 1 to 5, a2: 1 to 3)")
         for note in result.notes
     )
 
 
-def test_what_cannot_be_answered_is_refused_in_words():
-    table = make_table()
-    cases = [
-        (
-            lambda: budget_effect(runs_of(table, budget=None)),
-            ArgumentError,
-            "runs has no budget column, so it has no effect",
-        ),
-        (
-            lambda: budget_effect(runs_of(table), budget="nope"),
-            UnknownColumnError,
-            "budget names the column",
-        ),
-        (
-            lambda: budget_effect(runs_of(table), budget="seed"),
-            ArgumentError,
-            "must not be the seed column, got 'seed'",
-        ),
-        (
-            lambda: budget_effect(runs_of(table), form="cubic"),
-            ArgumentError,
-            "form must be 'auto' or 'linear' or 'log' or",
-        ),
-        (
-            lambda: budget_effect(runs_of(table.assign(budget=table["budget"] - 1)), form="log"),
-            ArgumentError,
-            "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'.",
-        ),
-        (
-            lambda: budget_effect(runs_of(table.query("budget == 2"))),
-            DataError,
-            "one budget only (budget = 2), so its effect",
-        ),
-        (lambda: budget_effect(runs_of(table), form="spline"), ArgumentError, "needs at least 5 budgets, there are 4."),
-        (
-            lambda: budget_effect(runs_of(make_table(budgets=51, seeds=1, benchmarks=2)), form="categorical"),
-            ArgumentError,
-            "there are 51 budgets, more than 50. Use form='spline'",
-        ),
-        (
-            lambda: budget_effect(
-                runs_of(table.assign(budget=pd.Categorical(table["budget"].map("step {:.0f}".format)))), form="linear"
-            ),
-            ArgumentError,
-            "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'.",
-        ),
-        (
-            lambda: budget_effect(runs_of(make_table(benchmarks=1, seeds=1))),
-            DataError,
-            "so the curve of a run cannot be distinguished from an effect of budget.",
-        ),
-        (
-            lambda: budget_effect(runs_of(make_table(benchmarks=1), seed=None)),
-            DataError,
-            "Which rows belong to one run is not known",
-        ),
-        (
-            lambda: budget_effect(runs_of(table.query("algorithm != 'a1' or budget == 1"))),
-            DataError,
-            "'a1' ran at one budget only",
-        ),
-        (
-            lambda: budget_effect(runs_of(table.assign(budget=table["budget"] + 9 * (table["algorithm"] == "a1")))),
-            DataError,
-            "The budgets of the algorithms do not overlap (a0: 1 to 4, a1: 10 to 13, a2: 1 to 4)",
-        ),
-        (
-            lambda: budget_effect(runs_of(table.query("algorithm != 'a1' or budget < 4")), form="categorical"),
-            DataError,
-            "form='categorical' compares algorithms at every budget, but they share 3 of 4 budgets.",
-        ),
-        (lambda: budget_effect(table), ArgumentError, "runs must be Runs, got DataFrame."),
-    ]
-    for call, kind, words in cases:
-        with pytest.raises(kind, match=re.escape(words)):
-            call()
+def in_steps(t):
+    return t.assign(budget=pd.Categorical(t["budget"].map("step {:.0f}".format)))
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "kind", "words"),
+    [
+        (lambda t: as_runs(t, budget=None), {}, ArgumentError, "runs has no budget column, so it has no effect"),
+        (as_runs, {"budget": "nope"}, UnknownColumnError, "budget names the column"),
+        (as_runs, {"budget": "seed"}, ArgumentError, "must not be the seed column, got 'seed'"),
+        (as_runs, {"form": "cubic"}, ArgumentError, "form must be 'auto' or 'linear' or 'log' or"),
+        (lambda t: as_runs(t.assign(budget=t["budget"] - 1)), {"form": "log"}, ArgumentError,
+         "form='log' needs budgets above 0, the lowest budget is 0. Use form='linear'."),
+        (lambda t: as_runs(t.query("budget == 2")), {}, DataError, "one budget only (budget = 2), so its effect"),
+        (as_runs, {"form": "spline"}, ArgumentError, "needs at least 5 budgets, there are 4."),
+        (lambda _: as_runs(table_of(budgets=51, seeds=1, benchmarks=2)), {"form": "categorical"}, ArgumentError,
+         "there are 51 budgets, more than 50. Use form='spline'"),
+        (lambda t: as_runs(in_steps(t)), {"form": "linear"}, ArgumentError,
+         "form='linear' needs numbers as budgets, and 'budget' has none. Use form='categorical'."),
+        (lambda _: as_runs(table_of(benchmarks=1, seeds=1)), {}, DataError,
+         "so the curve of a run cannot be distinguished from an effect of budget."),
+        (lambda _: as_runs(table_of(benchmarks=1), seed=None), {}, DataError,
+         "Which rows belong to one run is not known"),
+        (lambda t: as_runs(t.query("algorithm != 'a1' or budget == 1")), {}, DataError, "'a1' ran at one budget only"),
+        (lambda t: as_runs(t.assign(budget=t["budget"] + 9 * (t["algorithm"] == "a1"))), {}, DataError,
+         "The budgets of the algorithms do not overlap (a0: 1 to 4, a1: 10 to 13, a2: 1 to 4)"),
+        (lambda t: as_runs(t.query("algorithm != 'a1' or budget < 4")), {"form": "categorical"}, DataError,
+         "form='categorical' compares algorithms at every budget, but they share 3 of 4 budgets."),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_refused_in_words(make, options, kind, words):
+    with pytest.raises(kind, match=re.escape(words)):
+        budget_effect(make(table_of()), **options)
 
 
 def test_budgets_that_are_words_are_taken_as_categories():
-    table = make_table(slopes=0.5, spread=0.05)
+    table = table_of(slopes=0.5, spread=0.05)
     words = ["low", "middle", "high", "full"]
     table["budget"] = pd.Categorical.from_codes(table["budget"].astype(int) - 1, words, ordered=True)
-    result = budget_effect(runs_of(table), form="categorical")
+    result = budget_effect(as_runs(table), form="categorical")
     assert result.decision == "simple"
     assert list(result.curves["budget"].unique()) == words
 
@@ -181,7 +126,7 @@ def test_a_budget_that_moves_one_algorithm_is_an_interaction():
 
 
 def test_what_was_not_shown_is_said_with_what_is_not_excluded():
-    result = budget_effect(runs_of(make_table(seed=3)))
+    result = budget_effect(as_runs(table_of(seed=3)))
     assert result.decision == "none"
     assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
     low, high = result.change_low, result.change_high
@@ -194,9 +139,9 @@ def test_what_was_not_shown_is_said_with_what_is_not_excluded():
 
 def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     """A budget that helps on twelve of twelve benchmarks, three of which have a unit a thousand times as large."""
-    table = make_table(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    table = table_of(benchmarks=12, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     unit = np.where(table["task"] < 3, 1000.0 * (1 + table["task"]) ** 2, 1.0)
-    plain, mixed = (budget_effect(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
+    plain, mixed = (budget_effect(as_runs(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
     assert plain.decision == mixed.decision == "interaction"
     for question in ("effect", "interaction"):
         assert mixed.values[question].direction_p == plain.values[question].direction_p == approx(2.0**-11)
@@ -209,20 +154,20 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
         f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentences()[0]
     )
     assert mixed.sentences()[0].endswith("On one scale the mean counts all of them: runs.normalize(by='benchmark').")
-    on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(by="benchmark"))
+    on_one_scale = budget_effect(as_runs(table.assign(loss=table["loss"] * unit)).normalize(by="benchmark"))
     assert on_one_scale.interaction.mean_p < 0.05
     assert on_one_scale.interaction.deciding > 2 * mixed.interaction.deciding
     assert "Only the direction" not in plain.sentences()[0]
 
 
 def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
-    table = make_table(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
+    table = table_of(benchmarks=12, budgets=8, slopes=[-0.5, -0.5, -1.5], spread=0.1)
     table["loss"] *= np.where(table["task"] < 3, 1000.0, 1.0)
-    assert {budget_effect(runs_of(table), form=form).decision for form in FORMS} == {"interaction"}
+    assert {budget_effect(as_runs(table), form=form).decision for form in FORMS} == {"interaction"}
 
 
 def test_a_mean_that_few_benchmarks_decide_is_named():
-    result = budget_effect(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
+    result = budget_effect(as_runs(table_of(benchmarks=12, spread=0.05).assign(loss=_two_large)))
     assert result.effect.mean_p > 0.05
     assert result.decision == "none"
 
@@ -234,9 +179,9 @@ def _two_large(table):
 
 @pytest.mark.parametrize("benchmarks", [2, 5, 7])
 def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
-    table = make_table(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
+    table = table_of(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
     table["loss"] *= np.where(table["task"] == 0, 1000.0, 1.0)
-    result = budget_effect(runs_of(table))
+    result = budget_effect(as_runs(table))
     test = result.effect
     assert not test.uses_direction
     assert test.p_raw == test.mean_p
@@ -249,7 +194,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
 
 
 def test_the_parts_of_the_level_are_bonferroni_and_holm():
-    result = budget_effect(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
+    result = budget_effect(as_runs(table_of(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
     effect, different = result.effect, result.interaction
     for test in (effect, different):
         assert test.p_raw == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
@@ -267,7 +212,7 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     from lmemtest.lmm.means.joint import f_test
 
     slopes = np.linspace(0.0, 0.4, algorithms)
-    runs = runs_of(make_table(slopes=slopes, benchmarks=9, run_spread=0.2, seed=2, algorithms=algorithms))
+    runs = as_runs(table_of(slopes=slopes, benchmarks=9, run_spread=0.2, seed=5, algorithms=algorithms))
     random = (
         "(1 + budget | task) + (1 + budget | task:algorithm) + (1 | task:seed) + (1 + budget | task:algorithm:seed)"
     )
@@ -290,9 +235,9 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
 def test_directions_of_two_algorithms_are_sign_tests():
     from scipy.stats import binomtest
 
-    table = make_table(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
-    result = budget_effect(runs_of(table))
-    slopes = slopes_of(runs_of(table))
+    table = table_of(benchmarks=11, algorithms=2, slopes=[0.1, 0.4], seed=1)
+    result = budget_effect(as_runs(table))
+    slopes = slopes_of(as_runs(table))
     gap = slopes[:, 0] - slopes[:, 1]
     assert result.interaction.direction_p == approx(binomtest(int((gap > 0).sum()), 11).pvalue)
     assert result.effect.direction_p == approx(binomtest(int((slopes.mean(axis=1) > 0).sum()), 11).pvalue)
@@ -302,9 +247,9 @@ def test_directions_of_two_algorithms_are_sign_tests():
 def test_changes_have_the_intervals_of_the_benchmarks_slopes():
     from scipy.stats import t
 
-    table = make_table(benchmarks=9, slopes=0.2)
-    result = budget_effect(runs_of(table))
-    slopes = slopes_of(runs_of(table))
+    table = table_of(benchmarks=9, slopes=0.2)
+    result = budget_effect(as_runs(table))
+    slopes = slopes_of(as_runs(table))
     half = t.ppf(0.975, 8) * slopes.std(axis=0, ddof=1) / 3
     assert result.slopes["estimate"].to_numpy() == approx(slopes.mean(axis=0), rel=1e-9)
     assert (result.slopes["ci_high"] - result.slopes["estimate"]).to_numpy() == approx(half, rel=1e-9)
@@ -317,8 +262,8 @@ def test_changes_have_the_intervals_of_the_benchmarks_slopes():
 def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
     from scipy.stats import t
 
-    table = make_table(slopes=0.1)
-    result = budget_effect(runs_of(table), form="categorical")
+    table = table_of(slopes=0.1)
+    result = budget_effect(as_runs(table), form="categorical")
     assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
     cells = table.groupby(["algorithm", "budget", "task"])["loss"].mean().unstack().to_numpy()
     half = t.ppf(0.975, 5) * cells.std(axis=1, ddof=1) / np.sqrt(6)
@@ -327,46 +272,46 @@ def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table
 
 def test_missing_rows_leave_the_courses_within_runs():
     """Without its first budgets a bad run would look good at the others; within runs it does not."""
-    table = make_table(slopes=-0.5, spread=0.0, benchmarks=4)
+    table = table_of(slopes=-0.5, spread=0.0, benchmarks=4)
     table.loc[(table["seed"] == 1), "loss"] += 50.0
     part = table[~((table["seed"] == 1) & (table["budget"] > 2))]
     for form in ("linear", "categorical"):
-        whole, less = budget_effect(runs_of(table), form=form), budget_effect(runs_of(part), form=form)
+        whole, less = budget_effect(as_runs(table), form=form), budget_effect(as_runs(part), form=form)
         assert less.slopes["estimate"].to_numpy() == approx(whole.slopes["estimate"].to_numpy(), abs=0.2)
         assert less.decision == whole.decision == "simple"
 
 
 def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
-    table = make_table(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
+    table = table_of(slopes=[0.0, 0.0, -1.0], spread=0.1, benchmarks=9)
     patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
-    result = budget_effect(runs_of(patchy))
+    result = budget_effect(as_runs(patchy))
     assert result.decision == "interaction"
     assert result.interaction.n == 9
-    curves = budget_effect(runs_of(patchy), form="categorical")
+    curves = budget_effect(as_runs(patchy), form="categorical")
     assert curves.decision == "interaction"
     assert curves.interaction.n == 7
     assert any(note.startswith("2 of 9 benchmarks lack an algorithm, or budgets that form='c") for note in curves.notes)
-    slopes = slopes_of(runs_of(table))
+    slopes = slopes_of(as_runs(table))
     slopes[0, 1] = slopes[4, 2] = np.nan
     assert result.slopes["estimate"].to_numpy() == approx(np.nanmean(slopes, axis=0), rel=1e-9)
 
 
 def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
-    table = make_table(slopes=[0, 0.1, 0.3])
-    first = budget_effect(runs_of(table))
+    table = table_of(slopes=[0, 0.1, 0.3])
+    first = budget_effect(as_runs(table))
     shuffled = table.sample(frac=1.0, random_state=np.random.default_rng(1))
-    second = budget_effect(runs_of(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
+    second = budget_effect(as_runs(shuffled.assign(loss=100 + 3 * shuffled["loss"])))
     pd.testing.assert_frame_equal(first.to_frame(), second.to_frame(), rtol=1e-9)
     assert second.slopes["estimate"].to_numpy() == approx(3 * first.slopes["estimate"].to_numpy(), rel=1e-9)
 
 
 def test_metafeatures_are_averaged_within_benchmarks():
-    table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
-    result = budget_effect(runs_of(table, metafeatures=("prior",)))
+    table = pd.concat([table_of(seed=1).assign(prior="good"), table_of(seed=2).assign(prior="bad")])
+    result = budget_effect(as_runs(table, metafeatures=("prior",)))
     assert result.effect.n == 6
-    parts = [slopes_of(runs_of(part)) for _, part in table.groupby("prior")]
+    parts = [slopes_of(as_runs(part)) for _, part in table.groupby("prior")]
     assert result.slopes["estimate"].to_numpy() == approx(np.mean(parts, axis=0).mean(axis=0), rel=1e-9)
-    alone = budget_effect(runs_of(table.query("task == 0"), metafeatures=("prior",)))
+    alone = budget_effect(as_runs(table.query("task == 0"), metafeatures=("prior",)))
     assert (alone.sample, alone.effect.n, alone.effect.df_den) == ("runs", 8, 6)
 
 
@@ -375,28 +320,28 @@ def test_metafeatures_are_averaged_within_benchmarks():
 
 @pytest.mark.parametrize("budgets", [(1, 2, 4, 8, 16), (1, 2, 3, 4, 5), (0, 1, 10, 100, 1000), (5, 40, 45, 50, 55)])
 def test_the_line_is_over_the_logarithm_where_budgets_span_a_factor_of_eight(budgets):
-    table = make_table(budgets=5)
+    table = table_of(budgets=5)
     table["budget"] = np.array(budgets, dtype=float)[table["budget"].astype(int) - 1]
-    result = budget_effect(runs_of(table))
+    result = budget_effect(as_runs(table))
     log = min(budgets) > 0 and max(budgets) / min(budgets) >= 8
     assert result.form == ("log" if log else "linear")
     assert result.per == ("for twice the budget" if log else "for one more unit of budget")
-    same = budget_effect(runs_of(table), form=result.form)
+    same = budget_effect(as_runs(table), form=result.form)
     pd.testing.assert_frame_equal(same.to_frame(), result.to_frame())
 
 
 def test_a_line_over_the_logarithm_is_a_line_over_a_column_with_it():
-    table = make_table(budgets=5, slopes=[0.0, 0.2, 0.4])
+    table = table_of(budgets=5, slopes=[0.0, 0.2, 0.4])
     table["budget"] = 2.0 ** table["budget"]
-    result = budget_effect(runs_of(table))
-    other = budget_effect(runs_of(table.assign(budget=np.log2(table["budget"]))), form="linear")
+    result = budget_effect(as_runs(table))
+    other = budget_effect(as_runs(table.assign(budget=np.log2(table["budget"]))), form="linear")
     pd.testing.assert_frame_equal(result.to_frame(), other.to_frame(), rtol=1e-9)
     assert result.slopes["estimate"].to_numpy() == approx(other.slopes["estimate"].to_numpy(), rel=1e-9)
 
 
 @pytest.mark.parametrize("form", ["categorical", "spline"])
 def test_a_bend_is_found_by_the_forms_that_can_bend(form):
-    runs = runs_of(make_table(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
+    runs = as_runs(table_of(budgets=6, spread=0.02, bend=0.2, slopes=0.0))
     line = budget_effect(runs, form="linear")
     assert line.decision == "none"
     assert "But a straight line over budget does not describe the mean scores" in line.sentences()[0]
@@ -407,12 +352,12 @@ def test_a_bend_is_found_by_the_forms_that_can_bend(form):
 
 
 def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
-    table = make_table(budgets=8, spread=0.05, benchmarks=9, slopes=0.0)
+    table = table_of(budgets=8, spread=0.05, benchmarks=9, slopes=0.0)
     floor = np.array([1.0, 0.6, 0.1])[table["algorithm"].str[1].astype(int)]
     table["loss"] += (
         floor + np.exp(2.0 - table["budget"]) * np.array([0.2, 0.5, 3.0])[table["algorithm"].str[1].astype(int)]
     )
-    result, line = budget_effect(runs_of(table)), budget_effect(runs_of(table), form="linear")
+    result, line = budget_effect(as_runs(table)), budget_effect(as_runs(table), form="linear")
     assert not result.fits
     assert result.lack_of_fit.p_value < 0.001
     assert (result.form, result.drawn, result.per) == ("log", "categorical", "from budget 1 to 8")
@@ -429,20 +374,20 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
 
 def test_an_order_that_the_line_turns_round_is_said():
     """Two algorithms that are alike but for the start: the line puts the late one ahead at the end."""
-    table = make_table(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
+    table = table_of(budgets=8, spread=0.0, benchmarks=9, algorithms=2, slopes=0.0)
     table["loss"] += np.where(table["algorithm"] == "a1", 0.5 + 8.0 * (table["budget"] == 1), 0.0)
-    result = budget_effect(runs_of(table), form="linear")
+    result = budget_effect(as_runs(table), form="linear")
     said = "At budget 8 the fitted curves put a1 ahead of a0, and the observed means a0 ahead of a1."
     assert said in result.notes
-    assert said not in budget_effect(runs_of(table)).notes
+    assert said not in budget_effect(as_runs(table)).notes
 
 
 def test_lines_are_not_contradicted_by_lines():
     """Benchmarks with lines of their own and noise: the test of fit is uniform under it, and exact lines pass."""
-    exact = make_table(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
+    exact = table_of(budgets=5, seeds=1, benchmarks=9, slopes=0.3)
     exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
     exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
-    result = budget_effect(runs_of(exact), form="linear")
+    result = budget_effect(as_runs(exact), form="linear")
     assert result.lack_of_fit.p_raw == 1.0
     assert result.fits
 
@@ -450,14 +395,14 @@ def test_lines_are_not_contradicted_by_lines():
 def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
     """Wall-clock times: no run shares a budget with another."""
     rng = np.random.default_rng(1)
-    table = make_table(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
+    table = table_of(budgets=12, benchmarks=9, slopes=0.0, seeds=2, spread=0.02)
     table["budget"] += rng.uniform(0, 0.9, size=len(table))
-    straight = budget_effect(runs_of(table), form="linear")
+    straight = budget_effect(as_runs(table), form="linear")
     assert straight.fits
     table["loss"] += 3.0 * np.exp(-table["budget"])
-    bent = budget_effect(runs_of(table), form="auto")
+    bent = budget_effect(as_runs(table), form="auto")
     assert (bent.form, bent.drawn) == ("log", "spline") if not bent.fits else ("log", "log")
-    assert not budget_effect(runs_of(table), form="linear").fits
+    assert not budget_effect(as_runs(table), form="linear").fits
     assert len(bent.observed) == 0
     assert len(bent.curves) == 3 * 25
 
@@ -466,28 +411,28 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
 
 
 def test_one_benchmark_is_compared_over_runs_with_a_note():
-    result = budget_effect(runs_of(make_table(benchmarks=1, seeds=8)))
+    result = budget_effect(as_runs(table_of(benchmarks=1, seeds=8)))
     assert (result.sample, result.effect.n, result.effect.df_den) == ("runs", 8, 7)
     assert any(note.startswith("There is one benchmark") for note in result.notes)
 
 
 def test_runs_without_common_seeds_are_independent():
-    table = make_table(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
+    table = table_of(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
     table["seed"] += 100 * table["algorithm"].str[1].astype(int)
-    result = budget_effect(runs_of(table))
+    result = budget_effect(as_runs(table))
     assert result.interaction.df_den == approx(21)
     assert result.decision == "interaction"
     with pytest.raises(DataError, match="Only 0 of 24 runs have a curve of every algorithm"):
-        budget_effect(runs_of(table), form="categorical")
+        budget_effect(as_runs(table), form="categorical")
 
 
 def test_one_seed_on_several_benchmarks_is_enough():
-    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0))).decision == "simple"
-    assert budget_effect(runs_of(make_table(seeds=1, slopes=-2.0), seed=None)).decision == "simple"
+    assert budget_effect(as_runs(table_of(seeds=1, slopes=-2.0))).decision == "simple"
+    assert budget_effect(as_runs(table_of(seeds=1, slopes=-2.0), seed=None)).decision == "simple"
 
 
 def test_two_algorithms_and_two_budgets_are_enough():
-    result = budget_effect(runs_of(make_table(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
+    result = budget_effect(as_runs(table_of(algorithms=2, budgets=2, slopes=[0, 2.0])), form="categorical")
     assert result.decision == "interaction"
     assert result.form == "linear"
     assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
@@ -495,22 +440,22 @@ def test_two_algorithms_and_two_budgets_are_enough():
 
 
 def test_effects_without_variation_have_no_verdict():
-    table = make_table(seeds=2, benchmarks=4)
+    table = table_of(seeds=2, benchmarks=4)
     table["loss"] = table["budget"] * 2.0
     with pytest.raises(DataError, match="The effect of budget is the same on all 4 benchmarks to the last digit"):
-        budget_effect(runs_of(table))
+        budget_effect(as_runs(table))
     with pytest.raises(DataError, match="No score changes with budget: it is the same at every budget"):
-        budget_effect(runs_of(table.assign(loss=table["task"] * 1.1)))
-    same = make_table(algorithms=2, seeds=2)
+        budget_effect(as_runs(table.assign(loss=table["task"] * 1.1)))
+    same = table_of(algorithms=2, seeds=2)
     same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
-    copies = budget_effect(runs_of(same))
+    copies = budget_effect(as_runs(same))
     assert copies.interaction.p_raw == 1.0
     assert copies.difference == 0.0
 
 
 def test_another_column_can_be_the_budget():
-    table = make_table().rename(columns={"budget": "epochs so far"})
-    result = budget_effect(runs_of(table, budget=None), budget="epochs so far")
+    table = table_of().rename(columns={"budget": "epochs so far"})
+    result = budget_effect(as_runs(table, budget=None), budget="epochs so far")
     assert result.budget == "epochs so far"
     assert (
         "No effect of epochs so far" in result.sentences()[0] or "epochs so far changes loss" in result.sentences()[0]
@@ -536,8 +481,8 @@ def test_the_table_and_the_text_say_what_was_done():
 @pytest.mark.parametrize("algorithms", [2, 4])
 def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, algorithms):
     """Closed form: two-way analysis of slopes."""
-    table = make_table(algorithms=algorithms, benchmarks=9, seed=4, slopes=np.linspace(0, 0.3, algorithms))
-    runs = runs_of(table).normalize(how)
+    table = table_of(algorithms=algorithms, benchmarks=9, seed=5, slopes=np.linspace(0, 0.3, algorithms))
+    runs = as_runs(table).normalize(how)
     result = budget_effect(runs)
     slopes = slopes_of(runs)
     m, k = slopes.shape
@@ -557,19 +502,11 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
 @pytest.mark.parametrize("how", ["rank", "zscore"])
 def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     """Whether the score was made relative before the run was lost or after."""
-    table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
-    complete = budget_effect(runs_of(table).normalize(how)).interaction
-    relative = runs_of(table).normalize(how).to_frame()
-    after = lt.Runs(
-        relative.drop(index=relative.index[3]),
-        score=f"loss_{how}",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="task",
-        seed="seed",
-        budget="budget",
-    )
-    for runs in (after, runs_of(table.drop(index=3)).normalize(how)):
+    table = table_of(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
+    complete = budget_effect(as_runs(table).normalize(how)).interaction
+    relative = as_runs(table).normalize(how).to_frame()
+    after = as_runs(relative.drop(index=relative.index[3]), score=f"loss_{how}")
+    for runs in (after, as_runs(table.drop(index=3)).normalize(how)):
         result = budget_effect(runs)
         assert result.effect is None
         assert result.interaction.f_ratio == approx(complete.f_ratio, rel=0.2)
@@ -577,7 +514,7 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
 
 @pytest.mark.parametrize("form", ["spline", "categorical"])
 def test_curves_of_ranks_are_compared_within_benchmarks(form):
-    runs = runs_of(make_table(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
+    runs = as_runs(table_of(budgets=6, benchmarks=12, slopes=[0.0, 0.0, 1.0])).normalize("rank")
     result = budget_effect(runs, form=form)
     assert result.decision == "interaction"
     assert result.sentences()[0].startswith("budget changes loss_rank differently")
@@ -589,6 +526,6 @@ def test_curves_of_ranks_are_compared_within_benchmarks(form):
 
 def test_levels_alone_may_be_relative_to_the_benchmark():
     """Scores centred per benchmark over all budgets: the budget still moves their mean."""
-    table = make_table(slopes=-0.5, benchmarks=8)
+    table = table_of(slopes=-0.5, benchmarks=8)
     table["loss"] -= table.groupby("task")["loss"].transform("mean")
-    assert budget_effect(runs_of(table)).decision == "simple"
+    assert budget_effect(as_runs(table)).decision == "simple"

@@ -60,45 +60,31 @@ def test_roles_become_columns_and_numbers_that_are_names_become_factors(builder)
         (lambda b: b.random("(budget || benchmark)"), "loss ~ tool + (1 | task) + (0 + step | task)"),
         (lambda b: b.slope("budget", "benchmark"), "loss ~ tool + (1 + step | task)"),
         (lambda b: b.random("benchmark").slope("budget", "benchmark"), "loss ~ tool + (1 + step | task)"),
-        (
-            lambda b: b.slope("budget", "benchmark").slope("algorithm", "benchmark"),
-            "loss ~ tool + (1 + step + tool | task)",
-        ),
-        (
-            lambda b: b.random("benchmark").slope("budget", "benchmark", correlated=False),
-            "loss ~ tool + (1 | task) + (0 + step | task)",
-        ),
+        (lambda b: b.slope("budget", "benchmark").slope("algorithm", "benchmark"),
+         "loss ~ tool + (1 + step + tool | task)"),
+        (lambda b: b.random("benchmark").slope("budget", "benchmark", correlated=False),
+         "loss ~ tool + (1 | task) + (0 + step | task)"),
         (lambda b: b.random("benchmark").random("benchmark"), "loss ~ tool + (1 | task)"),
         (lambda b: b.slope("budget", "benchmark").random("benchmark"), "loss ~ tool + (1 + step | task)"),
         (lambda b: b.random("benchmark").random("(1 + budget | benchmark)"), "loss ~ tool + (1 + step | task)"),
         (lambda b: b.random("(1 + budget | benchmark)", "benchmark"), "loss ~ tool + (1 + step | task)"),
         (lambda b: b.random("algorithm:benchmark").random("benchmark:algorithm"), "loss ~ tool + (1 | tool:task)"),
-        (
-            lambda b: b.random("seed", "benchmark:algorithm").drop("(1 | algorithm:benchmark)"),
-            "loss ~ tool + (1 | seed)",
-        ),
-        (
-            lambda b: b.slope("budget", "algorithm:benchmark").random("benchmark:algorithm"),
-            "loss ~ tool + (1 + step | tool:task)",
-        ),
-        (
-            lambda b: b.slope("budget", "benchmark", correlated=False).random("benchmark"),
-            "loss ~ tool + (0 + step | task) + (1 | task)",
-        ),
-        (
-            lambda b: b.slope("algorithm:budget", "benchmark").slope("budget:algorithm", "benchmark"),
-            "loss ~ tool + (1 + tool:step | task)",
-        ),
-        (
-            lambda b: b.interaction("algorithm", "prior", "budget"),
-            "loss ~ tool + prior + step + tool:prior + tool:step + prior:step + tool:prior:step",
-        ),
+        (lambda b: b.random("seed", "benchmark:algorithm").drop("(1 | algorithm:benchmark)"),
+         "loss ~ tool + (1 | seed)"),
+        (lambda b: b.slope("budget", "algorithm:benchmark").random("benchmark:algorithm"),
+         "loss ~ tool + (1 + step | tool:task)"),
+        (lambda b: b.slope("budget", "benchmark", correlated=False).random("benchmark"),
+         "loss ~ tool + (0 + step | task) + (1 | task)"),
+        (lambda b: b.slope("algorithm:budget", "benchmark").slope("budget:algorithm", "benchmark"),
+         "loss ~ tool + (1 + tool:step | task)"),
+        (lambda b: b.interaction("algorithm", "prior", "budget"),
+         "loss ~ tool + prior + step + tool:prior + tool:step + prior:step + tool:prior:step"),
         (lambda b: b.fixed("budget").drop("step"), "loss ~ tool"),
         (lambda b: b.drop("algorithm"), "loss ~ 1"),
         (lambda b: b.random("benchmark").drop("benchmark"), "loss ~ tool"),
         (lambda b: b.random("benchmark", "seed").drop("(1 | benchmark)"), "loss ~ tool + (1 | seed)"),
     ],
-)
+)  # fmt: skip
 def test_composition(builder, compose, formula):
     assert compose(builder).formula() == formula
 
@@ -209,22 +195,17 @@ def test_what_the_formula_does_not_show_is_said(builder):
     [
         (lambda b: b.fixed("poly(budget, degree=2)"), "the score follows a curve in step (poly(step, degree=2))"),
         (lambda b: b.fixed("prior:step"), "the effect of prior may be another for each value of step"),
-        (
-            lambda b: b.random("seed"),
-            "runs with the same seed on all benchmarks may deviate together",
-        ),
+        (lambda b: b.random("seed"), "runs with the same seed on all benchmarks may deviate together"),
         (lambda b: b.random("budget"), "scores at the same budget are higher or lower together"),
         (lambda b: b.random("suite:seed"), "rows of the same suite x seed are alike"),
         (lambda b: b.random("benchmark:prior"), "each task x prior has its own level of difficulty"),
         (lambda b: b.random("benchmark:algorithm:seed"), "rows of one run are alike"),
         (lambda b: b.slope("budget", "benchmark"), "each benchmark has its own level and its own effect of step"),
-        (
-            lambda b: b.slope("budget", "benchmark", correlated=False),
-            "each benchmark has its own effect of step, normally distributed, independent of its level",
-        ),
+        (lambda b: b.slope("budget", "benchmark", correlated=False),
+         "each benchmark has its own effect of step, normally distributed, independent of its level"),
         (lambda b: b.random("(0 + prior | benchmark)"), "each benchmark has its own deviation at each level of prior"),
     ],
-)
+)  # fmt: skip
 def test_words_of_a_term(builder, compose, words):
     assert words in compose(builder).explain()
 
@@ -243,168 +224,82 @@ def test_summary_and_html_show_formula_and_terms(builder):
 @pytest.mark.parametrize(
     ("compose", "error", "message"),
     [
-        (
-            lambda b: b.random("task:tool:seed:step:prior"),
-            DesignError,
-            "the random effect (1 | task:tool:seed:step:prior) cannot be distinguished from the residual: its 432 "
-            "groups are single rows of the 432, as many as there are residuals. The residual takes its place; leave it "
-            "out, or bring repeated runs.",
-        ),
-        (
-            lambda b: b.slope("algorithm", "benchmark:seed:budget:prior"),
-            DesignError,
-            "the random effect (1 + tool | task:seed:step:prior) cannot be distinguished from the residual: 144 groups "
-            "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or bring "
-            "repeated runs.",
-        ),
-        (
-            lambda b: b.random("version"),
-            DesignError,
-            "the random effect (1 | version) has one group only (v1), so a variance between groups cannot be "
-            "estimated. Leave it out, or bring more levels of version.",
-        ),
-        (
-            lambda b: b.slope("suite", "benchmark"),
-            DesignError,
-            "the slope of suite in (1 + suite | task) cannot be estimated: 'suite' is constant within every group of "
-            "task. Choose groups within which it varies.",
-        ),
-        (
-            lambda b: b.fixed("version"),
-            DesignError,
-            "'version' has the same value v1 in all rows, so it has no effect that could be seen. Leave it out.",
-        ),
-        (
-            lambda b: b.fixed("benchmark").fixed("suite"),
-            DesignError,
-            "the fixed term 'suite' adds nothing: the terms before it already tell its levels apart. Drop one of them.",
-        ),
-        (
-            lambda b: b.fixed("benchmark").random("benchmark"),
-            DesignError,
-            "the random effect (1 | task) cannot be estimated beside the fixed terms, which give each of its groups a "
-            "mean of its own (Intercept, tool, C(task)). Keep one of them.",
-        ),
-        (
-            lambda b: b.random("benchmark", "benchmark:version"),
-            DesignError,
-            "the random effects (1 | task) and (1 | task:version) have the same groups in these runs, so their "
-            "variances are not identified. Keep one of them.",
-        ),
-        (
-            lambda b: b.dispersion("version"),
-            DesignError,
-            "'version' has one level only, so it has one residual variance, as every model. Leave it.",
-        ),
-        (
-            lambda b: b.random("benchmrk"),
-            UnknownColumnError,
-            "the model names 'benchmrk', which is not a column or role of the runs. Columns: tool, task, seed, step, "
-            "prior, loss, suite, version. Did you mean 'benchmark'?",
-        ),
-        (
-            lambda b: b.fixed("(1 | benchmark)"),
-            ArgumentError,
-            "'(1 | benchmark)' is a random effect; add it with .random() or .slope().",
-        ),
-        (
-            lambda b: b.random("(1 | benchmark) + budget"),
-            ArgumentError,
-            "'(1 | benchmark) + budget' has fixed terms besides its random effects; add them with .fixed().",
-        ),
-        (
-            lambda b: b.fixed("0 + budget"),
-            ArgumentError,
-            "'0 + budget' removes the intercept, which every model of a builder has; leave the 0 out.",
-        ),
-        (
-            lambda b: b.fixed("loss ~ budget"),
-            FormulaError,
-            "a fixed term is a part of the right side, without '~'; got 'loss ~ budget'.",
-        ),
+        (lambda b: b.random("task:tool:seed:step:prior"), DesignError,
+         "the random effect (1 | task:tool:seed:step:prior) cannot be distinguished from the residual: its 432 "
+         "groups are single rows of the 432, as many as there are residuals. The residual takes its place; leave it "
+         "out, or bring repeated runs."),
+        (lambda b: b.slope("algorithm", "benchmark:seed:budget:prior"), DesignError,
+         "the random effect (1 + tool | task:seed:step:prior) cannot be distinguished from the residual: 144 groups "
+         "with 3 effects each are 432 numbers from 432 rows. The residual takes its place; leave it out, or bring "
+         "repeated runs."),
+        (lambda b: b.random("version"), DesignError,
+         "the random effect (1 | version) has one group only (v1), so a variance between groups cannot be "
+         "estimated. Leave it out, or bring more levels of version."),
+        (lambda b: b.slope("suite", "benchmark"), DesignError,
+         "the slope of suite in (1 + suite | task) cannot be estimated: 'suite' is constant within every group of "
+         "task. Choose groups within which it varies."),
+        (lambda b: b.fixed("version"), DesignError,
+         "'version' has the same value v1 in all rows, so it has no effect that could be seen. Leave it out."),
+        (lambda b: b.fixed("benchmark").fixed("suite"), DesignError,
+         "the fixed term 'suite' adds nothing: the terms before it already tell its levels apart. Drop one of them."),
+        (lambda b: b.fixed("benchmark").random("benchmark"), DesignError,
+         "the random effect (1 | task) cannot be estimated beside the fixed terms, which give each of its groups a "
+         "mean of its own (Intercept, tool, C(task)). Keep one of them."),
+        (lambda b: b.random("benchmark", "benchmark:version"), DesignError,
+         "the random effects (1 | task) and (1 | task:version) have the same groups in these runs, so their "
+         "variances are not identified. Keep one of them."),
+        (lambda b: b.dispersion("version"), DesignError,
+         "'version' has one level only, so it has one residual variance, as every model. Leave it."),
+        (lambda b: b.random("benchmrk"), UnknownColumnError,
+         "the model names 'benchmrk', which is not a column or role of the runs. Columns: tool, task, seed, step, "
+         "prior, loss, suite, version. Did you mean 'benchmark'?"),
+        (lambda b: b.fixed("(1 | benchmark)"), ArgumentError,
+         "'(1 | benchmark)' is a random effect; add it with .random() or .slope()."),
+        (lambda b: b.random("(1 | benchmark) + budget"), ArgumentError,
+         "'(1 | benchmark) + budget' has fixed terms besides its random effects; add them with .fixed()."),
+        (lambda b: b.fixed("0 + budget"), ArgumentError,
+         "'0 + budget' removes the intercept, which every model of a builder has; leave the 0 out."),
+        (lambda b: b.fixed("loss ~ budget"), FormulaError,
+         "a fixed term is a part of the right side, without '~'; got 'loss ~ budget'."),
         (lambda b: b.fixed(), ArgumentError, "fixed() needs at least one term, for example fixed('budget')."),
-        (
-            lambda b: b.random(3),
-            ArgumentError,
-            "a random effect must be text like 'benchmark' or 'benchmark:seed', got 3.",
-        ),
-        (
-            lambda b: b.slope("budget", "benchmark/seed"),
-            ArgumentError,
-            "group must be one group like 'benchmark' or 'benchmark:seed', got 'benchmark/seed'.",
-        ),
-        (
-            lambda b: b.random("benchmark").slope("prior", "benchmark", correlated=False),
-            DesignError,
-            "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
-            "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
-            "term.",
-        ),
-        (
-            lambda b: b.slope("prior", "benchmark", correlated=False).random("benchmark"),
-            DesignError,
-            "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
-            "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
-            "term.",
-        ),
-        (
-            lambda b: b.slope("budget", "benchmark").slope("budget", "benchmark", correlated=False),
-            DesignError,
-            "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
-            "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
-            "one term.",
-        ),
-        (
-            lambda b: b.slope("budget", "benchmark", correlated=False).slope("budget", "benchmark"),
-            DesignError,
-            "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
-            "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
-            "one term.",
-        ),
-        (
-            lambda b: b.interaction("algorithm", "tool"),
-            ArgumentError,
-            "an interaction is of different terms, got 'algorithm' and 'tool', which are both about tool. Name terms "
-            "that have nothing in common.",
-        ),
-        (
-            lambda b: b.interaction("budget", "prior", "algorithm:budget"),
-            ArgumentError,
-            "an interaction is of different terms, got 'budget' and 'algorithm:budget', which are both about step. "
-            "Name terms that have nothing in common.",
-        ),
-        (
-            lambda b: b.interaction("algorithm", "prior", "budget + seed"),
-            ArgumentError,
-            "an interaction is of one term with another; got 'algorithm', 'prior' and 'budget + seed'.",
-        ),
-        (
-            lambda b: b.interaction("algorithm", "budget + prior"),
-            ArgumentError,
-            "an interaction is of one term with another; got 'algorithm' and 'budget + prior'.",
-        ),
-        (
-            lambda b: b.drop("budget"),
-            ArgumentError,
-            "the model has no term 'budget' to drop. Its terms: tool.",
-        ),
-        (
-            lambda b: b.random("benchmark", "(0 + step | benchmark)").drop("benchmark"),
-            ArgumentError,
-            "the model has several random effects of 'benchmark': (1 | task), (0 + step | task). Name one of them.",
-        ),
-        (
-            lambda b: b.fit(dispersion="prior"),
-            ArgumentError,
-            "dispersion is a part of the model here: builder.dispersion(column).fit().",
-        ),
-        (
-            lambda b: b.compare("loss ~ 1"),
-            ArgumentError,
-            "other must be a ModelBuilder of the same runs, got str.",
-        ),
+        (lambda b: b.random(3), ArgumentError,
+         "a random effect must be text like 'benchmark' or 'benchmark:seed', got 3."),
+        (lambda b: b.slope("budget", "benchmark/seed"), ArgumentError,
+         "group must be one group like 'benchmark' or 'benchmark:seed', got 'benchmark/seed'."),
+        (lambda b: b.random("benchmark").slope("prior", "benchmark", correlated=False), DesignError,
+         "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
+         "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
+         "term."),
+        (lambda b: b.slope("prior", "benchmark", correlated=False).random("benchmark"), DesignError,
+         "the random effects (0 + prior | task) and (1 | task) have the same groups in these runs and overlap in "
+         "what varies between them, so their variances are not identified. Keep one of them, or write both as one "
+         "term."),
+        (lambda b: b.slope("budget", "benchmark").slope("budget", "benchmark", correlated=False), DesignError,
+         "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
+         "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
+         "one term."),
+        (lambda b: b.slope("budget", "benchmark", correlated=False).slope("budget", "benchmark"), DesignError,
+         "the random effects (0 + step | task) and (1 + step | task) have the same groups in these runs and overlap "
+         "in what varies between them, so their variances are not identified. Keep one of them, or write both as "
+         "one term."),
+        (lambda b: b.interaction("algorithm", "tool"), ArgumentError,
+         "an interaction is of different terms, got 'algorithm' and 'tool', which are both about tool. Name terms "
+         "that have nothing in common."),
+        (lambda b: b.interaction("budget", "prior", "algorithm:budget"), ArgumentError,
+         "an interaction is of different terms, got 'budget' and 'algorithm:budget', which are both about step. "
+         "Name terms that have nothing in common."),
+        (lambda b: b.interaction("algorithm", "prior", "budget + seed"), ArgumentError,
+         "an interaction is of one term with another; got 'algorithm', 'prior' and 'budget + seed'."),
+        (lambda b: b.interaction("algorithm", "budget + prior"), ArgumentError,
+         "an interaction is of one term with another; got 'algorithm' and 'budget + prior'."),
+        (lambda b: b.drop("budget"), ArgumentError, "the model has no term 'budget' to drop. Its terms: tool."),
+        (lambda b: b.random("benchmark", "(0 + step | benchmark)").drop("benchmark"), ArgumentError,
+         "the model has several random effects of 'benchmark': (1 | task), (0 + step | task). Name one of them."),
+        (lambda b: b.fit(dispersion="prior"), ArgumentError,
+         "dispersion is a part of the model here: builder.dispersion(column).fit()."),
+        (lambda b: b.compare("loss ~ 1"), ArgumentError, "other must be a ModelBuilder of the same runs, got str."),
     ],
-)
+)  # fmt: skip
 def test_refusals(builder, compose, error, message):
     with pytest.raises(error) as caught:
         compose(builder)

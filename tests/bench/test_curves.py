@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 import warnings
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.modelling.scores import curve_of, reduced
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
-ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 KEYS = ["task", "tool", "seed"]
 
 
@@ -38,12 +39,11 @@ def curves(tasks: int = 3, seeds: int = 3, steps: int = 20, tools: str = "ABC", 
     return pd.concat(rows, ignore_index=True)
 
 
-def of(frame, **roles) -> lt.Runs:
-    return lt.Runs(frame, **{**ROLES, "budget": "step", **roles})
+of = partial(as_runs, direction="maximize")
 
 
 def by_hand(frame: pd.DataFrame, how: str = "mean", **roles) -> lt.Runs:
-    return lt.Runs(frame.groupby(KEYS, as_index=False)["acc"].agg(how), **{**ROLES, **roles})
+    return of(frame.groupby(KEYS, as_index=False)["acc"].agg(how), **roles)
 
 
 def pairs(model, **options) -> np.ndarray:

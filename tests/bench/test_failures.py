@@ -11,15 +11,12 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 from scipy import stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.failures.counts import exchanged_p_value, failure_counts, flipped_p_value, stratified_p_value
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
-
-ROLES: dict[str, Any] = {
-    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"
-}  # fmt: skip
 
 
 def table(benchmarks: int = 8) -> pd.DataFrame:
@@ -35,7 +32,7 @@ def table(benchmarks: int = 8) -> pd.DataFrame:
 
 
 def failing(frame: pd.DataFrame | None = None, **roles: Any) -> lt.Runs:
-    return lt.Runs(table() if frame is None else frame, failed="crashed", **{**ROLES, **roles})
+    return as_runs(table() if frame is None else frame, failed="crashed", **roles)
 
 
 # -------------------------------------------------------------------------------------------------------- intervals
@@ -223,7 +220,7 @@ def test_policies_compare_within_budgets_and_say_for_which_families() -> None:
 def test_runs_that_do_not_say_what_failed_are_refused() -> None:
     for ask in (lt.failure_rates, partial(lt.robustness, of="failures")):
         with pytest.raises(ArgumentError, match=r"do not say which of them failed: Runs\(..., failed='missing'\)"):
-            ask(lt.Runs(table(), **ROLES))
+            ask(as_runs(table()))
     with pytest.raises(DataError, match="No run failed"):
         lt.robustness(failing(table().assign(crashed=False)), "failures")
 
@@ -296,7 +293,7 @@ def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_unde
 
 def test_without_benchmarks_a_failed_run_has_the_worst_score_of_the_table() -> None:
     frame = table(1).drop(columns="task")
-    runs = lt.Runs(frame, failed="crashed", **{role: name for role, name in ROLES.items() if role != "benchmark"})
+    runs = as_runs(frame, failed="crashed")
     assert lt.robustness(runs, "failures").meanings["worst"] == "a failed run has the worst score of the table"
 
 
@@ -327,7 +324,7 @@ def test_checks_say_what_failed_where() -> None:
     (related,) = (one for one in found if one.kind == "failures_depend_on_algorithm")
     assert related.severity == "warning"
     assert "A 6 of 32, B 1 of 32 and C 0 of 32 runs" in related.message
-    missing = lt.Runs(table().assign(loss=lambda t: t["loss"].mask(t["crashed"])), **ROLES)
+    missing = as_runs(table().assign(loss=lambda t: t["loss"].mask(t["crashed"])))
     assert {one.kind for one in lt.check(missing, rules_only=True).problems} == {
         "non_finite", "failures_depend_on_algorithm"
     }  # fmt: skip

@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.blocks import blocks_of
 from lmemtest.bench.data.sampled import sampled
 
-ROLES: dict[str, Any] = {
-    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
-    "family": "space", "seed_shared": False,
-}  # fmt: skip
+runs_of = partial(as_runs, seed_shared=False)
 
 
 def table(sizes: tuple[int, ...], tools: str = "ABC", *, crossed: bool = False, rng: int = 1) -> pd.DataFrame:
@@ -42,7 +40,7 @@ def family_means(frame: pd.DataFrame) -> pd.DataFrame:
 
 SIZES = (1, 2, 3, 2, 4, 1)
 FRAME = table(SIZES)
-RUNS = lt.Runs(FRAME, **ROLES)
+RUNS = runs_of(FRAME)
 
 
 def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
@@ -53,26 +51,26 @@ def test_families_are_the_sample_where_there_are_enough_of_them() -> None:
         "family=None).",
     )
     assert found.weights == ("Each space counts the same, with the mean over its 1 to 4 tasks.",)
-    few = lt.Runs(table((2, 3, 2)), **ROLES).study.sampled
+    few = runs_of(table((2, 3, 2))).study.sampled
     assert (few.noun, few.column) == ("benchmark", "task")
     assert few.notes == (
         "There are too few spaces to be a sample (3; 5 or more are taken for one), so conclusions apply to new tasks "
         "of these spaces, not to new spaces.",
     )
-    one_each = lt.Runs(table((1, 1, 1, 1, 1, 1)), **ROLES).study.sampled
+    one_each = runs_of(table((1, 1, 1, 1, 1, 1))).study.sampled
     assert (one_each.noun, one_each.notes) == ("benchmark", ())
 
 
 def test_the_coarsest_families_that_are_enough_are_the_sample() -> None:
     frame = FRAME.assign(suite=FRAME["space"].isin(["s0", "s1", "s2"]).map({True: "old", False: "new"}))
-    found = lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}).study.sampled
+    found = runs_of(frame, family=["suite", "space"]).study.sampled
     assert found.column == "space"
     assert "conclusions apply to new spaces of these 2 suites" in found.notes[0]
 
 
 def test_a_benchmark_in_several_families_is_one_observation_in_each_of_them() -> None:
     frame = table(SIZES, crossed=True)
-    found = lt.Runs(frame, **ROLES)
+    found = runs_of(frame)
     blocks = blocks_of(found)
     assert blocks.unit == "family"
     np.testing.assert_allclose(blocks.scores, family_means(frame))
@@ -91,13 +89,13 @@ def test_ranks_are_those_of_the_means_of_families() -> None:
 def test_two_algorithms_are_compared_by_the_paired_t_test_over_families() -> None:
     frame = FRAME[FRAME["tool"] != "C"]
     means = family_means(frame)
-    found = lt.rank(lt.Runs(frame, **ROLES), "frequentist", test="t").pairs.iloc[0]
+    found = lt.rank(runs_of(frame), "frequentist", test="t").pairs.iloc[0]
     assert found["p_value"] == pytest.approx(stats.ttest_rel(means["A"], means["B"]).pvalue)
 
 
 def test_tasks_without_an_algorithm_are_left_out_of_their_family() -> None:
     frame = FRAME[(FRAME["task"] != "s2-t1") | (FRAME["tool"] != "B")]
-    blocks = blocks_of(lt.Runs(frame, **ROLES))
+    blocks = blocks_of(runs_of(frame))
     np.testing.assert_allclose(blocks.scores, family_means(FRAME[FRAME["task"] != "s2-t1"]))
     assert blocks.notes[-1] == "1 benchmark lacks an algorithm and is left out of the means of the families."
 
@@ -114,7 +112,7 @@ def test_signs_are_those_of_whole_families() -> None:
 
 @pytest.mark.level(2)
 def test_whole_families_exchange_their_names() -> None:
-    runs = lt.Runs(table((2, 1, 1, 3, 1), "AB"), **ROLES)
+    runs = runs_of(table((2, 1, 1, 3, 1), "AB"))
     found = lt.permutation_test(runs, "loss ~ tool + (1 | space:tool)", n_draws=19, rng=1)
     assert (found.unit, found.n_strata) == ("family", 5)
     assert "There are only 32 distinct relabellings, so the p-value cannot be smaller than 0.063" in found.notes[1]
@@ -130,25 +128,25 @@ def notes_of(runs: lt.Runs) -> list[str]:
 
 
 def test_check_says_what_families_are_not() -> None:
-    assert notes_of(lt.Runs(table((2, 2, 2, 2, 2)), **ROLES)) == []
+    assert notes_of(runs_of(table((2, 2, 2, 2, 2)))) == []
     frame = table((1, 1, 1, 1, 7))
-    assert notes_of(lt.Runs(frame, **ROLES)) == ["The 5 spaces hold 1 to 7 tasks."]
-    assert notes_of(lt.Runs(frame[frame["space"] == "s4"], **ROLES)) == [
+    assert notes_of(runs_of(frame)) == ["The 5 spaces hold 1 to 7 tasks."]
+    assert notes_of(runs_of(frame[frame["space"] == "s4"])) == [
         "The family 'space' has one level, so it groups nothing and says nothing about other spaces."
     ]
-    assert notes_of(lt.Runs(frame[frame["space"] != "s4"], **ROLES)) == [
+    assert notes_of(runs_of(frame[frame["space"] != "s4"])) == [
         "Each of the 4 levels of the family 'space' holds one benchmark: the tasks are the families."
     ]
-    assert notes_of(lt.Runs(table((2, 3, 2)), **ROLES))[0].startswith("There are too few spaces to be a sample (3;")
+    assert notes_of(runs_of(table((2, 3, 2))))[0].startswith("There are too few spaces to be a sample (3;")
 
 
 def test_check_asks_whether_numbers_of_tasks_mean_something() -> None:
     frame = table((2, 2, 2, 2, 2), crossed=True)
-    (finding,) = lt.check(lt.Runs(frame, **ROLES), checks=["roles"]).findings
+    (finding,) = lt.check(runs_of(frame), checks=["roles"]).findings
     assert (finding.severity, finding.count) == ("note", 2)
     assert finding.message.startswith("2 of 2 tasks are in several spaces (such as 't0')")
     numbered = frame.assign(task=frame["task"].str[1:].astype(int))
-    (finding,) = lt.check(lt.Runs(numbered, **ROLES), checks=["roles"]).findings
+    (finding,) = lt.check(runs_of(numbered), checks=["roles"]).findings
     assert finding.severity == "warning"
     assert finding.advice.endswith(
         "give them names of their own: df['task'] = df['space'].astype(str) + '-' + df['task'].astype(str)."
@@ -158,15 +156,15 @@ def test_check_asks_whether_numbers_of_tasks_mean_something() -> None:
 def test_check_finds_algorithms_without_whole_families_and_columns_that_may_be_families() -> None:
     frame = table((2, 2, 2, 2, 2))
     lacking = frame[(frame["tool"] != "B") | ~frame["space"].isin(["s1", "s3"])]
-    found = lt.check(lt.Runs(lacking, **ROLES), checks=["roles"]).findings
+    found = lt.check(runs_of(lacking), checks=["roles"]).findings
     assert [(f.kind, f.severity, f.algorithm) for f in found] == [("missing_families", "warning", "B")]
     assert found[0].message == "'B' has no runs on any task of 2 spaces (s1, s3), where other algorithms have."
     for roles in ({"family": ()}, {"family": (), "metafeatures": ["space"]}):
-        (note,) = lt.check(lt.Runs(frame, **{**ROLES, **roles}), checks=["roles"]).findings
+        (note,) = lt.check(runs_of(frame, **roles), checks=["roles"]).findings
         assert note.message.startswith("The 5 values of 'space' group the 10 tasks.")
         assert note.advice.endswith("give it the role: Runs(..., family='space').")
-    assert notes_of(lt.Runs(frame, **{**ROLES, "family": (), "ignore": ["space"]})) == []
-    assert "10 benchmarks, 5 families, 2 seeds" in lt.check(lt.Runs(frame, **ROLES), checks=["roles"]).overview
+    assert notes_of(runs_of(frame, family=(), ignore=["space"])) == []
+    assert "10 benchmarks, 5 families, 2 seeds" in lt.check(runs_of(frame), checks=["roles"]).overview
 
 
 def curves(sizes: tuple[int, ...] = SIZES, rng: int = 3) -> pd.DataFrame:
@@ -185,13 +183,12 @@ def family_curves(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 CURVES = curves()
-WITH_BUDGET = {**ROLES, "budget": "step"}
-AS_BENCHMARKS = {**WITH_BUDGET, "benchmark": "space", "seed": None, "family": None}
+AS_BENCHMARKS = {"benchmark": "space", "family": None}
 
 
 def test_curves_are_those_of_families() -> None:
-    found = lt.anytime(lt.Runs(CURVES, **WITH_BUDGET), n_draws=1000, rng=1)
-    witness = lt.anytime(lt.Runs(family_curves(CURVES), **AS_BENCHMARKS), n_draws=1000, rng=1)
+    found = lt.anytime(runs_of(CURVES), n_draws=1000, rng=1)
+    witness = lt.anytime(as_runs(family_curves(CURVES), **AS_BENCHMARKS), n_draws=1000, rng=1)
     pd.testing.assert_frame_equal(found.differences, witness.differences)
     assert (found.n_sample, found.sample) == (6, "families")
     assert found.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
@@ -200,15 +197,15 @@ def test_curves_are_those_of_families() -> None:
 @pytest.mark.level(2)
 def test_incomplete_curves_have_random_curves_of_families() -> None:
     lacking = CURVES[(CURVES["task"] != "s2-t1") | (CURVES["tool"] != "B")]
-    found = lt.anytime(lt.Runs(lacking, **WITH_BUDGET), columns=1, n_draws=1000, rng=1)
+    found = lt.anytime(runs_of(lacking), columns=1, n_draws=1000, rng=1)
     groups = {bar.groups for bar in found.fit.design.parsed.bars}
     assert groups == {("space",), ("space", "tool"), ("task",), ("task", "tool")}
     assert (found.n_sample, set(found.df_differences.ravel())) == (6, {10.0})
 
 
 def test_effects_of_the_budget_are_those_of_families() -> None:
-    found = lt.budget_effect(lt.Runs(CURVES, **WITH_BUDGET), form="linear")
-    witness = lt.budget_effect(lt.Runs(family_curves(CURVES), **AS_BENCHMARKS), form="linear")
+    found = lt.budget_effect(runs_of(CURVES), form="linear")
+    witness = lt.budget_effect(as_runs(family_curves(CURVES), **AS_BENCHMARKS), form="linear")
     columns = ["f_ratio", "df_num", "df_den", "mean_p", "n", "p_value"]
     pd.testing.assert_frame_equal(found.to_frame()[columns], witness.to_frame()[columns])
     assert found.sample == "families"
@@ -219,17 +216,17 @@ def test_relative_ranks_are_means_over_families() -> None:
     ranks = frame.assign(rank=frame.groupby(["task", "seed"])["loss"].rank())
     of_tasks = ranks.groupby(["space", "task", "tool"])["rank"].mean()
     of_spaces = of_tasks.groupby(["space", "tool"]).mean().unstack("tool")
-    found = lt.anytime(lt.Runs(frame, **ROLES)).ranks()
+    found = lt.anytime(runs_of(frame)).ranks()
     assert found.unit == "families"
     assert found.table["rank"].tolist() == pytest.approx(of_spaces.mean().tolist())
     assert found.table["se"].tolist() == pytest.approx(of_spaces.sem().tolist())
-    each = lt.anytime(lt.Runs(frame, **ROLES)).ranks(by="space")  # a space by itself is no sample of spaces
+    each = lt.anytime(runs_of(frame)).ranks(by="space")  # a space by itself is no sample of spaces
     assert each.unit != "families"
 
 
 @pytest.mark.level(2)
 def test_horizons_keep_the_families() -> None:
-    found = lt.anytime(lt.Runs(CURVES, **WITH_BUDGET)).at([1, (2, 4)], windows="random")
+    found = lt.anytime(runs_of(CURVES)).at([1, (2, 4)], windows="random")
     assert "(1 | space:tool:step)" in found.horizons["2-4"].formula
     assert found.horizons["1"].fit.data.family == ("space",)
 
@@ -237,27 +234,27 @@ def test_horizons_keep_the_families() -> None:
 def test_notes_say_what_is_to_be_added_and_why_an_interval_is_approximate() -> None:
     frame = table(SIZES)
     lacking = frame[(frame["tool"] != "B") | (frame["space"] != "s2")]
-    notes = lt.rank(lt.Runs(lacking, **ROLES), "frequentist", test="wilcoxon", n_draws=100, rng=1).notes
+    notes = lt.rank(runs_of(lacking), "frequentist", test="wilcoxon", n_draws=100, rng=1).notes
     assert any(note.endswith("method='lmem', or add families.") for note in notes)
-    balanced = lt.Runs(table((3,) * 6, crossed=True), **ROLES)
+    balanced = runs_of(table((3,) * 6, crossed=True))
     (note,) = (note for note in lt.ranking_reliability(balanced).notes if "approximate" in note)
     assert note.startswith("Benchmarks are in several families: the interval")
 
 
 def test_no_clear_interval_is_none_against_the_overall_difference() -> None:
-    found = lt.benchmark_effects(lt.Runs(table((2,) * 5, rng=3), **ROLES), by="family")
+    found = lt.benchmark_effects(runs_of(table((2,) * 5, rng=3)), by="family")
     assert found.sentences()[0] == "0 of 15 intervals (simultaneous for each algorithm by itself) exclude zero."
 
 
 def test_what_is_to_be_added_to_distributions_over_families_is_families() -> None:
     few = lt.outperforming(
-        lt.Runs(table((2,) * 5), **ROLES), measure="stochastic_order", sample="benchmarks", n_draws=200, rng=1
+        runs_of(table((2,) * 5)), measure="stochastic_order", sample="benchmarks", n_draws=200, rng=1
     )
     assert any(note.endswith("Add families, or compare fewer algorithms.") for note in few.notes)
 
 
 def test_a_search_of_terms_says_when_it_knows_no_families() -> None:
-    runs = lt.Runs(table((2,) * 5), **ROLES)
+    runs = runs_of(table((2,) * 5))
     found = lt.select_model(runs, candidates=["(1 | task:tool)"])
     assert found.notes[-2].startswith("Families are not in it: tasks count as independent")
     known = lt.select_model(runs, candidates=["(1 | space)", "(1 | task:tool)"])

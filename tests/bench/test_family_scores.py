@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.outperforming.intervals import counts_of
@@ -16,11 +17,6 @@ from lmemtest.bench.outperforming.pairs import benchmarks_of, mean_over_benchmar
 from lmemtest.bench.ranking.aggregates import aggregate_scores
 from lmemtest.bench.variation.run_design import run_design, run_variances
 
-ROLES: dict[str, Any] = {
-    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
-    "family": "space",
-}  # fmt: skip
-WITHOUT = {**ROLES, "family": None}
 NEW_SPACES = "The 6 spaces are the sample: conclusions apply to new spaces."
 
 
@@ -37,7 +33,7 @@ def table(sizes: tuple[int, ...], tools: str = "AB", *, seeds: int = 3, copies: 
 
 
 FRAME = table((1, 2, 3, 2, 4, 1), "ABC")
-RUNS = lt.Runs(FRAME, **ROLES)
+RUNS = as_runs(FRAME)
 THREE_SPACES = table((2, 3, 2))
 
 
@@ -59,7 +55,7 @@ def numbers(result: Any) -> pd.DataFrame:
 
 def test_the_probability_is_that_of_a_mixed_model_of_families():
     frame = table((3,) * 6, seeds=5, rng=5)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B")).table.iloc[0]
+    found = lt.outperforming(as_runs(frame), algorithms=("A", "B")).table.iloc[0]
     each = probabilities(frame).rename("p").reset_index()
     fit = lt.fit_lmm("p ~ 1 + (1 | space)", each)
     assert float(fit.theta[0]) > 0.0
@@ -83,7 +79,7 @@ def test_families_of_unequal_size_count_the_same():
 def test_families_of_copies_are_benchmarks(paired):
     frame = table((1,) * 6, seeds=8, rng=3)
     found, copied = (
-        lt.outperforming(lt.Runs(f, **ROLES), paired=paired) for f in (frame, table((1,) * 6, seeds=8, copies=2, rng=3))
+        lt.outperforming(as_runs(f), paired=paired) for f in (frame, table((1,) * 6, seeds=8, copies=2, rng=3))
     )
     assert (found.family, copied.family) == (None, "space")  # families of one benchmark are the benchmarks
     pd.testing.assert_frame_equal(numbers(copied), numbers(found))
@@ -116,7 +112,7 @@ def test_families_are_drawn_with_all_of_their_benchmarks():
 
 def test_percentiles_are_those_of_means_of_families():
     frame = table((2, 1, 3, 1, 2, 4, 1, 2, 3, 1, 2, 1), seeds=6, rng=2)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), method="percentile", n_draws=4000, rng=2)
+    found = lt.outperforming(as_runs(frame), method="percentile", n_draws=4000, rng=2)
     p = probabilities(frame, *found.table.loc[0, ["left", "right"]])
     means = p.groupby("space").mean()
     of_runs = (p * (1 - p) / 6).groupby("space").agg(lambda v: v.sum() / len(v) ** 2)
@@ -132,15 +128,15 @@ def test_what_is_said_of_single_runs_is_said_of_new_families():
     assert found.notes[0].startswith(NEW_SPACES)
     assert "the variance of the mean of the families' means" in found.facts[0]
     assert found.benchmarks["family"].tolist() == FRAME.drop_duplicates("task")["space"].tolist()
-    few = lt.outperforming(lt.Runs(THREE_SPACES, **ROLES))
+    few = lt.outperforming(as_runs(THREE_SPACES))
     assert few.notes[0].startswith("There are too few spaces to be a sample (3;")
-    pd.testing.assert_frame_equal(few.to_frame(), lt.outperforming(lt.Runs(THREE_SPACES, **WITHOUT)).to_frame())
+    pd.testing.assert_frame_equal(few.to_frame(), lt.outperforming(as_runs(THREE_SPACES, family=None)).to_frame())
 
 
 def test_a_pair_that_met_in_one_family_says_nothing_about_others():
     frame = FRAME[(FRAME["tool"] != "C") | (FRAME["space"] == "s4")]
-    found = lt.outperforming(lt.Runs(frame, **ROLES), control="C")
-    alone = lt.outperforming(lt.Runs(frame[frame["space"] == "s4"], **WITHOUT), control="C")
+    found = lt.outperforming(as_runs(frame), control="C")
+    alone = lt.outperforming(as_runs(frame[frame["space"] == "s4"], family=None), control="C")
     assert found.table["n_families"].tolist() == [1, 1]
     pd.testing.assert_frame_equal(numbers(found), numbers(alone))
     assert "1 of 6 families only, and the interval is of this family by itself" in " ".join(found.notes)
@@ -148,7 +144,7 @@ def test_a_pair_that_met_in_one_family_says_nothing_about_others():
 
 def test_a_data_set_in_several_families_is_one_benchmark_in_each():
     frame = FRAME.assign(task=FRAME["task"].str[-4:])
-    found = lt.outperforming(lt.Runs(frame, **ROLES), control="A")
+    found = lt.outperforming(as_runs(frame), control="A")
     pd.testing.assert_frame_equal(found.table, lt.outperforming(RUNS, control="A").table, check_exact=False)
     assert found.benchmarks.drop_duplicates(["left", "right", "family", "benchmark"]).shape[0] == 26
 
@@ -178,7 +174,7 @@ def test_aggregates_of_families_are_those_of_their_means():
 
 def test_drawn_means_vary_as_means_of_families_do():
     frame = table((2, 1, 3, 1, 2, 4, 1, 2), seeds=1)
-    runs = lt.Runs(frame.drop(columns="seed"), **{**ROLES, "seed": None})
+    runs = as_runs(frame.drop(columns="seed"), seed=None)
     found = aggregate_scores(runs, "mean", resample="benchmarks", n_draws=4000, rng=1).of("mean")
     want = of_spaces(frame).sem()[found["algorithm"]]  # seven of eight are drawn, so the variance is unbiased
     assert found["se"].tolist() == pytest.approx(want.tolist(), rel=0.05)
@@ -186,9 +182,8 @@ def test_drawn_means_vary_as_means_of_families_do():
 
 def test_aggregates_of_families_of_copies_are_those_of_benchmarks():
     one, copied = (table((1,) * 8, seeds=1, copies=copies, rng=3).drop(columns="seed") for copies in (1, 2))
-    roles = {**ROLES, "seed": None}
     found, again = (
-        aggregate_scores(lt.Runs(frame, **roles), resample="benchmarks", method="bca", n_draws=500, rng=1)
+        aggregate_scores(as_runs(frame), resample="benchmarks", method="bca", n_draws=500, rng=1)
         for frame in (one, copied)
     )
     pd.testing.assert_frame_equal(found.to_frame(), again.to_frame())
@@ -209,9 +204,9 @@ def test_improvement_is_the_mean_over_families():
 
 
 def test_these_benchmarks_and_too_few_families_are_benchmarks():
-    for runs, resample in ((RUNS, "runs"), (lt.Runs(THREE_SPACES, **ROLES), "benchmarks")):
+    for runs, resample in ((RUNS, "runs"), (as_runs(THREE_SPACES), "benchmarks")):
         found = aggregate_scores(runs, "mean", resample=resample, n_draws=100, rng=1)
-        alone = lt.Runs(runs.frame.to_native(), **WITHOUT)
+        alone = as_runs(runs.frame.to_native(), family=None)
         without = aggregate_scores(alone, "mean", resample=resample, n_draws=100, rng=1)
         pd.testing.assert_frame_equal(found.to_frame(), without.to_frame())
         assert ("too few spaces" in " ".join(found.notes)) == (resample == "benchmarks")
@@ -244,9 +239,9 @@ def advantages(sizes: tuple[int, ...] = (3,) * 6, seeds: int = 2, rng: int = 1) 
 
 def test_the_reliability_is_that_of_the_means_of_families():
     frame = advantages()
-    found = lt.ranking_reliability(lt.Runs(frame, **ROLES))
+    found = lt.ranking_reliability(as_runs(frame))
     means = of_spaces(frame).stack().rename("loss").reset_index()
-    witness = lt.ranking_reliability(lt.Runs(means, **{**WITHOUT, "benchmark": "space", "seed": None}))
+    witness = lt.ranking_reliability(as_runs(means, benchmark="space", family=None))
     for name in ("reliability", "ci_low", "ci_high", "algorithm_variance"):
         assert getattr(found, name) == pytest.approx(getattr(witness, name), rel=1e-6)
     assert found.at(3, 2) == pytest.approx(found.reliability, rel=1e-6)
@@ -256,8 +251,8 @@ def test_the_reliability_is_that_of_the_means_of_families():
 
 
 def test_the_error_is_that_of_the_nested_model():
-    found = lt.ranking_reliability(lt.Runs(advantages(), **ROLES), n_families=[4, 30], n_benchmarks=[1, 9], n_seeds=7)
-    sd = lt.fit_lmm(NESTED, lt.Runs(advantages(), **ROLES)).varcorr.set_index("group")["sd"]
+    found = lt.ranking_reliability(as_runs(advantages()), n_families=[4, 30], n_benchmarks=[1, 9], n_seeds=7)
+    sd = lt.fit_lmm(NESTED, as_runs(advantages())).varcorr.set_index("group")["sd"]
     table = found.table
     error = sd["task:tool"] ** 2 + sd["Residual"] ** 2 / table["n_seeds"]
     error = (sd["space:tool"] ** 2 + error / table["n_benchmarks"]) / table["n_families"]
@@ -269,8 +264,8 @@ def test_the_error_is_that_of_the_nested_model():
 
 def test_families_of_unequal_size_are_fitted():
     frame = advantages((1, 2, 3, 2, 4, 1), rng=3)
-    found = lt.ranking_reliability(lt.Runs(frame, **ROLES))
-    means = lt.fit_lmm(NESTED, lt.Runs(frame, **ROLES)).emmeans("tool", vcov="model")
+    found = lt.ranking_reliability(as_runs(frame))
+    means = lt.fit_lmm(NESTED, as_runs(frame)).emmeans("tool", vcov="model")
     centred = np.eye(4) - 0.25
     noise = np.trace(centred @ means.L @ means.V @ means.L.T) / 3
     assert found.reliability == pytest.approx(1.0 - noise / np.var(means.estimate, ddof=1), rel=1e-4)
@@ -281,8 +276,8 @@ def test_families_of_unequal_size_are_fitted():
 def test_finer_families_are_part_of_the_coarser_ones():
     frame = advantages((2,) * 10)
     frame["suite"] = "u" + (frame["space"].str[1:].astype(int) // 2).astype(str)
-    found = lt.ranking_reliability(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}))
-    design, scores = run_design(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
+    found = lt.ranking_reliability(as_runs(frame, family=["suite", "space"]))
+    design, scores = run_design(as_runs(frame, family=["suite", "space"]), task="", families=True)
     variance = {design.label(term): v for term, v in run_variances(design, scores)[0].items()}
     assert found.family_variance == pytest.approx(variance["suite:tool"] + variance["suite:space:tool"] / 2)
     assert (found.n_families, found.n_benchmarks_each) == (5, 4.0)
@@ -290,10 +285,10 @@ def test_finer_families_are_part_of_the_coarser_ones():
 
 
 def test_too_few_families_are_no_sample_of_the_reliability():
-    few, without = (lt.ranking_reliability(lt.Runs(THREE_SPACES, **roles)) for roles in (ROLES, WITHOUT))
+    few, without = (lt.ranking_reliability(as_runs(THREE_SPACES, family=family)) for family in ("space", None))
     pd.testing.assert_frame_equal(few.table, without.table)
     assert few.notes[0].startswith("There are too few spaces to be a sample (3;")
     with pytest.raises(lt.errors.ArgumentError, match="n_families needs runs with 5 families of benchmarks or more"):
-        lt.ranking_reliability(lt.Runs(THREE_SPACES, **ROLES), n_families=10)
-    once = lt.Runs(advantages(seeds=1), **ROLES)  # the finest advantages and runs are one term
+        lt.ranking_reliability(as_runs(THREE_SPACES), n_families=10)
+    once = as_runs(advantages(seeds=1))  # the finest advantages and runs are one term
     assert "Runs are not repeated" in lt.ranking_reliability(once).notes[-1]

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.variation.run_design import run_design, run_variances
 from lmemtest.errors import DesignError
 
-ROLES: dict[str, Any] = {
-    "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
-}  # fmt: skip
 F, B, K, N = 6, 4, 3, 2
 
 
@@ -33,10 +30,6 @@ def study(rng: int = 1, families: int = F) -> pd.DataFrame:
     keys = product(range(families), range(B), "ABC", range(N))
     rows = [(f"s{f}", f"s{f}-{b}", k, n) for f, b, k, n in keys]
     return pd.DataFrame(rows, columns=["space", "task", "tool", "seed"]).assign(loss=loss)
-
-
-def as_runs(frame: pd.DataFrame, **roles: Any) -> lt.Runs:
-    return lt.Runs(frame, **{**ROLES, "family": "space", **roles})
 
 
 FRAME = study()

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.budget.horizon_tests import best_sentence, share_level
@@ -22,29 +24,19 @@ def horizons(runs, budgets=None, **options):
     return lt.anytime(runs).at(budgets, **options)
 
 
-def make_table(
-    *, benchmarks=8, algorithms=3, seeds=4, budgets=(1, 2, 4, 8), spread=0.5, drift=0.0, run=0.3, noise=0.2, seed=0
+def table_of(
+    *, benchmarks=8, algorithms=3, seeds=4, budgets=(1, 2, 4, 8), spread=0.5, drift=0.0, run=0.3, noise=0.2, rng=0
 ) -> pd.DataFrame:
     """Advantages per benchmark that are shared by budgets, runs that are shared by budgets, a drift of the last one."""
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(benchmarks), range(algorithms), range(seeds), range(len(budgets)))
-    table = pd.DataFrame(list(rows), columns=["task", "algorithm", "seed", "budget"])
-    b, a, s, k = (table[c].to_numpy() for c in table)
-    table["loss"] = (
-        rng.normal(size=benchmarks)[b]
-        + spread * rng.normal(size=(benchmarks, algorithms))[b, a]
-        + 0.5 * spread * rng.normal(size=(benchmarks, algorithms, len(budgets)))[b, a, k]
-        + run * rng.normal(size=(benchmarks, algorithms, seeds))[b, a, s]
-        + drift * k * (a == algorithms - 1)
-        + noise * rng.normal(size=len(table))
-    )
-    return table.assign(algorithm="a" + table["algorithm"].astype(str), budget=np.array(budgets)[k])
+    sds = {"benchmark": 1.0, "benchmark:algorithm": spread, "benchmark:algorithm:budget": 0.5 * spread}
+    sds["benchmark:algorithm:seed"] = run
+    names = [f"a{i}" for i in range(algorithms)]
+    table = make_table(names, range(benchmarks), seeds, budgets, sds=sds, noise=noise, rng=rng, benchmark="task")
+    table["loss"] += drift * pd.factorize(table["budget"])[0] * (table["algorithm"] == names[-1])
+    return table
 
 
-def runs_of(table, **roles) -> lt.Runs:
-    given = {"benchmark": "task", "seed": "seed", "budget": "budget", "direction": "minimize"}
-    given = {**given, "seed_shared": False, **roles}  # of these tables seeds only number the repetitions
-    return lt.Runs(table, score="loss", algorithm="algorithm", **given)
+runs_of = partial(as_runs, seed_shared=False)  # seeds only number the repetitions
 
 
 def best_so_far(table: pd.DataFrame) -> pd.DataFrame:
@@ -62,7 +54,7 @@ def paired_t(table: pd.DataFrame, left: str, right: str) -> stats._result_classe
 
 
 def test_a_single_horizon_is_the_recommended_analysis_of_the_filtered_runs():
-    runs = runs_of(make_table())
+    runs = runs_of(table_of())
     found = horizons(runs, [2, 8], across="none")
     for budget in (2, 8):
         part = runs.filter(budget=budget)
@@ -85,7 +77,7 @@ def test_metafeatures_are_conditions_at_every_horizon():
 
 
 def test_without_adjustment_the_p_value_is_the_raw_one():
-    frame = horizons(runs_of(make_table()), [1, 8], adjust="none", across="none").to_frame()
+    frame = horizons(runs_of(table_of()), [1, 8], adjust="none", across="none").to_frame()
     np.testing.assert_allclose(frame["p_raw"], frame["p_value"], rtol=1e-12)
 
 
@@ -144,7 +136,7 @@ def test_the_papers_model_agrees_with_lme4(lme4):
 
 @pytest.mark.parametrize("effect", ["averaged", "fixed", "random"])
 def test_a_window_of_two_algorithms_is_the_paired_t_test_of_benchmark_means(effect):
-    table = make_table(algorithms=2, spread=1.0, run=1.0)
+    table = table_of(algorithms=2, spread=1.0, run=1.0)
     row = horizons(runs_of(table), [(2, 8)], windows=effect).to_frame().iloc[0]
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
     assert row["estimate"] / row["se"] == approx(want.statistic, rel=1e-5)
@@ -153,7 +145,7 @@ def test_a_window_of_two_algorithms_is_the_paired_t_test_of_benchmark_means(effe
 
 
 def test_a_change_of_two_algorithms_is_the_paired_t_test_of_the_changes_of_benchmark_means():
-    table = make_table(algorithms=2, spread=1.0, drift=0.2)
+    table = table_of(algorithms=2, spread=1.0, drift=0.2)
     row = horizons(runs_of(table), [1, 8]).changes.iloc[0]
     means = table.groupby(["budget", "task", "algorithm"])["loss"].mean()
     want = stats.ttest_rel(
@@ -165,7 +157,7 @@ def test_a_change_of_two_algorithms_is_the_paired_t_test_of_the_changes_of_bench
 
 
 def test_two_windows_change_by_the_difference_of_their_means():
-    found = horizons(runs_of(make_table()), [(1, 2), (4, 8)])
+    found = horizons(runs_of(table_of()), [(1, 2), (4, 8)])
     changes = found.changes
     first, second = (found.horizons[window].pairs.to_frame()["estimate"] for window in ("1-2", "4-8"))
     np.testing.assert_allclose(changes["change"], second - first, rtol=1e-8, atol=1e-10)
@@ -216,7 +208,7 @@ def test_pairs_without_a_test_stop_nobody():
 
 
 def test_table_and_diagrams_decide_alike_and_intervals_follow():
-    found = horizons(runs_of(make_table(algorithms=4, drift=1.0, seed=5)), [1, 2, 8])
+    found = horizons(runs_of(table_of(algorithms=4, drift=1.0, rng=5)), [1, 2, 8])
     frame = found.to_frame()
     assert 0 < frame["significant"].sum() < len(frame)
     np.testing.assert_array_equal(frame["significant"], frame["p_value"] < 0.05)
@@ -232,26 +224,26 @@ def test_table_and_diagrams_decide_alike_and_intervals_follow():
 
 
 def test_the_default_is_spread_over_the_range_on_the_scale_of_the_budgets():
-    assert horizons(runs_of(make_table(benchmarks=4, seeds=2, budgets=tuple(range(1, 25))))).labels == (
+    assert horizons(runs_of(table_of(benchmarks=4, seeds=2, budgets=tuple(range(1, 25))))).labels == (
         "7",
         "12",
         "18",
         "24",
     )
-    assert horizons(runs_of(make_table(budgets=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32), benchmarks=4, seeds=2))).labels == (
+    assert horizons(runs_of(table_of(budgets=(1, 2, 3, 4, 6, 8, 12, 16, 24, 32), benchmarks=4, seeds=2))).labels == (
         "2",
         "6",
         "12",
         "32",
     )
-    assert horizons(runs_of(make_table(budgets=(0.5, 3)))).labels == ("0.5", "3")
+    assert horizons(runs_of(table_of(budgets=(0.5, 3)))).labels == ("0.5", "3")
 
 
 REORDERED = "Horizons are in the order of their last budgets; a window comes after the horizons that lie in it."
 
 
 def test_horizons_are_put_in_the_order_of_their_ends():
-    found = horizons(runs_of(make_table()), [(4, 8), 8, (1, 2), 1])
+    found = horizons(runs_of(table_of()), [(4, 8), 8, (1, 2), 1])
     assert found.labels == ("1", "1-2", "8", "4-8")
     assert REORDERED in found.notes
     assert found.horizons["1-2"].budgets == (1.0, 2.0)
@@ -260,14 +252,14 @@ def test_horizons_are_put_in_the_order_of_their_ends():
 
 
 def test_horizons_that_are_in_order_are_left_as_they_are():
-    found = horizons(runs_of(make_table()), [1, 2, 4, (1, 4), 8])
+    found = horizons(runs_of(table_of()), [1, 2, 4, (1, 4), 8])
     assert found.labels == ("1", "2", "4", "1-4", "8")
     assert REORDERED not in found.notes
 
 
 @pytest.mark.parametrize("given", [[(2, 4), 8, 1], [8, 1, (2, 4)], [(2, 4), (1, 8), 8, (4, 8), 1, (1, 2)]])
 def test_no_change_goes_back_in_time(given):
-    found = horizons(runs_of(make_table(drift=0.5)), given)
+    found = horizons(runs_of(table_of(drift=0.5)), given)
     starts = {horizon.label: horizon.place.start for horizon in found.horizons.values()}
     ends = {horizon.label: horizon.place.end for horizon in found.horizons.values()}
     for row in found.changes[["earlier", "later"]].drop_duplicates().to_dict("records"):
@@ -279,12 +271,12 @@ def test_no_change_goes_back_in_time(given):
 
 
 def test_a_part_of_a_window_is_not_compared_with_it():
-    changes = horizons(runs_of(make_table(algorithms=2)), [1, 4, (2, 8)]).changes
+    changes = horizons(runs_of(table_of(algorithms=2)), [1, 4, (2, 8)]).changes
     assert changes[["earlier", "later"]].to_numpy().tolist() == [["1", "4"], ["1", "2-8"]]
 
 
 def test_a_number_and_a_single_horizon_are_enough():
-    found = horizons(runs_of(make_table()), 4)
+    found = horizons(runs_of(table_of()), 4)
     assert found.labels == ("4",)
     assert len(found.changes) == 0
     assert found.change_formula is None
@@ -310,13 +302,13 @@ def test_a_number_and_a_single_horizon_are_enough():
 )  # fmt: skip
 def test_horizons_that_make_no_sense_are_refused(budgets, message):
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(make_table()), budgets)
+        horizons(runs_of(table_of()), budgets)
 
 
 def test_a_window_with_one_budget_says_so():
-    found = horizons(runs_of(make_table()), [(3, 5), 8])
+    found = horizons(runs_of(table_of()), [(3, 5), 8])
     assert "The window 3-5 has one budget, 4." in found.notes
-    want = horizons(runs_of(make_table()), [4, 8]).horizons["4"]
+    want = horizons(runs_of(table_of()), [4, 8]).horizons["4"]
     pd.testing.assert_frame_equal(found.horizons["3-5"].pairs.to_frame(), want.pairs.to_frame())
 
 
@@ -335,14 +327,14 @@ def test_a_window_with_one_budget_says_so():
 )
 def test_unknown_options_are_refused(options, message):
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(make_table()), [1, 8], **options)
+        horizons(runs_of(table_of()), [1, 8], **options)
 
 
 # ---------------------------------------------------------------------- budgets that differ
 
 
 def test_the_last_score_of_a_best_so_far_curve_counts():
-    table = best_so_far(make_table(budgets=(1, 2, 3, 4, 5, 6)))
+    table = best_so_far(table_of(budgets=(1, 2, 3, 4, 5, 6)))
     thinned = table[(table["algorithm"] != "a1") | table["budget"].isin([1, 3, 6])]
     found = horizons(runs_of(thinned), [3, 5])
     held = table.assign(loss=table["loss"].where(table["algorithm"] != "a1"))
@@ -360,7 +352,7 @@ def test_the_last_score_of_a_best_so_far_curve_counts():
 
 
 def test_runs_that_ended_early_are_counted():
-    table = best_so_far(make_table(budgets=(1, 2, 3, 4)))
+    table = best_so_far(table_of(budgets=(1, 2, 3, 4)))
     ended = table[(table["seed"] > 0) | (table["budget"] <= 3)]
     found = horizons(runs_of(ended), [4, (3, 4)], windows="fixed")
     assert any("24 runs ended before 4: what they would have reached" in note for note in found.notes)
@@ -370,7 +362,7 @@ def test_runs_that_ended_early_are_counted():
 
 
 def test_budgets_that_not_all_runs_have_are_left_out_of_a_window():
-    table = make_table(budgets=(1, 2, 3, 4))
+    table = table_of(budgets=(1, 2, 3, 4))
     thinned = table[(table["algorithm"] != "a1") | (table["budget"] != 3)]
     found = horizons(runs_of(thinned), [(1, 4)])
     want = horizons(runs_of(table[table["budget"] != 3]), [(1, 4)])
@@ -378,30 +370,27 @@ def test_budgets_that_not_all_runs_have_are_left_out_of_a_window():
     assert "Over 1-4 the mean is of the 3 values of budget that all runs have; left out: 3." in found.notes
 
 
-def test_scores_that_are_missing_at_a_horizon_are_refused_with_the_nearest():
-    table = make_table(budgets=(1, 2, 3, 4))
-    thinned = table[(table["algorithm"] != "a1") | (table["budget"] != 3)]
-    message = (
-        "32 of 96 runs have no score at budget = 3 (task 0, algorithm a1, seed 0), and the scores are not best-so-far "
-        "curves, so that the last one before could stand in. Values that all runs have, near it: 1, 2, 4."
-    )
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(thinned), [1, 3])
-
-
-def test_a_window_without_two_common_budgets_is_refused():
-    table = make_table(budgets=(1, 2, 3, 4))
-    thinned = table[(table["algorithm"] != "a1") | ~table["budget"].isin([2, 3])]
-    message = (
-        "32 of 96 runs have no score over 2-3 of budget (task 0, algorithm a1, seed 0), and the scores are not "
-        "best-so-far curves, so that the last one before could stand in. Values that all runs have, near it: 1, 4."
-    )
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(thinned), [(2, 3)])
+@pytest.mark.parametrize(
+    ("curves", "lacking", "budgets", "message"),
+    [
+        (False, [3], [1, 3], "no score at budget = 3 (task 0, algorithm a1, seed 0), and the scores are not "
+         "best-so-far curves, so that the last one before could stand in. Values that all runs have, near it: 1, 2, "
+         "4."),
+        (False, [2, 3], [(2, 3)], "no score over 2-3 of budget (task 0, algorithm a1, seed 0), and the scores are not "
+         "best-so-far curves, so that the last one before could stand in. Values that all runs have, near it: 1, 4."),
+        (True, [1], [1, 4], "no score at or before budget = 1 (task 0, algorithm a1, seed 0). All have one from 2 on."),
+    ],
+)  # fmt: skip
+def test_scores_that_are_missing_at_a_horizon_are_refused_with_the_nearest(curves, lacking, budgets, message):
+    table = table_of(budgets=(1, 2, 3, 4))
+    table = best_so_far(table) if curves else table
+    thinned = table[(table["algorithm"] != "a1") | ~table["budget"].isin(lacking)]
+    with pytest.raises(DataError, match=f"^32 of 96 runs have {re.escape(message)}$"):
+        horizons(runs_of(thinned), budgets)
 
 
 def test_without_any_common_budget_there_is_no_comparison():
-    table = make_table(budgets=(1, 2, 3, 4))
+    table = table_of(budgets=(1, 2, 3, 4))
     own = table.assign(budget=table["budget"] + (table["algorithm"] == "a1") * 0.5)
     message = (
         "No budget is common to all runs, and the scores are not best-so-far curves (some get worse, or the seed is "
@@ -415,21 +404,11 @@ def test_without_any_common_budget_there_is_no_comparison():
     assert curves.labels == ("2", "3", "3.5", "4.5")
 
 
-def test_runs_that_start_later_are_refused():
-    table = best_so_far(make_table(budgets=(1, 2, 3, 4)))
-    late = table[(table["algorithm"] != "a1") | (table["budget"] > 1)]
-    message = (
-        "32 of 96 runs have no score at or before budget = 1 (task 0, algorithm a1, seed 0). All have one from 2 on."
-    )
-    with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(late), [1, 4])
-
-
 # ---------------------------------------------------------------------- thin designs
 
 
 def test_one_budget_is_no_horizon():
-    table = make_table(budgets=(4,))
+    table = table_of(budgets=(4,))
     message = (
         "There is one budget only (budget = 4), so there are no horizons to compare. Bring scores at other budgets, or "
         "name this one: budgets=[...]."
@@ -445,19 +424,17 @@ def test_a_budget_column_of_numbers_is_needed():
         "Columns: task, algorithm, seed, budget, loss."
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(make_table(), budget=None))
-    table = make_table()
+        horizons(runs_of(table_of(), budget=None))
+    table = table_of()
     table["budget"] = pd.Categorical(table["budget"].astype(str), ordered=True)
     message = "anytime(runs).at() needs numbers as budgets, but the column 'budget' has type "
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
         horizons(runs_of(table))
-    with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame"):
-        horizons(make_table())
 
 
 @pytest.mark.parametrize("roles", [{}, {"benchmark": None}])
 def test_with_one_benchmark_the_runs_are_the_sample(roles):
-    found = horizons(runs_of(make_table(benchmarks=1, seeds=10), **roles), [1, (2, 8)])
+    found = horizons(runs_of(table_of(benchmarks=1, seeds=10), **roles), [1, (2, 8)])
     formula = found.horizons["1"].formula
     assert formula == "loss ~ algorithm + (1 | seed)" if roles else "loss ~ algorithm + (1 | task:seed)"
     assert any("says nothing about other benchmarks" in note for note in found.notes)
@@ -466,7 +443,7 @@ def test_with_one_benchmark_the_runs_are_the_sample(roles):
 
 @pytest.mark.parametrize("effect", ["averaged", "fixed", "random"])
 def test_one_seed_leaves_the_benchmarks(effect):
-    table = make_table(seeds=1, algorithms=2, spread=1.0)
+    table = table_of(seeds=1, algorithms=2, spread=1.0)
     found = horizons(runs_of(table), [1, (2, 8)], windows=effect)
     row = found.to_frame().iloc[1]
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
@@ -480,17 +457,17 @@ def test_one_benchmark_and_one_run_each_is_too_little():
         "more seeds (they show what holds on this benchmark) or more benchmarks."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(make_table(benchmarks=1, seeds=1)))
+        horizons(runs_of(table_of(benchmarks=1, seeds=1)))
     message = (
         "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed "
         "column: Runs(table, ..., seed=...)."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        horizons(runs_of(make_table(benchmarks=1), seed=None))
+        horizons(runs_of(table_of(benchmarks=1), seed=None))
 
 
 def test_without_seeds_the_benchmarks_are_the_sample():
-    table = make_table(algorithms=2, spread=1.0)
+    table = table_of(algorithms=2, spread=1.0)
     found = horizons(runs_of(table, seed=None), [1, (2, 8)])
     want = paired_t(table[table["budget"] >= 2], "a0", "a1")
     assert found.to_frame()["p_raw"].iloc[1] == approx(want.pvalue, rel=1e-3)
@@ -498,7 +475,7 @@ def test_without_seeds_the_benchmarks_are_the_sample():
 
 
 def test_runs_that_stand_still_have_no_change():
-    table = make_table(budgets=(1, 2))
+    table = table_of(budgets=(1, 2))
     still = table.assign(loss=table.groupby(["task", "algorithm", "seed"])["loss"].transform("first"))
     found = horizons(runs_of(still), [1, 2])
     assert found.changes["p_value"].isna().all()
@@ -507,7 +484,7 @@ def test_runs_that_stand_still_have_no_change():
 
 
 def test_numbers_as_names_and_odd_columns_are_factors():
-    table = make_table(algorithms=3).rename(columns={"budget": "time (s)", "algorithm": "my tool"})
+    table = table_of(algorithms=3).rename(columns={"budget": "time (s)", "algorithm": "my tool"})
     table["my tool"] = table["my tool"].str[1:].astype(int)
     runs = lt.Runs(
         table, score="loss", direction="maximize", algorithm="my tool", benchmark="task", seed="seed", budget="time (s)"
@@ -519,7 +496,7 @@ def test_numbers_as_names_and_odd_columns_are_factors():
 
 
 def test_too_many_budgets_have_no_effect_each():
-    table = make_table(benchmarks=3, algorithms=2, seeds=2, budgets=tuple(range(60)))
+    table = table_of(benchmarks=3, algorithms=2, seeds=2, budgets=tuple(range(60)))
     message = (
         "windows='fixed' has one effect per budget, and there are 60 in 0-59, more than 50. Use "
         "windows='averaged', or a narrower window."
@@ -532,7 +509,7 @@ def test_too_many_budgets_have_no_effect_each():
 
 
 def test_a_reversal_is_told_as_one():
-    table = make_table(spread=0.1, algorithms=2)
+    table = table_of(spread=0.1, algorithms=2)
     table["loss"] += np.where(table["algorithm"] == "a0", 1.0, 0.0) * np.where(table["budget"] < 4, -1.0, 1.0)
     found = horizons(runs_of(table), [1, 8])
     assert found.changes["pattern"].tolist() == ["reverses"]
@@ -544,14 +521,14 @@ def test_a_reversal_is_told_as_one():
 
 
 def test_the_direction_decides_who_gains():
-    table = make_table(spread=0.1, algorithms=2, drift=1.0)
+    table = table_of(spread=0.1, algorithms=2, drift=1.0)
     words = {d: horizons(runs_of(table, direction=d), [1, 8]).sentences()[-1] for d in ("minimize", "maximize")}
     assert words["minimize"].startswith("From 1 to 8 a0 gains on a1 by ")
     assert words["maximize"].startswith("From 1 to 8 a1 gains on a0 by ")
 
 
 def test_a_window_between_two_budgets_is_between_them_in_the_sentences():
-    table = make_table(spread=0.1, algorithms=2, budgets=(1, 3, 9, 27, 81), drift=-1.0)
+    table = table_of(spread=0.1, algorithms=2, budgets=(1, 3, 9, 27, 81), drift=-1.0)
     sentences = horizons(runs_of(table), [(3, 27), 81, 1]).sentences()
     starts = ["At 1 ", "Over 3-27 ", "At 81 ", *(f"From {way} a1 gains on a0 by " for way in
               ("1 to 3-27", "1 to 81", "3-27 to 81"))]  # fmt: skip
@@ -559,7 +536,7 @@ def test_a_window_between_two_budgets_is_between_them_in_the_sentences():
 
 
 def test_windows_that_overlap_are_not_before_and_after():
-    table = make_table(spread=0.1, algorithms=2, drift=-1.0)
+    table = table_of(spread=0.1, algorithms=2, drift=-1.0)
     for windows in ([(1, 4), (2, 8)], [(4, 8), (1, 4)]):
         found = horizons(runs_of(table), windows)
         first, second = found.labels
@@ -570,7 +547,7 @@ def test_windows_that_overlap_are_not_before_and_after():
 
 
 def test_windows_that_overlap_and_have_the_same_scores_do_not_change_in_time():
-    found = horizons(runs_of(make_table(algorithms=2)), [(1.5, 2.5), (1.8, 3)])
+    found = horizons(runs_of(table_of(algorithms=2)), [(1.5, 2.5), (1.8, 3)])
     assert "All runs differ by the same amount between 1.5-2.5 and 1.8-3: no test is needed." in found.notes
 
 
@@ -582,7 +559,7 @@ def with_copy(table, offset=0.0):
 
 @pytest.mark.parametrize("offset", [0.0, 0.1, 1000.0, 1e6])
 def test_a_copy_shares_the_best_mean_at_every_horizon(offset):
-    table = make_table(algorithms=2, spread=0.1)
+    table = table_of(algorithms=2, spread=0.1)
     table["loss"] += 3.0 * table["algorithm"].eq("a1")
     found = horizons(runs_of(with_copy(table, offset)), [1, 2, 8, (2, 8)])
     for horizon in found.horizons.values():
@@ -601,7 +578,7 @@ def test_a_copy_shares_the_best_mean_at_every_horizon(offset):
     ],
 )
 def test_others_beside_a_shared_best_mean_are_told_apart(means, rest):
-    table = make_table(algorithms=4, spread=0.3, benchmarks=10, budgets=(1, 2))
+    table = table_of(algorithms=4, spread=0.3, benchmarks=10, budgets=(1, 2))
     given = dict(zip(["a0", "a1", "a2", "a3"], means, strict=True))
     table["loss"] += table["algorithm"].map(given) - table.groupby(["algorithm", "budget"])["loss"].transform("mean")
     found = horizons(runs_of(with_copy(table)), [1]).horizons["1"]
@@ -656,7 +633,7 @@ def test_who_was_not_tested_against_the_best_is_not_called_alike(p_values, rest)
 
 def test_a_decision_is_missing_where_there_is_no_test():
     """Before, a pair without a test counted as not significant, the same as one that was tested."""
-    flat = make_table(algorithms=3).assign(
+    flat = table_of(algorithms=3).assign(
         loss=lambda t: np.where(t["algorithm"] == t["algorithm"].min(), 1.0, t["loss"])
     )
     found = horizons(runs_of(flat), [4, 8])
@@ -667,14 +644,14 @@ def test_a_decision_is_missing_where_there_is_no_test():
 
 
 def test_small_differences_that_are_no_rounding_are_no_tie():
-    table = make_table(algorithms=2, spread=0.1)
+    table = table_of(algorithms=2, spread=0.1)
     for size in (1e-6, 1e-3):
         shifted = table.assign(loss=table["loss"] * size + 1.0)
         assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizons["8"].sentences()[0]
 
 
 def test_a_symmetric_tie_of_two_is_shared():
-    table = make_table(algorithms=2, benchmarks=8)
+    table = table_of(algorithms=2, benchmarks=8)
     other = table.assign(task=(table["task"] + 4) % 8)
     swapped = other.assign(algorithm=other["algorithm"].map({"a0": "a1", "a1": "a0"}), task=other["task"] + 8)
     found = horizons(runs_of(pd.concat([table, swapped], ignore_index=True)), [1, 8])
@@ -683,7 +660,7 @@ def test_a_symmetric_tie_of_two_is_shared():
 
 
 def test_significant_here_and_not_there_is_no_change():
-    table = make_table(spread=0.6, algorithms=2, benchmarks=10, seed=3)
+    table = table_of(spread=0.6, algorithms=2, benchmarks=10, rng=3)
     wide = table["budget"].eq(8) & table["algorithm"].eq("a1")
     noise = np.random.default_rng(1).normal(size=10)
     noise = (noise - noise.mean())[table["task"]]
@@ -697,20 +674,20 @@ def test_significant_here_and_not_there_is_no_change():
 
 
 def test_many_pairs_are_summed_up():
-    sentences = horizons(runs_of(make_table(algorithms=6, spread=0.05)), [1, 2, 8]).sentences()
+    sentences = horizons(runs_of(table_of(algorithms=6, spread=0.05)), [1, 2, 8]).sentences()
     assert len(sentences) < 12
     assert re.fullmatch(r"No change is shown for (all|the other) \d+ comparisons of two algorithms at two horizons\.",
                         sentences[-1])  # fmt: skip
 
 
 def test_the_text_says_what_was_done():
-    found = horizons(runs_of(make_table()), [1, (2, 8)])
+    found = horizons(runs_of(table_of()), [1, (2, 8)])
     text = found.summary()
     assert text.startswith("Pairwise differences of loss at 2 horizons of budget")
     assert (
         "step-down (Tukey and Shaffer) adjustment for the pairs of a horizon, Holm's sharing of the level over" in text
     )
-    alone = horizons(runs_of(make_table()), [1, 8], across="none").summary()
+    alone = horizons(runs_of(table_of()), [1, 8], across="none").summary()
     assert "none over horizons: the error holds for each horizon by itself" in alone
     assert found.horizons["1"].summary().startswith("Pairwise differences at 1")
     assert "<table" in found._repr_html_()
@@ -718,14 +695,14 @@ def test_the_text_says_what_was_done():
 
 def test_lazy_and_polars_tables_give_the_same():
     polars = pytest.importorskip("polars")
-    table = make_table(benchmarks=4)
+    table = table_of(benchmarks=4)
     want = horizons(runs_of(table), [1, (2, 8)]).to_frame()
     got = horizons(runs_of(polars.from_pandas(table).lazy()), [1, (2, 8)]).to_frame()
     pd.testing.assert_frame_equal(got, want, rtol=1e-9)
 
 
 def test_the_order_of_rows_does_not_matter():
-    table = make_table()
+    table = table_of()
     want = horizons(runs_of(table), [1, (2, 8)])
     got = horizons(runs_of(table.sample(frac=1.0, random_state=1)), [1, (2, 8)])
     pd.testing.assert_frame_equal(got.to_frame(), want.to_frame(), rtol=1e-6)
@@ -743,7 +720,7 @@ def change_t(table: pd.DataFrame, score: str, early, late) -> stats._result_clas
 
 def test_ranks_of_two_algorithms_have_the_paired_test_at_every_horizon_and_of_every_change():
     """What one gains the other loses: a benchmark variance of zero would make the errors too small by 29 %."""
-    runs = runs_of(make_table(algorithms=2, benchmarks=10, noise=0.6)).normalize("rank")
+    runs = runs_of(table_of(algorithms=2, benchmarks=10, noise=0.6)).normalize("rank")
     found = horizons(runs, [1, 8])
     table = runs.to_frame().rename(columns={"loss_rank": "rank"})
     for budget in (1, 8):
@@ -758,7 +735,7 @@ def test_ranks_of_two_algorithms_have_the_paired_test_at_every_horizon_and_of_ev
 
 def test_changes_that_mirror_each_other_are_judged_by_themselves():
     """Difficulties differ in the scores but cancel in the changes, so the model of the scores is not theirs."""
-    table = make_table(algorithms=2, benchmarks=12, budgets=(1, 8), spread=0.2, run=0.1, noise=0.05)
+    table = table_of(algorithms=2, benchmarks=12, budgets=(1, 8), spread=0.2, run=0.1, noise=0.05)
     sign = np.where(table["algorithm"] == "a0", 1.0, -1.0)
     table["loss"] += sign * np.random.default_rng(5).normal(size=12)[table["task"]] * (table["budget"] == 8)
     found = horizons(runs_of(table), [1, 8])

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
@@ -34,21 +35,8 @@ def table(
     return frame.assign(loss=loss)
 
 
-def runs_of(frame: pd.DataFrame, **roles: object) -> lt.Runs:
-    given = {
-        "score": "loss",
-        "direction": "minimize",
-        "algorithm": "tool",
-        "benchmark": "task",
-        "seed": "seed",
-        "budget": "budget",
-        "metafeatures": ("prior",),
-    }
-    return lt.Runs(frame, **{**given, **roles})
-
-
 def model(frame, **options):
-    return metafeature_effect(runs_of(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
+    return metafeature_effect(as_runs(frame), **{"algorithms": ("B", "A"), "metafeature": "prior", "rng": 1, **options})
 
 
 @pytest.fixture(scope="module")
@@ -196,7 +184,7 @@ def test_advantages_that_go_together_do_not_make_contrasts_look_known():
         t, p, a = (frame[c].to_numpy() for c in ("task", "prior", "tool"))
         advantage, contrast = 0.3 * rng.normal(size=12), 0.5 + 0.1 * rng.normal(size=12)
         frame["loss"] = (a - 0.5) * (advantage[t] + (p - 0.5) * contrast[t]) + 0.3 * rng.normal(size=len(frame))
-        runs = runs_of(frame.assign(tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p]), budget=None)
+        runs = as_runs(frame.assign(tool=np.array(["A", "B"])[a], prior=np.array(["bad", "good"])[p]), budget=None)
         result = metafeature_effect(runs, algorithms=("A", "B"), metafeature="prior", rng=1)
         singular += result.fit.is_singular
         got = result.to_frame()
@@ -241,7 +229,7 @@ def test_numbers_as_names_and_a_column_called_half_are_no_trouble(frame, found):
     codes = frame.assign(
         task=frame["task"].str[1:].astype(int), prior=(frame["prior"] == "good") * 25.0, half=frame["seed"]
     ).drop(columns="seed")
-    result = metafeature_effect(runs_of(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
+    result = metafeature_effect(as_runs(codes, seed="half"), algorithms=("B", "A"), metafeature="prior", rng=1)
     assert result.overall["contrast"].item() == pytest.approx(found.overall["contrast"].item())
     assert "half_" in result.formula
     assert result.levels == (0.0, 25.0)
@@ -320,7 +308,7 @@ def test_runs_without_chance_are_refused_before_a_fit_could_round_to_an_answer(f
 def test_names_that_need_backticks_are_no_trouble(frame, found):
     for name in ("rnd seed", "se:ed", "tool:task"):
         renamed = frame.rename(columns={"seed": name})
-        got = metafeature_effect(runs_of(renamed, seed=name), algorithms=("B", "A"), metafeature="prior", rng=1)
+        got = metafeature_effect(as_runs(renamed, seed=name), algorithms=("B", "A"), metafeature="prior", rng=1)
         pd.testing.assert_frame_equal(got.to_frame(), found.to_frame())
 
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.permutation.permutation import (
@@ -22,22 +23,14 @@ from lmemtest.errors import ArgumentError, DataError, EstimationError
 NAIVE = "loss ~ tool + (1|task)"
 
 
-def make_table(tasks=8, seeds=3, tools="AB", budgets=1, seed=0):
-    rng = np.random.default_rng(seed)
-    rows = itertools.product(range(tasks), tools, range(seeds), range(budgets))
-    table = pd.DataFrame(list(rows), columns=["task", "tool", "seed", "budget"])
-    shift = rng.normal(size=(tasks, len(tools)))[table["task"], table["tool"].map(tools.index)]
-    return table.assign(loss=shift + rng.normal(size=len(table)) + 0.5 * (table["tool"] == "B"))
-
-
-def runs_of(table, **roles):
-    given = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(table, **{**given, **roles})
+def table_of(tasks=8, seeds=3, tools="AB", budgets=None, **more):
+    names = {"algorithm": "tool", "benchmark": "task"}
+    return make_table(tools, range(tasks), seeds, budgets, sds={"benchmark:algorithm": 1.0}, **names, **more)
 
 
 def test_p_is_that_of_all_sign_flips():
-    table = make_table(seeds=1)
-    test = permutation_test(runs_of(table), NAIVE, n_draws=999, rng=1)
+    table = table_of(seeds=1)
+    test = permutation_test(as_runs(table), NAIVE, n_draws=999, rng=1)
     y = table.pivot(index="task", columns="tool", values="loss")
     d = (y["A"] - y["B"]).to_numpy()
     flips = np.array(list(itertools.product([-1, 1], repeat=8)))
@@ -49,7 +42,7 @@ def test_p_is_that_of_all_sign_flips():
 
 
 def test_models_that_order_tables_alike_have_the_same_p_value():
-    runs = runs_of(make_table())
+    runs = as_runs(table_of())
     naive = permutation_test(runs, NAIVE, n_draws=99, rng=1)
     careful = permutation_test(runs, lt.recommend(runs).formula, n_draws=99, rng=1)
     assert naive.statistic > 1.2 * careful.statistic
@@ -58,7 +51,7 @@ def test_models_that_order_tables_alike_have_the_same_p_value():
 
 @pytest.mark.parametrize("unit", ["benchmark", "run"])
 def test_moving_scores_is_moving_labels(unit):
-    runs = runs_of(make_table(tools="ABC", budgets=2), budget="budget")
+    runs = as_runs(table_of(tools="ABC", budgets=2))
     fit = fit_for_comparison(runs, "loss ~ tool * C(budget) + (1|task) + (1|task:tool) + (1|task:seed)")
     exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score="loss")
     assert exchange.start is not None
@@ -72,8 +65,8 @@ def test_moving_scores_is_moving_labels(unit):
 
 @pytest.mark.parametrize("unit", ["benchmark", "run"])
 def test_relabelled_tables_are_the_table_with_other_names(unit):
-    table = make_table(tools="ABC", budgets=2).sample(frac=0.7, random_state=1)  # with gaps, so that labels move
-    runs = runs_of(table)
+    table = table_of(tools="ABC", budgets=2).sample(frac=0.7, random_state=1)  # with gaps, so that labels move
+    runs = as_runs(table)
     fit = fit_for_comparison(runs, NAIVE)
     exchange = find_relabelling(runs, unit, fit.design.parsed.columns, score="loss")
     assert exchange.start is None
@@ -92,9 +85,9 @@ def test_relabelled_tables_are_the_table_with_other_names(unit):
 
 
 def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
-    table = make_table(budgets=2)
+    table = table_of(budgets=2)
     table["seed"] += 100 * (table["tool"] == "B")
-    runs = runs_of(table, budget="budget")
+    runs = as_runs(table)
     exchange = find_relabelling(runs, "run", ["tool", "task", "budget"], score="loss")
     assert not exchange.paired
     assert exchange.n_strata == 8
@@ -107,7 +100,7 @@ def test_algorithms_with_seeds_of_their_own_exchange_whole_runs():
 
 
 def test_all_arrangements_are_equally_likely():
-    runs = runs_of(make_table(tasks=2, seeds=1, tools="ABC"))
+    runs = as_runs(table_of(tasks=2, seeds=1, tools="ABC"))
     exchange = find_relabelling(runs, "benchmark", ["tool"], score="loss")
     rng = np.random.default_rng(0)
     draws = [tuple(exchange.draw(rng)) for _ in range(7200)]
@@ -118,7 +111,7 @@ def test_all_arrangements_are_equally_likely():
 
 
 def test_the_result_says_what_is_exchanged_and_what_that_tests():
-    runs = runs_of(make_table())
+    runs = as_runs(table_of())
     benchmark = permutation_test(runs, NAIVE, n_draws=9, rng=1)
     assert benchmark.exchangeable == (
         "the names of the algorithms, all their runs together, within each of 8 benchmarks"
@@ -131,7 +124,7 @@ def test_the_result_says_what_is_exchanged_and_what_that_tests():
 
 
 def test_any_function_of_the_fit_is_a_statistic():
-    runs = runs_of(make_table())
+    runs = as_runs(table_of())
     one, two = (
         permutation_test(runs, NAIVE, lambda f: f.params.iloc[1], n_draws=20, rng=4, n_jobs=jobs) for jobs in (1, 2)
     )
@@ -140,7 +133,7 @@ def test_any_function_of_the_fit_is_a_statistic():
 
 
 def test_a_draw_that_fails_counts_as_larger():
-    runs = runs_of(make_table())
+    runs = as_runs(table_of())
     observed = lt.fit_lmm(NAIVE, runs).llf
 
     def moody(f):
@@ -164,9 +157,9 @@ def test_a_draw_that_fails_counts_as_larger():
 
 
 def test_gaps_are_reported():
-    table = make_table()
+    table = table_of()
     table = table[~((table["tool"] == "B") & (table["seed"] == 0) & (table["task"] < 3))]
-    got = permutation_test(runs_of(table), NAIVE, unit="run", n_draws=9, rng=1)
+    got = permutation_test(as_runs(table), NAIVE, unit="run", n_draws=9, rng=1)
     assert got.n_strata == 21
     assert got.notes[-1].startswith("3 groups of runs have no partner to exchange labels with")
 
@@ -174,20 +167,11 @@ def test_gaps_are_reported():
 @pytest.mark.parametrize(
     ("roles", "options", "error", "message"),
     [
-        (
-            {},
-            {"unit": "seed"},
-            ArgumentError,
-            "got 'seed'. Runs with the same seed are the blocks within which unit='run' exchanges names: use unit='r",
-        ),
+        ({}, {"unit": "seed"}, ArgumentError, "got 'seed'. Runs with the same seed are the blocks within which unit='ru"
+         "n' exchanges names: use unit='r"),
         ({}, {"unit": "runs"}, ArgumentError, "got 'runs'. Did you mean 'run'"),
         ({"benchmark": None}, {}, ArgumentError, r"the table has no benchmark column. Name it in Runs\(benchmark=\)"),
-        (
-            {"seed": None},
-            {"unit": "run"},
-            ArgumentError,
-            r"no column that distinguishes them. Name it in Runs",
-        ),
+        ({"seed": None}, {"unit": "run"}, ArgumentError, "no column that distinguishes them. Name it in Runs"),
         ({}, {"statistic": "t"}, ArgumentError, "statistic must be 'max_t' or a function of a fit, got 't'."),
         ({}, {"statistic": lambda _: np.nan}, ArgumentError, "must be a finite number for the table as it is, got nan"),
         ({}, {"statistic": lambda _: [1, 2]}, ArgumentError, "statistic must return one number, got list."),
@@ -198,50 +182,31 @@ def test_gaps_are_reported():
         ({}, {"model": "loss ~ 1 + (1|tool)"}, ArgumentError, "'tool' is not a factor in the fixed part"),
         ({}, {"model": "loss ~ tool + family + (1|task)"}, DataError, "uses 'family', which is a property of the algo"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_named(roles, options, error, message):
-    table = make_table(tools="ABC")
-    runs = runs_of(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), **roles)
+    table = table_of(tools="ABC")
+    runs = as_runs(table.assign(family=table["tool"].map({"A": "x", "B": "x", "C": "y"})), family=None, **roles)
     given = {"model": NAIVE, "n_draws": 3, "rng": 1, **options}
     with pytest.raises(error, match=message):
         permutation_test(runs, given.pop("model"), **given)
 
 
 def test_benchmarks_with_one_algorithm_each_cannot_exchange():
-    table = make_table()
+    table = table_of()
     table = table[(table["task"] % 2 == 0) == (table["tool"] == "A")]
     with pytest.raises(DataError, match="there are no two algorithms on any benchmark"):
-        permutation_test(runs_of(table), NAIVE, n_draws=3)
+        permutation_test(as_runs(table), NAIVE, n_draws=3)
 
 
 def test_the_residual_variances_of_a_fit_are_kept():
-    rng = np.random.default_rng(3)
-    frame = pd.DataFrame(
-        [(a, b, s) for b in range(4) for a in "xy" for s in range(6)], columns=["algorithm", "benchmark", "seed"]
-    )
-    frame["loss"] = rng.normal(size=len(frame)) * (1 + 9 * (frame["benchmark"] == 0))
-    runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed")
-    fit = lt.fit_lmm("loss ~ algorithm", runs, dispersion="benchmark")
+    runs = as_runs(table_of(4, 6).assign(loss=lambda t: t["loss"] * (1 + 9 * (t["task"] == 0))))
+    fit = lt.fit_lmm("loss ~ tool", runs, dispersion="task")
     table = RelabelledFit.of(
         fit_for_comparison(runs, fit), find_relabelling(runs, "run", list(fit.cells.frame.columns), score="loss")
     )
     again = table.refit(np.arange(len(table.exchange.label)))
-    assert again.dispersion == "benchmark"
+    assert again.dispersion == "task"
     assert again.llf == pytest.approx(fit.llf, abs=1e-6)
-    with_own, with_one = (
-        lt.permutation_test(runs, model, n_draws=19, unit="run", rng=1).statistic for model in (fit, "loss ~ algorithm")
-    )
-    assert with_own != pytest.approx(with_one)
-
-
-def test_a_plain_table_is_told_that_its_columns_need_roles():
-    with pytest.raises(
-        ArgumentError, match=r"^runs must be Runs, got DataFrame\. Say what the columns mean\. Columns: "
-    ):
-        permutation_test(make_table(), NAIVE)
-
-
-def test_the_result_names_the_residual_variances_of_its_model():
-    runs = runs_of(make_table())
-    fit = lt.fit_lmm(NAIVE, runs, dispersion="task")
-    assert permutation_test(runs, fit, n_draws=2, rng=1).formula == f"{NAIVE}, residual variance by task"
+    own, one = (permutation_test(runs, model, n_draws=19, unit="run", rng=1) for model in (fit, "loss ~ tool"))
+    assert own.statistic != pytest.approx(one.statistic)
+    assert own.formula == "loss ~ tool, residual variance by task"

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from pytest import approx
 from scipy import integrate, stats
+from study import make_runs
 
 import lmemtest as lt
 from lmemtest.bench.power import draw as planned_study
@@ -402,21 +403,8 @@ def test_an_observed_difference_is_named_as_such(pilot):
     assert not any("observed" in note for note in closed(pilot, effect=0.004).notes)
 
 
-def make_runs(**columns):
-    rng = np.random.default_rng(1)
-    rows = list(itertools.product(["a", "b"], range(6), range(4), *columns.values()))
-    table = pd.DataFrame(rows, columns=["tool", "task", "rep", *columns])
-    table["loss"] = rng.normal(size=len(table)) + rng.normal(size=6)[table["task"]] + 3.0
-    return lt.Runs(
-        table,
-        score="loss",
-        direction="minimize",
-        algorithm="tool",
-        benchmark="task",
-        seed="rep",
-        budget="budget" if "budget" in columns else None,
-        metafeatures=[c for c in columns if c != "budget"],
-    )
+def runs_of(**sizes):
+    return make_runs("ab", range(6), 4, sds={"benchmark": 1.0}, algorithm="tool", benchmark="task", seed="rep", **sizes)
 
 
 CORE = "loss ~ tool + (1 | task) + (1 | task:tool)"
@@ -424,7 +412,7 @@ PLANNED_AT = "A study is planned at one value of prior:"
 
 
 def test_seeds_shared_by_all_benchmarks_cancel_and_are_left_out():
-    found = VarianceComponents.of(lt.fit_lmm(f"{CORE} + (1 | rep)", make_runs()))
+    found = VarianceComponents.of(lt.fit_lmm(f"{CORE} + (1 | rep)", runs_of()))
     assert found.seed_sd == 0
     assert found.notes == (
         "(1 | rep) is left out: runs with the same seed share it, so it cancels from comparisons.",
@@ -433,7 +421,7 @@ def test_seeds_shared_by_all_benchmarks_cancel_and_are_left_out():
 
 
 def test_a_plain_table_needs_its_roles():
-    runs = make_runs()
+    runs = runs_of()
     fit = lt.fit_lmm(f"{CORE} + (1 | task:rep)", runs.to_frame())
     refused(
         ArgumentError,
@@ -448,7 +436,7 @@ def test_a_plain_table_needs_its_roles():
 
 
 def test_replicates_without_a_seed_column_count_as_runs():
-    table = make_runs().to_frame().drop(columns="rep")
+    table = runs_of().to_frame().drop(columns="rep")
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     assert VarianceComponents.of(lt.fit_lmm(CORE, runs)).pilot == Pilot(n_algorithms=2, n_benchmarks=6, n_seeds=4.0)
 
@@ -456,23 +444,17 @@ def test_replicates_without_a_seed_column_count_as_runs():
 @pytest.mark.parametrize(
     ("formula", "term", "advice"),
     [
-        (
-            "loss ~ tool + (tool | task)",
-            "(1 + tool | task)",
-            "Fit (1 | task:tool) in its place, or plan with VarianceCo",
-        ),
-        (
-            f"{CORE} + (1 | task:tool:rep)",
-            "(1 | task:tool:rep)",
-            "Fit one row per run. The rows of a run differ in prior.",
-        ),
+        ("loss ~ tool + (tool | task)", "(1 + tool | task)",
+         "Fit (1 | task:tool) in its place, or plan with VarianceCo"),
+        (f"{CORE} + (1 | task:tool:rep)", "(1 | task:tool:rep)",
+         "Fit one row per run. The rows of a run differ in prior."),
         (f"{CORE} + (1 | task:prior)", "(1 | task:prior)", f"{PLANNED_AT} fit the runs there, one = runs.f"),
         ("loss ~ tool * prior + (0 + prior | task)", "(0 + prior | task)", PLANNED_AT),
         (f"{CORE} + (0 + prior | task:tool)", "(0 + prior | task:tool)", PLANNED_AT),
     ],
-)
+)  # fmt: skip
 def test_terms_without_a_place_are_refused_by_name(formula, term, advice):
-    fit = lt.fit_lmm(formula, make_runs(prior=["good", "bad"]))
+    fit = lt.fit_lmm(formula, runs_of(priors=["good", "bad"]))
     with pytest.raises(ArgumentError) as raised:
         VarianceComponents.of(fit)
     assert str(raised.value).startswith(
@@ -482,7 +464,7 @@ def test_terms_without_a_place_are_refused_by_name(formula, term, advice):
 
 
 def test_a_model_without_the_interaction_is_refused():
-    fit = lt.fit_lmm("loss ~ tool + (1 | task)", make_runs())
+    fit = lt.fit_lmm("loss ~ tool + (1 | task)", runs_of())
     refused(
         ArgumentError,
         lambda: closed(fit),
@@ -501,7 +483,7 @@ def test_several_rows_per_run_are_refused():
         )
 
     for column, values in (("budget", [1, 2]), ("prior", ["good", "bad"])):
-        runs = make_runs(**{column: values})
+        runs = runs_of(**{f"{column}s": values})
         refused(ArgumentError, lambda: VarianceComponents.of(lt.fit_lmm(CORE, runs)), message(column))  # noqa: B023
         plain = lt.fit_lmm(CORE, runs.to_frame().assign(seconds=np.arange(96.0)))
         roles = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
@@ -509,8 +491,8 @@ def test_several_rows_per_run_are_refused():
 
 
 def test_copies_of_rows_are_named_as_such():
-    table = make_runs().to_frame()
-    fit = lt.fit_lmm(CORE, lt.Runs(pd.concat([table, table]), **make_runs().roles()))
+    table = runs_of().to_frame()
+    fit = lt.fit_lmm(CORE, lt.Runs(pd.concat([table, table]), **runs_of().roles()))
     refused(
         ArgumentError,
         lambda: VarianceComponents.of(fit),
@@ -520,12 +502,12 @@ def test_copies_of_rows_are_named_as_such():
 
 
 def test_the_advice_for_metafeatures_works():
-    runs = make_runs(prior=["good", "bad"]).filter(prior="good")
+    runs = runs_of(priors=["good", "bad"]).filter(prior="good")
     assert VarianceComponents.of(lt.fit_lmm(lt.recommend(runs).formula, runs)).pilot.n_seeds == 4
 
 
 def test_levels_that_do_not_occur_are_not_counted():
-    runs = make_runs()
+    runs = runs_of()
     table = runs.to_frame().astype({"tool": "category", "task": "category"})
     table = table.assign(tool=table["tool"].cat.add_categories("c"))
     kept = lt.Runs(table, **runs.roles()).filter(task=[0, 1, 2, 3])
@@ -535,7 +517,7 @@ def test_levels_that_do_not_occur_are_not_counted():
 
 
 def test_dispersion_is_refused():
-    fit = lt.fit_lmm(CORE, make_runs(), dispersion="task")
+    fit = lt.fit_lmm(CORE, runs_of(), dispersion="task")
     refused(
         ArgumentError,
         lambda: VarianceComponents.of(fit),
@@ -545,7 +527,7 @@ def test_dispersion_is_refused():
 
 
 def test_the_scale_of_a_transformed_score_is_named():
-    runs = make_runs()
+    runs = runs_of()
     table = runs.to_frame().assign(loss=lambda t: np.exp(t["loss"]))
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="rep")
     found = closed(lt.fit_lmm("log(loss) ~ tool + (1 | task) + (1 | task:tool)", runs), effect=0.5)
@@ -603,16 +585,12 @@ def test_results_show_themselves():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (
-            {"effect": -0.01},
-            "effect must be a finite number of at least 0, got -0.01: the size of the difference, whichever algorithm "
-            "is better (a two-sided test has the same power for both signs). Write 0.01.",
-        ),
-        (
-            {"effect": "big"},
-            "effect must be a finite number of at least 0, got 'big': the size of the difference, whichever algorithm "
-            "is better (a two-sided test has the same power for both signs).",
-        ),
+        ({"effect": -0.01},
+         "effect must be a finite number of at least 0, got -0.01: the size of the difference, whichever algorithm "
+         "is better (a two-sided test has the same power for both signs). Write 0.01."),
+        ({"effect": "big"},
+         "effect must be a finite number of at least 0, got 'big': the size of the difference, whichever algorithm "
+         "is better (a two-sided test has the same power for both signs)."),
         ({"n_benchmarks": 1}, "n_benchmarks must be a whole number of at least 2, got 1."),
         ({"n_benchmarks": [10, 1]}, "n_benchmarks must be a whole number of at least 2, got 1."),
         ({"n_benchmarks": "10"}, "n_benchmarks must be a whole number of at least 2, got '10'."),
@@ -625,17 +603,13 @@ def test_results_show_themselves():
         ({"adjust": "holm"}, "adjust must be 'tukey' or 'sidak' or 'bonferroni' or 'none', got 'holm'."),
         ({"test": "mix"}, "test must be 'mixed' or 'means', got 'mix'. Did you mean 'mixed'?"),
         ({"ddf": "residual"}, "ddf must be 'satterthwaite' or 'kenward-roger', got 'residual'."),
-        (
-            {"method": "simulate"},
-            "method must be 'simulation' or 'closed_form', got 'simulate'. Did you mean 'simulation'?",
-        ),
-        (
-            {"n_benchmarks": 500_000, "n_seeds": 3, "method": "simulation"},
-            "a study of 2 algorithms x 500,000 benchmarks x 3 seeds has 3,000,000 runs, too many to simulate (at most "
-            "2,000,000). Use method='closed_form'.",
-        ),
+        ({"method": "simulate"},
+         "method must be 'simulation' or 'closed_form', got 'simulate'. Did you mean 'simulation'?"),
+        ({"n_benchmarks": 500_000, "n_seeds": 3, "method": "simulation"},
+         "a study of 2 algorithms x 500,000 benchmarks x 3 seeds has 3,000,000 runs, too many to simulate (at most "
+         "2,000,000). Use method='closed_form'."),
     ],
-)
+)  # fmt: skip
 def test_bad_arguments_are_named(options, message):
     refused(ArgumentError, lambda: closed(**options), message)
 
@@ -643,33 +617,22 @@ def test_bad_arguments_are_named(options, message):
 @pytest.mark.parametrize(
     ("plan", "message"),
     [
-        (
-            {"interaction_sd": -1, "residual_sd": 1},
-            "interaction_sd must be a finite number of at least 0, got -1: a standard deviation on the score's scale, "
-            "the square root of a variance.",
-        ),
-        (
-            {"interaction_sd": 1, "residual_sd": 0},
-            "residual_sd must be above 0, got 0: runs that never differ need no seeds. Plan with n_seeds=1 and put all "
-            "variation between algorithms on a benchmark into residual_sd.",
-        ),
-        (
-            {"interaction": 1, "residual_sd": 1},
-            "components has no entry 'interaction'. Entries: interaction_sd, residual_sd, seed_sd, benchmark_sd, "
-            "family_interaction_sd, family_sd, sources. Did you mean 'interaction_sd'?",
-        ),
-        (
-            {"residual_sd": 1},
-            "components lacks 'interaction_sd': advantages of algorithms that change from benchmark to "
-            "benchmark (benchmark:algorithm), as a standard deviation in the score's unit.",
-        ),
-        (
-            0.3,
-            "components must be a fitted model, VarianceComponents or a dict, got float. Write "
-            "VarianceComponents(interaction_sd=..., residual_sd=...).",
-        ),
+        ({"interaction_sd": -1, "residual_sd": 1},
+         "interaction_sd must be a finite number of at least 0, got -1: a standard deviation on the score's scale, "
+         "the square root of a variance."),
+        ({"interaction_sd": 1, "residual_sd": 0},
+         "residual_sd must be above 0, got 0: runs that never differ need no seeds. Plan with n_seeds=1 and put all "
+         "variation between algorithms on a benchmark into residual_sd."),
+        ({"interaction": 1, "residual_sd": 1},
+         "components has no entry 'interaction'. Entries: interaction_sd, residual_sd, seed_sd, benchmark_sd, "
+         "family_interaction_sd, family_sd, sources. Did you mean 'interaction_sd'?"),
+        ({"residual_sd": 1},
+         "components lacks 'interaction_sd': advantages of algorithms that change from benchmark to "
+         "benchmark (benchmark:algorithm), as a standard deviation in the score's unit."),
+        (0.3, "components must be a fitted model, VarianceComponents or a dict, got float. Write "
+         "VarianceComponents(interaction_sd=..., residual_sd=...)."),
     ],
-)
+)  # fmt: skip
 def test_bad_components_are_named(plan, message):
     refused(ArgumentError, lambda: closed(plan), message)
 

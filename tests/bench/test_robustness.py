@@ -8,12 +8,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.data.normalise import METHODS
 from lmemtest.bench.robustness.scores import hypothesis_on, raw_runs, what_differs
-
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
 
 
 def failing(tasks=40, **roles):
@@ -23,7 +22,7 @@ def failing(tasks=40, **roles):
     Y = rng.normal(size=(tasks, 1)) + np.column_stack([A, np.zeros(tasks), -0.05 * np.ones(tasks)])
     Y = Y + 0.001 * rng.normal(size=Y.shape)
     frame = pd.DataFrame({"task": np.repeat(np.arange(tasks), 3).astype(str), "tool": list("ABC") * tasks})
-    return lt.Runs(frame.assign(loss=Y.ravel()), **{**ROLES, **roles})
+    return as_runs(frame.assign(loss=Y.ravel()), **roles)
 
 
 def test_opposite_decisions_are_found_and_told():
@@ -130,7 +129,7 @@ def test_a_report_on_raw_scores_has_no_such_words():
 
 def test_ranks_without_their_scores_are_ranks_all_the_same():
     ranks = failing().normalize("rank").to_frame().drop(columns="loss")
-    analysis = lt.analyze(lt.Runs(ranks, **{**ROLES, "score": "loss_rank"}))
+    analysis = lt.analyze(as_runs(ranks, score="loss_rank"))
     assert analysis.agreement is None
     assert "The null hypothesis of a pair is that mean ranks are equal." in " ".join(analysis.to_text().split())
 
@@ -188,14 +187,11 @@ def test_tests_and_what_leaves_the_study_are_asked_by_the_same_door():
     [
         ({"of": "seeds"}, "of must be 'score' or 'failures' or 'population' or 'test' or 'benchmarks' or 'algorithms'"),
         ({"reference": "A"}, "reference is for of='failures' and of='algorithms', got of='score'. Leave it out."),
-        (
-            {"of": "test", "variants": "t"},
-            "variants is for of='score', of='failures' and of='algorithms', got",
-        ),
+        ({"of": "test", "variants": "t"}, "variants is for of='score', of='failures' and of='algorithms', got"),
         ({"of": "population", "n_jobs": 2}, "n_jobs is for of='algorithms', got of='population'. Leave it out."),
         ({"rng": 1}, "rng is for of='test', got of='score'. Leave it out."),
     ],
-)
+)  # fmt: skip
 def test_options_belong_to_what_is_varied(options, words):
     with pytest.raises(lt.errors.ArgumentError, match=f"^{re.escape(words)}"):
         lt.robustness(failing(), **options)

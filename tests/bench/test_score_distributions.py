@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from pytest import approx
 from scipy import integrate, optimize, stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.scores.score_distributions import score_distributions
@@ -47,17 +48,12 @@ def make_table(n=30, seed=0) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["algorithm", "prior", "seed", "loss"])
 
 
-def runs_of(table, **roles) -> lt.Runs:
-    given = {"seed": "seed", "metafeatures": ("prior",)} | roles
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", **given)
-
-
 # ---------------------------------------------------------------------- statistics
 
 
 def test_the_table_is_that_of_pandas():
     table = make_table()
-    result = score_distributions(runs_of(table), by=["algorithm", "prior"])
+    result = score_distributions(as_runs(table), by=["algorithm", "prior"])
     want = table.groupby(["algorithm", "prior"])["loss"].describe()
     got = result.to_frame().set_index(["algorithm", "prior"])
     for ours, theirs in (("n", "count"), ("mean", "mean"), ("min", "min"), ("q1", "25%"), ("median", "50%"),
@@ -68,7 +64,7 @@ def test_the_table_is_that_of_pandas():
 
 
 def test_two_clusters_are_found_and_named():
-    result = score_distributions(runs_of(make_table()), by=["algorithm", "prior"])
+    result = score_distributions(as_runs(make_table()), by=["algorithm", "prior"])
     assert result.several_modes.to_numpy().tolist() == [["b", "bad"]]
     assert result.sentences() == (
         "Scores have more than one cluster in b / bad (dip test, Holm over 4 groups, alpha = 0.05).",
@@ -76,7 +72,7 @@ def test_two_clusters_are_found_and_named():
     table = result.to_frame().set_index(["algorithm", "prior"])
     assert table.loc[("b", "bad"), "modes"] == 2
     assert table["p_value"].to_numpy() == approx(np.minimum(1, table["p_raw"] * [3, 2, 4, 1]), rel=1)
-    alone = score_distributions(runs_of(make_table()[lambda t: t["prior"] == "good"]))
+    alone = score_distributions(as_runs(make_table()[lambda t: t["prior"] == "good"]))
     assert " ".join(alone.sentences()) == (
         "No group is shown to have more than one cluster (dip test, Holm over 2 groups, alpha = 0.05). The test is "
         "conservative, so this does not show that each has one only."
@@ -84,7 +80,7 @@ def test_two_clusters_are_found_and_named():
 
 
 def test_the_density_is_scipys_and_ends_with_the_data():
-    result = score_distributions(runs_of(make_table()), by=["algorithm", "prior"])
+    result = score_distributions(as_runs(make_table()), by=["algorithm", "prior"])
     for (name, prior), curve in result.densities.groupby(["algorithm", "prior"]):
         x, table = result.scores, result.to_frame()
         x = x.loc[(x["algorithm"] == name) & (x["prior"] == prior), "score"].to_numpy()
@@ -220,7 +216,7 @@ def with_budgets() -> pd.DataFrame:
 def test_scores_are_those_of_one_budget():
     table = with_budgets()
     table.loc[(table["epochs"] == 4.0) & (table["algorithm"] == "b"), "epochs"] = 5.0
-    runs = runs_of(table, budget="epochs")
+    runs = as_runs(table, budget="epochs")
     default = score_distributions(runs)
     assert default.at == "epochs 1"
     assert default.notes[0] == ("Scores are those at epochs 1; budget= takes another, and the budget can be one of by.")
@@ -245,7 +241,7 @@ def test_groups_without_a_common_budget_are_refused():
         "budget=..., or put the budget into by."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
-        score_distributions(runs_of(table, budget="epochs"))
+        score_distributions(as_runs(table, budget="epochs"))
 
 
 def test_small_constant_and_tied_groups_are_described_but_not_tested():
@@ -254,7 +250,7 @@ def test_small_constant_and_tied_groups_are_described_but_not_tested():
     tied = (table["algorithm"] == "a") & (table["prior"] == "good") & (table["seed"] < 3)
     table.loc[tied, "loss"] = 0.25
     table = table[(table["algorithm"] == "a") | (table["seed"] < 7)]
-    result = score_distributions(runs_of(table), by=["algorithm", "prior"])
+    result = score_distributions(as_runs(table), by=["algorithm", "prior"])
     frame = result.to_frame()
     assert frame["p_raw"].isna().all()
     assert frame["bandwidth"].isna().tolist() == [True, False, True, True]
@@ -272,14 +268,14 @@ def test_pooled_benchmarks_are_noted():
         "A group pools the scores of several levels of task: its clusters may be benchmarks. Put the benchmark into "
         "by, or normalise the scores (runs.normalize)."
     )
-    assert note in score_distributions(runs_of(table, benchmark="task")).notes
-    assert note not in score_distributions(runs_of(table, benchmark="task"), by=["algorithm", "task"]).notes
+    assert note in score_distributions(as_runs(table, benchmark="task")).notes
+    assert note not in score_distributions(as_runs(table, benchmark="task"), by=["algorithm", "task"]).notes
 
 
 def test_lazy_tables_give_the_same_result():
     table = make_table()
-    first = score_distributions(runs_of(table), by=["algorithm", "prior"]).to_frame()
-    second = score_distributions(runs_of(pl.from_pandas(table).lazy()), by=["algorithm", "prior"]).to_frame()
+    first = score_distributions(as_runs(table), by=["algorithm", "prior"]).to_frame()
+    second = score_distributions(as_runs(pl.from_pandas(table).lazy()), by=["algorithm", "prior"]).to_frame()
     pd.testing.assert_frame_equal(first, second, check_dtype=False)
 
 
@@ -298,22 +294,20 @@ def test_lazy_tables_give_the_same_result():
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, error, message):
     with pytest.raises(error, match=f"^{re.escape(message)}$"):
-        score_distributions(runs_of(make_table()), **arguments)
+        score_distributions(as_runs(make_table()), **arguments)
 
 
 def test_names_of_results_cannot_be_groups():
     message = "by names 'modes', which is a column of the result. Rename the column of the data."
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        score_distributions(runs_of(make_table().rename(columns={"prior": "modes"}), metafeatures=()), by="modes")
+        score_distributions(as_runs(make_table().rename(columns={"prior": "modes"}), metafeatures=()), by="modes")
 
 
-def test_missing_scores_and_other_tables_are_refused():
+def test_missing_scores_are_refused():
     table = make_table()
     table.loc[3, "loss"] = np.nan
     with pytest.raises(DataError, match=r"^1 of 120 rows has a score that is missing or infinite"):
-        score_distributions(runs_of(table))
-    with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame\."):
-        score_distributions(table)
+        score_distributions(as_runs(table))
 
 
 def test_only_one_priorband_benchmark_has_two_clusters_of_random_scores(data_dir):

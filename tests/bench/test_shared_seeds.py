@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
 from scipy import stats
+from study import as_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.checks.seed_effect import seed_effect
@@ -17,25 +16,14 @@ from lmemtest.bench.modelling.shared_seeds import seeds_cross, shared_seeds
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.errors import ArgumentError, DesignError
 
+NAMES = {"algorithm": "tool", "benchmark": "task", "seed": "rep"}
 TERMS = " + (1 | rep) + (1 | rep:tool)"
 
 
-def make_table(benchmarks=6, algorithms=3, seeds=5, luck=0.5, seed=0):
-    rng = np.random.default_rng(seed)
-    i, j, k = np.array(list(itertools.product(range(benchmarks), range(algorithms), range(seeds)))).T
-    loss = (
-        rng.normal(size=benchmarks)[i]
-        + 0.5 * rng.normal(size=(benchmarks, algorithms))[i, j]
-        + 0.3 * rng.normal(size=(benchmarks, seeds))[i, k]
-        + luck * rng.normal(size=(algorithms, seeds))[j, k]
-        + 0.5 * rng.normal(size=len(i))
-    )
-    return pd.DataFrame({"task": i, "tool": [f"a{x}" for x in j], "rep": k, "loss": loss})
-
-
-def runs_of(table, **roles):
-    given = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
-    return lt.Runs(table, **{**given, **roles})
+def table_of(benchmarks=6, algorithms=3, seeds=5, luck=0.5, rng=0):
+    sds = {"benchmark": 1.0, "benchmark:algorithm": 0.5, "benchmark:seed": 0.3, "algorithm:seed": luck}
+    names = [f"a{i}" for i in range(algorithms)]
+    return make_table(names, range(benchmarks), seeds, sds=sds, noise=0.5, rng=rng, **NAMES)
 
 
 def f_of_nested_models(table, small, large):
@@ -65,43 +53,43 @@ def f_of_nested_models(table, small, large):
     ids=["balanced", "whole parts missing", "single runs missing"],
 )  # fmt: skip
 def test_the_test_is_that_of_two_nested_linear_models(keep, blocks):
-    table = make_table().loc[keep]
+    table = table_of().loc[keep]
     f, df_num, df_den, p = f_of_nested_models(table, blocks, ("tool", "rep"))
-    got = shared_seeds(runs_of(table))
+    got = shared_seeds(as_runs(table))
     assert (got.df_num, got.df_den) == (df_num, df_den)
     assert (got.statistic, got.p_value) == approx((f, p), rel=1e-9)
 
 
 def test_budgets_and_levels_of_a_metafeature_are_averaged_first():
-    table = make_table()
+    table = table_of()
     rng = np.random.default_rng(1)
     long = pd.concat(
         [table.assign(prior=p, step=s, loss=table["loss"] + rng.normal(size=len(table)))
          for p in ("good", "bad") for s in (1, 2)]
     )  # fmt: skip
     means = long.groupby(["task", "tool", "rep"], as_index=False)["loss"].mean()
-    want = shared_seeds(runs_of(means))
-    got = shared_seeds(runs_of(long, budget="step", metafeatures=("prior",)))
+    want = shared_seeds(as_runs(means))
+    got = shared_seeds(as_runs(long))
     assert (got.statistic, got.df_num, got.df_den) == approx((want.statistic, want.df_num, want.df_den), rel=1e-9)
 
 
 def test_runs_without_a_budget_in_common_are_tested_by_their_means():
-    table = make_table().assign(step=lambda t: np.arange(len(t)))
-    assert shared_seeds(runs_of(table, budget="step")) == shared_seeds(runs_of(table))
+    table = table_of().assign(step=lambda t: np.arange(len(t)))
+    assert shared_seeds(as_runs(table)) == shared_seeds(as_runs(table))
 
 
 def test_luck_that_shows_is_in_the_model_with_a_note():
-    got = lt.recommend(runs_of(make_table()))
+    got = lt.recommend(as_runs(table_of()))
     assert got.formula == "loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)" + TERMS
     assert "limited by the number of seeds" in got.terms["meaning"].iloc[-1]
     assert got.seeds.verdict == "shown"
     assert any("the 5 seeds are a sample, too" in note and "seed_shared=False" in note for note in got.notes)
     assert not any("two seeds" in note for note in got.notes)
-    assert any("two seeds" in note for note in lt.recommend(runs_of(make_table(seeds=2, luck=2.0))).notes)
+    assert any("two seeds" in note for note in lt.recommend(as_runs(table_of(seeds=2, luck=2.0))).notes)
 
 
 def test_what_is_not_identified_what_was_tested_and_what_is_a_precaution_are_said_apart():
-    left_out = lt.recommend(runs_of(make_table(luck=0.0, seed=2)))
+    left_out = lt.recommend(as_runs(table_of(luck=0.0, rng=2)))
     assert "(1 | rep" not in left_out.formula
     assert left_out.seeds.verdict == "not shown"
     assert left_out.tested[0].startswith("(1 | rep:tool): ")
@@ -109,20 +97,20 @@ def test_what_is_not_identified_what_was_tested_and_what_is_a_precaution_are_sai
     assert left_out.tested[0].endswith("The term is held where p < 0.2.")
     assert not any("rep:tool" in text for text in left_out.left_out)
 
-    seed = next(k for k in range(50) if shared_seeds(runs_of(make_table(luck=0.0, seed=k))).verdict == "precaution")
-    held = lt.recommend(runs_of(make_table(luck=0.0, seed=seed)))
+    seed = next(k for k in range(50) if shared_seeds(as_runs(table_of(luck=0.0, rng=k))).verdict == "precaution")
+    held = lt.recommend(as_runs(table_of(luck=0.0, rng=seed)))
     assert 0.05 <= held.seeds.p_value < 0.2
     assert "(1 | rep:tool)" in held.formula
     assert held.tested == ()
     assert any("as a precaution" in note and "That is not shown (F(8, 40)" in note for note in held.notes)
     assert not any("are a sample, too" in note for note in held.notes)
 
-    alone = lt.recommend(runs_of(make_table(seeds=1)))
+    alone = lt.recommend(as_runs(table_of(seeds=1)))
     assert (alone.seeds, alone.tested) == (None, ())
 
 
 def test_few_seeds_are_given_more_benefit_of_the_doubt():
-    assert [shared_seeds(runs_of(make_table(seeds=n))).level for n in (2, 4, 5)] == [0.3, 0.3, 0.2]
+    assert [shared_seeds(as_runs(table_of(seeds=n))).level for n in (2, 4, 5)] == [0.3, 0.3, 0.2]
 
 
 @pytest.mark.parametrize(
@@ -136,14 +124,14 @@ def test_few_seeds_are_given_more_benefit_of_the_doubt():
     ids=["said to be its own", "labels", "one benchmark", "no seeds"],
 )
 def test_seeds_that_mean_nothing_across_benchmarks_are_not_asked_about(change, roles):
-    runs = runs_of(change(make_table()), **roles)
+    runs = as_runs(change(table_of()), **roles)
     got = lt.recommend(runs)
     assert not seeds_cross(runs)
     assert "rep:tool" not in got.summary().replace("task:tool:rep", "")
 
 
 def test_one_seed_is_a_part_of_the_mean():
-    got = lt.recommend(runs_of(make_table(seeds=1)))
+    got = lt.recommend(as_runs(table_of(seeds=1)))
     assert got.left_out[-1] == (
         "(1 | rep:tool): there is one seed only, so what it does to an algorithm everywhere is part of its mean."
     )
@@ -152,19 +140,19 @@ def test_one_seed_is_a_part_of_the_mean():
 @pytest.mark.parametrize(
     ("table", "words"),
     [
-        (make_table(benchmarks=2, algorithms=2, seeds=3).iloc[[0, 1, 4, 6, 8, 11]], "too few to distinguish"),
-        (make_table().assign(loss=lambda t: t["task"] * 1.0), "do not vary over the seeds"),
-        (make_table().assign(loss=lambda t: t["task"] + t["rep"] * t["tool"].str[1:].astype(int)), "no residual"),
+        (table_of(benchmarks=2, algorithms=2, seeds=3).iloc[[0, 1, 4, 6, 8, 11]], "too few to distinguish"),
+        (table_of().assign(loss=lambda t: t["task"] * 1.0), "do not vary over the seeds"),
+        (table_of().assign(loss=lambda t: t["task"] + t["rep"] * t["tool"].str[1:].astype(int)), "no residual"),
     ],
 )
 def test_what_leaves_nothing_to_test_is_told(table, words):
     with pytest.raises(DesignError, match=words):
-        shared_seeds(runs_of(table))
+        shared_seeds(as_runs(table))
 
 
 def test_seeds_of_one_algorithm_each_need_one_term():
-    table = make_table().assign(rep=lambda t: t["tool"] + "/" + t["rep"].astype(str))
-    got = lt.recommend(runs_of(table))
+    table = table_of().assign(rep=lambda t: t["tool"] + "/" + t["rep"].astype(str))
+    got = lt.recommend(as_runs(table))
     assert "(1 | rep)" in got.formula
     assert "(1 | rep:tool)" not in got.formula
     assert any("its groups are those of (1 | rep)" in text for text in got.left_out)
@@ -172,45 +160,45 @@ def test_seeds_of_one_algorithm_each_need_one_term():
 
 def test_too_many_groups_to_test_are_held(monkeypatch):
     monkeypatch.setattr(module, "_MOST_GROUPS", 10)
-    table = make_table(luck=0.0).iloc[1:]
-    found = shared_seeds(runs_of(table))
+    table = table_of(luck=0.0).iloc[1:]
+    found = shared_seeds(as_runs(table))
     assert np.isnan(found.p_value)
-    assert lt.recommend(runs_of(table)).formula.endswith(TERMS)
+    assert lt.recommend(as_runs(table)).formula.endswith(TERMS)
 
 
 # ---------------------------------------------------------------------- the role
 
 
 def test_the_role_survives_everything_that_makes_runs_of_runs():
-    runs = runs_of(make_table().assign(step=1), budget="step", seed_shared=False)
+    runs = as_runs(table_of().assign(step=1), seed_shared=False)
     others = [runs.filter(task=[0, 1]), runs.normalize("rank"), runs.drop_missing(), runs.best_so_far(),
               runs.at_budgets([1]), lt.Runs(runs.frame, **runs.roles())]  # fmt: skip
     assert [other.seed_shared for other in others] == [False] * len(others)
     assert "its own on each benchmark" in repr(runs)
-    assert "its own on each benchmark" not in repr(runs_of(make_table()))
-    wide = make_table().pivot_table("loss", ["task", "rep"], "tool").reset_index()
+    assert "its own on each benchmark" not in repr(as_runs(table_of()))
+    wide = table_of().pivot_table("loss", ["task", "rep"], "tool").reset_index()
     roles = {"direction": "minimize", "benchmark": "task", "seed": "rep"}
     assert not lt.Runs.from_wide(wide, **roles, seed_shared=False).seed_shared
 
 
 def test_the_role_is_true_or_false():
     with pytest.raises(ArgumentError, match="seed_shared must be True or False, got 'no'"):
-        runs_of(make_table(), seed_shared="no")
+        as_runs(table_of(), seed_shared="no")
 
 
 def test_the_builder_and_the_seed_check_heed_the_role():
-    shared, own = (runs_of(make_table(), seed_shared=value) for value in (True, False))
+    shared, own = (as_runs(table_of(), seed_shared=value) for value in (True, False))
     assert lt.ModelBuilder(shared).recommended().formula().endswith(TERMS)
     assert lt.ModelBuilder(own).recommended().formula().endswith("(1 | task:rep)")
     assert seed_effect(shared).affected
     with pytest.raises(DesignError, match="each benchmark has seeds of its own"):
         seed_effect(own)
-    twice = pd.concat([make_table(), make_table(seed=1)])
-    assert "Each benchmark has seeds of its own" in seed_effect(runs_of(twice, seed_shared=False)).notes[0]
+    twice = pd.concat([table_of(), table_of(rng=1)])
+    assert "Each benchmark has seeds of its own" in seed_effect(as_runs(twice, seed_shared=False)).notes[0]
 
 
 def test_a_plan_has_new_seeds_on_every_benchmark():
-    fit = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)" + TERMS, runs_of(make_table()))
+    fit = lt.fit_lmm("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)" + TERMS, as_runs(table_of()))
     plan = VarianceComponents.of(fit)
     luck = float(fit.covariances[-1][0, 0])
     assert luck > 0
@@ -222,7 +210,7 @@ def test_a_plan_has_new_seeds_on_every_benchmark():
 
 
 def test_the_report_tells_luck_that_the_model_counts():
-    analysis = lt.analyze(runs_of(make_table(benchmarks=12, luck=0.8)))
+    analysis = lt.analyze(as_runs(table_of(benchmarks=12, luck=0.8)))
     finding = next(f for f in analysis.check.findings if f.kind == "shared_seeds")
     assert finding.severity == "note"
     text = analysis.to_text()
@@ -234,7 +222,7 @@ def test_the_report_tells_luck_that_the_model_counts():
 
 def test_the_report_warns_where_the_model_lacks_the_luck():
     formula = "loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:rep)"
-    analysis = lt.analyze(runs_of(make_table(benchmarks=12, luck=0.8)), formula=formula)
+    analysis = lt.analyze(as_runs(table_of(benchmarks=12, luck=0.8)), formula=formula)
     finding = next(f for f in analysis.check.findings if f.kind == "shared_seeds")
     assert finding.severity == "warning"
     assert "Put (1 | rep:tool) into the model" in finding.advice
@@ -243,7 +231,7 @@ def test_the_report_warns_where_the_model_lacks_the_luck():
 
 
 def test_the_report_of_seeds_of_their_own_states_the_assumption():
-    analysis = lt.analyze(runs_of(make_table(benchmarks=12, luck=0.8), seed_shared=False))
+    analysis = lt.analyze(as_runs(table_of(benchmarks=12, luck=0.8), seed_shared=False))
     assert not any(f.kind == "shared_seeds" for f in analysis.check.findings)
     assert "Seeds count as new on each benchmark" in analysis.to_text()
     assert "seed_shared=False" in analysis.call

@@ -133,20 +133,13 @@ DESIGNS: dict[str, Design] = {
     "metafeature missing on some": ({"levels": 2}, metafeature_missing_on_some, make_runs),
     "metafeature constant": ({"levels": 2}, lambda t: t[t["prior"] == "bad"], make_runs),
     "budgets differ": ({}, lambda t: t[~((t["algorithm"] == "A01") & (t["used_fidelity"] > 2))], make_runs),
-    "budgets apart": (
-        {},
-        lambda t: t.assign(used_fidelity=t["used_fidelity"] + 10 * (t["algorithm"] == "A01")),
-        make_runs,
-    ),
+    "budgets apart": ({}, lambda t: t.assign(used_fidelity=t["used_fidelity"] + 10 * (t["algorithm"] == "A01")),
+     make_runs),
     "one budget": ({"budgets": 1}, identity, make_runs),
     "no budget column": ({"budgets": 1}, lambda t: without(t, "used_fidelity"), make_runs),
     "two budgets": ({"budgets": 2}, identity, make_runs),
     "failed runs missing": ({}, failed_runs, make_runs),
-    "algorithm missing on one": (
-        {},
-        lambda t: t[~((t["algorithm"] == "A02") & (t["benchmark"] == "b1"))],
-        make_runs,
-    ),
+    "algorithm missing on one": ({}, lambda t: t[~((t["algorithm"] == "A02") & (t["benchmark"] == "b1"))], make_runs),
     "missing score": ({}, lambda t: t.assign(value=t["value"].where(t.index != 3)), make_runs),
     "ranks": ({}, identity, lambda t: make_runs(t).normalize("rank")),
     "constant on one": ({}, scores(0.5, "b1"), make_runs),
@@ -156,21 +149,15 @@ DESIGNS: dict[str, Design] = {
     "numeric names": ({}, numeric_names, make_runs),
     "odd names": ({}, odd_names, make_runs),
     "names with numbers": ({}, names_with_numbers, make_runs),
-    "categories": (
-        {},
-        lambda t: t.assign(algorithm=pd.Categorical(t["algorithm"], ["A02", "A00", "A01", "none"])),
-        make_runs,
-    ),
+    "categories": ({}, lambda t: t.assign(algorithm=pd.Categorical(t["algorithm"], ["A02", "A00", "A01", "none"])),
+     make_runs),
     "polars": ({}, polars.from_pandas, make_runs),
     "lazy polars": ({}, lambda t: polars.from_pandas(t).lazy(), make_runs),
     "duplicated rows": ({}, lambda t: pd.concat([t, t.iloc[:10]], ignore_index=True), make_runs),
     "one row each": ({"seeds": 1, "budgets": 1}, lambda t: t[["algorithm", "benchmark", "value"]], make_runs),
-    "two rows": (
-        {"algorithms": 2, "benchmarks": 1, "seeds": 1, "budgets": 1},
-        lambda t: t[["algorithm", "value"]],
-        make_runs,
-    ),
-}
+    "two rows": ({"algorithms": 2, "benchmarks": 1, "seeds": 1, "budgets": 1}, lambda t: t[["algorithm", "value"]],
+     make_runs),
+}  # fmt: skip
 # These hold what "complete" holds, so all numbers must be the same.
 SAME = ("numeric names", "odd names", "names with numbers", "polars", "lazy polars")
 
@@ -231,20 +218,15 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "budget_effect categorical": (lambda r: lt.budget_effect(r, form="categorical"), {}, ("p_value",)),
     "check": (lambda r: lt.check(r, rng=0), {}, ()),
     "metafeature_effect outcomes": (
-        lambda r: lt.metafeature_effect(r, **pair(r), method="outcomes", rng=0, n_draws=199),
-        {"levels": 2},
-        (),
-    ),
+     lambda r: lt.metafeature_effect(r, **pair(r), method="outcomes", rng=0, n_draws=199),
+     {"levels": 2}, ()),
     "metafeature_effect": (lambda r: lt.metafeature_effect(r, **pair(r), rng=0), {"levels": 2}, ("contrast",)),
     "variance_sources": (lt.variance_sources, {}, ("variance", "share")),
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
     "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_draws=20), {}, ()),
-    "anytime": (
-        lambda r: with_curves(lt.anytime(r, n_draws=1000, rng=0)),
-        {},
-        ("estimate", "se", "t_ratio", "p_value", "band_low"),
-    ),
+    "anytime": (lambda r: with_curves(lt.anytime(r, n_draws=1000, rng=0)), {},
+     ("estimate", "se", "t_ratio", "p_value", "band_low")),
     "horizons": (lambda r: lt.anytime(r).at(), {}, ("estimate", "se")),
     "relative_ranks": (lambda r: lt.anytime(r).ranks(), {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
@@ -262,50 +244,34 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "compat information": (compat(sa.benchmark_information_check, rank_benchmarks=True), {}, ()),
     "compat fidelity": (compat(sa.fidelity_check), {}, ()),
     "compat metafeature": (
-        lambda r: quiet(lambda: sa.metafeature_analysis(native(r), r.algorithms[:2], "prior", loss_var=r.score)),
-        {"levels": 2},
-        (),
-    ),
+     lambda r: quiet(lambda: sa.metafeature_analysis(native(r), r.algorithms[:2], "prior", loss_var=r.score)),
+     {"levels": 2}, ()),
     "compat post_hoc": (compat_model("algorithm + (1|benchmark)", lambda m: m.post_hoc("algorithm")), {}, ()),
     "compat summary": (compat_model("algorithm + (1|benchmark)", lambda m: m.summary()), {}, ()),
     "compat cd_diagram": (compat_model("algorithm", lambda m: sa.cd_diagram(m.post_hoc("algorithm"))), {}, ()),
     "compat glrt": (compat_glrt, {}, ()),
     "compat autorank": (lambda r: sa.convert_to_autorank(native(r), value_variable=r.score), {}, ()),
-}
+}  # fmt: skip
 
 # recipe: the beginning of each error that it gives, and the designs that get it. All other designs get a result.
 ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "aggregate_scores": {
-        "every algorithm has one run on each benchmark, so there are no runs to": (
-            "one seed",
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-            "two rows",
-        ),
+        "every algorithm has one run on each benchmark, so there are no runs to": ("one seed", "no seed column",
+         "no seed column, one row", "one row each", "two rows"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
         "1 of ": ("missing score",),
     },
     "stochastic_order": {
-        "every algorithm has one run on each benchmark, which has no distribution": (
-            "one seed",
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-            "two rows",
-        ),
+        "every algorithm has one run on each benchmark, which has no distribution": ("one seed", "no seed column",
+         "no seed column, one row", "one row each", "two rows"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
         "1 of ": ("missing score",),
     },
     "outperforming": {
-        "runs has no seed column, so no run of one algorithm belongs to one of": (
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no seed column, so no run of one algorithm belongs to one of": ("no seed column",
+         "no seed column, one row", "one row each", "two rows"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
     },
@@ -328,28 +294,18 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "seed_effect": {
         "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
-        "runs has no seed column, so nothing can depend on it. Name it: Runs(...": (
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-            "two rows",
-        ),
-        "there is one benchmark and one run per algorithm and seed (the scores": (
-            "one benchmark",
-            "no benchmark column",
-        ),
+        "runs has no seed column, so nothing can depend on it. Name it: Runs(...": ("no seed column",
+         "no seed column, one row", "one row each", "two rows"),
+        "there is one benchmark and one run per algorithm and seed (the scores": ("one benchmark",
+         "no benchmark column"),
         "the effect of the seed cannot be distinguished from chance: no algorithm": ("20 algorithms", "all equal"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "benchmark_information": {
-        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": (
-            "one seed",
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-        ),
+        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": ("one seed", "no seed column",
+         "no seed column, one row", "one row each"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
         "no benchmark can be tested: b0, b1, b2 and b3: all runs have the same": ("all equal",),
@@ -358,11 +314,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "budget_effect linear": {
         "The budgets of the algorithms do not overlap (A00: 1 to 3, A01: 11 to": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so it has no effect to test. Name it:": (
-            "no budget column",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no budget column, so it has no effect to test. Name it:": ("no budget column", "one row each",
+         "two rows"),
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
@@ -370,32 +323,23 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "Some algorithm lacks budgets that form='spline' needs, so its curve is": ("budgets differ",),
         "The budgets of the algorithms do not overlap (A00: 1 to 5, A01: 11 to": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so it has no effect to test. Name it:": (
-            "no budget column",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no budget column, so it has no effect to test. Name it:": ("no budget column", "one row each",
+         "two rows"),
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
     "budget_effect categorical": {
         "form='categorical' compares algorithms at every budget, but they share": ("budgets differ", "budgets apart"),
         "There is one budget only (used_fidelity = 1), so its effect cannot be": ("one budget",),
-        "runs has no budget column, so it has no effect to test. Name it:": (
-            "no budget column",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no budget column, so it has no effect to test. Name it:": ("no budget column", "one row each",
+         "two rows"),
         "1 of ": ("missing score",),
         "No score changes with used_fidelity: it is the same at every budget, s": ("all equal",),
     },
     "metafeature_effect outcomes": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be distinguished. Name it:": (
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-        ),
+        "runs has no seed column, so runs cannot be distinguished. Name it:": ("no seed column",
+         "no seed column, one row", "one row each"),
         "runs has no benchmark column, so nothing is contrasted within one.": ("no benchmark column", "two rows"),
         "prior is constant within every benchmark (benchmark) on which both": ("metafeature of benchmarks",),
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
@@ -404,11 +348,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "metafeature_effect": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be distinguished. Name it:": (
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-        ),
+        "runs has no seed column, so runs cannot be distinguished. Name it:": ("no seed column",
+         "no seed column, one row", "one row each"),
         "A model of benchmarks as a sample needs three or more, there are 1.": ("one benchmark",),
         "runs has no benchmark column, so nothing is contrasted within one.": ("no benchmark column", "two rows"),
         "A model of benchmarks as a sample needs three or more, there are 2.": ("two benchmarks",),
@@ -420,15 +361,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the difference between A00 and A01 does not vary between runs, so there": ("all equal", "copies"),
     },
     "variance_sources": {
-        "runs has scores at 3 budgets but no seed column, so scores of one run": (
-            "no seed column",
-            "no seed column, one row",
-        ),
+        "runs has scores at 3 budgets but no seed column, so scores of one run": ("no seed column",
+         "no seed column, one row"),
         "runs has one benchmark only, 'b0', and the variation is taken apart by": ("one benchmark",),
-        "runs has no benchmark column, so nothing says what differs": (
-            "no benchmark column",
-            "two rows",
-        ),
+        "runs has no benchmark column, so nothing says what differs": ("no benchmark column", "two rows"),
         "not every run has a score at each of the 3 budgets, so means over the": ("budgets differ",),
         "not every run has a score at each of the 6 budgets, so means over the": ("budgets apart",),
         "1 of ": ("missing score",),
@@ -436,15 +372,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "nothing is left to chance: runs of one algorithm on one benchmark have": ("copies",),
     },
     "ranking_reliability": {
-        "runs has scores at 3 budgets but no seed column, so scores of one run": (
-            "no seed column",
-            "no seed column, one row",
-        ),
+        "runs has scores at 3 budgets but no seed column, so scores of one run": ("no seed column",
+         "no seed column, one row"),
         "runs has one benchmark only, 'b0', and reliability is judged by what": ("one benchmark",),
-        "runs has no benchmark column, so nothing says what differs": (
-            "no benchmark column",
-            "two rows",
-        ),
+        "runs has no benchmark column, so nothing says what differs": ("no benchmark column", "two rows"),
         "not every run has a score at each of the 3 budgets, so means over the": ("budgets differ",),
         "not every run has a score at each of the 6 budgets, so means over the": ("budgets apart",),
         "1 of ": ("missing score",),
@@ -453,15 +384,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "benchmark_effects": {
         "the model 'value ~ algorithm + (1 | benchmark)' lets no difference": ("one seed", "one row each"),
-        "runs has scores at 3 budgets but no seed column, so scores of one run": (
-            "no seed column",
-            "no seed column, one row",
-        ),
+        "runs has scores at 3 budgets but no seed column, so scores of one run": ("no seed column",
+         "no seed column, one row"),
         "runs has one benchmark only, 'b0', and benchmarks are compared by what": ("one benchmark",),
-        "runs has no benchmark column, so nothing says what differs": (
-            "no benchmark column",
-            "two rows",
-        ),
+        "runs has no benchmark column, so nothing says what differs": ("no benchmark column", "two rows"),
         "not every run has a score at each of the 3 budgets, so means over the": ("budgets differ",),
         "not every run has a score at each of the 6 budgets, so means over the": ("budgets apart",),
         "1 of ": ("missing score",),
@@ -469,15 +395,10 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "benchmark_clusters": {
-        "runs has scores at 3 budgets but no seed column, so scores of one run": (
-            "no seed column",
-            "no seed column, one row",
-        ),
+        "runs has scores at 3 budgets but no seed column, so scores of one run": ("no seed column",
+         "no seed column, one row"),
         "runs has one benchmark only, 'b0', and benchmarks are grouped by what": ("one benchmark",),
-        "runs has no benchmark column, so nothing says what differs": (
-            "no benchmark column",
-            "two rows",
-        ),
+        "runs has no benchmark column, so nothing says what differs": ("no benchmark column", "two rows"),
         "runs has 2 benchmarks, and groups of so few say nothing. Give at least": ("two benchmarks",),
         "runs has 3 benchmarks, and groups of so few say nothing. Give at least": ("20 algorithms",),
         "algorithm 'A00' was not run on 'b0' at prior 'good', so its relative": ("metafeature missing on some",),
@@ -492,11 +413,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "A01 has scores at fewer than 3 budgets, which is no curve. Leave it": ("budgets differ",),
         "The budgets of the algorithms do not overlap (A00: 1 to 3, A01: 11 to": ("budgets apart",),
         "A curve needs scores at 3 budgets or more, 'used_fidelity' has 1.": ("one budget",),
-        "runs has no budget column, so there are no curves. Name it: Runs(...": (
-            "no budget column",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no budget column, so there are no curves. Name it: Runs(...": ("no budget column", "one row each",
+         "two rows"),
         "A curve needs scores at 3 budgets or more, 'used_fidelity' has 2.": ("two budgets",),
         "1 of ": ("missing score",),
         "the differences between algorithms are the same for all benchmarks, so": ("all equal", "copies"),
@@ -504,11 +422,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     "horizons": {
         "No budget is common to all runs, and the scores are not best-so-far": ("budgets apart",),
         "There is one budget only (used_fidelity = 1), so there are no horizons": ("one budget",),
-        "runs has no budget column, so there are no horizons. Name it: Runs(...": (
-            "no budget column",
-            "one row each",
-            "two rows",
-        ),
+        "runs has no budget column, so there are no horizons. Name it: Runs(...": ("no budget column", "one row each",
+         "two rows"),
         "1 of ": ("missing score",),
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
         "the model explains the score exactly: no residual variance is left, so": ("copies", "duplicated rows"),
@@ -541,28 +456,18 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "compat seeds": {
         "there is one seed only (0), so its effect cannot be distinguished from that of": ("one seed",),
-        "data names the column 'seed', which is not in the data. Columns:": (
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-            "two rows",
-        ),
-        "there is one benchmark and one run per algorithm and seed (the scores": (
-            "one benchmark",
-            "no benchmark column",
-        ),
+        "data names the column 'seed', which is not in the data. Columns:": ("no seed column",
+         "no seed column, one row", "one row each", "two rows"),
+        "there is one benchmark and one run per algorithm and seed (the scores": ("one benchmark",
+         "no benchmark column"),
         "the effect of the seed cannot be distinguished from chance: no algorithm": ("20 algorithms", "all equal"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
         "the model explains the score exactly: no residual variance is left, so": ("copies",),
     },
     "compat information": {
-        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": (
-            "one seed",
-            "no seed column",
-            "no seed column, one row",
-            "one row each",
-        ),
+        "no benchmark can be tested: b0, b1, b2 and b3: fewer than two": ("one seed", "no seed column",
+         "no seed column, one row", "one row each"),
         "data names the column 'benchmark', which is not in the data. Columns:": ("no benchmark column", "two rows"),
         "the runs of b0, b1, b2, b3 have no budget in common, so one score per": ("budgets apart",),
         "1 of ": ("missing score",),
@@ -578,10 +483,8 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "compat metafeature": {
         "There is one run (seed) per algorithm and instance, so a difference": ("one seed",),
-        "runs has no seed column, so runs cannot be distinguished. Name it:": (
-            "no seed column",
-            "no seed column, one row",
-        ),
+        "runs has no seed column, so runs cannot be distinguished. Name it:": ("no seed column",
+         "no seed column, one row"),
         "dataset names the column 'benchmark', which is not in the data.": ("no benchmark column", "two rows"),
         "prior is constant within every benchmark (benchmark) on which both": ("metafeature of benchmarks",),
         "metafeature 'prior' has one level only, 'bad'; contrasts need two or": ("metafeature constant",),
@@ -609,7 +512,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
         "the table has 2 rows and the fixed part 2 independent columns, so": ("two rows",),
     },
-}
+}  # fmt: skip
 
 
 def expected_error(design: str, recipe: str) -> str | None:

@@ -11,6 +11,7 @@ import pytest
 from growth import calls
 from pytest import approx
 from scipy import optimize, special
+from study import as_runs, make_runs, make_table
 
 import lmemtest as lt
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
@@ -20,7 +21,6 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.intervals.balanced import BalancedModel
 
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
 PLAIN = ("loss ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)", ["task", "task:tool", "task:seed"])
 CONDITIONS = (
     "loss ~ tool * prior + (1 | task) + (1 | task:prior) + (1 | task:tool) + (1 | task:prior:tool) "
@@ -43,32 +43,26 @@ def study(
 ) -> pd.DataFrame:
     """A balanced table whose sources are normal."""
     rng = np.random.default_rng(rng)
-    keys = [("tool", [f"A{i}" for i in range(k)]), ("task", [f"t{j}" for j in range(b)]), ("seed", list(range(n)))]
-    keys += [("prior", list(priors))] if priors else []
-    keys += [("budget", list(range(1, budgets + 1)))] if budgets > 1 else []
-    frame = pd.DataFrame(list(itertools.product(*(levels for _, levels in keys))), columns=[name for name, _ in keys])
-    instance = ["task", *(["prior"] if priors else [])]
-
-    def effect(columns: list[str], sd: float) -> np.ndarray:
-        code = frame.groupby(columns).ngroup().to_numpy()
-        return rng.normal(scale=sd, size=code.max() + 1)[code]
-
-    means = 0.5 * rng.normal(size=k) if means is None else means
-    y = means[frame.groupby("tool").ngroup().to_numpy()] + effect(["task"], 2.0)
-    y += effect(["task", "tool"], interaction) + effect([*instance, "seed"], 0.7)
+    instance = "benchmark:prior" if priors else "benchmark"
+    sds = {"benchmark": 2.0, "benchmark:algorithm": interaction, f"{instance}:seed": 0.7}
     if priors:
-        y += effect(instance, 0.8) + effect([*instance, "tool"], 0.5)
+        sds |= {instance: 0.8, f"{instance}:algorithm": 0.5}
     if budgets > 1:
-        y += effect(["budget"], 1.0) + effect(["task", "budget"], 0.6) + effect([*instance, "tool", "budget"], 0.4)
-        y += effect([*instance, "tool", "seed"], run)
-    frame["loss"] = y + rng.normal(scale=run, size=len(frame))
-    return frame
-
-
-def as_runs(frame: pd.DataFrame, **roles: object) -> lt.Runs:
-    extra = {"metafeatures": ("prior",)} if "prior" in frame else {}
-    extra |= {"budget": "budget"} if "budget" in frame else {}
-    return lt.Runs(frame, **{**ROLES, **extra, **roles})
+        sds |= {"budget": 1.0, "benchmark:budget": 0.6, f"{instance}:algorithm:budget": 0.4}
+        sds |= {f"{instance}:algorithm:seed": run}
+    return make_table(
+        [f"A{i}" for i in range(k)],
+        [f"t{j}" for j in range(b)],
+        n,
+        budgets if budgets > 1 else None,
+        priors=priors or None,
+        sds=sds,
+        shift=0.5 * rng.normal(size=k) if means is None else means,
+        noise=run,
+        rng=rng,
+        algorithm="tool",
+        benchmark="task",
+    )
 
 
 # ---------------------------------------------------------------------- components
@@ -154,10 +148,10 @@ def test_an_interval_takes_few_steps() -> None:
 
 
 def test_without_zeros_the_estimates_are_those_of_analysis_of_variance() -> None:
-    frame = study(3)
+    frame = study(3).sort_values(["tool", "task", "seed"])
     table = variance_sources(as_runs(frame)).to_frame().set_index("source")["variance"]
     k, b, n = 4, 9, 5
-    y = frame.set_index(["tool", "task", "seed"])["loss"].to_numpy().reshape(k, b, n)
+    y = frame["loss"].to_numpy().reshape(k, b, n)
     cell, tool, task, seed = y.mean(2), y.mean((1, 2)), y.mean((0, 2)), y.mean(0)
     ms_tool = b * n * tool.var(ddof=1)
     ms_task = k * n * task.var(ddof=1)
@@ -210,7 +204,7 @@ def test_the_parts_of_run_and_course_add_up_to_the_variance_of_a_score() -> None
     assert parts == approx(courses, rel=0.2)  # effects of few levels differ from their expectation
     assert table["residual"] == approx(5 / 6, rel=0.15)  # true variance 1, less the run's mean
     runs_only = variance_sources(
-        lt.Runs(frame.assign(loss=within).drop_duplicates(["tool", "task", "seed"]).drop(columns="budget"), **ROLES)
+        as_runs(frame.assign(loss=within).drop_duplicates(["tool", "task", "seed"]).drop(columns="budget"))
     ).to_frame()
     assert table[runs_only["source"]].to_numpy() == approx(runs_only["variance"].to_numpy(), rel=1e-9)
 
@@ -251,7 +245,7 @@ def test_names_and_order_of_levels_do_not_matter() -> None:
 
 def test_what_cannot_be_told_apart_is_said() -> None:
     once = study(9).query("seed == 0").drop(columns="seed")
-    found = variance_sources(lt.Runs(once, **{**ROLES, "seed": None}))
+    found = variance_sources(as_runs(once, seed=None))
     assert found.sources["source"].tolist() == ["tool", "task", "run"]
     assert found.notes[0] == (
         "task:tool: there is one run in each, so it cannot be distinguished from the runs and is part of their "
@@ -278,7 +272,7 @@ def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
     assert lt.plan(sources, budget=1200).best == lt.plan(want, budget=1200).best
     with pytest.raises(ArgumentError, match="at one budget and one level of each metafeature"):
         variance_sources(lt.datasets.load_hpo_runs().filter(prior="good")).components()
-    single = lt.Runs(study(10, k=3, b=6, n=1, means=np.arange(3.0)).drop(columns="seed"), **{**ROLES, "seed": None})
+    single = as_runs(study(10, k=3, b=6, n=1, means=np.arange(3.0)).drop(columns="seed"), seed=None)
     with pytest.raises(ArgumentError, match="with one run of each algorithm on each benchmark"):
         variance_sources(single).components()
 
@@ -288,7 +282,7 @@ def test_the_components_of_a_plan_are_those_of_the_recommended_model() -> None:
 
 def test_one_run_per_cell_gives_cronbachs_alpha() -> None:
     frame = study(10, k=6, b=8, n=1, means=np.arange(6.0)).drop(columns="seed")
-    found = ranking_reliability(lt.Runs(frame, **{**ROLES, "seed": None}))
+    found = ranking_reliability(as_runs(frame, seed=None))
     wide = frame.pivot(index="tool", columns="task", values="loss")
     b = wide.shape[1]
     alpha = b / (b - 1) * (1.0 - wide.var(ddof=1).sum() / wide.sum(axis=1).var(ddof=1))
@@ -364,9 +358,6 @@ def test_no_visible_difference_is_reliability_zero() -> None:
 def test_what_is_refused(function, task) -> None:
     frame = study(1)
     with pytest.raises(lt.errors.ArgumentError) as caught:
-        function(frame)
-    assert str(caught.value).startswith("runs must be Runs, got DataFrame. Say what the columns mean. Columns: ")
-    with pytest.raises(lt.errors.ArgumentError) as caught:
         function(as_runs(frame).filter(task="t0"))
     assert str(caught.value) == (
         f"runs has one benchmark only, 't0', and {task} by what differs between benchmarks. Give at least two; many "
@@ -376,7 +367,7 @@ def test_what_is_refused(function, task) -> None:
         function(as_runs(frame, benchmark=None))
     assert str(caught.value) == (
         f"runs has no benchmark column, so nothing says what differs between benchmarks, by which {task}. Name it: "
-        "Runs(..., benchmark=...). Columns: tool, task, seed, loss."
+        "Runs(..., benchmark=...). Columns: task, tool, seed, loss."
     )
     budgets = study(1, budgets=3)
     with pytest.raises(lt.errors.DataError) as caught:
@@ -405,7 +396,7 @@ def test_what_is_refused(function, task) -> None:
 
 
 def test_other_numbers_of_seeds_need_repeated_runs() -> None:
-    once = lt.Runs(study(9).query("seed == 0").drop(columns="seed"), **{**ROLES, "seed": None})
+    once = as_runs(study(9).query("seed == 0").drop(columns="seed"), seed=None)
     with pytest.raises(lt.errors.ArgumentError) as caught:
         ranking_reliability(once, n_seeds=[3])
     assert str(caught.value) == (
@@ -456,16 +447,7 @@ def test_priorband_takes_less_than_three_seconds(data_dir) -> None:
     import time
 
     frame = pd.read_parquet(data_dir / "priorband.parquet")
-    runs = lt.Runs(
-        frame,
-        score="value",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=("prior",),
-    )
+    runs = as_runs(frame, score="value", budget="used_fidelity")
     start = time.process_time()
     found = variance_sources(runs)
     ranking_reliability(runs)
@@ -483,12 +465,7 @@ def test_priorband_takes_less_than_three_seconds(data_dir) -> None:
 @pytest.mark.parametrize("seeds", [3, 5, 6, 10])
 @pytest.mark.parametrize("benchmarks", [6, 7, 8])
 def test_the_seeds_of_a_balanced_study_are_a_whole_number(seeds: int, benchmarks: int) -> None:
-    rng = np.random.default_rng(5)
-    frame = pd.MultiIndex.from_product(
-        [range(benchmarks), range(3), range(seeds)], names=["task", "tool", "seed"]
-    ).to_frame(index=False)
-    frame["loss"] = frame["tool"] + rng.normal(size=len(frame))
-    runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
+    runs = make_runs(3, benchmarks, seeds, sds={}, shift=[0.0, 1.0, 2.0])
     assert run_design(runs, task="x")[0].sizes["n_seeds"] == seeds
     assert ranking_reliability(runs).n_seeds == seeds
     fewer = runs.to_frame().iloc[1:]  # the harmonic mean of seeds - 1, seeds, seeds, ...

@@ -8,12 +8,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from pytest import approx
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 
 without_each = partial(lt.robustness, of="algorithms")
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
 
 
 def irrelevant(noise=0.0):
@@ -22,7 +22,7 @@ def irrelevant(noise=0.0):
     rows = [(0.1, 0.3, 0.2)] * 4 + [(0.2, 0.1, 0.3)] * 6
     tasks = np.repeat([f"t{i}" for i in range(len(rows))], 3)
     frame = pd.DataFrame({"task": tasks, "tool": list("XYZ") * len(rows), "loss": np.concatenate(rows)})
-    return lt.Runs(frame.assign(loss=frame["loss"] + noise * rng.random(len(frame))), **ROLES)
+    return as_runs(frame.assign(loss=frame["loss"] + noise * rng.random(len(frame))))
 
 
 def test_a_rank_reversal_is_found_and_told_and_other_scores_keep_their_order():
@@ -62,7 +62,7 @@ def test_processes_and_lazy_tables_change_nothing():
 
     runs = irrelevant(0.01)
     want = without_each(runs, reference="Y")
-    lazy = lt.Runs(pl.from_pandas(runs.to_frame()).lazy(), **ROLES)
+    lazy = as_runs(pl.from_pandas(runs.to_frame()).lazy())
     for found in (
         without_each(runs, reference="Y", n_jobs=2),
         without_each(lazy, reference="Y"),

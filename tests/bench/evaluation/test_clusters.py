@@ -109,14 +109,11 @@ def test_a_task_with_one_cluster_has_no_test_on_these_tasks():
     [
         ({"passage": lambda t: t["passage"].str[2:]}, DataError, "must be nested in the task, and 6 passages .p0, p1"),
         ({"passage": lambda t: t["task"]}, DesignError, "'passage', of which each task has one: the passages are the"),
-        (
-            {"passage": lambda t: t["task"] + t["item"]},
-            ArgumentError,
-            "each has one item: nothing is clustered, so leave",
-        ),
+        ({"passage": lambda t: t["task"] + t["item"]}, ArgumentError,
+         "each has one item: nothing is clustered, so leave"),
         ({"item": lambda t: t["item"].str[2:]}, DataError, "8 items .such as 0. are in several passages"),
     ],
-)
+)  # fmt: skip
 def test_what_is_no_cluster_is_refused(change, kind, message):
     with pytest.raises(kind, match=message):
         lt.evaluate(answers().assign(**change), **ROLES)

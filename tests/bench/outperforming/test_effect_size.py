@@ -262,20 +262,14 @@ def test_an_effect_is_said_in_words():
         ({"measure": "rank_biserial", "paired": False}, ArgumentError, "Use measure='cliff_delta'"),
         ({"measure": "akinshin_gamma", "n_draws": 20}, ArgumentError, "Take n_draws=40 at least"),
         ({"alpha": 95}, ArgumentError, r"Write 0\.95\?"),
-        (
-            {"gamma": 0.8},
-            ArgumentError,
-            "gamma is an option of measure='probability', got gamma=0.8 with measure='cohen_d'",
-        ),
-        (
-            {"direction": "minimize"},
-            ArgumentError,
-            "direction is an option of measure='probability' or 'stochastic_order'",
-        ),
+        ({"gamma": 0.8}, ArgumentError,
+         "gamma is an option of measure='probability', got gamma=0.8 with measure='cohen_d'"),
+        ({"direction": "minimize"}, ArgumentError,
+         "direction is an option of measure='probability' or 'stochastic_order'"),
         ({"b": None}, ArgumentError, "b must be given"),
         ({"a": pd.Series([1.0, 2.0, 3.0], index=list("xyz"))}, ArgumentError, "must have the same index"),
     ],
-)
+)  # fmt: skip
 def test_what_cannot_be_answered_is_refused(arguments, error, words):
     good = {"a": [1.0, 2.0, 3.0], "b": pd.Series([1.0, 0.0, 2.0]), "measure": "cohen_d"}
     with pytest.raises(error, match=words):

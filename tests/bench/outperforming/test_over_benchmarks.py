@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy import optimize, stats
+from study import as_runs
 
 import lmemtest as lt
 from lmemtest.bench.outperforming import pairs
@@ -16,7 +18,7 @@ from lmemtest.bench.outperforming.random_intercept import best_gamma, criterion,
 from lmemtest.bench.outperforming.verdict import adjusted_gamma
 from lmemtest.errors import ArgumentError, DesignError
 
-ROLES = {"score": "acc", "direction": "maximize", "algorithm": "algorithm", "benchmark": "task", "seed": "seed"}
+runs_of = partial(as_runs, direction="maximize")
 
 
 def table(benchmarks=6, seeds=8, algorithms="AB", spread=0.8, seed=1) -> pd.DataFrame:
@@ -46,7 +48,7 @@ def assert_solves_the_score_equation(row, variance, df, level=0.95):
 
 def test_a_balanced_mixed_model_has_the_mean_and_variance_of_the_benchmarks():
     frame = table()
-    found = lt.outperforming(lt.Runs(frame, **ROLES))
+    found = lt.outperforming(runs_of(frame))
     each = wins(frame).mean(axis=1)
     row = found.table.iloc[0]
     assert row["mean"] == pytest.approx(each.mean(), abs=1e-12)
@@ -60,7 +62,7 @@ def test_a_balanced_mixed_model_has_the_mean_and_variance_of_the_benchmarks():
 
 def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statistics():
     frame = table(benchmarks=5, seeds=6, spread=2.0)  # benchmarks differ more than chance
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False)
+    found = lt.outperforming(runs_of(frame), paired=False)
     parts = dict(iter(frame.groupby(["task", "algorithm"])["acc"]))
     each = np.array([stats.mannwhitneyu(parts[f"t{t}", "A"], parts[f"t{t}", "B"]).statistic / 36 for t in range(5)])
     row = found.table.iloc[0]
@@ -71,7 +73,7 @@ def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statisti
 
 def test_runs_that_are_not_paired_have_the_variance_of_the_mixed_model_of_their_comparisons():
     frame = table(benchmarks=6, seeds=9, spread=1.5, seed=2)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    found = lt.outperforming(runs_of(frame), paired=False).table.iloc[0]
     both = frame[frame["algorithm"] == "A"].merge(frame[frame["algorithm"] == "B"], on="task")
     both["win"] = (both["acc_x"] > both["acc_y"]).astype(float)
     for side, name in (("seed_x", "left"), ("seed_y", "right")):
@@ -87,7 +89,7 @@ def test_right_and_wrong_answers_that_are_not_paired_have_the_variance_of_their_
     frame = table(benchmarks=5, seeds=20)
     p = np.where(frame["algorithm"] == "A", 0.8, 0.1 + 0.2 * frame["task"].str[1].astype(int))
     frame["acc"] = rng.binomial(1, p).astype(float)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    found = lt.outperforming(runs_of(frame), paired=False).table.iloc[0]
     shares = frame.pivot_table(index="task", columns="algorithm", values="acc")
     each = 0.5 + 0.5 * (shares["A"] - shares["B"])
     assert found["estimate"] == pytest.approx(each.mean())
@@ -109,22 +111,22 @@ def test_benchmarks_of_unequal_precision_have_paule_and_mandels_weights():
 def test_notes_say_what_the_interval_of_each_pair_is():
     frame = table(benchmarks=5, seeds=3)
     frame["acc"] = frame["algorithm"].map({"A": 2.0, "B": 1.0})
-    won = lt.outperforming(lt.Runs(frame, **ROLES))
+    won = lt.outperforming(runs_of(frame))
     assert "even winning all pairs on all of them is not significant" in " ".join(won.notes)
     assert "mixed model" not in " ".join(won.notes)
     assert won.table["conclusion"].tolist() == ["not significant"]
     more = pd.concat([frame, frame[frame["task"] == "t0"].assign(task="t5")])
-    assert "even winning" not in " ".join(lt.outperforming(lt.Runs(more, **ROLES)).notes)
-    tied = lt.outperforming(lt.Runs(frame.assign(acc=1.0), **ROLES))
+    assert "even winning" not in " ".join(lt.outperforming(runs_of(more)).notes)
+    tied = lt.outperforming(runs_of(frame.assign(acc=1.0)))
     assert "Scores are 0 and 1" not in " ".join(tied.notes)
     mixed = table(algorithms="ABC")
     mixed = mixed[(mixed["algorithm"] != "C") | (mixed["task"] == "t1")]
-    notes = " ".join(lt.outperforming(lt.Runs(mixed, **ROLES)).notes)
+    notes = " ".join(lt.outperforming(runs_of(mixed)).notes)
     assert "1 of 6 benchmarks only, and the interval is of this benchmark by itself" in notes
 
 
 def test_the_better_one_is_on_the_left_unless_the_sides_are_named():
-    runs = lt.Runs(table(algorithms="ABC"), **ROLES)
+    runs = runs_of(table(algorithms="ABC"))
     found = lt.outperforming(runs)
     assert found.table["mean"].min() >= 0.5
     named = lt.outperforming(runs, control="B")
@@ -136,7 +138,7 @@ def test_the_better_one_is_on_the_left_unless_the_sides_are_named():
 
 def test_drawn_means_have_the_variance_between_and_within_benchmarks():
     frame = table(benchmarks=12, seeds=6)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), method="percentile", rng=2)
+    found = lt.outperforming(runs_of(frame), method="percentile", rng=2)
     p = wins(frame).mean(axis=1).to_numpy()
     sd = np.sqrt((p.var() + (p * (1 - p) / 6).mean()) / 12)
     low, high = p.mean() + stats.norm.ppf([0.025, 0.975]) * sd
@@ -147,35 +149,34 @@ def test_drawn_means_have_the_variance_between_and_within_benchmarks():
 def test_runs_are_paired_by_seed_whatever_the_order_of_the_rows():
     frame = table()
     shuffled = frame.sample(frac=1.0, random_state=3)
-    one, other = (lt.outperforming(lt.Runs(f, **ROLES)) for f in (frame, shuffled))
+    one, other = (lt.outperforming(runs_of(f)) for f in (frame, shuffled))
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
     without = frame[~((frame["algorithm"] == "B") & (frame["seed"] == 0))]
-    fewer = lt.outperforming(lt.Runs(without, **ROLES))
+    fewer = lt.outperforming(runs_of(without))
     assert fewer.table["n_pairs"].tolist() == [42]
     assert "without a partner" in " ".join(fewer.notes)
 
 
 def test_a_loss_turns_the_sides():
     frame = table()
-    one = lt.outperforming(lt.Runs(frame, **ROLES))
-    roles = {**ROLES, "direction": "minimize"}
-    other = lt.outperforming(lt.Runs(frame, **roles), algorithms=("B", "A"))
+    one = lt.outperforming(runs_of(frame))
+    other = lt.outperforming(as_runs(frame), algorithms=("B", "A"))
     assert other.table["estimate"].tolist() == pytest.approx(one.table["estimate"].tolist())
 
 
 def test_many_algorithms_share_alpha_and_raise_gamma():
-    runs = lt.Runs(table(algorithms="ABC"), **ROLES)
+    runs = runs_of(table(algorithms="ABC"))
     found = lt.outperforming(runs)
     assert len(found.table) == 3
     assert found.alpha_adjusted == pytest.approx(0.05 / 3)
     assert found.gamma_adjusted == pytest.approx(adjusted_gamma(0.75, 0.05, 3))
-    alone = lt.outperforming(lt.Runs(table(algorithms="ABC"), **ROLES), algorithms=("A", "B"), alpha=0.05 / 3)
+    alone = lt.outperforming(runs_of(table(algorithms="ABC")), algorithms=("A", "B"), alpha=0.05 / 3)
     assert found.table.loc[0, "ci_low"] == pytest.approx(alone.table.loc[0, "ci_low"])
 
 
 def test_runs_that_are_not_paired_are_compared_all_with_all():
     frame = table(benchmarks=3)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False, n_draws=400, rng=1)
+    found = lt.outperforming(runs_of(frame), paired=False, n_draws=400, rng=1)
     a, b = (frame.query("algorithm == @name and task == 't1'")["acc"] for name in "AB")
     row = found.benchmarks.iloc[1]
     assert row["estimate"] == pytest.approx(stats.mannwhitneyu(a, b).statistic / 64)
@@ -185,7 +186,7 @@ def test_runs_that_are_not_paired_are_compared_all_with_all():
 @pytest.mark.parametrize("seeds", [4, 8])
 def test_one_benchmark_is_the_comparison_of_its_pairs(seeds):
     frame = table(benchmarks=1, seeds=seeds)
-    found = lt.outperforming(lt.Runs(frame, **ROLES))
+    found = lt.outperforming(runs_of(frame))
     a, b = (frame.query("algorithm == @name").sort_values("seed")["acc"].to_numpy() for name in "AB")
     two = lt.outperforming(a, b)
     row = found.table.iloc[0]
@@ -197,7 +198,7 @@ def test_one_benchmark_is_the_comparison_of_its_pairs(seeds):
 def test_benchmarks_that_are_all_won_count_one_each(paired, method):
     frame = table()
     frame["acc"] += 100.0 * (frame["algorithm"] == "A")
-    runs = lt.Runs(frame, **ROLES)
+    runs = runs_of(frame)
     found = lt.outperforming(runs, paired=paired, method=method, n_draws=100, rng=1)
     row = found.table.iloc[0]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.025 ** (1 / 6), 1.0))
@@ -209,7 +210,7 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
 def test_on_how_many_benchmarks_is_said_where_a_benchmarks_own_test_could_show_it(paired, seeds, can):
     frame = table(benchmarks=12, seeds=seeds)
     frame["acc"] += 2.0 * (frame["algorithm"] == "A")
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    found = lt.outperforming(runs_of(frame), paired=paired)
     row, texts = found.table.iloc[0], " ".join(found.sentences())
     own = found.to_frame("benchmarks")
     least = 0.5**seeds if paired else 1.0 / math.comb(2 * seeds, seeds)
@@ -223,7 +224,7 @@ def test_on_how_many_benchmarks_is_said_where_a_benchmarks_own_test_could_show_i
 def test_a_control_that_is_worse_is_said_to_be():
     frame = table(algorithms="ABC", spread=0.1)
     frame["acc"] += 1.5 * (frame["algorithm"] == "A")
-    found = lt.outperforming(lt.Runs(frame, **ROLES), control="B")
+    found = lt.outperforming(runs_of(frame), control="B")
     assert (found.table["ci_high"] < 0.5).tolist() == [True, False]
     head, first, _ = found.sentences()
     assert head == (
@@ -236,14 +237,14 @@ def test_a_control_that_is_worse_is_said_to_be():
 def test_right_or_wrong_answers_have_a_risk_difference():
     frame = table()
     frame["acc"] = (frame["acc"] > 0.3).astype(int)
-    found = lt.outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B"))
+    found = lt.outperforming(runs_of(frame), algorithms=("A", "B"))
     shares = frame.groupby("algorithm")["acc"].mean()
     assert found.table["risk_difference"].tolist() == pytest.approx([shares["A"] - shares["B"]], abs=1e-6)
     assert "risk_difference" in " ".join(found.notes)
 
 
 def test_refusals_of_runs():
-    runs = lt.Runs(table(), **ROLES)
+    runs = runs_of(table())
     with pytest.raises(ArgumentError, match=r"algorithms names 'C', which is not in the runs. Algorithms: A, B"):
         lt.outperforming(runs, algorithms=("A", "C"))
     with pytest.raises(ArgumentError, match="two different names"):
@@ -253,11 +254,11 @@ def test_refusals_of_runs():
     with pytest.raises(ArgumentError, match=r"control must be one of the algorithms \(A, B\), got 'X'"):
         lt.outperforming(runs, control="X")
     with pytest.raises(DesignError, match="no seed column"):
-        lt.outperforming(lt.Runs(table(), **{**ROLES, "seed": None}))
+        lt.outperforming(runs_of(table(), seed=None))
     apart = table()
     apart.loc[apart["algorithm"] == "B", "seed"] += 100
     with pytest.raises(DesignError, match="A and B have no seed that both ran with"):
-        lt.outperforming(lt.Runs(apart, **ROLES))
+        lt.outperforming(runs_of(apart))
 
 
 # ------------------------------------------------------------------------------------------------- replicability
@@ -288,7 +289,7 @@ def test_benchmarks_of_unequal_numbers_of_pairs_have_the_mixed_model_of_their_wi
     gaps = table(benchmarks=8, algorithms="ABCD").sample(frac=0.6, random_state=4)
     gaps["acc"] += (gaps["algorithm"] == "B") * (0.3 + 2.0 * rng.normal(size=8)[gaps["task"].str[1].astype(int)])
     both = gaps.merge(gaps, on=["task", "seed"])
-    found, boundary = lt.outperforming(lt.Runs(gaps, **ROLES)), []
+    found, boundary = lt.outperforming(runs_of(gaps)), []
     for row in found.table.to_dict("records"):
         own = both[(both["algorithm_x"] == row["left"]) & (both["algorithm_y"] == row["right"])]
         win = own.assign(win=(own["acc_x"] > own["acc_y"]).astype(float))
@@ -325,11 +326,11 @@ def test_pairs_are_compared_as_each_by_itself(paired, missing):
     rng = np.random.default_rng(3)
     frame = table(benchmarks=7, seeds=4, algorithms="ABCDE")
     frame = frame.assign(acc=frame["acc"].round(0))[rng.random(len(frame)) >= missing]
-    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    found = lt.outperforming(runs_of(frame), paired=paired)
     for left, right in found.table[["left", "right"]].itertuples(index=False):
         two = frame[frame["algorithm"].isin([left, right])]
         options = {"algorithms": (left, right), "paired": paired, "alpha": found.alpha_adjusted}
-        alone = lt.outperforming(lt.Runs(two, **ROLES), **options)
+        alone = lt.outperforming(runs_of(two), **options)
         for part in ("table", "benchmarks", "replicability"):
             own = found.to_frame(part).query("left == @left and right == @right").reset_index(drop=True)
             other = alone.to_frame(part)
@@ -347,7 +348,7 @@ def test_no_side_is_chosen_by_rounding():
     frame = pd.concat([frame.assign(algorithm="A", acc=won), frame.assign(algorithm="B", acc=1 - won)])
     for names in ("AB", "BA"):
         renamed = frame.assign(algorithm=frame["algorithm"].map(dict(zip("AB", names, strict=True))))
-        assert lt.outperforming(lt.Runs(renamed, **ROLES)).table.loc[0, "left"] == "A"
+        assert lt.outperforming(runs_of(renamed)).table.loc[0, "left"] == "A"
 
 
 def test_samples_of_one_size_have_the_tests_of_scipy_in_two_calls(monkeypatch):

@@ -188,18 +188,14 @@ def test_side_by_side_the_trap_is_shown_and_measured():
     [
         ({"direction": None}, ArgumentError, "direction must be 'minimize' or 'maximize' for a wide frame"),
         ({"method": "classical"}, ArgumentError, "method must be 'lmem' or 'frequentist' or 'bayesian' or 'all'"),
-        (
-            {"method": "frequentist", "test": "signed_rank"},
-            ArgumentError,
-            "are auto, moderated, t, tukey",
-        ),
+        ({"method": "frequentist", "test": "signed_rank"}, ArgumentError, "are auto, moderated, t, tukey"),
         ({"control": "cow"}, ArgumentError, "control must be one of the algorithms"),
         ({"method": "frequentist", "test": "t", "adjust": "tukey"}, ArgumentError, "one variance of all pairs"),
         ({"method": "bayesian", "adjust": "holm"}, ArgumentError, "posterior probabilities"),
         ({"method": "bayesian", "rope": -1.0}, ArgumentError, "rope must be a finite number of at least 0"),
         ({"effect_size": "eta"}, ArgumentError, "effect_size must be"),
     ],
-)
+)  # fmt: skip
 def test_options_that_do_not_go(options, error, words):
     with pytest.raises(error, match=words):
         rank(WIDE, **{"direction": "maximize", **options})
