@@ -239,7 +239,6 @@ def parametric() -> Any:
 PUBLIC = sorted(name for name in lt.__all__ if callable(getattr(lt, name)))
 TUNING = sorted(f"tuning.{name}" for name in lt.tuning.__all__)
 TESTED_ELSEWHERE = {
-    "variance_sources of trainings",  # it does not look at arguments that are of runs; tests/bench/test_trainings.py
     "read_runs",  # tests/bench/data/test_readers.py
     # tests/tuning/test_compare.py and test_kernel_density.py
     *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
