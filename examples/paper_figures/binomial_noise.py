@@ -112,7 +112,7 @@ def standard_deviation(y: np.ndarray, method: str, level: float) -> tuple[float,
     if np.ptp(y) == 0.0:
         return 0.0, float("nan"), float("nan")
     study = lt.variance_sources(
-        {"split": range(len(y)), "score": y}, score="score", sources=["split"], method=method, level=level
+        {"split": range(len(y)), "score": y}, score="score", sources=["split"], method=method, alpha=1.0 - level
     )
     return tuple(study.sources.loc[0, ["sd", "ci_low", "ci_high"]].tolist())
 

@@ -109,7 +109,7 @@ def _confidence(result: Anytime, family: str | None) -> str:
     """What the bands hold for, and how much they rest on."""
     every = "all budgets" if family is None else f"all {family} and budgets"
     sample = f"{result.n_sample} {result.sample}"
-    return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({sample})"
+    return f"{_style.nobreak(f'{100 * (1.0 - result.alpha):g} %')} confidence for {every} at once ({sample})"
 
 
 def _mean_style(axis: BudgetAxis, index: int, *, front: bool) -> dict[str, Any]:

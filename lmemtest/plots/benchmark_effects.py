@@ -129,14 +129,14 @@ def _of_result(effects: BenchmarkEffects) -> _Effects:
     names = {pair: pair[0] if pair[1] == MEAN else f"{pair[0]} - {pair[1]}" for pair in effects.comparisons}
     pairs = zip(effects.table["algorithm"], effects.table["versus"], strict=True)
     every = "are simultaneous over the rows" if effects.simultaneous else "hold one by one"
-    level = _style.nobreak(f"{100 * effects.level:g} %")
+    level = _style.nobreak(f"{100 * (1.0 - effects.alpha):g} %")
     return _Effects(
         table=effects.table.rename(columns={effects.unit: "benchmark"}).assign(
             comparison=[names[pair] for pair in pairs]
         ),
         comparisons=list(names.values()),
         what="Deviation from the mean" if effects.contrast == "mean" else "Difference",
-        held=intervals(effects.level, simultaneous=effects.simultaneous),
+        held=intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous),
         dashed="; dashed: overall",
         against_mean=effects.contrast == "mean",
         holds=f"zero is outside the {level} interval; the intervals of a column {every}.",

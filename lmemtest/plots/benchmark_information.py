@@ -51,7 +51,7 @@ def benchmark_information_plot(result: Answer, /, *, max_rows: int = _rows.MOST_
     kinds: tuple[_rows.Kind, ...] = (("algorithms differ", found, {}), ("no difference found", none, grey))
     columns = {"centre": "share", "ends": ("share_low", "share_high"), "scale": 100.0}
     series = _rows.Series.kinds(table, shown.place, kinds, **columns)
-    label = f"Variance between runs that algorithms explain, % ({100.0 * result.level:g} % interval)"
+    label = f"Variance between runs that algorithms explain, % ({100.0 * (1.0 - result.alpha):g} % interval)"
     if len(series) > 1:
         label += f"\nColours: Welch's F-test, {ADJUSTMENT_NAMES[result.adjust]} adjustment, level {result.alpha:g}."
     content = _rows.Rows(

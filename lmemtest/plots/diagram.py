@@ -56,7 +56,7 @@ def cd_diagram(
         Where to draw, labels included; by default a new figure, as large as its content.
     **options
         Where means are given, those of `Decisions.of`: ``direction``, ``alpha``, ``critical_difference``, ``score``,
-        ``statistic``, ``test``, ``level``, ``omnibus_p``.
+        ``statistic``, ``test``, ``interval_alpha``, ``omnibus_p``.
 
     Returns
     -------

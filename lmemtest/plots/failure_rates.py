@@ -49,7 +49,7 @@ def failure_rates_plot(rates: Answer, /, *, ax: Axes | None = None) -> Axes:
         look: dict[str, Any] = {"name": POPULATIONS[population], "colour": _style.colour(i), "offset": i}
         series.append(_rows.Series.of(own, row, centre="rate", scale=100.0, marker=_style.marker(i), **look))
     runs = table[table["population"] == "run"]
-    level = _style.nobreak(f"{100 * rates.level:.4g} %")
+    level = _style.nobreak(f"{100 * (1.0 - rates.alpha):.4g} %")
     most = 100.0 * float(np.nanmax(table["ci_high"]))
     content = _rows.Rows(
         labels=[format_level(name) for name in names],

@@ -56,7 +56,7 @@ def profile_plot(result: Answer, /, *, scale: str = "zeta", ax: Axes | None = No
     ['sd Intercept | task']
     """
     check_choice(scale, "scale", SCALES)
-    level = _style.nobreak(f"{100 * result.level:g} % cut")
+    level = _style.nobreak(f"{100 * (1.0 - result.alpha):g} % cut")
     what = "restricted likelihood" if result.likelihood.startswith("restricted") else "likelihood"
     y = _y_axis(result, scale)
     rows = zip(result.labels, (row for _, row in result.table.iterrows()), strict=True)

@@ -66,7 +66,7 @@ def random_effects_plot(
         labels=labels,
         series=series,
         axis_label=f"{what} by {group}, on the scale of {response}\n"
-        + intervals(effects.level, simultaneous=effects.simultaneous)
+        + intervals(1.0 - effects.alpha, simultaneous=effects.simultaneous)
         + (", given the fixed effects" if effects.target == "conditional" else "")
         + shown.sentence("levels, those in the middle,"),
         headers=shown.headers,

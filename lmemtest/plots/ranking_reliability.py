@@ -83,7 +83,7 @@ def ranking_reliability_plot(result: RankingReliability, /, *, ax: Axes | None =
         beside=True,
         x_label="Families" if result.family else "Benchmarks",
         y_label=("Reliability of the ranking", "Reliability"),
-        foot=f"Dot: this study with its {_style.nobreak(f'{100 * result.level:g} %')} interval."
+        foot=f"Dot: this study with its {_style.nobreak(f'{100 * (1.0 - result.alpha):g} %')} interval."
         + f" {_number(m, 'benchmark')} in each family{' (harmonic mean)' * bool(m % 1)}." * bool(m and not several),
     )
     return draw_lines(lines, ax)

@@ -154,7 +154,7 @@ def _of_trainings(study: VarianceSources, table: pd.DataFrame, values: str | Non
 
 
 def _label(sources: VarianceSources, shown: str) -> str:
-    score, level = _style.one_line(sources.score), _style.nobreak(f"{100 * sources.level:.4g} %")
+    score, level = _style.one_line(sources.score), _style.nobreak(f"{100 * (1.0 - sources.alpha):.4g} %")
     text = {
         "relative": f"Variance of {score} over that of {sources.relative_to} (square-root scale)",
         "share": f"Share of the variance of {score}",

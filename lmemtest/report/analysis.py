@@ -527,13 +527,13 @@ def analyze(
     with clock("fitting the model"):
         fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
     with clock("comparing the algorithms"):
-        differences = emmeans(fit, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
+        differences = emmeans(fit, runs.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, se=se)
         decisions = differences.decisions(alpha=alpha, direction=runs.direction)
         agreement, on_ranks = None, None
         other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
         beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation)
         if other is not None and beside is not None:
-            of_other = emmeans(beside, runs.algorithm, ddf=ddf, level=1.0 - alpha).pairs(adjust=adjust, se=se)
+            of_other = emmeans(beside, runs.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, se=se)
             if runs.scale is not None:
                 agreement = scores_compared([(runs, differences)], of_other, alpha)
             else:
@@ -549,7 +549,7 @@ def analyze(
     with clock("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
     with clock("looking at each benchmark"):
-        effects = observed_advantages(fit, runs, level=1.0 - alpha)
+        effects = observed_advantages(fit, runs, alpha=alpha)
         seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
         if seeds is not None:
             found = CheckOutcome(

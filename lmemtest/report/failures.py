@@ -27,7 +27,7 @@ def failures_section(analysis: Analysis) -> Section | None:
         blocks += [paragraph(first), Bullets(tuple((text,) for text in others)), TableBlock(found.to_table())]
     else:
         blocks.append(paragraph("No other policy could be applied, so how far the verdict depends on it is not known."))
-    rates = failure_rates(analysis.runs, level=1.0 - analysis.alpha, alpha=analysis.alpha, rng=0)
+    rates = failure_rates(analysis.runs, alpha=analysis.alpha, rng=0)
     said = rates.sentences()
     blocks.append(paragraph(" ".join(said[:2])))
     table = TableBlock(rates.to_table())

@@ -512,7 +512,7 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
         (lambda: anytime(as_runs(table()), scale="square"), ArgumentError, "scale must be"),
         (lambda: anytime(as_runs(table().assign(budget=lambda t: t["budget"] - 1)), scale="log"), ArgumentError,
          "scale='log' needs budgets above 0, the lowest budget is 0."),
-        (lambda: anytime(as_runs(table()), level=95), ArgumentError, "level"),
+        (lambda: anytime(as_runs(table()), alpha=95), ArgumentError, "alpha"),
         (lambda: anytime(as_runs(table())).differences_at(17), ArgumentError, "budget must be between 1 and 16"),
     ],
 )  # fmt: skip

@@ -324,7 +324,7 @@ def test_what_is_refused() -> None:
         "formula has 'seed' in its fixed part, on which differences on a benchmark would depend. Use 'task', 'tool' "
         "only, or take one level first: runs.filter(...)."
     )
-    for option in ({"contrast": "x"}, {"by": "x"}, {"simultaneous": "x"}, {"level": 1.0}):
+    for option in ({"contrast": "x"}, {"by": "x"}, {"simultaneous": "x"}, {"alpha": 1.0}):
         with pytest.raises(lt.errors.ArgumentError):
             benchmark_effects(as_runs(frame), **option)
 

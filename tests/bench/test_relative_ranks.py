@@ -47,7 +47,7 @@ def test_ranks_and_both_intervals_are_those_of_pandas_and_scipy(direction, digit
     for over, unit in (("benchmarks", "task"), ("seeds", "seed")):
         means = ranked.groupby(["algorithm", "budget", unit])["rank"].mean()
         want = means.groupby(level=[0, 1]).agg(["mean", "sem", "count"])
-        got = at(relative_ranks(runs, unit=over, level=0.9))
+        got = at(relative_ranks(runs, unit=over, alpha=0.1))
         assert got["rank"].to_numpy() == approx(want["mean"].to_numpy())
         assert got["se"].to_numpy() == approx(want["sem"].to_numpy(), abs=1e-12)
         assert (got["n"] == want["count"]).all()
@@ -257,7 +257,7 @@ def test_unpaired_seeds_are_refused_and_single_gaps_are_left_out():
         ({"by": "seed"}, ArgumentError, "by must name a column that describes instances, such as a metafeature, got "
          "'seed', which is the score, the algorithm, the seed or the budget."),
         ({"unit": "runs"}, ArgumentError, "unit must be 'families' or 'benchmarks' or 'seeds', got 'runs'."),
-        ({"level": 95}, ArgumentError, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
+        ({"alpha": 5}, ArgumentError, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
     ],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(arguments, error, message):

@@ -121,9 +121,9 @@ def test_all_at_once_is_compared_with_the_sum():
     added = sum(lines) - (3 * (12 + 1 / 10) / 13 - 1) * parts.loc["noise", "variance"]
     assert_allclose([row["sd"], row["added_sd"] ** 2, row["ratio"]], [sd, added, sd**2 / added])
     # the interval leaves 1 out exactly where the p-value is below the level
-    level = 1 - row["p_raw"]
-    assert studied(table, level=level - 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] > 0
-    assert studied(table, level=level + 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] < 0
+    alpha = row["p_raw"]
+    assert studied(table, alpha=alpha + 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] > 0
+    assert studied(table, alpha=alpha - 1e-6).at_once[["ratio_low", "ratio_high"]].sub(1).prod(axis=1)[0] < 0
 
 
 def test_designs_in_one_table_are_told_apart():

@@ -384,8 +384,8 @@ def test_what_is_refused(function, task) -> None:
     )
     with pytest.raises(lt.errors.DataError):
         function(as_runs(frame.assign(loss=1.0)))
-    with pytest.raises(lt.errors.ArgumentError, match="level must be"):
-        function(as_runs(frame), level=2.0)
+    with pytest.raises(lt.errors.ArgumentError, match="alpha must be"):
+        function(as_runs(frame), alpha=2.0)
     holes = study(2, priors=("bad", "good")).query("not (tool == 'A0' and prior == 'bad')")
     with pytest.raises(lt.errors.DataError) as caught:
         function(as_runs(holes))

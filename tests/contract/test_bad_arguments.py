@@ -299,7 +299,7 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "rank": [("curves", NO_VALUE), ("curves", DATES)],
     "Anytime.ranks": [("budgets", COMPLEX), ("budgets", DATES)],
     "score_distributions": [("budget", NO_VALUE), ("by", NO_DIMENSION)],
-    "seed_effect": [("level", DOUBLE)],
+    "seed_effect": [("alpha", DOUBLE)],
     "select_model": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"])), ("executor", COLUMN)],
     "stochastic order": [("alpha", 5e-324)],
     "tuning.EmpiricalDistribution": [("weights", COMPLEX), ("bounds", COMPLEX[:2])],
@@ -320,7 +320,7 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "LmmFit.profile": [("parameters", NO_DIMENSION)],
     "Comparisons.equivalence": [("margin", 1e308)],
     "Comparisons.noninferiority": [("margin", 1e308)],
-    "Estimates.contrast": [("level", 5e-324)],
+    "Estimates.contrast": [("alpha", 5e-324)],
 }
 
 

@@ -144,7 +144,7 @@ def simultaneous() -> Found:
     for i, case in enumerate(load("simultaneous")["best"]):
         mean, variance = (np.array([row[name] for row in case["table"]], dtype=float) for name in ("mean", "variance"))
         em = means_of(mean, np.diag(variance), float(case["df"]))
-        yield f"best {i}", em.best(level=1 - case["alpha"], rng=1)
+        yield f"best {i}", em.best(alpha=case["alpha"], rng=1)
 
 
 def dispersion() -> Found:

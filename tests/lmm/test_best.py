@@ -12,7 +12,7 @@ def test_intervals_match_the_formulas_of_hsu_computed_in_r(r_values, means_of):
     for case in r_values("simultaneous")["best"]:
         table = {key: np.array([row[key] for row in case["table"]], dtype=float) for key in case["table"][0]}
         em = means_of(table["mean"], np.diag(table["variance"]), df=case["df"])
-        frame = em.best(level=1 - case["alpha"], rng=1).to_frame()
+        frame = em.best(alpha=case["alpha"], rng=1).to_frame()
         # mvtnorm's quantiles carry an error of up to 5e-4
         np.testing.assert_allclose(frame["critical"], table["critical"], atol=1e-3)
         np.testing.assert_allclose(frame["ci_low"], table["ci_low"], atol=1e-3)
@@ -34,9 +34,9 @@ def test_balanced_means_use_the_one_sided_value_of_dunnett(means_of):
 def test_a_level_is_ruled_out_exactly_when_its_p_value_is_small(means_of, df):
     em = means_of([0.0, 0.5, 0.9, 2.0, 1.4], np.diag([0.1, 0.2, 0.1, 0.3, 0.2]), df=df)
     p = em.best().to_frame()["p_value"]
-    for level in (0.6, 0.8, 0.95, 0.999):
-        frame = em.best(level=level).to_frame()
-        assert (frame["can_be_best"] == (p > 1 - level)).all()
+    for alpha in (0.4, 0.2, 0.05, 0.001):
+        frame = em.best(alpha=alpha).to_frame()
+        assert (frame["can_be_best"] == (p > alpha)).all()
         assert (frame["can_be_best"] == (frame["ci_high"] > 0)).all()
         assert ((frame["ci_low"] <= 0) & (frame["ci_high"] >= 0)).all()
 
@@ -134,7 +134,7 @@ def test_bad_arguments_are_named(means_of):
         em.best()
     with pytest.raises(ArgumentError, match="direction must be 'minimize' or 'maximize', got 'up'"):
         em.best(direction="up")
-    with pytest.raises(ArgumentError, match=r"level must be above 0\.5 for comparisons with the best, got 0\.4"):
-        em.best(direction="maximize", level=0.4)
+    with pytest.raises(ArgumentError, match=r"alpha must be below 0\.5 for comparisons with the best, got 0\.6"):
+        em.best(direction="maximize", alpha=0.6)
     with pytest.raises(ArgumentError, match=r"at least two means in each group, got one \(a0\)"):
         means_of([1.0], np.eye(1), df=9).best()

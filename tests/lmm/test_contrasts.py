@@ -63,7 +63,7 @@ def test_select_keeps_the_p_values_of_a_group(em):
 
 
 def test_level_widens_the_intervals_but_not_the_p_values(em):
-    wide, narrow = em.pairs(level=0.99).to_frame(), em.pairs(level=0.9).to_frame()
+    wide, narrow = em.pairs(alpha=0.01).to_frame(), em.pairs(alpha=0.1).to_frame()
     assert ((wide["ci_high"] - wide["ci_low"]) > (narrow["ci_high"] - narrow["ci_low"])).all()
     pd.testing.assert_series_equal(wide["p_value"], narrow["p_value"])
 
@@ -156,8 +156,8 @@ def test_one_mean_cannot_be_compared(fitted):
 def test_arguments_are_checked(em):
     with pytest.raises(ArgumentError, match="adjust must be 'tukey' or"):
         em.pairs(adjust="dunet")
-    with pytest.raises(ArgumentError, match="level must be a number between 0 and 1"):
-        em.pairs(level=1.0)
+    with pytest.raises(ArgumentError, match="alpha must be a number between 0 and 1"):
+        em.pairs(alpha=1.0)
 
 
 def test_estimates_scale_with_the_response(fitted, r_data):

@@ -79,7 +79,7 @@ def test_normal_scores_at_one_point_are_the_first_step_of_the_step_down_adjustme
     found = law((np.eye(4)[first] - np.eye(4)[second])[:, None, :], np.eye(4), np.inf)
     df = np.array([5.0, 11.0, 33.0])
     critical = found.isf(0.05, df)
-    assert critical == approx(critical_values(df, method="stepdown", n_tests=6, n_means=4, level=0.95), rel=0.02)
+    assert critical == approx(critical_values(df, method="stepdown", n_tests=6, n_means=4, alpha=0.05), rel=0.02)
     assert found.sf(critical, df) == approx(0.05, abs=1e-3)
 
 

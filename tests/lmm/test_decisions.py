@@ -105,7 +105,7 @@ def test_levels_differ_exactly_when_they_share_no_letter(seed):
 def test_critical_difference_is_the_half_width_at_alpha():
     em = made_up([0.0, 1.0, 2.0], se=[1.0, 1.0, 2.0], df=20.0)
     sep = em.pairs().decisions(alpha=0.1)
-    at_level = em.pairs(level=0.9).to_frame()
+    at_level = em.pairs(alpha=0.1).to_frame()
     half = (at_level["ci_high"] - at_level["ci_low"]) / 2
     assert sep.critical_difference == pytest.approx((half.min(), half.max()))
 
@@ -188,7 +188,7 @@ def test_groups_of_by_must_be_selected(fitted):
 @pytest.mark.parametrize("adjust", ["holm", "shaffer", "stepdown", "singlestep", "fdr", "tukey"])
 def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_critical_difference(adjust):
     for shift in np.linspace(0.5, 4.0, 8):
-        pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, level=0.9)
+        pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, alpha=0.1)
         for alpha in (0.01, 0.05, 0.2):
             separated = pairs.decisions(alpha)
             beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(1.0 - alpha)

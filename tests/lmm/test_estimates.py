@@ -26,7 +26,7 @@ def means():
 
 
 def test_estimates_of_arrays_have_t_intervals_and_t_tests():
-    found = of_arrays([1.0, 2.5], np.diag([0.04, 0.09]), df=7.0, level=0.9)
+    found = of_arrays([1.0, 2.5], np.diag([0.04, 0.09]), df=7.0, alpha=0.1)
     half = stats.t.ppf(0.95, 7) * np.array([0.2, 0.3])
     np.testing.assert_allclose(found.ci_high - found.estimate, half, rtol=1e-12)
     pair = found.pairs(adjust="none").to_frame().iloc[0]

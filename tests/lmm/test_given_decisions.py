@@ -67,7 +67,7 @@ def test_a_frame_brings_standard_errors_and_intervals_in_the_order_of_the_levels
     frame = pd.DataFrame(
         {"mean": [2.0, 1.0], "se": [0.2, 0.1], "ci_low": [1.5, 0.8], "ci_high": [2.5, 1.2]}, ["A", "B"]
     )
-    sep = Decisions.of(frame, np.array([[1, 0.5], [0.5, 1]]), level=0.95)
+    sep = Decisions.of(frame, np.array([[1, 0.5], [0.5, 1]]), interval_alpha=0.05)
     assert (sep.levels, sep.se, sep.ci_low, sep.ci_high) == (("B", "A"), (0.1, 0.2), (0.8, 1.5), (1.2, 2.5))
     assert sep.head(1).ci_high == (1.2,)
 

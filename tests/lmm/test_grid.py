@@ -40,7 +40,7 @@ def test_cells_weights_reproduce_row_means_of_the_fixed_part(crossed, r_data):
 
 
 def test_intervals_use_the_degrees_of_freedom_that_were_asked_for(crossed):
-    residual = emmeans(crossed, "algorithm", ddf="residual", level=0.9)
+    residual = emmeans(crossed, "algorithm", ddf="residual", alpha=0.1)
     assert np.all(residual.df == crossed.nobs - crossed.rank)
     normal = emmeans(crossed, "algorithm", ddf="asymptotic")
     np.testing.assert_allclose((normal.ci_high - normal.ci_low) / normal.se, 2 * 1.959963984540054)
@@ -171,7 +171,7 @@ def test_labels_join_levels_of_several_specs(crossed):
             "weights must be 'equal' or 'proportional' or",
         ),
         ({"specs": "prior", "ddf": "kr"}, ArgumentError, "ddf must be 'satterthwaite' or"),
-        ({"specs": "prior", "level": 95}, ArgumentError, "level must be a number between 0 and 1"),
+        ({"specs": "prior", "alpha": 95}, ArgumentError, "alpha must be a number between 0 and 1"),
     ],
 )
 def test_errors_name_the_argument_the_value_and_the_next_step(crossed, call, error, message):

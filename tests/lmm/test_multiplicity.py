@@ -115,7 +115,7 @@ def test_adjusted_p_values_match_r_p_adjust():
 @pytest.mark.parametrize("method", ["tukey", "sidak", "bonferroni", "none"])
 @pytest.mark.parametrize("df", [3.7, 40.0, np.inf])
 def test_intervals_exclude_zero_exactly_when_p_is_below_alpha(method, df):
-    critical = critical_values(np.array([df]), method=method, n_tests=6, n_means=4, level=0.9)
+    critical = critical_values(np.array([df]), method=method, n_tests=6, n_means=4, alpha=0.1)
     for factor, p_side in ((1 + 1e-9, -1), (1 - 1e-9, 1)):
         t = np.append(critical * factor, np.zeros(5))
         p = adjust(t, df, method=method, n_means=4).p_value[0]
@@ -136,9 +136,9 @@ def test_intervals_and_p_values_are_one_test_in_every_family(method):
         t = rng.normal(scale=rng.choice([1.0, 2.0, 4.0]), size=10)
         t[rng.random(10) < 0.1] = np.nan
         t[7] = t[2] if rng.random() < 0.3 else t[7]  # two copies of an algorithm
-        for level in (0.8, 0.95):
-            found = adjust(t, df, method=method, n_means=5, level=level)
-            assert ((np.abs(t) > found.critical) == (found.p_value < 1 - level))[~np.isnan(t)].all()
+        for alpha in (0.2, 0.05):
+            found = adjust(t, df, method=method, n_means=5, alpha=alpha)
+            assert ((np.abs(t) > found.critical) == (found.p_value < alpha))[~np.isnan(t)].all()
 
 
 def test_levels_of_the_steps():
@@ -176,7 +176,7 @@ def test_unknown_adjustment_lists_the_options():
 @pytest.mark.parametrize(("low", "high"), [(1.5, 1e9), (40.0, 45.0), (1e3, 1e3 * (1 + 1e-13))])
 def test_quantiles_at_many_degrees_of_freedom_are_those_of_each(k: int, low: float, high: float) -> None:
     df = np.random.default_rng(k).permutation(np.geomspace(low, high, 300))
-    got = critical_values(df.reshape(20, 15), method="tukey", n_tests=k, n_means=k, level=0.95)
+    got = critical_values(df.reshape(20, 15), method="tukey", n_tests=k, n_means=k, alpha=0.05)
     few = np.arange(0, 300, 23)
     want = qtukey(0.05, k, df[few], upper=True) / np.sqrt(2.0)
     assert got.ravel()[few] == approx(want, rel=2e-12)
@@ -194,7 +194,7 @@ def test_many_degrees_of_freedom_cost_few_quantiles(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(module, "qtukey", counted)
     df = np.linspace(30.0, 300.0, 19_900)
     df[::7] = np.nan
-    got = critical_values(df, method="tukey", n_tests=19_900, n_means=200, level=0.95)
+    got = critical_values(df, method="tukey", n_tests=19_900, n_means=200, alpha=0.05)
     assert sum(asked) < 200
     assert np.array_equal(np.isnan(got), np.isnan(df))
     assert (np.diff(got[~np.isnan(got)]) < 0).all()

@@ -75,14 +75,14 @@ def test_a_study_as_large_as_the_pilot_has_its_standard_error_and_degrees_of_fre
 
 def test_what_a_pilot_leaves_open_at_its_own_size_is_one_chi_squared(fit: lt.LmmFit) -> None:
     found = VarianceComponents.of(fit)
-    ratio = np.array(found.limits(3, 0.95, 3)) / found.of_mean(3, 3)
+    ratio = np.array(found.limits(3, 0.05, 3)) / found.of_mean(3, 3)
     assert ratio == approx(15 / stats.chi2.ppf([0.975, 0.025], 15))
     # and with a benchmark of each it rests on both mean squares, as simulated
     rng, k, f, b, m = np.random.default_rng(0), 4, 6, 3, 3
     top = found.of_mean(m, b) * rng.chisquare((k - 1) * (f - 1), 20000) / (k - 1) / (f - 1)
     own = (found.interaction_sd**2 + found.run_sd**2 / m) * rng.chisquare((k - 1) * f * (b - 1), 20000)
     v = top + own / (k - 1) / f / (b - 1) * (1 - 1 / b)
-    low, high = found.limits(m, 0.95, 1)
+    low, high = found.limits(m, 0.05, 1)
     df = 2 * v.mean() ** 2 / v.var()
     assert np.array([low, high]) == approx(df * found.of_mean(m) / stats.chi2.ppf([0.975, 0.025], df), rel=0.03)
 
@@ -163,7 +163,7 @@ def test_plans_of_families_start_with_them(fit: lt.LmmFit) -> None:
     )
     row = found.to_frame().iloc[0]
     assert row["standard_error"] == approx(design.se(components))
-    low, high = components.limits(best["seed"], 0.95, best["benchmark"])
+    low, high = components.limits(best["seed"], 0.05, best["benchmark"])
     assert (row["ci_low"], row["ci_high"]) == approx(tuple(np.sqrt(2 * np.array([low, high]) / best["family"])))
     fewer = lt.plan(fit, budget=row["cost"], costs=costs, at_most={"family": best["family"] - 1})
     assert fewer.standard_error(fewer.best) > row["standard_error"]

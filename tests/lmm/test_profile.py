@@ -150,7 +150,7 @@ def test_an_interval_of_a_slope_does_not_depend_on_where_the_covariate_begins(re
 
 def test_intervals_are_nested_in_their_level():
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", balanced())
-    wide, narrow = (profile(fit, level=level).to_frame() for level in (0.99, 0.5))
+    wide, narrow = (profile(fit, alpha=alpha).to_frame() for alpha in (0.01, 0.5))
     assert (wide["ci_low"] < narrow["ci_low"]).all()
     assert (narrow["ci_low"] < narrow["estimate"]).all()
     assert (narrow["ci_high"] < wide["ci_high"]).all()
@@ -369,7 +369,7 @@ def test_a_fit_by_the_other_likelihood_is_refitted_and_this_is_said(fit):
 
 
 def test_the_summary_says_what_was_done(fit):
-    result = profile(fit, "sd", level=0.9)
+    result = profile(fit, "sd", alpha=0.1)
     assert result.cut == approx(1.6448536269514722)
     assert "y ~ x + (x | g); 90 % intervals, one by one, from the profile of the likelihood" in result.summary()
     assert "from the profile of the restricted likelihood" in profile(fit, "sd", reml=True).summary()
@@ -380,7 +380,7 @@ def test_the_summary_says_what_was_done(fit):
     ("arguments", "message"),
     [
         ({"fit": 3}, "fit must be a fitted model, got int. Fit one with fit_lmm(...)."),
-        ({"level": 95}, "level must be a number between 0 and 1 (both excluded), got 95. Write 0.95?"),
+        ({"alpha": 5}, "alpha must be a number between 0 and 1 (both excluded), got 5. Write 0.05?"),
         (
             {"parameters": "sd Intercep | g"},
             "parameters: 'sd Intercep | g' is not a parameter of this model. Kinds: sd, corr, residual sd, fixed. "

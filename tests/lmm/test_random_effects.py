@@ -93,7 +93,7 @@ def test_clear_levels_are_those_whose_interval_excludes_zero():
         ({"group": "h"}, "group='h' is not a group of this model. Groups: g."),
         ({"group": "g", "simultaneous": "all"}, "simultaneous must be True or False, got .all."),
         ({"group": "g", "target": "none"}, "target must be .prediction. or .conditional., got .none."),
-        ({"group": "g", "level": 95}, "level must"),
+        ({"group": "g", "alpha": 95}, "alpha must"),
     ],
 )
 def test_bad_input_of_random_effects(call, message):
@@ -123,7 +123,7 @@ def test_known_groups_are_predicted_with_their_modes():
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
     got = fit.prediction_intervals()
     assert got["prediction"].to_numpy() == approx(fit.predict())
-    wide = fit.prediction_intervals(level=0.99)
+    wide = fit.prediction_intervals(alpha=0.01)
     assert (wide["ci_low"] < got["ci_low"]).all()
     assert (wide["ci_high"] > got["ci_high"]).all()
     again = fit.prediction_intervals(frame)
@@ -157,8 +157,8 @@ def test_bad_input_of_prediction_intervals():
     fit = lt.fit_lmm("y ~ 1 + (1 | g)", frame)
     with pytest.raises(ValueError, match=r"target must be .mean. or .score., got .rows."):
         fit.prediction_intervals(target="rows")
-    with pytest.raises(ValueError, match="level must"):
-        fit.prediction_intervals(level=1.0)
+    with pytest.raises(ValueError, match="alpha must"):
+        fit.prediction_intervals(alpha=1.0)
 
 
 def test_degrees_of_freedom_are_those_of_the_whole_variance():

@@ -162,7 +162,7 @@ def test_a_statistic_without_any_draw_is_an_error(fit):
     [
         ({"n_draws": 0}, "n_draws must be a whole number of at least 2, got 0."),
         ({"method": "bc"}, r"method must be 'percentile' or 'basic' or 'bca', got 'bc'\."),
-        ({"level": 95}, "level must be a number between 0 and 1"),
+        ({"alpha": 95}, "alpha must be a number between 0 and 1"),
         ({"n_jobs": 0}, "n_jobs must be a whole number of at least 1, or -1 for all, got 0."),
         ({"statistic": 3}, "statistic must be a function of a fit, got int."),
         ({"statistic": lambda _: "x"}, "statistic must return a number, a sequence of numbers or a Series, got str."),
@@ -200,7 +200,7 @@ def test_too_few_draws_for_the_tails_are_said_to_be_too_few(fit):
     )
     assert few.ci_low[0] == few.draws.min()
     assert not any("too few" in note for note in enough.notes)
-    basic = bootstrap(fit, effect, 39, level=0.99, method="basic", rng=1)
+    basic = bootstrap(fit, effect, 39, alpha=0.01, method="basic", rng=1)
     assert basic.notes[-1].endswith("Take n_draws=199 at least.")
     corrected = bootstrap(fit, effect, 20, method="bca", rng=1)
     assert any(note.startswith("20 draws are too few for 95 % bca intervals") for note in corrected.notes)

@@ -66,7 +66,7 @@ def test_interval_covers_in_an_unbalanced_table():
     hits = 0
     for _ in range(1000):
         y = rng.normal(size=len(groups)) + rng.normal(size=12)[groups] * 0.7
-        got = variance_ratio(y, blocks, groups, level=0.9)
+        got = variance_ratio(y, blocks, groups, alpha=0.1)
         hits += got.ratio_low <= 0.49 <= got.ratio_high
     assert binomtest(hits, 1000, 0.9).pvalue > 0.001
 

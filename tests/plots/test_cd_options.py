@@ -30,7 +30,13 @@ NAMES = (
 )
 MEANS = np.array([1.9, 2.5, 2.9, 3.8, 4.5, 5.4])
 OPTIONS = {"values": True, "whiskers": True, "highlight": NAMES[1]}
-GIVEN = {"direction": "minimize", "alpha": 0.05, "critical_difference": (0.9, 1.3), "omnibus_p": 0.2, "level": 0.95}
+GIVEN = {
+    "direction": "minimize",
+    "alpha": 0.05,
+    "critical_difference": (0.9, 1.3),
+    "omnibus_p": 0.2,
+    "interval_alpha": 0.05,
+}
 
 
 def means(names=NAMES):

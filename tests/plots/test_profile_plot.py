@@ -77,7 +77,7 @@ def test_a_new_figure_grows_with_the_parameters(result, assert_readable, count):
     part = profile_answer(
         table=keep,
         curves=result.curves,
-        level=result.level,
+        alpha=result.alpha,
         likelihood=result.likelihood,
         formula=result.formula,
         evaluations=1,
@@ -99,7 +99,7 @@ def test_names_of_any_kind_are_shown_literally(assert_readable):
     made = profile_answer(
         table=table,
         curves=pd.concat(tables),
-        level=0.95,
+        alpha=0.05,
         likelihood="restricted maximum likelihood",
         formula="y ~ 1",
         evaluations=1,
@@ -119,7 +119,7 @@ def made_of(names):
     return profile_answer(
         table=table,
         curves=pd.concat([curve.assign(name1=name, name2="") for name in names]),
-        level=0.95,
+        alpha=0.05,
         likelihood="restricted maximum likelihood",
         formula="y ~ 1",
         evaluations=1,
@@ -167,7 +167,7 @@ def test_an_undefined_parameter_has_an_empty_panel(result, assert_readable):
     made = profile_answer(
         table=table,
         curves=result.curves[result.curves["kind"] != "corr"],
-        level=result.level,
+        alpha=result.alpha,
         likelihood=result.likelihood,
         formula=result.formula,
         evaluations=1,

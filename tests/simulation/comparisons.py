@@ -277,7 +277,7 @@ def by_tukey(tables: Tables, variances: Variances) -> Array:
     variance, df = variances
     k = tables.n_algorithms
     values, place = np.unique(df, return_inverse=True)
-    critical = critical_values(values, method="tukey", n_means=k, n_tests=len(tables.pairs[0]), level=1.0 - LEVEL)
+    critical = critical_values(values, method="tukey", n_means=k, n_tests=len(tables.pairs[0]), alpha=LEVEL)
     return np.abs(tables.estimate) > critical[place.reshape(df.shape)] * np.sqrt(variance)
 
 

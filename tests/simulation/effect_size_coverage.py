@@ -80,7 +80,7 @@ def coverage(
     tables = tables or (TABLES_OF_MEDIANS if kind == "akinshin_gamma" else TABLES)
     rng = np.random.default_rng(seed)
     x, y = draw(population, (tables, n), shift, paired, rng)
-    found = effect_sizes(x, y, kind, paired=paired, level=LEVEL, n_draws=DRAWS, rng=rng)
+    found = effect_sizes(x, y, kind, paired=paired, alpha=1.0 - LEVEL, n_draws=DRAWS, rng=rng)
     known = ~np.isnan(found[1])
     true = truth(kind, population, shift, paired)
     held = (found[1][known] <= true) & (true <= found[2][known])

@@ -101,7 +101,7 @@ def test_percentile_intervals_of_a_difference_cover_it():
     covered = 0
     for _ in range(200):
         fit = lt.fit_lmm("y ~ tool + (1|block)", null_blocks(rng, levels=12), restarts=0)
-        got = bootstrap(fit, lambda f: f.params.iloc[1], 99, level=0.9, rng=rng)
+        got = bootstrap(fit, lambda f: f.params.iloc[1], 99, alpha=0.1, rng=rng)
         covered += bool(got.ci_low[0] <= 0 <= got.ci_high[0])
     # z rather than t: 22 degrees of freedom cost one point of 90
     assert binomtest(covered, 200, 0.89).pvalue > 0.001

@@ -59,7 +59,7 @@ def simulated(families: int, unequal: bool, tables: int, rng: np.random.Generato
         predicted.append(math.sqrt(components.of_difference(SEEDS, each) / families))
         if not unequal:
             assert predicted[-1] == pytest.approx(design.se(components))
-        low, high = (math.sqrt(2.0 * v / families) for v in components.limits(SEEDS, 0.95, each))
+        low, high = (math.sqrt(2.0 * v / families) for v in components.limits(SEEDS, 0.05, each))
         covered += low <= known <= high
     return Found(float(np.std(differences, ddof=1)), known, np.array(predicted), covered / tables)
 

@@ -44,10 +44,7 @@ def coverage(design: str, shape: tuple[int, int, int], shift: str, adjust: str, 
     i, j = tables.pairs
     truth, m = moved[i] - moved[j], len(i)
     half = np.sqrt(variance) * np.array(
-        [
-            critical_values(df[t], p[t], method=adjust, n_tests=m, n_means=k, level=1.0 - comparisons.LEVEL)
-            for t in range(n)
-        ]
+        [critical_values(df[t], p[t], method=adjust, n_tests=m, n_means=k, alpha=comparisons.LEVEL) for t in range(n)]
     )
     covers = np.abs(tables.estimate - truth) <= half
     null = truth == 0.0

@@ -79,8 +79,8 @@ class BenchmarkEffects(Result):
     by : {"benchmark", "instance", "family"}
     simultaneous : bool
         Whether the intervals of one comparison are simultaneous over the benchmarks, or each on its own.
-    level : float
-        Confidence level.
+    alpha : float
+        One minus the confidence level.
     between_sd : dict of (str, str) to float
         Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks (families).
     heterogeneity : Answer or None
@@ -96,7 +96,7 @@ class BenchmarkEffects(Result):
     contrast: str
     by: str
     simultaneous: bool
-    level: float
+    alpha: float
     between_sd: dict[tuple[str, str], float]
     direction: str
     fit: LmmFit
@@ -134,7 +134,7 @@ class BenchmarkEffects(Result):
         p = self.heterogeneity.p_value
         test = f"likelihood-ratio test, {p_text(p)}"
         beyond = "beyond what benchmarks of one differ by"
-        if below(p, 1.0 - self.level):
+        if below(p, self.alpha):
             return (f"Advantages change between families, {beyond} ({test}).",)
         return (f"That advantages change between families, {beyond}, is not shown ({test}).",)
 
@@ -194,7 +194,7 @@ class BenchmarkEffects(Result):
         what = "benchmarks of this family" if self.by == "family" else f"runs on this {self.by}"
         return (
             f"{self.fit.label}; estimate: what the model expects of further {what}, with "
-            f"{100 * self.level:.4g} % intervals of the prediction's error, {how}.",
+            f"{100 * (1.0 - self.alpha):.4g} % intervals of the prediction's error, {how}.",
         )
 
 
@@ -205,7 +205,7 @@ def benchmark_effects(
     contrast: str = "mean",
     by: str = "benchmark",
     simultaneous: bool = True,
-    level: float = 0.95,
+    alpha: float = 0.05,
     formula: str | None = None,
     dispersion: str | None = "auto",
     rng: int | np.random.Generator | None = None,
@@ -225,8 +225,8 @@ def benchmark_effects(
     simultaneous : bool, default True
         Intervals that cover all benchmarks of a comparison at once (whoever looks for the benchmark that stands out
         needs these), or each on its own.
-    level : float in (0, 1)
-        Confidence level.
+    alpha : float in (0, 1)
+        One minus the confidence level.
     formula : str, optional
         A model with random effects of the algorithms on benchmarks; by default the recommended one, with a variance
         for each algorithm where they differ (likelihood-ratio test, 5 %).
@@ -296,7 +296,7 @@ def benchmark_effects(
     check_choice(contrast, "contrast", CONTRASTS)
     check_choice(by, "by", UNITS)
     check_flag(simultaneous, "simultaneous")
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     means = mean_over_budgets(runs, task="benchmarks are compared")
     given = recommend(means).formula if formula is None else formula
@@ -319,7 +319,7 @@ def benchmark_effects(
         contrast=contrast,
         by=by,
         simultaneous=simultaneous,
-        level=level,
+        alpha=alpha,
         between_sd=between,
         direction=runs.direction,
         fit=fit,

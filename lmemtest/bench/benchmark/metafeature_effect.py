@@ -337,7 +337,7 @@ def _over_benchmarks(
         df=lambda L: np.asarray(fit.df(L, "satterthwaite"), dtype=float),
         L=second - first if runs.direction == "minimize" else first - second,  # advantages of the first
         score=runs.score,
-        level=1.0 - alpha,
+        alpha=alpha,
     )
     late, early = np.array(level_pairs(levels)).T
     unit = np.eye(k)

@@ -316,7 +316,7 @@ def _overall(table: pd.DataFrame, levels: tuple[Any, ...], alpha: float) -> pd.D
     frame = pd.DataFrame(rows, columns=["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio"])
     t_ratio, df = frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0)
     raw = two_sided_p(t_ratio, df)
-    half = critical_values(df, raw, method="holm", n_tests=len(frame), level=1.0 - alpha) * frame["se"]
+    half = critical_values(df, raw, method="holm", n_tests=len(frame), alpha=alpha) * frame["se"]
     low, high = frame["contrast"] - half, frame["contrast"] + half
     return frame.assign(p_value=adjust_raw(raw, "holm", len(frame)), ci_low=low, ci_high=high)
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
 
 
-def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Answer | None:
+def observed_advantages(fit: LmmFit, runs: Runs, *, alpha: float = 0.05) -> Answer | None:
     """Each algorithm's deviation from the mean of each benchmark, observed and shrunken; None without benchmarks.
 
     A run counts once: the scores of a seed are averaged over its budgets first. Observed effects and their intervals
@@ -42,14 +42,15 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Answ
     Answer or None
         The ``table`` has one row per benchmark (with metafeatures: per instance) and algorithm: ``benchmark`` (label of
         the instance), ``algorithm``, ``n_runs``, ``mean`` (observed), ``effect`` (observed deviation from the mean of
-        the algorithms there), ``se``, ``df``, ``ci_low``, ``ci_high`` (at `level`, not adjusted for their number),
+        the algorithms there), ``se``, ``df``, ``ci_low``, ``ci_high`` (at 1 - `alpha`, not adjusted for their number),
         ``shrunken`` (the deviation that the model expects if the benchmark is run again). Values: ``replicates``
         ("seed", "row" or None), what repeats within a benchmark and gives the intervals; ``paired``, how many of the
         ``n_instances`` have the same seeds for all algorithms, so that differences were taken within seeds;
         ``incomplete``, on how many some algorithm did not run; ``intervals``, how many there are (those of two
         algorithms are mirror images and count once), and ``clear``, how many exclude zero; ``wins``, by algorithm the
         instances on which its observed mean is the best (ties count for each), ``wins_by``, the same for each level of
-        each metafeature; ``benchmark_of``, label of an instance to its benchmark; ``level``, ``score``.
+        each metafeature; ``benchmark_of``, label of an instance to its benchmark; ``alpha``, ``level`` (1 - alpha),
+        ``score``.
 
     Examples
     --------
@@ -80,7 +81,7 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Answ
     rounding = ROUNDING * np.nanmax(np.abs(mean), axis=1, keepdims=True)
     effect = _without_rounding(mean - _means(mean), rounding)
     se = np.where(np.isfinite(se) & (replicates is not None), _without_rounding(se, rounding), np.nan)
-    half = t_quantile((1.0 - level) / 2.0, df) * se
+    half = t_quantile(alpha / 2.0, df) * se
     numbers = {"mean": mean, "effect": effect, "se": se, "df": df, "ci_low": effect - half, "ci_high": effect + half}
     table = pd.DataFrame({"benchmark": names[i], "algorithm": pd.Index(list(runs.algorithms)).take(a)})
     table = table.assign(n_runs=n[i, a].astype(int), **{name: values[i, a] for name, values in numbers.items()})
@@ -113,7 +114,8 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Answ
         "wins": wins(best),
         "wins_by": by_level,
         "benchmark_of": dict(zip(names, benchmarks, strict=True)),
-        "level": level,
+        "alpha": alpha,
+        "level": 1.0 - alpha,
         "score": parsed.score,
     }
     return Answer(

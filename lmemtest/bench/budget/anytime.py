@@ -119,9 +119,9 @@ class Anytime(Result):
         return _compared_curves(self.runs, **self.options)
 
     @property
-    def level(self) -> float:
-        """Confidence of the bands and of all statements about budgets at once."""
-        return float(self.options["level"])
+    def alpha(self) -> float:
+        """One minus the confidence of the bands and of all statements about budgets at once."""
+        return float(self.options["alpha"])
 
     @property
     def score(self) -> str:
@@ -198,7 +198,7 @@ class Anytime(Result):
             f"{self.formula}: splines with {self.columns} columns over {over}."
             if self.formula
             else f"Means at each observed {self.budget}, with an unstructured covariance.",
-            f"Simultaneous for all pairs and budgets at {percent(self.level)}: a difference counts beyond "
+            f"Simultaneous for all pairs and budgets at {percent(1.0 - self.alpha)}: a difference counts beyond "
             f"{span(self.critical_differences)} standard errors ({span(self.df_differences)} degrees of freedom, "
             f"{self.n_sample} {self.sample}).",
         )
@@ -229,7 +229,7 @@ def anytime(
     columns: str | int = "auto",
     average: bool = True,
     vcov: str = "moderated",
-    level: float = 0.95,
+    alpha: float = 0.05,
     n_draws: int = 10_000,
     rng: int | np.random.Generator | None = None,
 ) -> Anytime:
@@ -281,7 +281,7 @@ def anytime(
     -----
     The model is ``score ~ algorithm * f(budget)`` with random curves f of benchmarks, of algorithms on benchmarks and
     of runs, so an advantage counts only as far as it holds across benchmarks (across runs where there is one). Bands
-    hold for all algorithms, or all pairs, at all budgets together: with probability `level` no stretch where one
+    hold for all algorithms, or all pairs, at all budgets together: with probability 1 - `alpha` no stretch where one
     algorithm is called better is wrong. An algorithm with scores in a part of the range only is compared there.
 
     A pair's variance is the common one at each budget times a ratio, its own over the common mean square averaged over
@@ -311,7 +311,7 @@ def anytime(
         "columns": check_columns_option(columns),
         "average": check_flag(average, "average"),
         "vcov": check_choice(vcov, "vcov", ("moderated", "model")),
-        "level": check_fraction(level, "level"),
+        "alpha": check_fraction(alpha, "alpha"),
         "n_draws": check_positive_int(n_draws, "n_draws", minimum=1000),
         "rng": resolve_rng(rng),
     }
@@ -326,7 +326,7 @@ def _compared_curves(
     columns: str | int,
     average: bool,
     vcov: str,
-    level: float,
+    alpha: float,
     n_draws: int,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
@@ -344,7 +344,7 @@ def _compared_curves(
         )
     draws: dict[str, Any] = {"n_draws": n_draws, "rng": rng}
     law = largest_over_curves(mean.rows, V, mean.df_means, defined=np.isfinite(curve_se), **draws)
-    critical_means = float(law.isf(1.0 - level, mean.df_means))
+    critical_means = float(law.isf(alpha, mean.df_means))
     moderate = vcov == "moderated" and len(mean.algorithms) > 2 and mean.free > 1
     law = largest_over_curves(
         difference_rows, V, np.inf if moderate else mean.df_differences, defined=np.isfinite(pair_se), **draws
@@ -356,13 +356,13 @@ def _compared_curves(
         advantage = np.nan_to_num(pair_se[0]) ** 2 / 2.0
         shared = np.maximum(curve_se**2 - advantage, 0.0)
         curve_se, pair_se = np.sqrt(shared + advantage * spread.scale[:, None]), pair_se * np.sqrt(ratio)
-    critical = np.asarray(law.isf(1.0 - level, df))
+    critical = np.asarray(law.isf(alpha, df))
     t_ratio = difference / pair_se
     square, half = mean.square(difference, -1.0), mean.square(critical * pair_se)
     sign = -1 if runs.direction == "minimize" else 1
     better = mean.square(np.where(np.abs(t_ratio) > critical, sign * np.sign(t_ratio), 0.0), -1.0)
     decisions = np.nan_to_num(better).astype(np.int8)
-    t = float(t_quantile(0.5 * (1.0 - level), mean.df_means))
+    t = float(t_quantile(0.5 * alpha, mean.df_means))
     names = np.array(mean.algorithms, dtype=object)
     return {
         "curves": _table(
@@ -384,7 +384,7 @@ def _compared_curves(
         ),
         "stretches": better_stretches(mean, decisions, square, half),
         "best": best_stretches(mean, decisions, np.isfinite(curve)),
-        "overall": _overall(mean, difference_rows, np.isfinite(difference), level, moderate=moderate),
+        "overall": _overall(mean, difference_rows, np.isfinite(difference), alpha, moderate=moderate),
         "decisions": decisions,
         "algorithms": mean.algorithms,
         "budgets": mean.budgets,
@@ -413,7 +413,7 @@ def _table(columns: dict[str, Any], half_widths: dict[str, Array]) -> pd.DataFra
     return pd.DataFrame({name: np.broadcast_to(x, estimate.shape).ravel() for name, x in columns.items()})
 
 
-def _overall(mean: MeanCurves, rows: Array, defined: Mask, level: float, *, moderate: bool) -> pd.DataFrame:
+def _overall(mean: MeanCurves, rows: Array, defined: Mask, alpha: float, *, moderate: bool) -> pd.DataFrame:
     """Differences of the means over the axis, with Tukey's adjustment, or step-down with moderated standard errors."""
     first, second = mean.pairs
     estimate, se = mean.evaluate(mean.over_the_axis(rows, defined))
@@ -422,7 +422,7 @@ def _overall(mean: MeanCurves, rows: Array, defined: Mask, level: float, *, mode
         _, ratio, df = pair_ratios(mean.mean_residuals()[:, :, None], mean.free, mean.df_differences)
         se = se * np.sqrt(ratio)
     t, method = estimate / se, "stepdown" if moderate else "tukey"
-    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(mean.algorithms), level=level)
+    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(mean.algorithms), alpha=alpha)
     names = np.array(mean.algorithms, dtype=object)
     both = np.where(defined, mean.budgets, np.nan)
     columns = {
@@ -534,7 +534,7 @@ def overall_sentences(result: Anytime) -> list[str]:
         return f"Averaged over {result.budget} {written(low, '.4g')} to {written(high, '.4g')}{how}"
 
     found = []
-    for row in result.overall[below(result.overall["p_value"], 1.0 - result.level)].to_dict("records"):
+    for row in result.overall[below(result.overall["p_value"], result.alpha)].to_dict("records"):
         names = (row["left"], row["right"])
         better, worse = names if (row["estimate"] < 0) == (result.direction == "minimize") else names[::-1]
         found.append(

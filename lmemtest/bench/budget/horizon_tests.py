@@ -52,7 +52,7 @@ def families_of(
     level; and one row per pair: left, right, estimate, se, df, p_raw (of this test alone), p_value (adjusted within the
     fit and over fits), significant (missing without a test), ci_low, ci_high.
     """
-    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, se=se, level=1.0 - alpha) for fit in fits]
+    found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, se=se, alpha=alpha) for fit in fits]
     adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
     families = []
     for pairs, p_value, own in zip(found, adjusted, levels, strict=True):

@@ -48,7 +48,7 @@ def ranks(
     *,
     by: str | None = None,
     unit: str | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
     budgets: Iterable[float] | None = None,
 ) -> Answer:
     """Mean ranks of the algorithms at every budget, with intervals.
@@ -82,7 +82,7 @@ def ranks(
           (names joined by " and " where they tie), ``rank``, ``apart`` (whether the interval of the best ends below
           those of all others).
         - ``by``, ``panels`` ("all", then the levels of `by` as text), ``algorithms``, ``budgets`` (``(None,)`` without
-          any), ``budget`` (the column or None), ``unit`` (the sample that the intervals generalise from), ``level``,
+          any), ``budget`` (the column or None), ``unit`` (the sample that the intervals generalise from), ``alpha``,
           ``band`` (what the intervals mean), ``n_benchmarks``, ``n_seeds`` (0 without seeds), ``score``, ``direction``.
 
     Raises
@@ -122,7 +122,7 @@ def ranks(
     0   all        HB       1  1.92  0.04    1.84     2.01  20
     1   all        HB       2  1.91  0.05    1.81     2.01  20
     """
-    runs, level = curves.runs, check_fraction(level, "level")
+    runs, level = curves.runs, 1.0 - check_fraction(alpha, "alpha")
     if unit is not None:
         check_choice(unit, "unit", UNITS)
     each, codes, algorithms, every, groups, notes = _ranks(runs, by, budgets)
@@ -170,7 +170,7 @@ def ranks(
             "budgets": every,
             "budget": runs.budget,
             "unit": unit,
-            "level": level,
+            "alpha": alpha,
             "band": band,
             "n_benchmarks": codes["benchmark"].nunique(),
             "n_seeds": codes["seed"].nunique() if runs.seed else 0,

@@ -48,7 +48,6 @@ def benchmark_information(
     by: str = "instance",
     alpha: float = 0.05,
     adjust: str = "holm",
-    level: float = 0.95,
 ) -> Answer:
     """Test on each benchmark whether the algorithms differ.
 
@@ -62,11 +61,9 @@ def benchmark_information(
         Test each benchmark at each level of its metafeatures, or each benchmark, with the mean over the levels as the
         score of a seed. Differences of opposite sign cancel in that mean.
     alpha : float in (0, 1)
-        Level of the family of tests.
+        Level of the family of tests, and one minus the confidence level of the intervals.
     adjust : {"holm", "bonferroni", "fdr", "none"}
         Adjustment over the benchmarks.
-    level : float in (0, 1)
-        Confidence level of the intervals.
 
     Returns
     -------
@@ -78,7 +75,7 @@ def benchmark_information(
         ``rank``, and the same rows by rank, the largest variance first, as ``ranking``. Names of benchmarks:
         ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found), ``untested`` (no test
         was possible; the notes say why). ``remarks``: what the notes say of each benchmark, by its name in the table.
-        ``alpha``, ``adjust``, ``level``.
+        ``alpha``, ``adjust``.
 
     Raises
     ------
@@ -123,13 +120,12 @@ def benchmark_information(
     check_choice(adjust, "adjust", ADJUSTMENTS)
     check_fraction(alpha, "alpha")
     rank_benchmarks = check_flag(rank_benchmarks, "rank_benchmarks")
-    check_fraction(level, "level")
     frame, averaged = runs.study.one_score_per_run()
     if by == "benchmark" and len(runs.study.instance) > 1:
         frame = _per_benchmark(frame, runs)
     rows, untested, remarks = [], dict[str, list[str]](), dict[str, list[str]]()
     for name, part in frame.groupby("instance", observed=True, sort=False):
-        row, reasons = _one(str(name), part, runs, level)
+        row, reasons = _one(str(name), part, runs, 1.0 - alpha)
         rows.append(row)
         remarks[str(name)] = reasons
         for reason in reasons:
@@ -155,7 +151,6 @@ def benchmark_information(
     values: dict[str, Any] = {
         "alpha": alpha,
         "adjust": adjust,
-        "level": level,
         "remarks": remarks,
         "informative": tuple(table.loc[table["informative"].fillna(False), "benchmark"]),
         "uninformative": tuple(table.loc[~table["informative"].fillna(True), "benchmark"]),

@@ -54,7 +54,6 @@ def seed_effect(
     alpha: float = 0.05,
     standardize: bool | None = None,
     reference: str = "auto",
-    level: float = 0.95,
     rng: int | np.random.Generator | None = None,
 ) -> Answer:
     """Test whether the score of an algorithm depends on the seed.
@@ -65,13 +64,12 @@ def seed_effect(
         With a seed that comes back: on several benchmarks, or in repeated rows.
     alpha : float in (0, 1)
         Probability of naming an algorithm when no score depends on the seed; Holm's method over the algorithms.
+        Intervals hold with 1 - `alpha`, each on its own.
     standardize : bool, optional
         Divide the scores by the standard deviation over the seeds of their algorithm and benchmark, so that a
         benchmark with a large unit does not decide alone. By default where there are several benchmarks.
     reference : {"auto", "chi2", "mixture", "exact", "bootstrap"}
         Null distribution of the test of all algorithms together, see `glrt`. It does not touch the decision.
-    level : float in (0, 1)
-        Confidence level of the intervals, each on its own.
     rng : int, numpy.random.Generator or None
         Used by ``reference="bootstrap"`` only.
 
@@ -136,9 +134,9 @@ def seed_effect(
     crossed = runs.benchmark is not None and len(runs.levels(runs.benchmark)) > 1 and runs.seed_shared
     standardized = crossed if standardize is None else standardize
     scores, averaged = _scores(runs, crossed, standardized)
-    table, notes = _per_algorithm(scores, runs, crossed, standardized, alpha, level)
+    table, notes = _per_algorithm(scores, runs, crossed, standardized, alpha)
     overall, more = _overall(scores, runs, crossed, reference, rng)
-    pairing = _pairing(scores, level)
+    pairing = _pairing(scores, alpha)
     meaning = _meaning(runs, crossed, standardized, pairing)
     affected = tuple(table.loc[table["affected"], "algorithm"])
     grouped = scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
@@ -210,7 +208,7 @@ def lucky_algorithms(runs: Runs, alpha: float) -> tuple[Any, ...]:
     try:
         _check_seeds(runs)
         scores = _scores(runs, crossed=True, standardized=True)[0]
-        table = _per_algorithm(scores, runs, True, True, alpha, 1.0 - alpha)[0]
+        table = _per_algorithm(scores, runs, True, True, alpha)[0]
     except (DesignError, DataError):
         return ()
     return tuple(table.loc[table["affected"], "algorithm"])
@@ -257,13 +255,13 @@ def _prepared(frame: pd.DataFrame, standardized: bool) -> pd.DataFrame:
 
 
 def _per_algorithm(
-    scores: pd.DataFrame, runs: Runs, crossed: bool, standardized: bool, alpha: float, level: float
+    scores: pd.DataFrame, runs: Runs, crossed: bool, standardized: bool, alpha: float
 ) -> tuple[pd.DataFrame, list[str]]:
     rows, notes, reasons = [], [], []
     for name in runs.algorithms:
         whole = scores[scores["algorithm"] == name]
         part = whole[~whole["flat"]]
-        test, why = _one(part, crossed, standardized, level)
+        test, why = _one(part, crossed, standardized, alpha)
         if why:
             reasons.append((name, why))
         elif len(part) < len(whole):
@@ -279,7 +277,7 @@ def _per_algorithm(
     return table, [*notes, *(f"{name} cannot be tested: {why}." for name, why in reasons)]
 
 
-def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) -> tuple[VarianceRatio | None, str]:
+def _one(part: pd.DataFrame, crossed: bool, standardized: bool, alpha: float) -> tuple[VarianceRatio | None, str]:
     if not len(part):
         return None, "its scores do not vary over the seeds"
     blocks = pd.factorize(part["instance"])[0]
@@ -289,7 +287,7 @@ def _one(part: pd.DataFrame, crossed: bool, standardized: bool, level: float) ->
     if standardized and seeds.max() < _FEWEST_SCALED - 1:
         return None, "two seeds that are scaled to one variance hold nothing but signs (standardize=False, or a third)"
     try:
-        test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, level=level)
+        test = variance_ratio(part["score"].to_numpy(), blocks, seeds, scaled=standardized, alpha=alpha)
     except DesignError:
         return None, "too few of its seeds come back"
     return (None, "its scores do not vary over the seeds") if np.isnan(test.statistic) else (test, "")
@@ -456,7 +454,7 @@ def _shares_seeds(scores: pd.DataFrame) -> bool:
     return bool((algorithms > 1).mean() > 0.5)
 
 
-def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
+def _pairing(scores: pd.DataFrame, alpha: float) -> VarianceRatio | None:
     """How alike are different algorithms with the same seed on one instance?"""
     part = scores[~scores["flat"]]
     if part["algorithm"].nunique() < 2 or not _shares_seeds(part):
@@ -468,7 +466,7 @@ def _pairing(scores: pd.DataFrame, level: float) -> VarianceRatio | None:
         return None
     y = part["centred"].to_numpy() / np.sqrt(part.groupby("algorithm", observed=True)["centred"].transform("var"))
     try:
-        test = variance_ratio(y.to_numpy(), block, group, parts=instance, level=level)
+        test = variance_ratio(y.to_numpy(), block, group, parts=instance, alpha=alpha)
     except DesignError:
         return None
     return None if np.isnan(test.statistic) else test

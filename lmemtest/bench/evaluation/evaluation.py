@@ -161,7 +161,7 @@ def evaluate(
     blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
     refuse_nothing(blocks)
     sample = judges if len(judges) >= FEWEST_JUDGES else {}
-    options = {"score": blocks.score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
+    options = {"score": blocks.score, "direction": direction, "ddf": "satterthwaite", "alpha": alpha}
     options["n_obs"] = about["n_rows"]
     means = {THESE: on_these_tasks(blocks, sample, of_item, **options)}
     fit, per_row, variances, pilot = None, 1.0, dict[str, float](), None
@@ -170,11 +170,11 @@ def evaluate(
     items, has_epochs = _harmonic_mean(counts), bool((epochs > 1).any())
     if n_tasks > 1:
         fit, per_row = fit_of(blocks, sample)
-        means[LIKE] = on_tasks_like_these(fit, blocks, level=1.0 - alpha)
+        means[LIKE] = on_tasks_like_these(fit, blocks, alpha=alpha)
         variances = variances_of(fit, blocks, sample, per_row)
         pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
     pairs = {
-        question: own.pairs(adjust=adjust, se=se if own.errors else None, level=1.0 - alpha)
+        question: own.pairs(adjust=adjust, se=se if own.errors else None, alpha=alpha)
         for question, own in means.items()
     }
     design = {"family": n_families} if n_families else {}

@@ -43,19 +43,15 @@ _ON = {"run": "on these benchmarks", "benchmark": "on further benchmarks", "fami
 
 
 @one_blas_thread()
-def failure_rates(
-    runs: Runs, *, level: float = 0.95, alpha: float = 0.05, rng: int | np.random.Generator | None = None
-) -> Answer:
+def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Generator | None = None) -> Answer:
     """Estimate how often each algorithm fails, with intervals, and compare the algorithms.
 
     Parameters
     ----------
     runs : Runs
         With the role ``failed``, or as `Runs.score_failures` returns them.
-    level : float in (0, 1)
-        Confidence level of the intervals, one by one.
     alpha : float in (0, 1)
-        Level of the decisions, for all pairs together.
+        Level of the decisions, for all pairs together. The intervals of rates hold with 1 - `alpha`, one by one.
     rng : int, numpy.random.Generator or None
         For patterns of signs, where two algorithms differ on more than 14 benchmarks.
 
@@ -70,7 +66,7 @@ def failure_rates(
         ``p_value`` (adjusted by Holm within the population). ``where``, one row per benchmark and algorithm with
         failures: ``benchmark``, ``algorithm``, ``n_failed``, ``n_runs``. ``p_values``, by population, that failing has
         nothing to do with the algorithm: "run" where runs fail independently, "benchmark" and "family" also where those
-        of an algorithm on a benchmark (in a family) fail together; ``dependence``, that in words. ``level``, ``alpha``.
+        of an algorithm on a benchmark (in a family) fail together; ``dependence``, that in words. ``alpha``.
 
     Raises
     ------
@@ -108,7 +104,7 @@ def failure_rates(
     0.0625
     """
     require_runs(runs)
-    level, alpha = check_fraction(level, "level"), check_fraction(alpha, "alpha")
+    level = 1.0 - check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     failed, ran, benchmarks, family = failure_counts(runs)
     algorithms, rates = runs.algorithms, rates_by_population(failed, ran, family)
@@ -163,7 +159,7 @@ def failure_rates(
         question="failure_rates",
         title="How often each algorithm fails",
         tables={**tables, "where": pd.DataFrame(where, columns=["benchmark", "algorithm", "n_failed", "n_runs"])},
-        values={"p_values": p_values, "dependence": dependence(p_values, alpha), "level": level, "alpha": alpha},
+        values={"p_values": p_values, "dependence": dependence(p_values, alpha), "alpha": alpha},
         facts=(
             f"Intervals ({100 * level:.4g} %) for further benchmarks or families take nothing for granted about "
             "how failures are spread; on these benchmarks they are Clopper and Pearson's, if runs fail independently.",

@@ -351,7 +351,7 @@ def _significant_with(
     with_roles = type(runs)(frame, **{**roles, "family": (column,)})
     try:
         model = recommend(with_roles, curves="model")
-        means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=ddf, level=1.0 - alpha)
+        means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=ddf, alpha=alpha)
         decided = means.pairs(adjust=adjust, se=se).decisions(alpha=alpha, direction=runs.direction)
     except LmemtestError:
         return None

@@ -66,7 +66,7 @@ def effect_sizes(
     kind: str,
     *,
     paired: bool = True,
-    level: float = 0.95,
+    alpha: float = 0.05,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
 ) -> tuple[Array, Array, Array]:
@@ -76,7 +76,8 @@ def effect_sizes(
     pair does not depend on the others.
     """
     x, y = check_samples(left, right, ("left", "right"), 2, kind, paired)
-    tail = 0.5 * (1.0 - check_fraction(level, "level"))
+    level = 1.0 - check_fraction(alpha, "alpha")
+    tail = 0.5 * (1.0 - level)
     n_draws, generator = check_positive_int(n_draws, "n_draws"), resolve_rng(rng)
     # up to it a difference is rounding, and so is a spread
     same = _SAME * np.maximum(np.abs(x).max(axis=1), np.abs(y).max(axis=1))
@@ -117,7 +118,7 @@ def standardised(
     ci_high: ArrayLike,
     sd: ArrayLike,
     sd_df: ArrayLike = np.inf,
-    level: float = 0.95,
+    alpha: float = 0.05,
 ) -> tuple[Array, Array, Array]:
     """Differences of means over a standard deviation, as of the residual of a mixed model, with their intervals.
 
@@ -133,7 +134,7 @@ def standardised(
     difference, low, high, unit, df = np.broadcast_arrays(
         *(np.asarray(x, dtype=float) for x in (estimate, ci_low, ci_high, sd, sd_df))
     )
-    tail = 0.5 * (1.0 - check_fraction(level, "level"))
+    tail = 0.5 * check_fraction(alpha, "alpha")
     finite = np.where(np.isposinf(df), 1.0, df)
     shrunk, grown = (
         np.where(np.isposinf(df), 1.0, np.sqrt(special.chdtri(finite, p) / finite)) for p in (1.0 - tail, tail)
@@ -158,7 +159,7 @@ def effect_size(
 ) -> Answer:
     """`outperforming` of two samples by one of the `KINDS`."""
     x, y = check_samples(a, b, ("a", "b"), 1, kind, paired)
-    of_one = effect_sizes(x[None], y[None], kind, paired=paired, level=1.0 - alpha, n_draws=n_draws, rng=rng)
+    of_one = effect_sizes(x[None], y[None], kind, paired=paired, alpha=alpha, n_draws=n_draws, rng=rng)
     estimate, low, high = (float(value[0]) for value in of_one)
     row = {"kind": kind, "estimate": estimate, "ci_low": low, "ci_high": high}
     row |= {"magnitude": magnitude(estimate, kind), "n_a": x.size, "n_b": y.size}

@@ -70,7 +70,7 @@ def of_samples(
     # the one that is better where it is higher comes first
     sides = (x[None], y[None]) if sign > 0.0 else (y[None], x[None])
     for name in ("cohen_dz", "rank_biserial") if paired else ("hedges_g", "cliff_delta"):
-        effect = [float(value[0]) for value in effect_sizes(*sides, name, paired=paired, level=1.0 - alpha)]
+        effect = [float(value[0]) for value in effect_sizes(*sides, name, paired=paired, alpha=alpha)]
         rows.append((name, *effect, magnitude(effect[0], name)))
     effects = pd.DataFrame(rows, columns=["kind", "estimate", "ci_low", "ci_high", "magnitude"])
     return Answer(

@@ -197,7 +197,7 @@ class VarianceComponents(Result):
         """
         return 2.0 * self.of_mean(n_seeds, n_benchmarks)
 
-    def limits(self, n_seeds: float, level: float = 0.95, n_benchmarks: float = 1.0) -> tuple[float, float]:
+    def limits(self, n_seeds: float, alpha: float = 0.05, n_benchmarks: float = 1.0) -> tuple[float, float]:
         """Interval of `of_mean` as far as the pilot determines it; NaN without a pilot.
 
         Notes
@@ -219,7 +219,7 @@ class VarianceComponents(Result):
             parts.append((on_one * (1.0 / n_benchmarks - 1.0 / each), (k - 1) * (b - f)))
         if m > 1:
             parts.append((self.run_sd**2 * (1.0 / n_seeds - 1.0 / m) / n_benchmarks, b * (m - 1) * (k - 1)))
-        v, tail = self.of_mean(n_seeds, n_benchmarks), 0.5 * (1.0 - level)
+        v, tail = self.of_mean(n_seeds, n_benchmarks), 0.5 * alpha
         df = v**2 / sum(part**2 / part_df for part, part_df in parts)
         upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
         return float(df * v / upper), float(df * v / lower)

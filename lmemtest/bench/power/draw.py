@@ -104,7 +104,7 @@ class StudyDesign:
 
 @lru_cache(maxsize=4096)
 def _critical(k: int, alpha: float, adjust: str, df: float) -> float:
-    return float(critical_values(df, method=adjust, n_tests=k * (k - 1) // 2, level=1.0 - alpha, n_means=k))
+    return float(critical_values(df, method=adjust, n_tests=k * (k - 1) // 2, alpha=alpha, n_means=k))
 
 
 # ---------------------------------------------------------------------- a draw

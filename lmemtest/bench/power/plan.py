@@ -502,7 +502,7 @@ def _interval_of(
         each = float(n[1]) if of_families else 1.0
         on_one = float(stages.parts_of(n)[1 + of_families :].sum()) * n[0] * each
         n_seeds = 2.0 * components.run_sd**2 / on_one if on_one > 0.0 else math.inf
-        low, high = components.limits(n_seeds, LEVEL, each)
+        low, high = components.limits(n_seeds, 1.0 - LEVEL, each)
         return math.sqrt(2.0 * low / n[0]), math.sqrt(2.0 * high / n[0])
 
     return interval

@@ -284,7 +284,7 @@ class PowerResult(Result):
 
     def _variance(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
         """Of the mean of one algorithm on so many benchmarks of one family, and its interval."""
-        return self.components.of_mean(n_seeds, each), self.components.limits(n_seeds, LEVEL, each)
+        return self.components.of_mean(n_seeds, each), self.components.limits(n_seeds, 1.0 - LEVEL, each)
 
     def _checked_power(self, power: Any, *, effect_matters: bool = True) -> float:
         power = check_fraction(power, "power")

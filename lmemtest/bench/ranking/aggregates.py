@@ -69,7 +69,8 @@ class AggregateScores(Result):
     threshold : float
         From which on scores do not count in the optimality gap.
     method : {"percentile", "basic", "bca"}
-    level : float
+    alpha : float
+        One minus the confidence level.
     score, direction : str
     notes : tuple of str
     """
@@ -82,7 +83,7 @@ class AggregateScores(Result):
     resampling: Resampling
     threshold: float
     method: str
-    level: float
+    alpha: float
     score: str
     direction: str
     notes: tuple[str, ...] = ()
@@ -108,7 +109,7 @@ class AggregateScores(Result):
     @property
     def band(self) -> str:
         """What the intervals mean, for the foot of a figure."""
-        return band_of(self.resampling, self.method, self.level)
+        return band_of(self.resampling, self.method, 1.0 - self.alpha)
 
     def name(self, measure: str) -> str:
         """A measure in words."""
@@ -132,7 +133,7 @@ class AggregateScores(Result):
             lower = measure == "optimality_gap" or self.direction == "minimize"
             verb = "has" if len(first) == 1 else "have"
             best, low, high = (format_number(first[name].iloc[0]) for name in ("estimate", "ci_low", "ci_high"))
-            interval = f", {percent(self.level)} interval {low} to {high}" if len(first) == 1 else ""
+            interval = f", {percent(1.0 - self.alpha)} interval {low} to {high}" if len(first) == 1 else ""
             what = f"the {'lowest' if lower else 'highest'} {self.name(measure)}"
             out.append(f"{joined(first['algorithm'])} {verb} {what}{self._where} ({best}{interval}).")
         return tuple(out)
@@ -168,7 +169,7 @@ class AggregateScores(Result):
             b=rows["estimate"].to_numpy(),
             V=covariance,
             df=df,
-            level=self.level,
+            alpha=self.alpha,
             score=f"{self.name(measure)} of {self.score}",
             direction="minimize" if measure == "optimality_gap" else self.direction,
             ddf="residual",
@@ -191,10 +192,10 @@ class AggregateScores(Result):
         Answer
             One row per algorithm and score: ``algorithm``, ``tau``, ``share`` (better than tau), ``ci_low``,
             ``ci_high`` (pointwise: each holds at its own tau only). `taus`, `shares` (algorithms x taus), `of` ("runs",
-            "benchmarks" or "families", what is counted), `algorithms`, `method`, `level`, `score`, `direction`, `band`
+            "benchmarks" or "families", what is counted), `algorithms`, `method`, `alpha`, `score`, `direction`, `band`
             (what the intervals mean).
         """
-        return performance_profiles(self.resampling, taus, of=of, method=self.method, level=self.level)
+        return performance_profiles(self.resampling, taus, of=of, method=self.method, alpha=self.alpha)
 
     def improvement(self) -> Answer:
         """Probability of improvement: that a run of one algorithm is better than one of another on the same benchmark.
@@ -205,10 +206,10 @@ class AggregateScores(Result):
             One row per pair: ``left``, ``right``, ``probability`` that a run of left is better than one of right on the
             same benchmark, ties one half, averaged over the benchmarks (where families were drawn, over the means by
             family); ``ci_low``, ``ci_high``. `matrix` has the probability that the row is better than the column, one
-            half on the diagonal; `algorithms`, `method`, `level`, `score`, `direction`, `band` (what the intervals
+            half on the diagonal; `algorithms`, `method`, `alpha`, `score`, `direction`, `band` (what the intervals
             mean).
         """
-        return improvement(self.resampling, method=self.method, level=self.level)
+        return improvement(self.resampling, method=self.method, alpha=self.alpha)
 
 
 @one_blas_thread()
@@ -221,7 +222,7 @@ def aggregate_scores(
     resample: str = "runs",
     drawn: str = "n-1",
     method: str = "percentile",
-    level: float = 0.95,
+    alpha: float = 0.05,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
 ) -> AggregateScores:
@@ -310,7 +311,7 @@ def aggregate_scores(
     check_choice(resample, "resample", UNITS)
     check_choice(drawn, "drawn", DRAWN)
     check_choice(method, "method", METHODS)
-    n_draws, level = check_draws(n_draws, level)
+    n_draws, level = check_draws(n_draws, alpha)
     generator = resolve_rng(rng)
     blocks, unitless = complete_blocks(runs, direction, resample)
     check_units(blocks, resample)
@@ -358,7 +359,7 @@ def aggregate_scores(
         resampling=resampling,
         threshold=threshold,
         method=method,
-        level=level,
+        alpha=alpha,
         score=blocks.score,
         direction=blocks.direction,
         notes=tuple(notes),

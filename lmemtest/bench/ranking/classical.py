@@ -69,7 +69,7 @@ def ranked(scores: Array, size: float | Array = 0.0) -> Array:
 # ---------------------------------------------------------------------- estimates
 
 
-def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
+def block_estimates(blocks: Blocks, test: str, alpha: float) -> Estimates:
     """Means over complete blocks with the covariance of a test: "moderated", "t", "tukey", "conover" or "nemenyi"."""
     n, k = blocks.scores.shape
     on_ranks = test in ("conover", "nemenyi")
@@ -89,7 +89,7 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
             )
         V, df = within / n * spread, (n - 1.0) * (k - 1.0)
     if test == "moderated":
-        return _moderated_means(blocks, level)
+        return _moderated_means(blocks, alpha)
     return Estimates.of(
         {"algorithm": list(blocks.algorithms)},
         b=x.mean(axis=0),
@@ -98,12 +98,12 @@ def block_estimates(blocks: Blocks, test: str, level: float) -> Estimates:
         score=f"rank by {blocks.score}" if on_ranks else blocks.score,
         direction="minimize" if on_ranks else blocks.direction,
         ddf="asymptotic" if np.isinf(df) else "residual",
-        level=level,
+        alpha=alpha,
         n_obs=n * k,
     )
 
 
-def _moderated_means(blocks: Blocks, level: float) -> Estimates:
+def _moderated_means(blocks: Blocks, alpha: float) -> Estimates:
     """Marginal means of the mixed model of the scores by block, with moderated standard errors."""
     import pandas as pd
 
@@ -122,7 +122,7 @@ def _moderated_means(blocks: Blocks, level: float) -> Estimates:
         }
     )
     fit = fit_lmm(f"score ~ algorithm + (1 | {blocks.unit})", frame)
-    means = emmeans(fit, "algorithm", vcov=moderated(fit, blocks.unit), level=level)
+    means = emmeans(fit, "algorithm", vcov=moderated(fit, blocks.unit), alpha=alpha)
     return replace(means, score=blocks.score, direction=blocks.direction)
 
 

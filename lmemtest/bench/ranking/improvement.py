@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
 
 
-def improvement(resampling: Resampling, *, method: str, level: float) -> Answer:
+def improvement(resampling: Resampling, *, method: str, alpha: float) -> Answer:
     """The probabilities of `AggregateScores.improvement`."""
     blocks = resampling.blocks
     k, names = len(blocks.algorithms), list(blocks.algorithms)
@@ -31,21 +31,21 @@ def improvement(resampling: Resampling, *, method: str, level: float) -> Answer:
     rows, matrix = [], pd.DataFrame(0.5, index=names, columns=names)
     for x, y in combinations(range(k), 2):
         without = _left_out(resampling, by_instance[:, x, y], by_block[:, x, y], x, y) if method == "bca" else []
-        ends = intervals(draws[:, x, y, None], observed[None, x, y], without, method, level)
+        ends = intervals(draws[:, x, y, None], observed[None, x, y], without, method, 1.0 - alpha)
         low, high = np.clip(ends[:, 0], 0.0, 1.0)
         p = float(observed[x, y])
         rows.append((names[x], names[y], p, float(low), float(high)))
         matrix.iloc[x, y], matrix.iloc[y, x] = p, 1.0 - p
-    band = band_of(resampling, method, level)
+    band = band_of(resampling, method, 1.0 - alpha)
     return Answer(
         question="improvement",
         title=f"Probability of improvement in {blocks.score}",
         tables={"table": pd.DataFrame(rows, columns=["left", "right", "probability", "ci_low", "ci_high"]),
                 "matrix": matrix},
-        values={"algorithms": blocks.algorithms, "method": method, "level": level, "score": blocks.score,
+        values={"algorithms": blocks.algorithms, "method": method, "alpha": alpha, "score": blocks.score,
                 "direction": blocks.direction, "band": band},
         facts=(band,),
-        findings=_findings(rows, level, " of families like these" if blocks.unit == "family" else ""),
+        findings=_findings(rows, 1.0 - alpha, " of families like these" if blocks.unit == "family" else ""),
         notes=blocks.notes,
         formats=dict.fromkeys(["probability", "ci_low", "ci_high"], ".3f"),
         figure="improvement_plot",

@@ -39,7 +39,7 @@ def leaderboard(
     runs: Runs | Blocks,
     *,
     reference: str | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
     resample: str = "benchmarks",
@@ -74,14 +74,14 @@ def leaderboard(
         ``gap_closed``, the mean of ``(score - worst) / (best - worst)``; each with the ends of its interval
         (``elo_low``, ``elo_high``, ...); ``p_first``, the share of the draws in which its mean rank is the best.
         ``to_frame("win_rates")`` has the shares of their benchmarks on which the row beats the column, ties one half;
-        NaN where they never met. `reference` (None if 1,000 is the mean of all), `resample`, `level`, `n_draws`,
+        NaN where they never met. `reference` (None if 1,000 is the mean of all), `resample`, `alpha`, `n_draws`,
         `n_blocks`, `unit` ("family", "benchmark" or "seed", what counts once), `scope` (what the intervals are about),
         `score`, `direction`.
 
     Raises
     ------
     ArgumentError
-        If an argument breaks its rule, or `n_draws` are too few for `level`.
+        If an argument breaks its rule, or `n_draws` are too few for `alpha`.
     DesignError
         If there are fewer than two algorithms or benchmarks, comparisons do not link all algorithms, or runs are
         not repeated where they are to be drawn.
@@ -132,7 +132,7 @@ def leaderboard(
     if reference is not None:
         check_choice(reference, "reference", names)
     at = None if reference is None else names.index(reference)
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     n_draws = check_positive_int(n_draws, "n_draws", minimum=2)
     over_runs = check_choice(resample, "resample", RESAMPLE) == "runs"
     generator = resolve_rng(rng)
@@ -178,7 +178,7 @@ def leaderboard(
         question="leaderboard",
         title=f"Leaderboard by {blocks.score} ({'lower' if blocks.direction == 'minimize' else 'higher'} is better)",
         tables={"leaderboard": table, "win_rates": win_rates},
-        values={"reference": reference, "resample": resample, "level": level, "n_draws": n_draws, "n_blocks": compared,
+        values={"reference": reference, "resample": resample, "alpha": alpha, "n_draws": n_draws, "n_blocks": compared,
                 "unit": blocks.unit, "scope": scope, "score": blocks.score, "direction": blocks.direction},
         facts=(
             f"Bradley-Terry ratings from {counted(compared, blocks.unit)}: 1,000 is {centre}, and 400 points are odds "

@@ -89,7 +89,7 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
 
     runs = with_named_algorithms(runs)
     fit = fitted_quietly(recommend(runs, curves="model").formula, runs)
-    means = emmeans(fit, runs.algorithm, level=1.0 - asked.alpha)
+    means = emmeans(fit, runs.algorithm, alpha=asked.alpha)
     if asked.control is None:
         compared = means.pairs(adjust=asked.adjust, se=asked.se)
     else:

@@ -23,7 +23,7 @@ _SHOWN = 5  # scores in the printed table
 _EQUAL = 1e-9  # shares that differ by less are equal
 
 
-def performance_profiles(resampling: Resampling, taus: Any, *, of: str, method: str, level: float) -> Answer:
+def performance_profiles(resampling: Resampling, taus: Any, *, of: str, method: str, alpha: float) -> Answer:
     """The profiles of `AggregateScores.profiles`."""
     check_choice(of, "of", COUNTED)
     blocks = resampling.blocks
@@ -38,20 +38,20 @@ def performance_profiles(resampling: Resampling, taus: Any, *, of: str, method: 
         shares[a] = profile(resampling.observed(a))[0]
         draws = np.concatenate([profile(part) for part in resampling.draws(a)])
         without = ((stratum, profile(part)) for stratum, part in resampling.left_out(a))
-        low, high = np.clip(intervals(draws, shares[a], without, method, level), 0.0, 1.0)
+        low, high = np.clip(intervals(draws, shares[a], without, method, 1.0 - alpha), 0.0, 1.0)
         columns = {"algorithm": name, "tau": places, "share": shares[a], "ci_low": low, "ci_high": high}
         parts.append(pd.DataFrame(columns))
     table = pd.concat(parts, ignore_index=True)
     at = np.unique(np.linspace(0, len(places) - 1, min(_SHOWN, len(places))).round().astype(int))
     units = of if of == "runs" else blocks.units
-    band = f"Pointwise {band_of(resampling, method, level)}"
+    band = f"Pointwise {band_of(resampling, method, 1.0 - alpha)}"
     cut = (f"{_SHOWN} of {len(places)} scores; all are in to_frame().",) if len(places) > _SHOWN else ()
     return Answer(
         question="profiles",
         title=f"Share of {units} with {blocks.score} {'below' if blocks.direction == 'minimize' else 'above'} tau",
         tables={"table": table},
         values={"of": units, "algorithms": blocks.algorithms, "taus": tuple(places.tolist()), "shares": shares,
-                "method": method, "level": level, "score": blocks.score, "direction": blocks.direction, "band": band},
+                "method": method, "alpha": alpha, "score": blocks.score, "direction": blocks.direction, "band": band},
         facts=(*cut, band),
         findings=(_ahead(shares, blocks.algorithms, units),),
         notes=blocks.notes,

@@ -309,7 +309,7 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
         difference = sign * tests["estimate"].to_numpy(dtype=float)
         half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
         ends = difference - half, difference + half
-        size, low, high = standardised(difference, *ends, *assessment.residual_sd, level=1.0 - asked.alpha)
+        size, low, high = standardised(difference, *ends, *assessment.residual_sd, alpha=asked.alpha)
     else:
         size, low, high = _effects(blocks.gains, i, j, kind, asked)
     wins, ties = outcomes(blocks)
@@ -349,7 +349,7 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
                 gains[rows][:, j[here]].T,
                 kind,
                 paired=True,
-                level=1.0 - asked.alpha,
+                alpha=asked.alpha,
                 rng=asked.rng,
             )
             out[:, here] = found

@@ -230,9 +230,9 @@ def check_units(blocks: Blocks, unit: str) -> None:
         raise DesignError("there is one benchmark, so there are no benchmarks to draw from. Use resample='runs'.")
 
 
-def check_draws(n_draws: Any, level: Any) -> tuple[int, float]:
+def check_draws(n_draws: Any, alpha: Any) -> tuple[int, float]:
     """The number of draws, which is to reach beyond both ends of an interval, and the level."""
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     return check_positive_int(n_draws, "n_draws", minimum=math.ceil(2.0 / (1.0 - level) - 1e-6) - 1), level
 
 

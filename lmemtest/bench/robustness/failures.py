@@ -167,4 +167,4 @@ def _pairs(runs: Runs, alpha: float) -> Comparisons:
     """All pairs by the recommended model."""
     runs = with_named_algorithms(runs)
     model = recommend(runs)
-    return emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, level=1.0 - alpha).pairs()
+    return emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, alpha=alpha).pairs()

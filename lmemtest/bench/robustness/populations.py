@@ -28,7 +28,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
         If there are no families, too few, or one of the models is not identified.
     """
     used = recommend(runs, curves="model")
-    pairs = emmeans(used.spec.fit(runs), runs.algorithm, level=1.0 - alpha).pairs()
+    pairs = emmeans(used.spec.fit(runs), runs.algorithm, alpha=alpha).pairs()
     found = populations_compared(runs, used, pairs, alpha=alpha, adjust=None, ddf="satterthwaite")
     if found is None:
         raise DesignError(
@@ -61,7 +61,7 @@ def populations_compared(
     other = next(name for name in POPULATIONS if name != used.population)
     try:
         model = recommend(runs, population=other, curves="model")
-        means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, level=1.0 - alpha)
+        means = emmeans(model.spec.fit(runs), runs.algorithm, ddf=ddf, alpha=alpha)
         compared = {used.population: pairs, other: means.pairs(adjust=adjust, se=se)}
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None

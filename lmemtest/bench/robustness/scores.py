@@ -137,7 +137,7 @@ def _decided(runs: Runs, alpha: float, raw: Runs | None = None) -> Comparisons:
     if raw is not None and runs.study.several_benchmarks and runs.study.count(runs.benchmark) > MOST_FIXED:
         formula = f"{quote_name(model.runs.score)} ~{recommend(raw).formula.split('~', 1)[1]}"
     fit = fit_lmm(formula, model.runs)
-    return emmeans(fit, runs.algorithm, level=1.0 - alpha).pairs()
+    return emmeans(fit, runs.algorithm, alpha=alpha).pairs()
 
 
 def free_name(runs: Runs, method: str) -> str:

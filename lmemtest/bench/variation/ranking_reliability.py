@@ -138,7 +138,7 @@ def ranking_reliability(
     n_benchmarks: int | Iterable[int] | None = None,
     n_seeds: int | Iterable[int] | None = None,
     n_families: int | Iterable[int] | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
 ) -> RankingReliability:
     """Reliability of the order of the algorithms, and how it grows with benchmarks and seeds.
 
@@ -152,8 +152,8 @@ def ranking_reliability(
         families are the sample, benchmarks of each family; by default as many as here (the harmonic mean).
     n_families : int or iterable of int, optional
         Of planned studies, where families are the sample.
-    level : float in (0, 1)
-        Confidence level.
+    alpha : float in (0, 1)
+        One minus the confidence level.
 
     Returns
     -------
@@ -169,7 +169,7 @@ def ranking_reliability(
         ``shared_family_variance``; ``n_algorithms``, ``n_benchmarks``, ``n_seeds`` (runs of an algorithm at one
         instance, the harmonic mean where their number differs), ``n_benchmarks_each`` (of a family, the harmonic mean;
         all of them where families are not the sample), ``n_families`` and ``family``, the column (None where they are
-        not the sample); ``level``, ``score``.
+        not the sample); ``alpha``, ``score``.
 
     Raises
     ------
@@ -215,7 +215,7 @@ def ranking_reliability(
     3            20     25.0        0.947   0.908    0.966          0.004
     """
     design, scores = run_design(runs, task="reliability is judged", families=True)
-    level, size = check_fraction(level, "level"), design.sizes
+    level, size = 1.0 - check_fraction(alpha, "alpha"), design.sizes
     repeated = any({ALGORITHM, BENCHMARK, *design.families} <= term for term in design.terms[:-1])
     n_each = design.holds[BENCHMARK] if design.families else size["n_benchmarks"]
     planned = _planned(n_benchmarks, n_families, n_each, size)
@@ -238,7 +238,7 @@ def ranking_reliability(
         **{name: size[name] for name in ("n_algorithms", "n_benchmarks", "n_seeds", "n_families")},
         "n_benchmarks_each": n_each,
         "family": family,
-        "level": level,
+        "alpha": alpha,
         "score": runs.score,
     }
     result = RankingReliability(
@@ -270,7 +270,7 @@ def _sentence(values: dict[str, Any]) -> str:
         others = f"{values['n_families']} other {plural(values['family'])} like these"
     return (
         f"The reliability of the order of {values['n_algorithms']} algorithms is {reliability} "
-        f"({100 * values['level']:.4g} % interval {low} to {high}): "
+        f"({100 * (1.0 - values['alpha']):.4g} % interval {low} to {high}): "
         f"their means on {others}, with other seeds, would correlate with these by about that much."
     )
 

@@ -358,7 +358,7 @@ def run_variances(
     values = [*(float(S[0, 0]) for S in fit.covariances), fit.scale]
     limits = {}
     if level is not None:
-        table = fit.profile([*groups, "residual sd"], level=level, reml=True).table
+        table = fit.profile([*groups, "residual sd"], alpha=1.0 - level, reml=True).table
         ends = zip(table["ci_low"].tolist(), table["ci_high"].tolist(), strict=True)
         limits = dict(zip(design.terms, ends, strict=True))
     return dict(zip(design.terms, values, strict=True)), limits, tuple(_fixed_of_fit(fit, design))

@@ -272,7 +272,7 @@ def _crossed(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # profiles go on from better optima themselves
         fit = fit_lmm(formula, frame)
-        profile = fit.profile(["sd", "residual sd"], level=level, reml=True).table
+        profile = fit.profile(["sd", "residual sd"], alpha=1.0 - level, reml=True).table
     # with an effect of every combination of seeds, nothing but trainings run again is left
     left = NOISE if any(same_groups(code, cell) for code in terms.values()) else RESIDUAL
     sizes = [int(code.max()) + 1 for code in terms.values()]

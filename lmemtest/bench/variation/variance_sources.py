@@ -110,7 +110,7 @@ def variance_sources(
     benchmark: str | None = None,
     relative_to: str | None = None,
     method: str | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
 ) -> VarianceSources:
     """Take the variation of the scores apart by its sources.
 
@@ -226,21 +226,21 @@ def variance_sources(
     """
     options = {"score": score, "algorithm": algorithm, "benchmark": benchmark, "relative_to": relative_to}
     if sources is not None:
-        return _of_trainings(runs, sources, **options, method=METHODS[0] if method is None else method, level=level)
+        return _of_trainings(runs, sources, **options, method=METHODS[0] if method is None else method, alpha=alpha)
     for name, value in {**options, "method": method}.items():
         if value is not None:
             raise ArgumentError(
                 f"{name} is for tables of trainings, and needs sources=[...], the columns with their seeds; got "
                 f"{name}={value!r:.60}."
             )
-    return _of_runs(runs, level)
+    return _of_runs(runs, alpha)
 
 
 # ---------------------------------------------------------------------- runs
 
 
-def _of_runs(runs: Any, level: float) -> VarianceSources:
-    level = check_fraction(level, "level")
+def _of_runs(runs: Any, alpha: float) -> VarianceSources:
+    level = 1.0 - check_fraction(alpha, "alpha")
     design, scores = run_design(runs, task="the variation is taken apart", families=True)
     variances, limits, fixed = run_variances(design, scores, level=level)
     nan = (np.nan, np.nan)
@@ -278,7 +278,7 @@ def _of_runs(runs: Any, level: float) -> VarianceSources:
         question="variance_sources",
         title="Where the variation comes from",
         tables={"sources": table},
-        values={"of": "runs", "score": runs.score, "level": level, "by": (), "relative_to": None,
+        values={"of": "runs", "score": runs.score, "alpha": alpha, "by": (), "relative_to": None,
                 "balanced": design.strata is not None, **design.sizes},
         facts=(fact,),
         findings=largest_sources(table, runs.score, level),
@@ -345,7 +345,7 @@ def _of_trainings(
     benchmark: Any,
     relative_to: Any,
     method: str,
-    level: float,
+    alpha: float,
 ) -> VarianceSources:
     if isinstance(table, Runs):
         score, algorithm, benchmark = score or table.score, algorithm or table.algorithm, benchmark or table.benchmark
@@ -357,7 +357,7 @@ def _of_trainings(
         unit = likely[0] if len(names) > 1 and likely else None
     else:
         unit = check_choice(relative_to, "relative_to", names)
-    method, level = check_choice(method, "method", METHODS), check_fraction(level, "level")
+    method, level = check_choice(method, "method", METHODS), 1.0 - check_fraction(alpha, "alpha")
     frame = _read(table, score, names, by)
     parts: dict[str, list[pd.DataFrame]] = {}
     notes: dict[str, list[str]] = {}
@@ -405,7 +405,7 @@ def _of_trainings(
         question="variance_sources",
         title=f"Variance of {score} by source",
         tables=joint,
-        values={"of": "trainings", "score": score, "level": level, "by": tuple(by), "relative_to": unit,
+        values={"of": "trainings", "score": score, "alpha": alpha, "by": tuple(by), "relative_to": unit,
                 "method": method},
         facts=tuple(facts),
         findings=tuple(found),

@@ -36,7 +36,7 @@ class VarianceRatio:
 
     ``statistic`` is F(0) (NaN if the scores do not vary within blocks) with its degrees of freedom, ``p_value`` its
     chance if there is no variance between groups, ``ratio`` where F(l) = 1 (the estimate of the analysis of variance, 0
-    if it is negative), with an exact equal-tailed interval at `level`, cut at 0, whose upper end can be infinite.
+    if it is negative), with an exact equal-tailed interval at 1 - `alpha`, cut at 0, whose upper end can be infinite.
     """
 
     statistic: float
@@ -46,7 +46,7 @@ class VarianceRatio:
     ratio: float
     ratio_low: float
     ratio_high: float
-    level: float
+    alpha: float
 
     @property
     def share(self) -> float:
@@ -66,7 +66,7 @@ def variance_ratio(
     *,
     parts: Index | None = None,
     scaled: bool = False,
-    level: float = 0.95,
+    alpha: float = 0.05,
 ) -> VarianceRatio:
     """Test whether groups differ beyond chance, and how much.
 
@@ -94,7 +94,7 @@ def variance_ratio(
     >>> result.df_num, result.df_den, round(result.statistic, 1), round(result.p_value, 4)
     (2.0, 3.0, 120.3, 0.0014)
     """
-    check_fraction(level, "level")
+    check_fraction(alpha, "alpha")
     y = np.asarray(y, dtype=float)
     where = np.zeros(len(y), dtype=np.intp) if parts is None else parts
     pieces = [_decompose(y[where == part], blocks[where == part], groups[where == part]) for part in np.unique(where)]
@@ -126,13 +126,13 @@ def variance_ratio(
             ratio=value,
             ratio_low=value,
             ratio_high=value,
-            level=level,
+            alpha=alpha,
         )
 
     def pivot(ratio: float) -> float:
         return float(np.sum(squares / (1.0 + ratio * mu)) / r / (rest / d))
 
-    tail = 0.5 * (1.0 - level)
+    tail = 0.5 * alpha
     low, high = (float(special.fdtri(df_num, df_den, q)) for q in (1.0 - tail, tail))
     return VarianceRatio(
         statistic=pivot(0.0),
@@ -142,7 +142,7 @@ def variance_ratio(
         ratio=_root(pivot, 1.0, mu),
         ratio_low=_root(pivot, low, mu),
         ratio_high=_root(pivot, high, mu),
-        level=level,
+        alpha=alpha,
     )
 
 

@@ -51,7 +51,7 @@ def bootstrap(
     n_draws: int = 999,
     *,
     method: str = "percentile",
-    level: float = 0.95,
+    alpha: float = 0.05,
     unit: str | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
@@ -71,8 +71,8 @@ def bootstrap(
         Tables.
     method : {"percentile", "basic", "bca"}
         Quantiles of the draws; their reflection at the estimate; quantiles corrected for bias and skewness.
-    level : float in (0, 1)
-        Confidence level.
+    alpha : float in (0, 1)
+        One minus the confidence level.
     unit : str, optional
         For "bca": the group of the random part whose levels are left out in turn to estimate the skewness. The
         first one of the formula by default.
@@ -89,9 +89,9 @@ def bootstrap(
     -------
     Answer
         One row per element of the statistic: name, estimate (the statistic of the fit), bias (mean of the draws minus
-        it), se (standard deviation of the draws), ci_low, ci_high (at `level`; NaN where there is none, see the notes).
-        Values: the columns as arrays (the first is ``names``), ``draws`` ``(n_draws, k)`` (NaN rows where the statistic
-        could not be computed), ``method``, ``level``, ``formula``, ``failed`` and ``unconverged`` (draws without a
+        it), se (standard deviation of the draws), ci_low, ci_high (at 1 - `alpha`; NaN where there is none, see the
+        notes). Values: the columns as arrays (the first is ``names``), ``draws`` ``(n_draws, k)`` (NaN rows where the statistic
+        could not be computed), ``method``, ``alpha``, ``formula``, ``failed`` and ``unconverged`` (draws without a
         statistic; draws in which the search did not complete its certificate, which are kept).
 
     Raises
@@ -127,7 +127,7 @@ def bootstrap(
     """
     n_draws = check_positive_int(n_draws, "n_draws", minimum=2)
     check_choice(method, "method", METHODS)
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     if not callable(statistic):
         raise ArgumentError(f"statistic must be a function of a fit, got {type(statistic).__name__}.")
     check_fit(fit, "fit")
@@ -165,7 +165,7 @@ def bootstrap(
     }
     unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
     table = pd.DataFrame({"name": list(names), **{name: columns[name] for name in list(columns)[1:]}})
-    settings = {"draws": draws, "method": method, "level": level, "formula": fit.label}
+    settings = {"draws": draws, "method": method, "alpha": alpha, "formula": fit.label}
     counts = {"failed": len(draws) - len(valid), "unconverged": unconverged}
     return Answer(
         question="bootstrap",

@@ -74,7 +74,7 @@ def profile(
     parameters: str | Sequence[str] | None = None,
     *,
     linear: Mapping[str, Sequence[float]] | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
     reml: bool = False,
     progress: bool | None = None,
 ) -> Answer:
@@ -91,8 +91,8 @@ def profile(
     linear : mapping of str to (p,) float, optional
         Linear functions of the fixed effects by name: coefficients over all columns of the design, in the order of
         ``fit.params``. Given alone, only these are profiled.
-    level : float in (0, 1)
-        Confidence level of each interval.
+    alpha : float in (0, 1)
+        One minus the confidence level of each interval.
     reml : bool
         Profile the restricted likelihood, for standard deviations and correlations only. The default, the
         likelihood, is what lme4 profiles.
@@ -105,7 +105,7 @@ def profile(
         One row per parameter: kind, group, name1, name2, estimate, ci_low, ci_high. ``to_frame("curves")`` has the
         profiles, every point an exact minimum: the same four names, value (of the parameter), zeta (signed square root
         of the rise of the deviance above its minimum), slope (of zeta in value; NaN at a bound). A straight line means
-        that a symmetric interval is as good. Values: ``level``, ``cut`` (size of zeta at the ends of the intervals),
+        that a symmetric interval is as good. Values: ``alpha``, ``cut`` (size of zeta at the ends of the intervals),
         ``likelihood`` (what was profiled; the estimates maximise it), ``labels`` (one line per row, as ``parameters``
         takes them), ``formula``, ``evaluations`` of the likelihood.
 
@@ -152,7 +152,7 @@ def profile(
     1  benchmark:algorithm    0.0025  0.0021   0.0030
     """
     check_fit(fit, "fit")
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     reml = check_flag(reml, "reml")
     check_replicates(progress=progress)
     names, again, notes = ("maximum likelihood", "restricted maximum likelihood"), fit, []
@@ -169,7 +169,7 @@ def profile(
     return profile_answer(
         table=table,
         curves=curves,
-        level=level,
+        alpha=alpha,
         likelihood=names[reml],
         formula=fit.label,
         evaluations=sum(path.evaluations for _, path in found if path is not None),
@@ -181,20 +181,20 @@ def profile_answer(
     *,
     table: pd.DataFrame,
     curves: pd.DataFrame,
-    level: float,
+    alpha: float,
     likelihood: str,
     formula: str,
     evaluations: int,
     notes: tuple[str, ...] = (),
 ) -> Answer:
     """The answer of `profile` from its tables."""
-    restricted = "restricted " if "restricted" in likelihood else ""
+    level, restricted = 1.0 - alpha, "restricted " if "restricted" in likelihood else ""
     return Answer(
         question="profile",
         title="Profile likelihood",
         tables={"table": table, "curves": curves},
         values={
-            "level": level,
+            "alpha": alpha,
             "cut": cut_of(level),
             "likelihood": likelihood,
             "labels": tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in table.to_dict("records")),

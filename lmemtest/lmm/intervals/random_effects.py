@@ -39,7 +39,7 @@ def random_effects(
     *,
     simultaneous: bool = True,
     target: str = "prediction",
-    level: float = 0.95,
+    alpha: float = 0.05,
     rng: int | np.random.Generator | None = None,
 ) -> Answer:
     """Random effects of a grouping factor with their intervals, for caterpillar plots.
@@ -57,8 +57,8 @@ def random_effects(
         Intervals for the deviation from the population's mean, which is itself estimated from these levels; or given
         the fixed effects, as lme4's caterpillar plots have it. The latter are shorter and compare levels with each
         other rather than with the population.
-    level : float in (0, 1)
-        Confidence level.
+    alpha : float in (0, 1)
+        One minus the confidence level.
     rng : int, numpy.random.Generator or None
         Points of the joint integral where it is not a quadrature.
 
@@ -68,7 +68,7 @@ def random_effects(
         One row per effect and level: effect, level, estimate (conditional mode), conditional_sd (given the fixed
         effects, as lme4 reports it), se (of the prediction's error, with that of the fixed effects), df, ci_low,
         ci_high. Values: ``clear`` (of each effect by name the levels whose interval excludes zero), ``effects`` (their
-        names, in the order of the formula), ``group``, ``simultaneous``, ``target``, ``level``, and ``formula`` and
+        names, in the order of the formula), ``group``, ``simultaneous``, ``target``, ``alpha``, and ``formula`` and
         ``score``, the model and the scale of the effects.
 
     Raises
@@ -104,7 +104,7 @@ def random_effects(
     """
     simultaneous = check_flag(simultaneous, "simultaneous")
     check_choice(target, "target", TARGETS)
-    level = check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     if not hasattr(fit, "problem"):
         raise ArgumentError(f"fit must be a fit of fit_lmm(), got {type(fit).__name__}.")
@@ -154,7 +154,7 @@ def random_effects(
             "effects": effects,
             "simultaneous": simultaneous,
             "target": target,
-            "level": level,
+            "alpha": alpha,
             "formula": fit.label,
             "score": score,
             "clear": {effect: tuple(stands_out["level"][stands_out["effect"] == effect]) for effect in effects},

@@ -58,7 +58,7 @@ def adjust(
     *,
     method: str = "tukey",
     n_means: int | None = None,
-    level: float = 0.95,
+    alpha: float = 0.05,
     joint: LargestT | None = None,
 ) -> Adjusted:
     """Adjust the two-sided p-values and the intervals of one family of t ratios.
@@ -71,10 +71,10 @@ def adjust(
     note.
 
     Intervals of "stepdown", "shaffer" and "holm" are those of the step at which a pair was decided. Each covers its
-    difference with probability `level` at least, as it is never shorter than the unadjusted one, and the chance that
-    any of them excludes a difference that is truly zero is 1 - level; that all cover at once is less likely than
-    `level`. "singlestep", "tukey", "sidak", "bonferroni", "mvt" and "dunnett" have simultaneous intervals. Those of
-    "fdr" cover, of the pairs called different, the share `level` on average.
+    difference with probability 1 - `alpha` at least, as it is never shorter than the unadjusted one, and the chance that
+    any of them excludes a difference that is truly zero is `alpha`; that all cover at once is less likely than
+    1 - `alpha`. "singlestep", "tukey", "sidak", "bonferroni", "mvt" and "dunnett" have simultaneous intervals. Those of
+    "fdr" cover, of the pairs called different, the share 1 - `alpha` on average.
 
     Holm (1979), Scand. J. Stat. 6, 65-70; Benjamini & Hochberg (1995), doi:10.1111/j.2517-6161.1995.tb02031.x;
     Benjamini & Yekutieli (2005), doi:10.1198/016214504000001907
@@ -83,7 +83,7 @@ def adjust(
     array([0.0425, 0.3293, 0.0169])
     """
     check_choice(method, "adjust", (*ADJUSTMENTS, "dunnett"))
-    check_fraction(level, "level")
+    check_fraction(alpha, "alpha")
     t, nu = np.broadcast_arrays(np.asarray(t_ratio, dtype=float), np.asarray(df, dtype=float))
     notes: list[str] = []
     if method in JOINT_ADJUSTMENTS:
@@ -91,7 +91,7 @@ def adjust(
             raise ArgumentError(
                 f"adjust={method!r} needs the joint distribution of the family: pass joint=largest_t(correlation)."
             )
-        p_value, critical = joint.sf(np.abs(t), nu), joint.isf(1.0 - level, nu)
+        p_value, critical = joint.sf(np.abs(t), nu), joint.isf(alpha, nu)
         return Adjusted(p_value=p_value, critical=critical, method=method, notes=(joint.note(np.abs(t), nu),))
     if n_means is None and method in _OF_ALL_PAIRS:
         used = _OF_ALL_PAIRS[method]
@@ -109,7 +109,7 @@ def adjust(
         p_value = step_down(raw, n_means or 2, first_by_range=method == "stepdown")
     else:
         p_value = adjust_raw(raw, method, t.size)
-    critical = critical_values(nu, raw, method=method, n_means=n_means, n_tests=t.size, level=level)
+    critical = critical_values(nu, raw, method=method, n_means=n_means, n_tests=t.size, alpha=alpha)
     return Adjusted(p_value=p_value, critical=critical, method=method, notes=tuple(notes))
 
 
@@ -224,7 +224,7 @@ def critical_values(
     *,
     method: str,
     n_tests: int,
-    level: float,
+    alpha: float,
     n_means: int | None = None,
 ) -> Array:
     """Half widths, in standard errors, of intervals that agree with the adjusted p-values.
@@ -232,11 +232,10 @@ def critical_values(
     `p_value` are the unadjusted ones; without them the critical values are those of the first step. `n_tests` is the
     size of the family, `n_means` the number of means where it is all pairs of them.
 
-    >>> critical_values([20.0], method="tukey", n_tests=3, n_means=3, level=0.95).round(4)
+    >>> critical_values([20.0], method="tukey", n_tests=3, n_means=3, alpha=0.05).round(4)
     array([2.53])
     """
     nu = np.asarray(df, dtype=float)
-    alpha = 1.0 - level
     if method == "tukey":
         return _over_df(lambda df: qtukey(alpha, n_means or 2, df, upper=True) / np.sqrt(2.0), nu)
     levels = raw_levels(p_value, method=method, n_tests=n_tests, alpha=alpha, n_means=n_means)

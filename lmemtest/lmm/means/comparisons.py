@@ -119,7 +119,7 @@ class Comparisons(Result):
     def intervals(self) -> str:
         """What the intervals of differences mean together: "simultaneous", "stepwise", "selected" or "single".
 
-        Every interval excludes zero exactly where the difference is significant at 1 - `level`. "stepwise" is the
+        Every interval excludes zero exactly where the difference is significant at `alpha`. "stepwise" is the
         interval of the step at which a difference was decided, "selected" controls the share of intervals that miss,
         "single" is unadjusted.
         """
@@ -147,7 +147,7 @@ class Comparisons(Result):
                 "method": self.adjust,
                 "n_tests": df.shape[1],
                 "n_means": self.family_size,
-                "level": level,
+                "alpha": 1.0 - level,
             }
             raw = [None if first_step else two_sided_p(*pair) for pair in zip(t_ratio, df, strict=True)]
             rows = [critical_values(nu, p, **options) for nu, p in zip(df, raw, strict=True)]

@@ -57,7 +57,7 @@ def pairs(
     *,
     adjust: str | None = None,
     se: str | None = None,
-    level: float | None = None,
+    alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test all pairwise differences.
@@ -75,12 +75,12 @@ def pairs(
     se : {"model", "moderated"}, optional
         Standard errors; default: those of the estimates. "model" takes those of the fitted model in place of moderated
         ones.
-    level : float in (0, 1), optional
-        Confidence level; default: that of the estimates. Intervals exclude zero exactly where the adjusted p-value is
-        below 1 - level. They are simultaneous but for "stepdown", "shaffer" and "holm" (the interval of the step at
-        which a pair was decided: the chance that any excludes a true zero is 1 - level, and each by itself covers with
-        probability `level` at least), "fdr" (of the pairs called different the share `level` is covered on average) and
-        "none" (each by itself).
+    alpha : float in (0, 1), optional
+        One minus the confidence level; default: that of the estimates. Intervals exclude zero exactly where the
+        adjusted p-value is below alpha. They are simultaneous but for "stepdown", "shaffer" and "holm" (the interval
+        of the step at which a pair was decided: the chance that any excludes a true zero is alpha, and each by itself
+        covers with probability 1 - alpha at least), "fdr" (of the pairs called different the share 1 - alpha is covered
+        on average) and "none" (each by itself).
     rng : int, numpy.random.Generator or None
         For "mvt" with more than three means of unequal precision, which is integrated by quasi-Monte-Carlo.
 
@@ -118,7 +118,7 @@ def pairs(
     1    A     C     -4.00  6.0   0.0010
     2    B     C     -4.25  6.0   0.0007
     """
-    level = em.level if level is None else check_fraction(level, "level")
+    alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     se = _known_se(se)
     adjust = DEFAULT_ADJUST["model" if se == "model" else em.errors] if adjust is None else adjust
     _check_adjust(adjust)
@@ -139,7 +139,7 @@ def pairs(
     table |= {"left": [labels[i] for i in left.tolist()], "right": [labels[j] for j in right.tolist()]}
     L, apart, n_means = em.differences(left, right), ~em.met(left, right), len(groups[0])
     return _compared(
-        "pairs", em, table, L, apart, adjust=adjust, level=level, rng=generator, n_means=n_means, notes=on_errors
+        "pairs", em, table, L, apart, adjust=adjust, alpha=alpha, rng=generator, n_means=n_means, notes=on_errors
     )
 
 
@@ -150,7 +150,7 @@ def contrast(
     *,
     adjust: str | None = None,
     se: str | None = None,
-    level: float | None = None,
+    alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test linear contrasts.
@@ -165,7 +165,7 @@ def contrast(
         Adjustment within each group of `by`; default: that of the named family, "none" for own coefficients. "mvt"
         uses the joint t distribution of any contrasts. "tukey" is for all pairs only and is replaced by "sidak", with
         a note.
-    se, level, rng
+    se, alpha, rng
         As in `pairs`. One contrast, and contrasts that are not adjusted, have their own variance where that of many is
         moderated.
 
@@ -205,7 +205,7 @@ def contrast(
     0     linear       4.0   0.0001
     1  quadratic       4.0   0.0027
     """
-    level = em.level if level is None else check_fraction(level, "level")
+    alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     se = _known_se(se)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
@@ -252,7 +252,7 @@ def contrast(
     frame = frame.assign(contrast=list(table.index) * len(blocks))
     L, lone = Functions.of(np.vstack(blocks)), np.concatenate(apart)
     return _compared(
-        "contrasts", em, frame, L, lone, adjust=adjust, level=level, rng=generator, notes=notes, coefficients=table
+        "contrasts", em, frame, L, lone, adjust=adjust, alpha=alpha, rng=generator, notes=notes, coefficients=table
     )
 
 
@@ -263,7 +263,7 @@ def against(
     *,
     adjust: str | None = None,
     se: str | None = None,
-    level: float | None = None,
+    alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Test the differences from a control.
@@ -278,7 +278,7 @@ def against(
     adjust : {"dunnett", "holm", "sidak", "bonferroni", "fdr", "none"}, optional
         Adjustment for the number of comparisons within one group of `by`. "dunnett" is for the model's standard errors;
         R calls it "mvt", which works too. Default: "dunnett" with these, else "holm".
-    se, level, rng
+    se, alpha, rng
         As in `pairs`; `rng` for "dunnett" where the means are neither independent nor equally correlated.
 
     Returns
@@ -298,7 +298,7 @@ def against(
     Dunnett: p = P(max_j |T_j| > |t|) over the comparisons, jointly t distributed with the correlations that the
     model gives and the degrees of freedom of the comparison. When these correlations have one factor (means that
     are independent up to a common term, as in balanced studies), the integral is a quadrature; the intervals
-    exclude zero exactly when p is below 1 - level.
+    exclude zero exactly when p is below alpha.
 
     References
     ----------
@@ -314,7 +314,7 @@ def against(
     0    B     A  6.0   1.0000
     1    C     A  6.0   0.0003
     """
-    level = em.level if level is None else check_fraction(level, "level")
+    alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
     se = _known_se(se)
     adjust = ("dunnett" if se == "model" or em.one_variance else "holm") if adjust is None else adjust
     adjust = "dunnett" if isinstance(adjust, str) and adjust == "mvt" else adjust  # one distribution by two names
@@ -342,7 +342,7 @@ def against(
     table = em.frame.iloc[others][list(em.by)].reset_index(drop=True).assign(left=labels[others], right=reference)
     L, apart = em.differences(others, references), ~em.met(others, references)
     return _compared(
-        "control", em, table, L, apart, adjust=adjust, level=level, rng=generator, notes=on_errors, control=reference
+        "control", em, table, L, apart, adjust=adjust, alpha=alpha, rng=generator, notes=on_errors, control=reference
     )
 
 
@@ -351,7 +351,7 @@ def best(
     em: Estimates,
     *,
     direction: str | None = None,
-    level: float | None = None,
+    alpha: float | None = None,
     rng: int | np.random.Generator | None = None,
 ) -> Comparisons:
     """Find which levels can still be the best, with simultaneous intervals for their lead.
@@ -360,8 +360,8 @@ def best(
     ----------
     direction : {"minimize", "maximize"}, optional
         Which end of the response is better; default: that of the runs behind the fit.
-    level : float in (0.5, 1), optional
-        Simultaneous confidence level; default: that of the estimates.
+    alpha : float in (0, 0.5), optional
+        One minus the simultaneous confidence level; default: that of the estimates.
     rng : int, numpy.random.Generator or None
         Used where critical values need quasi-Monte-Carlo integration (unbalanced studies); a note says so.
 
@@ -380,7 +380,7 @@ def best(
     Notes
     -----
     Sharper than reading the best group off all pairs: only k comparisons with an unknown best are made. A level is
-    ruled out if the upper end of its interval is 0, which is when its p-value is at most 1 - level. The intervals
+    ruled out if the upper end of its interval is 0, which is when its p-value is at most alpha. The intervals
     are constrained to contain 0: how much worse a level is, is bounded, not that it is worse. With standard errors that
     are not the model's, critical values are Bonferroni's instead of Dunnett's.
 
@@ -397,9 +397,9 @@ def best(
     >>> means.best(direction="minimize").sentences()
     ('A and B can be the best; the other one cannot (95 % confidence).',)
     """
-    level = em.level if level is None else check_fraction(level, "level")
-    if level <= 0.5:
-        raise ArgumentError(f"level must be above 0.5 for comparisons with the best, got {level!r}.")
+    alpha = em.alpha if alpha is None else check_fraction(alpha, "alpha")
+    if alpha >= 0.5:
+        raise ArgumentError(f"alpha must be below 0.5 for comparisons with the best, got {alpha!r}.")
     used = known_direction(direction, em.direction, "best")
     generator = resolve_rng(rng)
     labels = em.labels()
@@ -411,7 +411,7 @@ def best(
                 "Use another factor in specs, or keep more of its levels in at=."
             )
         names = [labels[i] for i in rows]
-        columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, 1.0 - level, generator)
+        columns, found = _compare(em, rows, 1.0 if used == "maximize" else -1.0, alpha, generator)
         at = {name: [value] * len(rows) for name, value in key.items()}
         frames.append({**at, em.factor: names, **columns})
         notes.extend(found)
@@ -428,8 +428,8 @@ def best(
         estimates=em,
         by=em.by,
         adjust=adjust,
-        level=level,
-        alpha=1.0 - level,
+        level=1.0 - alpha,
+        alpha=alpha,
         family_size=len(em.groups()[0][1]),
         direction=used,
         notes=(*em.notes, *dict.fromkeys(notes)),
@@ -499,7 +499,7 @@ def _compared(
     apart: NDArray[np.bool_],
     *,
     adjust: str,
-    level: float,
+    alpha: float,
     rng: np.random.Generator,
     n_means: int | None = None,
     notes: Sequence[str] = (),
@@ -517,7 +517,7 @@ def _compared(
         joint = em.largest_t(L[rows[tested[rows]]].L, "two-sided", rng) if together else None
         # a family without a single test has no joint distribution; its rows are NaN under any method
         used = "none" if together and joint is None else adjust
-        parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, level=level, joint=joint))
+        parts.append(adjust_family(t_ratio[rows], df[rows], method=used, n_means=n_means, alpha=alpha, joint=joint))
         joints.append(joint)
     p_value = np.concatenate([part.p_value for part in parts])
     half = np.where(tested, np.concatenate([part.critical for part in parts]) * se, np.nan)
@@ -553,8 +553,8 @@ def _compared(
         estimates=em,
         by=em.by,
         adjust=applied,
-        level=level,
-        alpha=1.0 - level,
+        level=1.0 - alpha,
+        alpha=alpha,
         family_size=len(em.groups()[0][1]),
         direction=em.direction,
         notes=(*em.notes, *found, *dict.fromkeys(note for part in parts for note in part.notes)),

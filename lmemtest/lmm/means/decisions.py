@@ -165,7 +165,7 @@ class Decisions(Result):
         score: str = "the score",
         statistic: str = "mean",
         test: str = "",
-        level: float | None = None,
+        interval_alpha: float | None = None,
         omnibus_p: float | None = None,
     ) -> Decisions:
         """Means and decisions of any other test, for the diagrams, groups and letters of this package.
@@ -187,8 +187,8 @@ class Decisions(Result):
             One number, or the smallest and the largest; it is drawn, and decides nothing.
         score, statistic, test : str
             What was compared, what the means are ("mean rank", "IQM"), and what decided ("Nemenyi").
-        level : float in (0, 1), optional
-            Confidence level of the intervals of the means.
+        interval_alpha : float in (0, 1), optional
+            One minus the confidence level of the intervals of the means; unknown by default.
         omnibus_p : float in [0, 1], optional
             p-value of a test that all are alike; the diagram says so if it is not significant.
 
@@ -234,7 +234,7 @@ class Decisions(Result):
             test=test,
             ci_low=numbers.get("ci_low"),
             ci_high=numbers.get("ci_high"),
-            level=None if level is None else check_fraction(level, "level"),
+            level=None if interval_alpha is None else 1.0 - check_fraction(interval_alpha, "interval_alpha"),
             omnibus_p=given_omnibus(omnibus_p, alpha),
         )
 

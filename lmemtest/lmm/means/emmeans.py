@@ -60,7 +60,7 @@ def emmeans(
     at: Mapping[str, Any] | None = None,
     weights: str | None = None,
     ddf: str = "satterthwaite",
-    level: float = 0.95,
+    alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
 ) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
@@ -84,8 +84,8 @@ def emmeans(
     ddf : {"satterthwaite", "kenward-roger", "residual", "asymptotic"}
         Degrees of freedom of the intervals and of every test made from the result. Kenward-Roger also adjusts the
         standard errors, and refits a maximum-likelihood fit by REML, with a note.
-    level : float in (0, 1), default 0.95
-        Confidence level.
+    alpha : float in (0, 1), default 0.05
+        One minus the confidence level.
     vcov : {"moderated", "model"}, Moderated or ClusterRobust, optional
         Where standard errors come from, here and in all that is made from the result; the means do not change.
         "moderated": every difference has a variance of its own, from its scatter over the benchmarks, squeezed towards
@@ -133,7 +133,7 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
-    return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov)
+    return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
 
 
 @one_blas_thread()
@@ -146,7 +146,7 @@ def emtrends(
     at: Mapping[str, Any] | None = None,
     weights: str | None = None,
     ddf: str = "satterthwaite",
-    level: float = 0.95,
+    alpha: float = 0.05,
     vcov: ClusterRobust | Moderated | str | None = None,
 ) -> Estimates:
     """Marginal slopes of a numeric column, for each level of a factor.
@@ -159,7 +159,7 @@ def emtrends(
         Factors whose level combinations get a slope each; with values in `at` also `var` itself.
     var : str
         Numeric column of the fixed part, such as the budget.
-    by, at, weights, ddf, level, vcov
+    by, at, weights, ddf, alpha, vcov
         As in `emmeans`. Where the model is curved in `var` (poly, bs, log), the slope is that at its mean, or at the
         values in `at`.
 
@@ -210,7 +210,7 @@ def emtrends(
         at=at,
         weights=weights,
         ddf=ddf,
-        level=level,
+        alpha=alpha,
         vcov="model" if vcov is None else vcov,  # whether moderation keeps the size of slopes was not simulated
         along=var,
     )
@@ -224,14 +224,14 @@ def evaluated_grid(
     at: Mapping[str, Any] | None,
     weights: str | None,
     ddf: str,
-    level: float,
+    alpha: float,
     vcov: ClusterRobust | Moderated | str | None,
     along: str | None = None,
 ) -> Estimates:
     """Marginal means, or marginal slopes along a numeric column."""
     check_fit(fit, "fit")
     check_choice(ddf, "ddf", DDF_METHODS)
-    level = check_fraction(level, "level")
+    check_fraction(alpha, "alpha")
     at = check_at(at)
     values = grid_values(fit, at)
     spec_names, by_names = name_tuple(specs, "specs"), name_tuple(by, "by")
@@ -272,7 +272,7 @@ def evaluated_grid(
         df=OfFunctions(functions.df),
         specs=spec_names,
         by=by_names,
-        level=level,
+        alpha=alpha,
         score=fit.design.parsed.score if along is None else f"slope of {fit.design.parsed.score} along {along}",
         direction=direction if along is None else None,  # less is better of a loss, which says nothing of its slope
         ddf=ddf,

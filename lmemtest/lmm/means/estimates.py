@@ -66,9 +66,9 @@ class Estimates(Result):
     by : tuple of str
         Columns that split the estimates into groups of their own.
     estimate, se, df, ci_low, ci_high : (m,) float
-        Estimate, standard error, degrees of freedom and interval at `level`; NaN where not estimable.
-    level : float
-        Confidence level of each interval (not adjusted for several estimates).
+        Estimate, standard error, degrees of freedom and interval at 1 - `alpha`; NaN where not estimable.
+    alpha : float
+        One minus the confidence level of each interval (not adjusted for several estimates).
     score : str
         What is estimated, for instance ``log(value)``.
     direction : {"minimize", "maximize"} or None
@@ -124,7 +124,7 @@ class Estimates(Result):
     df: Array
     ci_low: Array
     ci_high: Array
-    level: float
+    alpha: float
     score: str
     direction: str | None = None
     ddf: str = "satterthwaite"
@@ -158,7 +158,7 @@ class Estimates(Result):
         L: ArrayLike | None = None,
         specs: Sequence[str] | None = None,
         by: Sequence[str] = (),
-        level: float = 0.95,
+        alpha: float = 0.05,
         **facts: Any,
     ) -> Self:
         """Build estimates from arrays; no fit is needed.
@@ -181,8 +181,8 @@ class Estimates(Result):
             Default: all columns of `frame` but those in `by`.
         by : sequence of str
             Columns whose levels are compared within, not between.
-        level : float in (0, 1)
-            Confidence level of each interval.
+        alpha : float in (0, 1)
+            One minus the confidence level of each interval.
         **facts
             Other attributes: direction, ddf, n_obs, notes, subject, ...
 
@@ -210,7 +210,7 @@ class Estimates(Result):
             df=unknown,
             ci_low=unknown,
             ci_high=unknown,
-            level=check_fraction(level, "level"),
+            alpha=check_fraction(alpha, "alpha"),
             score=score,
             **facts,
         )
@@ -226,8 +226,13 @@ class Estimates(Result):
         """The same estimates after a change of what their standard errors come from."""
         changed = replace(self, **changes)
         estimate, se, df = changed.evaluate()
-        half = t_quantile((1.0 - self.level) / 2.0, df) * se
+        half = t_quantile(self.alpha / 2.0, df) * se
         return replace(changed, estimate=estimate, se=se, df=df, ci_low=estimate - half, ci_high=estimate + half)
+
+    @property
+    def level(self) -> float:
+        """Confidence level of the intervals: 1 - `alpha`."""
+        return 1.0 - self.alpha
 
     # ------------------------------------------------------------------ what follows from them
 

@@ -495,7 +495,7 @@ class LmmFit(Verbs, Result):
         *,
         random: bool = True,
         target: Literal["mean", "score"] = "mean",
-        level: float = 0.95,
+        alpha: float = 0.05,
     ) -> pd.DataFrame:
         """Predictions with intervals.
 
@@ -508,8 +508,8 @@ class LmmFit(Verbs, Result):
             False: the interval of the population's mean, fixed effects alone.
         target : {"mean", "score"}
             The expected score at these effects, or the score of one further run (the residual's variance is added).
-        level : float in (0, 1)
-            Confidence level of each interval.
+        alpha : float in (0, 1)
+            One minus the confidence level of each interval.
 
         Returns
         -------
@@ -520,7 +520,7 @@ class LmmFit(Verbs, Result):
         Raises
         ------
         ArgumentError
-            If `level` is not in (0, 1), or the residual variance of a new group is asked for.
+            If `alpha` is not in (0, 1), or the residual variance of a new group is asked for.
 
         Notes
         -----
@@ -543,7 +543,7 @@ class LmmFit(Verbs, Result):
         1       2.900  2.308
         """
         found = random_effects.prediction_intervals(
-            self, frame, random=check_flag(random, "random"), target=target, level=level
+            self, frame, random=check_flag(random, "random"), target=target, alpha=alpha
         )
         return found if frame is not None else found.iloc[rows_of(self).cell].reset_index(drop=True)
 

@@ -95,13 +95,13 @@ def prediction_intervals(
     *,
     random: bool = True,
     target: Literal["mean", "score"] = "mean",
-    level: float = 0.95,
+    alpha: float = 0.05,
 ) -> pd.DataFrame:
     """Predictions with their intervals, of the cells without a frame; see `LmmFit.prediction_intervals`."""
     from scipy.special import stdtrit
 
     check_choice(target, "target", PREDICTION_TARGETS)
-    check_fraction(level, "level")
+    level = 1.0 - check_fraction(alpha, "alpha")
     if not isinstance(random, (bool, np.bool_)):
         raise ArgumentError(f"random must be True or False, got {random!r}.")
     rows, terms = _design_of(fit, frame, random=random)

@@ -24,8 +24,8 @@ def samples(p=6, n=12, m=12, seed=1, step=None):
     return (x, y) if step is None else (np.round(x / step), np.round(y / step))
 
 
-def effect_size(a, b, kind="cohen_d", *, level=0.95, **options):
-    return lt.outperforming(a, b, kind, alpha=1.0 - level, **options)
+def effect_size(a, b, kind="cohen_d", **options):
+    return lt.outperforming(a, b, kind, **options)
 
 
 def three(effects):
@@ -54,7 +54,7 @@ def test_the_variance_and_the_df_of_cliff_are_those_of_brunner_and_munzel():
     """At the level at which their test just rejects, t^2 v = delta^2: the limits need no variance and no quantile."""
     for x, y in zip(*samples(5, 9, 13), strict=True):
         p = stats.brunnermunzel(x, y, distribution="t").pvalue
-        found = effect_size(x, y, "cliff_delta", paired=False, level=1.0 - p)
+        found = effect_size(x, y, "cliff_delta", paired=False, alpha=p)
         delta = found.estimate
         for limit in (found.ci_low, found.ci_high):
             want = delta**2 * (1.0 - limit**2) / (1.0 - delta**2)
@@ -88,7 +88,7 @@ def test_intervals_of_paired_means_exclude_zero_exactly_where_the_t_test_rejects
 
 def test_limits_are_at_their_probability_of_the_noncentral_t():
     x, y = samples(5, 8, 11)
-    found = effect_sizes(x, y, "cohen_d", paired=False, level=0.9)
+    found = effect_sizes(x, y, "cohen_d", paired=False, alpha=0.1)
     root = np.sqrt(8 * 11 / 19)
     t = root * found[0]
     np.testing.assert_allclose(special.nctdtr(17, root * found[1], t), 0.95, rtol=1e-9)
@@ -111,10 +111,10 @@ def test_resampled_medians_have_the_quantiles_of_all_resamples():
     with np.errstate(divide="ignore", invalid="ignore"):
         gamma = (np.median(x[every], axis=1) - np.median(y[every], axis=1)) / np.hypot(*spread) * np.sqrt(2.0) / 1.4826
     gamma = np.sort(np.where(np.isnan(gamma), 0.0, gamma))
-    for level in (0.5, 0.8):
-        got = effect_size(x, y, "akinshin_gamma", level=level, n_draws=20_000, rng=3)
+    for alpha in (0.5, 0.2):
+        got = effect_size(x, y, "akinshin_gamma", alpha=alpha, n_draws=20_000, rng=3)
         # within the quantiles at twice the standard error of their probability
-        tail, error = (1 - level) / 2, 2.0 * np.sqrt(0.25 * 0.75 / 20_000)
+        tail, error = alpha / 2, 2.0 * np.sqrt(0.25 * 0.75 / 20_000)
         for limit, p in ((got.ci_low, tail), (got.ci_high, 1 - tail)):
             least, most = (gamma[int(3125 * (p + side * error))] for side in (-1, 1))
             assert least * 0.9999 <= limit <= most * 1.0001

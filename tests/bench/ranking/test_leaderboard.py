@@ -203,7 +203,7 @@ def test_refusals():
     with pytest.raises(ArgumentError, match="reference must be 'A' or 'B' or 'C' or 'D', got 'E'"):
         board(values, reference="E")
     with pytest.raises(ArgumentError, match=r"n_draws must be at least [\d,]+ for 99.9 % intervals over 4 benchmarks"):
-        board(values, level=0.999)
+        board(values, alpha=0.001)
 
 
 def test_it_says_who_leads_and_what_the_intervals_are_about():

@@ -170,7 +170,7 @@ def hsu_line() -> Line:
         mean, variance = (np.array([row[name] for row in rows], dtype=float) for name in ("mean", "variance"))
         k = len(mean)
         em = means_of(mean, np.diag(variance), float(case["df"]))
-        frame = em.best(level=1 - case["alpha"], rng=1).to_frame()
+        frame = em.best(alpha=case["alpha"], rng=1).to_frame()
         size = np.sqrt(2 * variance.sum() / k)
         for i, row in enumerate(rows):
             for end in ("ci_low", "ci_high"):
