@@ -19,7 +19,7 @@ from lmemtest.core.result import Answer, Result
 from lmemtest.lmm.model import LmmFit
 
 ARGUMENTS = {
-    "confidence": "level",
+    "confidence": "alpha, or the level of a band in tuning",
     "df": "columns",
     "error": "target or unit",
     "interval": "simultaneous, or method of a bootstrap",
@@ -38,7 +38,7 @@ ARGUMENTS = {
     "verbose": "nothing: it belongs to compat",
 }
 FIELDS = {
-    "confidence": "level",
+    "confidence": "alpha, or the level of a band in tuning",
     "lower": "ci_low or band_low",
     "n_boot": "n_draws",
     "n_flips": "n_draws",
@@ -93,6 +93,8 @@ def offenders() -> set[str]:
     for name, function in functions():
         parameters = inspect.signature(function).parameters
         found |= {f"{name}({word})" for word in ARGUMENTS if word in parameters}
+        if "level" in parameters and ".tuning" not in function.__module__:
+            found.add(f"{name}(level)")  # of intervals it is alpha
         if "rng" in parameters and parameters["rng"].default not in (None, inspect.Parameter.empty):
             found.add(f"{name}(rng={parameters['rng'].default!r})")
     for result in results():

@@ -75,7 +75,7 @@ def test_pairs_match_emmeans(fitted, i, j, ddf):
     for adjust, rows in reference.items():
         pw = em.pairs(adjust=adjust)
         if pw.intervals in ("stepwise", "selected"):  # beside these p-values R prints the limits of the first step
-            half = pw.half_widths(pw.level, first_step=True)
+            half = pw.half_widths(pw.alpha, first_step=True)
             pw = replace(
                 pw, table=pw.table.assign(ci_low=pw.table["estimate"] - half, ci_high=pw.table["estimate"] + half)
             )

@@ -98,7 +98,7 @@ def test_groups_are_families_of_their_own(means_of):
     good = pw.select(prior="good")
     assert len(good.joint) == 1
     frame = good.to_frame()
-    np.testing.assert_allclose(good.half_widths(0.95), (frame["ci_high"] - frame["ci_low"]) / 2, rtol=1e-10)
+    np.testing.assert_allclose(good.half_widths(0.05), (frame["ci_high"] - frame["ci_low"]) / 2, rtol=1e-10)
 
 
 def test_decisions_takes_the_critical_difference_of_the_joint_distribution(means_of):

@@ -191,7 +191,7 @@ def test_each_pair_differs_exactly_where_its_means_are_further_apart_than_its_cr
         pairs = made_up([0.0, shift, 2.2 * shift]).pairs(adjust=adjust, alpha=0.1)
         for alpha in (0.01, 0.05, 0.2):
             separated = pairs.decisions(alpha)
-            beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(1.0 - alpha)
+            beyond = pairs.table["estimate"].abs().to_numpy() > pairs.half_widths(alpha)
             ends = pairs.table[["left", "right"]].itertuples(index=False)
             assert [separated.significant.loc[pair] for pair in map(tuple, ends)] == beyond.tolist()
         inside = (pairs.table["ci_low"] < 0) & (pairs.table["ci_high"] > 0)

@@ -57,7 +57,7 @@ def families_of(
     families = []
     for pairs, p_value, own in zip(found, adjusted, levels, strict=True):
         if own != alpha:
-            half, estimate = pairs.half_widths(1.0 - own), pairs.table["estimate"]
+            half, estimate = pairs.half_widths(own), pairs.table["estimate"]
             table = pairs.table.assign(ci_low=estimate - half, ci_high=estimate + half)
             pairs = replace(pairs, table=table, level=1.0 - own)
         decisions, table = pairs.decisions(own), pairs.to_frame()

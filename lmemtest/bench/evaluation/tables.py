@@ -172,7 +172,7 @@ def detectable_of(pairs: Comparisons, alpha: float, power: float) -> dict[str, f
     if not tested.any():
         return dict.fromkeys(["se", "df", "critical", "smallest"], np.nan)
     se, df = (table[name].to_numpy(dtype=float)[tested] for name in ("se", "df"))
-    critical = pairs.half_widths(1.0 - alpha, first_step=True)[tested] / se
+    critical = pairs.half_widths(alpha, first_step=True)[tested] / se
     middle = int(np.argsort(se, kind="stable")[len(se) // 2])
     found = {"se": float(se[middle]), "df": float(df[middle]), "critical": float(critical[middle])}
     return {**found, "smallest": smallest_effect(power, found["se"], found["df"], found["critical"])}

@@ -96,7 +96,7 @@ def _tested(blocks: Blocks, test: str, alpha: float) -> tuple[pd.DataFrame, str 
         return pd.DataFrame({**columns, "p_value": p_value}), blocks.direction
     whole = blocks.where(blocks.complete)
     require_blocks(whole)
-    means = block_estimates(whole, test, 1.0 - alpha)
+    means = block_estimates(whole, test, alpha)
     table = means.pairs(adjust=ADJUST.get(test, "tukey")).to_frame()
     return table.rename(columns={"t_ratio": "statistic"}), means.direction
 

@@ -119,7 +119,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str, **rest: Any) -> Ass
         means=means.estimate,
         se=means.se,
         tests=tests,
-        half_widths=compared.half_widths(1.0 - asked.alpha),
+        half_widths=compared.half_widths(asked.alpha),
         alpha=asked.alpha,
         direction=means.direction,
         ahead=left_ahead(tests, lower_is_better=means.direction == "minimize"),
@@ -208,7 +208,7 @@ def _check_adjust(asked: Asked, test: str) -> None:
 
 
 def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Assessment:
-    means = block_estimates(blocks, test, 1.0 - asked.alpha)
+    means = block_estimates(blocks, test, asked.alpha)
     if asked.control is not None:
         adjust = asked.adjust or ("holm" if test in OWN_VARIANCES else "dunnett")
         compared = means.against(asked.control, adjust=adjust)

@@ -138,7 +138,7 @@ def marginal_comparisons(
     else:
         em = emmeans(fit, tuple(reversed(wanted)), by=tuple(reversed(by)) or None, at=_kept(fit))
     pairs = em.pairs(adjust=adjust, rng=0)
-    half = pairs.half_widths(pairs.level, first_step=True)  # as emmeans has them beside "holm" and "fdr"
+    half = pairs.half_widths(pairs.alpha, first_step=True)  # as emmeans has them beside "holm" and "fdr"
     tests = pairs.to_frame().assign(ci_low=lambda d: d["estimate"] - half, ci_high=lambda d: d["estimate"] + half)
     size = f"a family of {pairs.family_size} estimates" if adjust == "tukey" else f"{len(pairs.table)} comparisons"
     single = adjust == "tukey" and pairs.family_size == 2  # a t-test

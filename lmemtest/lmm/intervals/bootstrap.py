@@ -90,9 +90,9 @@ def bootstrap(
     Answer
         One row per element of the statistic: name, estimate (the statistic of the fit), bias (mean of the draws minus
         it), se (standard deviation of the draws), ci_low, ci_high (at 1 - `alpha`; NaN where there is none, see the
-        notes). Values: the columns as arrays (the first is ``names``), ``draws`` ``(n_draws, k)`` (NaN rows where the statistic
-        could not be computed), ``method``, ``alpha``, ``formula``, ``failed`` and ``unconverged`` (draws without a
-        statistic; draws in which the search did not complete its certificate, which are kept).
+        notes). Values: the columns as arrays (the first is ``names``), ``draws`` ``(n_draws, k)`` (NaN rows where the
+        statistic could not be computed), ``method``, ``alpha``, ``formula``, ``failed`` and ``unconverged`` (draws
+        without a statistic; draws in which the search did not complete its certificate, which are kept).
 
     Raises
     ------

@@ -71,8 +71,8 @@ def adjust(
     note.
 
     Intervals of "stepdown", "shaffer" and "holm" are those of the step at which a pair was decided. Each covers its
-    difference with probability 1 - `alpha` at least, as it is never shorter than the unadjusted one, and the chance that
-    any of them excludes a difference that is truly zero is `alpha`; that all cover at once is less likely than
+    difference with probability 1 - `alpha` at least, as it is never shorter than the unadjusted one, and the chance
+    that any of them excludes a difference that is truly zero is `alpha`; that all cover at once is less likely than
     1 - `alpha`. "singlestep", "tukey", "sidak", "bonferroni", "mvt" and "dunnett" have simultaneous intervals. Those of
     "fdr" cover, of the pairs called different, the share 1 - `alpha` on average.
 

@@ -129,8 +129,8 @@ class Comparisons(Result):
             self.adjust, "stepwise" if self.adjust in STEPWISE_ADJUSTMENTS else "simultaneous"
         )
 
-    def half_widths(self, level: float, *, first_step: bool = False) -> Array:
-        """Half widths of the intervals at another level, ``(rows,)``; NaN where a difference has no test.
+    def half_widths(self, alpha: float, *, first_step: bool = False) -> Array:
+        """Half widths of the intervals at another alpha, ``(rows,)``; NaN where a difference has no test.
 
         Those of the first step do not depend on which differences are significant: a difference beyond its own is,
         whatever the others are.
@@ -139,7 +139,7 @@ class Comparisons(Result):
         df, t_ratio = (self.table[name].to_numpy(dtype=float).reshape(n_groups, -1) for name in ("df", "t_ratio"))
         if self.adjust in JOINT_ADJUSTMENTS:
             rows = [
-                np.full(len(nu), np.nan) if joint is None else joint.isf(1.0 - level, nu)
+                np.full(len(nu), np.nan) if joint is None else joint.isf(alpha, nu)
                 for joint, nu in zip(self.joint, df, strict=True)
             ]
         else:
@@ -147,7 +147,7 @@ class Comparisons(Result):
                 "method": self.adjust,
                 "n_tests": df.shape[1],
                 "n_means": self.family_size,
-                "alpha": 1.0 - level,
+                "alpha": alpha,
             }
             raw = [None if first_step else two_sided_p(*pair) for pair in zip(t_ratio, df, strict=True)]
             rows = [critical_values(nu, p, **options) for nu, p in zip(df, raw, strict=True)]

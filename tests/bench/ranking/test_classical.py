@@ -128,13 +128,13 @@ def test_median_intervals_hold_their_level_exactly():
 
 def test_estimates_of_each_test_have_its_covariance():
     blocks = wide(SCORES)
-    paired = classical.block_estimates(blocks, "t", 0.95).pairs(adjust="none").to_frame()
+    paired = classical.block_estimates(blocks, "t", 0.05).pairs(adjust="none").to_frame()
     expected = [stats.ttest_rel(SCORES[:, i], SCORES[:, j]).pvalue for i, j in itertools.combinations(range(4), 2)]
     assert paired["p_value"].to_numpy() == pytest.approx(np.array(expected), rel=1e-10)
-    nemenyi = classical.block_estimates(blocks, "nemenyi", 0.95).pairs(adjust="tukey")
+    nemenyi = classical.block_estimates(blocks, "nemenyi", 0.05).pairs(adjust="tukey")
     q = stats.studentized_range.ppf(0.95, 4, np.inf) * np.sqrt(4 * 5 / (12 * 12))
-    assert nemenyi.half_widths(0.95) == pytest.approx(np.full(6, q), rel=1e-6)
-    conover = classical.block_estimates(blocks, "conover", 0.95)
+    assert nemenyi.half_widths(0.05) == pytest.approx(np.full(6, q), rel=1e-6)
+    conover = classical.block_estimates(blocks, "conover", 0.05)
     ranks = stats.rankdata(-SCORES, axis=1)
     # Conover (1999): residual mean square of the ranks from A, the sum of squares, and the squared rank sums
     squares, sums = np.square(ranks).sum(), np.square(ranks.sum(axis=0)).sum()
@@ -144,7 +144,7 @@ def test_estimates_of_each_test_have_its_covariance():
 @pytest.mark.parametrize(("k", "q"), CRITICAL)
 def test_critical_differences_of_mean_ranks_are_those_of_demsar(k, q):
     blocks = blocks_of(lt.Runs.from_wide(pd.DataFrame(RNG.normal(size=(14, k))).add_prefix("a"), direction="minimize"))
-    half = classical.block_estimates(blocks, "nemenyi", 0.95).pairs(adjust="tukey").half_widths(0.95)
+    half = classical.block_estimates(blocks, "nemenyi", 0.05).pairs(adjust="tukey").half_widths(0.05)
     assert half == pytest.approx(np.full(len(half), q * np.sqrt(k * (k + 1) / (6 * 14))), rel=3e-4)
 
 

@@ -35,7 +35,7 @@ def pairs_of(x: np.ndarray, test: str) -> pd.DataFrame:
     blocks = blocks_of(lt.Runs.from_wide(pd.DataFrame(x, columns=names), direction="maximize"))
     if test == "wilcoxon":
         return classical.wilcoxon_pairs(blocks, adjust="none", alpha=0.05)
-    return classical.block_estimates(blocks, test, 0.95).pairs(adjust="none").to_frame()
+    return classical.block_estimates(blocks, test, 0.05).pairs(adjust="none").to_frame()
 
 
 def omnibus_lines() -> list[Line]:
@@ -98,9 +98,9 @@ def pair_lines() -> list[Line]:
         x = np.random.default_rng(k).normal(size=(14, k))
         wide = pd.DataFrame(x).add_prefix("a")
         pairs = classical.block_estimates(
-            blocks_of(lt.Runs.from_wide(wide, direction="minimize")), "nemenyi", 0.95
+            blocks_of(lt.Runs.from_wide(wide, direction="minimize")), "nemenyi", 0.05
         ).pairs(adjust="tukey")
-        demsar.add(float(pairs.half_widths(0.95)[0]) / np.sqrt(k * (k + 1) / (6 * 14)) - q)
+        demsar.add(float(pairs.half_widths(0.05)[0]) / np.sqrt(k * (k + 1) / (6 * 14)) - q)
     return [paired, exact, tied, shift, demsar]
 
 
