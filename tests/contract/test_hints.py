@@ -218,6 +218,8 @@ DIRECTION = "It is direction='maximize' or direction='minimize' here."
         ("rank", "correction", "It is adjust here."),
         ("evaluate", "metric", "It is score here."),
         ("check", "significance", "It is alpha here."),
+        ("rank", "level", "It is alpha=1 - level here."),
+        ("outperforming", "conf_level", "It is alpha=1 - level here."),
     ],
 )
 def test_an_argument_by_another_name_is_told_the_right_one(function, argument, hint):
