@@ -5,9 +5,11 @@ Random numbers come from one generator for all tables, or (`each`, `spawned`) fr
 
 from __future__ import annotations
 
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,6 +17,8 @@ from scipy import stats
 
 from lmemtest.errors import LmemtestError, LmemtestWarning
 from lmemtest.lmm.distributions.studentized_range import ptukey
+
+sys.path.append(str(Path(__file__).parents[1]))  # of study.py, where a simulation is run as a program
 
 ALPHA = 0.05
 Array = np.ndarray
