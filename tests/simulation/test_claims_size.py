@@ -29,12 +29,11 @@ def noise(rng: np.random.Generator, *, tasks: int = 12, tools: int = 3, seeds: i
     return make_scores(rng, counts, {"benchmark": 1.0, "algorithm:benchmark": 0.3}, noise=0.3)
 
 
-def analysed(runs: lt.Runs) -> tuple[bool, str]:
-    """Whether some difference is called significant (as `analyze` decides), and the headline without the diagnosis."""
-    from lmemtest.report import analysis
-
-    found = analysis.analyze(runs)
-    return bool(found.decisions.significant.to_numpy().any()), found.headline()
+def analysed(runs: lt.Runs, **options: str) -> tuple[bool, str]:
+    """Whether some difference is called significant (as `analyze` decides), and what the headline says of mean scores."""
+    analysis = lt.analyze(runs, **options)
+    head, _, _ = analysis.headline().partition(" By mean rank")  # an answer of its own, to another question
+    return bool(analysis.decisions.significant.to_numpy().any()), head
 
 
 def decisions(runs: lt.Runs) -> pd.Series:
@@ -159,7 +158,7 @@ def single_trials(rng: np.random.Generator) -> lt.Runs:
 def test_means_over_unlike_things_have_no_winner(make: Callable[..., lt.Runs]) -> None:
     rng = np.random.default_rng(6)
     for _ in range(5):
-        _, head = analysed(make(rng))
+        _, head = analysed(make(rng), curves="model")
         assert head.startswith("The means cannot be compared as they stand: ")
         assert not any(claim in head for claim in CLAIMS)
 
