@@ -30,7 +30,7 @@ def noise(rng: np.random.Generator, *, tasks: int = 12, tools: int = 3, seeds: i
 
 
 def analysed(runs: lt.Runs, **options: str) -> tuple[bool, str]:
-    """Whether some difference is called significant (as `analyze` decides), and what the headline says of mean scores."""
+    """Whether a difference is called significant (as `analyze` decides), and what the headline says of mean scores."""
     analysis = lt.analyze(runs, **options)
     head, _, _ = analysis.headline().partition(" By mean rank")  # an answer of its own, to another question
     return bool(analysis.decisions.significant.to_numpy().any()), head

@@ -66,8 +66,9 @@ def drawn(rng: np.random.Generator, design: Design) -> lt.Runs:
         y = y + rng.normal(0, 0.01, (T, n_seeds))
         scores.append(np.where(rng.random(y.shape) < share, np.nan, y))
     columns: dict[str, Any] = {"family": family[:, None]} if design.families else {}
-    runs = runs_of_scores(np.array(scores), "algorithm benchmark seed", direction="maximize", **columns)
-    return runs.score_failures(design.policy) if max(design.fails) else runs
+    y = np.array(scores)
+    runs = runs_of_scores(y, "algorithm benchmark seed", direction="maximize", **columns)
+    return runs.score_failures(design.policy) if np.isnan(y).any() else runs
 
 
 def rates(n: int, design: Design) -> np.ndarray:

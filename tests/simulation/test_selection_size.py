@@ -19,8 +19,8 @@ def study(rng, *, k=3, b=12, n=4, pair=0.0, level=0.0):
     return runs_of_scores(make_scores(rng, counts, sds), " ".join(counts), prior=["p0", "p1"])
 
 
-def rejects(fit):
-    return differs(fit.emmeans("algorithm").pairs())
+def rejects(fit, se="model"):
+    return differs(fit.emmeans("algorithm").pairs(se=se))
 
 
 def test_a_metafeature_without_effect_is_rarely_added():
@@ -63,12 +63,20 @@ def test_p_values_of_a_chosen_model_are_too_small_and_those_of_the_other_half_ar
 
     def choose(rng):
         runs = study(rng, pair=0.4)
-        naive = rejects(select_model(runs, **options).fit())
+        chosen = select_model(runs, **options).fit()
         honest = rejects(select_model(runs, **options, validate="half", rng=rng).holdout.fit)
-        return naive, honest, rejects(ModelBuilder(runs).random("benchmark", "benchmark:algorithm").fit())
+        return (
+            rejects(chosen),
+            rejects(chosen, "moderated"),
+            honest,
+            rejects(ModelBuilder(runs).random("benchmark", "benchmark:algorithm").fit()),
+        )
 
-    naive, honest, designed = rate_of(choose, 250, 2)
-    print(f"rejects: naive {naive:.3f}, other half {honest:.3f}, model of the design {designed:.3f}")
+    naive, moderated, honest, designed = rate_of(choose, 250, 2)
+    print(
+        f"rejects: naive {naive:.3f}, moderated {moderated:.3f}, other half {honest:.3f}, by the design {designed:.3f}"
+    )
     assert not at_most(naive, 250, p=0.01)
+    assert at_most(moderated, 250)  # its errors are those of the benchmarks, whatever the model
     assert at_most(honest, 250)
     assert at_most(designed, 250)
