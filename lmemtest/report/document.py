@@ -5,6 +5,7 @@ Text from data is always a plain string here; escaping it is the business of the
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -125,6 +126,11 @@ def paragraph(*parts: Inline) -> Paragraph:
     ('Fitted by ', Code(text='fit_lmm'), '.')
     """
     return Paragraph(tuple(parts))
+
+
+def listed(items: Iterable[str]) -> Bullets:
+    """A list of plain sentences."""
+    return Bullets(tuple((item,) for item in items))
 
 
 def plain(text: Text) -> str:

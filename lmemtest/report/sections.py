@@ -99,7 +99,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         sections.append(build(analysis))
     runs = analysis.runs
     texts = wording.headline(analysis)
-    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) is not None else 1  # a warning, the answer
+    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) else 1  # a warning, the answer
     rest = [part for text in texts[n_first:] for part in (" ", *text)][1:]
     return Document(
         title=f"Comparison of {len(runs.algorithms)} algorithms by {wording.measured(analysis)}",
@@ -261,8 +261,8 @@ def _pairs(analysis: Analysis) -> Section:
     check = wording.cautious(analysis)
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
         why = ALIKE_OR_NOT
-        if wording.rests_on_rows(analysis):
-            why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.finer_units(analysis))
+        if wording.rests_on(analysis):
+            why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.rests_on(analysis))
         found += [paragraph(why), TableBlock(check.to_table())]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         beside = analysis.agreement
@@ -510,7 +510,7 @@ def _variation(analysis: Analysis) -> Section:
     formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
     frame = components_frame(analysis.components)
     blocks: list[Block] = [
-        paragraph(" ".join(wording.variation_sentences(analysis))),
+        paragraph(wording.variation_sentence(analysis)),
         TableBlock(ResultTable("Variance components (REML)", frame, (note,), formats)),
     ]
     if column is not None:
