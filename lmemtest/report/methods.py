@@ -14,51 +14,22 @@ from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import counted, format_level, format_number, format_p, joined, plural, sentence
 from lmemtest.report import wording
-from lmemtest.report.document import (
-    Block,
-    Bullets,
-    Callout,
-    CodeBlock,
-    Fold,
-    Link,
-    Paragraph,
-    Section,
-    TableBlock,
-    Text,
-    listed,
-    paragraph,
-)
+from lmemtest.report.document import Block, Bullets, Section, Text, Words, bullets, callout, code, folded, paragraph
 from lmemtest.report.figures import figure
-from lmemtest.report.prose import texts
+from lmemtest.report.prose import sentences_of, texts
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
 
-# Adjustment -> how it is named and cited, and the key of its reference.
-_ADJUSTED = {
-    "stepdown": (
-        "step-down method (Tukey's test on the normal quantiles of the p-values or, where smaller, Shaffer 1986)",
-        "shaffer",
-    ),
-    "shaffer": ("Shaffer method (Shaffer 1986)", "shaffer"),
-    "tukey": ("Tukey method (Tukey-Kramer, Kramer 1956)", "kramer"),
-    "holm": ("Holm method (Holm 1979)", "holm"),
-    "fdr": (f"{ADJUSTMENT_NAMES['fdr']} method (Benjamini & Hochberg 1995)", "fdr"),
-}
-_INTERVALS = {
-    "simultaneous": "and have simultaneous confidence intervals that exclude zero",
-    "stepwise": "and have confidence intervals that exclude zero, each at the level of the step that decided it",
-    "selected": "and have confidence intervals that exclude zero, at the level of the false coverage rate",
-    "single": "and have confidence intervals that exclude zero",
-}
-_DDF = {
-    "satterthwaite": ("with Satterthwaite degrees of freedom (Kuznetsova et al. 2017)", "lmertest"),
-    "kenward-roger": (
-        "with Kenward-Roger standard errors and degrees of freedom (Kenward & Roger 1997)",
-        "kenward",
-    ),
-    "residual": ("with residual degrees of freedom", ""),
-    "asymptotic": ("with the normal approximation", ""),
+# The references of adjustments and degrees of freedom, where they have one.
+_CITED = {
+    "stepdown": "shaffer",
+    "shaffer": "shaffer",
+    "tukey": "kramer",
+    "holm": "holm",
+    "fdr": "fdr",
+    "satterthwaite": "lmertest",
+    "kenward-roger": "kenward",
 }
 
 
@@ -75,21 +46,21 @@ def model_section(analysis: Analysis) -> Section:
         reasons.append("scores of one run are correlated")
     why = texts("model.why", own_formula=own, recommended=recommended.formula, reasons=reasons)
     title = "Recommended terms" if own else "Terms and what they assume"
-    terms = TableBlock(ResultTable(title, recommended.to_frame()))
-    blocks: list[Block] = [CodeBlock(analysis.formula), *map(Paragraph, why), terms]
+    terms = ResultTable(title, recommended.to_frame())
+    blocks: list[Block] = [code(analysis.formula), *why, terms]
     if fit.dispersion is not None:
         sd = fit.residual_variances.sort_values(kind="stable").pow(0.5)
         small, large = (f"{format_number(float(sd.iloc[i]), 3)} on {format_level(sd.index[i])}" for i in (0, -1))
-        blocks += map(Paragraph, texts("model.dispersion", column=fit.dispersion, small=small, large=large))
+        blocks += texts("model.dispersion", column=fit.dispersion, small=small, large=large)
     if recommended.left_out:
-        blocks += [paragraph("Left out, because this design cannot identify them:"), listed(recommended.left_out)]
+        blocks += [paragraph("Left out, because this design cannot identify them:"), bullets(recommended.left_out)]
     if recommended.tested:
-        blocks += [paragraph("Tested and left out, because the data do not show them:"), listed(recommended.tested)]
+        blocks += [paragraph("Tested and left out, because the data do not show them:"), bullets(recommended.tested)]
     if analysis.missing.terms:
         lacking = paragraph(sentence(wording.error_text(analysis)))
-        blocks.append(Callout("warning", "Terms that this model lacks", (lacking,)))
+        blocks.append(callout("warning", "Terms that this model lacks", lacking))
     if recommended.notes:
-        blocks.append(Callout("note", "Scope", (listed(recommended.notes),)))
+        blocks.append(callout("note", "Scope", bullets(recommended.notes)))
     return Section("model", "The model, and why", tuple(blocks))
 
 
@@ -107,7 +78,7 @@ def diagnostics_section(analysis: Analysis) -> Section:
     )
     blocks: list[Block] = [Bullets(items), *_assumptions(analysis)]
     if fit.notes:
-        blocks.append(Fold("Notes of the fit", (listed(fit.notes),)))
+        blocks.append(folded("Notes of the fit", bullets(fit.notes)))
     return Section("diagnostics", "Diagnostics of the fit", tuple(blocks))
 
 
@@ -115,30 +86,26 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     """The checks of the assumptions: what calls for action in words, all of them in a table and a figure."""
     from lmemtest.plots import diagnosis_plot
 
-    found = analysis.diagnosis
-    if found is None:
+    diagnosis = analysis.diagnosis
+    if diagnosis is None:
         return [paragraph("The distribution of residuals and random effects could not be checked.")]
     acts: list[Block] = [
-        Callout(
-            "warning", f"{check.check.capitalize()}: {check.subject}", (paragraph(f"{check.found}. {check.advice}"),)
-        )
-        for check in found.checks
+        callout("warning", f"{check.check.capitalize()}: {check.subject}", paragraph(f"{check.found}. {check.advice}"))
+        for check in diagnosis.checks
         if check.decision == "act"
     ]
     fine = paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")
-    frame = found.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
+    frame = diagnosis.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
     frame.columns = ["check", "of", "found", "p", "decision", "advice"]
-    note = (
-        "not judged: no check was possible, see the advice; fine: nothing to do; look: worth knowing, no reason to "
-        "stop; act: the conclusions may be wrong. p: share of tables drawn from the fitted model that look as bad."
+    table = ResultTable(
+        "Checks of the assumptions", frame, (*sentences_of("diagnostics.checks"), *diagnosis.notes), {"p": format_p}
     )
-    table = TableBlock(ResultTable("Checks of the assumptions", frame, (note, *found.notes), {"p": format_p}))
     drawn = figure(
-        lambda: diagnosis_plot(found),
+        lambda: diagnosis_plot(diagnosis),
         alt=f"Quantiles of residuals and random effects, residuals against predictions, scales: {len(acts)} to act on.",
         caption=("Residuals and random effects against normal quantiles, residuals against predictions, scales.",),
     )
-    return [*(acts or [fine]), Fold("All checks of the assumptions", (table,)), drawn]
+    return [*(acts or [fine]), folded("All checks of the assumptions", table), drawn]
 
 
 # -------------------------------------------------------------------------------------------------- the methods
@@ -146,14 +113,9 @@ def _assumptions(analysis: Analysis) -> list[Block]:
 
 def methods_section(analysis: Analysis) -> Section:
     """A paragraph to be copied into a paper, and what it cites."""
-    fit, means, pairs, failures = analysis.fit, analysis.means, analysis.pairs, analysis.runs.failures
+    fit, means, pairs = analysis.fit, analysis.means, analysis.pairs
     moderated, several = means.moderate is not None, len(analysis.decisions.levels) > 2
     followed = bool(fit.design.random) and not analysis.own_formula
-    adjustment, adjustment_key = _ADJUSTED.get(pairs.adjust, (f"{ADJUSTMENT_NAMES[pairs.adjust]} method", ""))
-    adjusted = f"p-values adjusted by the {adjustment}"
-    ddf, ddf_key = _DDF[pairs.ddf]
-    failed = [failures.note] if failures is not None and failures.n_failed else []
-    failed += [analysis.sensitivity.overview()] if analysis.sensitivity is not None else []
     text = texts(
         "methods.paragraph",
         runs=analysis.runs,
@@ -170,26 +132,24 @@ def methods_section(analysis: Analysis) -> Section:
         several=several,
         robust=means.moderate.robust if means.moderate is not None else None,
         alike=wording.assumes_alike(analysis),
-        ddf=ddf,
-        adjusted="without adjustment for their number" if pairs.adjust == "none" else adjusted,
-        intervals=_INTERVALS[pairs.intervals],
+        adjustment=ADJUSTMENT_NAMES[pairs.adjust],
         by_simulation=moderated and pairs.adjust == "stepdown" and not analysis.missing.terms,
         alpha=f"{analysis.alpha:g}",
         level=f"{100 * (1 - analysis.alpha):.4g}",
         null=wording.tested(analysis)[0],
         claim=analysis.claim,
-        failed=" ".join(failed),
+        sensitivity=analysis.sensitivity,
         versions=analysis.versions,
     )
-    cited = ["bates", "searle", ddf_key]
-    cited += [adjustment_key, "piepho"] if several else []
+    cited = ["bates", "searle", _CITED.get(pairs.ddf)]
+    cited += [_CITED.get(pairs.adjust), "piepho"] if several else []
     cited += ["smyth", "phipson"] if several and moderated else []
     cited += ["pustejovsky"] if moderated else []
     cited += ["dispersion"] if fit.dispersion is not None else []
     cited += ["barr"] if followed else []
     works = Bullets(tuple(reference(key) for key in cited if key))
     ready = paragraph("Ready for a paper; adapt the names.")
-    return Section("methods", "Methods paragraph", (ready, *map(Paragraph, text), works))
+    return Section("methods", "Methods paragraph", (ready, *text, works))
 
 
 def reference(key: str) -> Text:
@@ -204,7 +164,7 @@ def reference(key: str) -> Text:
     found = re.search(rf"^- {key}: (.*?)(?: doi:(\S+))?$", known, re.MULTILINE)
     assert found is not None, key
     text, doi = found.groups()
-    return (text, " ", Link(f"doi:{doi}", f"https://doi.org/{doi}")) if doi else (text,)
+    return (text, " ", Words(f"doi:{doi}", "link", f"https://doi.org/{doi}")) if doi else (text,)
 
 
 def _size(analysis: Analysis) -> str:
@@ -291,8 +251,8 @@ def reproduction_section(analysis: Analysis) -> Section:
     random = random or "no random numbers are drawn"
     versions = pd.DataFrame(list(analysis.versions.items()), columns=["package", "version"])
     blocks: tuple[Block, ...] = (
-        CodeBlock(analysis.call),
+        code(analysis.call),
         paragraph(f"The result is a function of the table and this call: {random}."),
-        TableBlock(ResultTable("Versions", versions)),
+        ResultTable("Versions", versions),
     )
     return Section("reproduction", "How to reproduce this", blocks)

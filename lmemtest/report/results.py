@@ -13,7 +13,7 @@ from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchm
 from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.report import render
-from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
+from lmemtest.report.document import Document, Section, answered, bullets
 from lmemtest.report.evaluation import evaluation_document
 from lmemtest.report.figures import in_words
 from lmemtest.report.files import check_report_path, json_text, png_of, records, write_atomically
@@ -66,18 +66,14 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
     if isinstance(found, Evaluation):
         return evaluation_document(found)
     head, *rest = found.sentences() or (found.title,)
-    return Document(
-        title=found.title,
-        subtitle="",
-        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
-        sections=(Section("table", "Table", (TableBlock(found.to_table()),)),),
-        generator=f"lmemtest {_version()}",
-    )
+    table = Section("table", "Table", (found.to_table(),))
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[table])
 
 
 def json_of(found: Result) -> str:
     """Tables and sentences with all digits; what is not known is null."""
-    return json_text({"generator": f"lmemtest {_version()}", **_with_records(found.contents())})
+    version = importlib.import_module("lmemtest").__version__
+    return json_text({"generator": f"lmemtest {version}", **_with_records(found.contents())})
 
 
 def _with_records(content: Any) -> Any:
@@ -85,7 +81,3 @@ def _with_records(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _with_records(value) for name, value in content.items()}
     return records(content) if hasattr(content, "to_dict") else content
-
-
-def _version() -> str:
-    return str(importlib.import_module("lmemtest").__version__)

@@ -21,7 +21,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES, ERROR_NAMES
 from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.words import IN_SENTENCE, format_number, joined, p_text, percent
-from lmemtest.report.document import Strong, Text
+from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
 
 if TYPE_CHECKING:
@@ -76,7 +76,9 @@ def headline(analysis: Analysis) -> tuple[Text, ...]:
     warning = warned(analysis)
     first, last = ((), warning) if len(analysis.comparable) < 2 else (warning, ())
     apart = _never_met(analysis)
-    ignored: tuple[Text, ...] = tuple((finding.message,) for finding in _findings(analysis, "ignored_columns"))
+    ignored: tuple[Text, ...] = tuple(
+        (finding.message,) for finding in analysis.check.findings if finding.kind == "ignored_columns"
+    )
     if analysis.incomparable:
         return (*first, *_answer(analysis), *apart, *ignored, *last)
     scale = () if analysis.check.scales_differ else _mind_the_scale(analysis)
@@ -249,10 +251,6 @@ def assumes_alike(analysis: Analysis) -> bool:
 # --------------------------------------------------------------------------------------------- reservations
 
 
-def _findings(analysis: Analysis, kind: str) -> list[Any]:
-    return [finding for finding in analysis.check.findings if finding.kind == kind]
-
-
 def warned(analysis: Analysis) -> tuple[Text, ...]:
     """The worst that the checks of the table found, with its number: it stands before the answer that it can change."""
     told = {"no_common_benchmark", "irregular_budgets", *(("single_trials",) if analysis.incomparable else ())}
@@ -260,7 +258,7 @@ def warned(analysis: Analysis) -> tuple[Text, ...]:
     if not problems:
         return ()
     first, *others = problems
-    text: Text = (Strong(analysis.check.in_sum(first)), f" {first.advice}".rstrip())
+    text: Text = (strong(analysis.check.in_sum(first)), f" {first.advice}".rstrip())
     if first.findings[0].kind == "score_scale" and not analysis.incomparable:
         text = next(iter(_mind_the_scale(analysis)), text)
     more = f" Also found: {joined([outcome.check for outcome in others])} (see Data and checks)." if others else ""
