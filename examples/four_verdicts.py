@@ -57,7 +57,7 @@ def by_model(frame: pd.DataFrame, adjust: str | None, **family: str) -> int:
 
 def by_single_runs(frame: pd.DataFrame, **family: str) -> int:
     """Pairs of which one is significantly more often better with the same seed on the same task."""
-    found = lt.probability_of_outperforming(runs_of(frame, **family)).to_frame()
+    found = lt.outperforming(runs_of(frame, **family)).to_frame()
     return int(((found["ci_low"] > 0.5) | (found["ci_high"] < 0.5)).sum())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes
+from lmemtest.core.result import Answer
 from lmemtest.plots import detached_figures
 from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 
@@ -22,7 +22,7 @@ from lmemtest.plots.metafeature_effect import metafeature_effect_plot
 PAPER = {"LC-167190": 0.125, "LC-126026": -0.708, "LC-168330": -0.500, "LC-168910": -0.125, "PD1-LM1B": -1.208}
 
 
-def beside_paper(outcomes: MetafeatureOutcomes) -> str:
+def beside_paper(outcomes: Answer) -> str:
     """The contrasts that the paper prints, beside ours."""
     ours = outcomes.contrasts.set_index("benchmark")["contrast"]
     lines = [f"  {name}: {ours[name]:.3f} (paper {value:.3f})" for name, value in PAPER.items()]

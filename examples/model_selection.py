@@ -12,8 +12,7 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.modelling.forward import select_terms
-from lmemtest.bench.modelling.lattice import search_models
+from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.plots import detached_figures
 from lmemtest.plots.selection import selection_plot
 
@@ -36,13 +35,13 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs = study()
 
-    path = select_terms(runs, n_jobs=2)
+    path = select_model(runs, n_jobs=2)
     print(path, end="\n\n")
 
-    models = search_models(runs, n_jobs=2)
+    models = select_model(runs, method="best", n_jobs=2)
     print(models, end="\n\n")
 
-    halves = select_terms(runs, validate="half", rng=1, n_jobs=2)
+    halves = select_model(runs, validate="half", rng=1, n_jobs=2)
     print(halves.holdout)
 
     with detached_figures():

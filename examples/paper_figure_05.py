@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.budget.horizons import horizons
+from lmemtest.bench.budget.anytime import anytime
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.core.words import small_p
 from lmemtest.lmm.means.decisions import Decisions
@@ -57,7 +57,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     runs, budgets = study()
 
-    found = horizons(runs, budgets)
+    found = anytime(runs).at(budgets)
     print(found, end="\n\n")
     print("The recommended model beside that of the paper, which counts every row:")
     formats = dict.fromkeys(["p_value", "paper_p_value"], partial(small_p, spec=".3g"))

@@ -13,7 +13,7 @@ import os
 from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.bench.budget.relative_ranks import relative_ranks
+from lmemtest.bench.budget.anytime import anytime
 from lmemtest.plots import detached_figures
 from lmemtest.plots.relative_ranks import relative_ranks_plot
 
@@ -33,14 +33,14 @@ def main() -> None:
     runs = study()
     with detached_figures():
         for over in ("benchmarks", "seeds"):
-            ranks = relative_ranks(runs, by="prior", unit=over)
+            ranks = anytime(runs).ranks(by="prior", unit=over)
             print(f"Intervals over {over}: {ranks.band}")
             print("\n".join(f"  {sentence}" for sentence in ranks.sentences()))
             relative_ranks_plot(ranks).figure.savefig(out / f"figure-06-{over}.svg")
     print("Paper: the band is one standard error over seeds (rank - se to rank + se of unit='seeds').")
     if "rel_rank" in runs.columns:
         theirs = runs.to_frame().groupby([runs.algorithm, runs.budget])["rel_rank"].mean()
-        ours = ranks.panel("all").set_index(["algorithm", "budget"])["rank"]
+        ours = ranks.table[ranks.table["prior"] == "all"].set_index(["algorithm", "budget"])["rank"]
         print(f"The column rel_rank of the data has the same means: largest difference {abs(ours - theirs).max():.1e}.")
 
 

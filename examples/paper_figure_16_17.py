@@ -43,7 +43,7 @@ def main() -> None:
     print("\nPaper, on its own draw: B-0 is uninformative, the ranking puts B-2 first.")
     print("Here, on this draw:", *result.sentences())
     columns = ["benchmark", "f_ratio", "p_value", "share", "variance", "variance_low", "variance_high"]
-    print(result.ranking()[columns].round(3).to_string(index=False))
+    print(result.ranking[columns].round(3).to_string(index=False))
     with detached_figures():
         grouped = score_distributions(runs, by=["benchmark", "algorithm"])
         score_distributions_plot(grouped).figure.savefig(out / "figure-16.svg")

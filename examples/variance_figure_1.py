@@ -23,7 +23,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     table = lt.datasets.load_pipeline_study()
     table = table[table["design"] == "one at a time"]
-    study = lt.variance_study(table, score="score", sources=SOURCES, algorithm="pipeline", benchmark="dataset")
+    study = lt.variance_sources(table, score="score", sources=SOURCES, algorithm="pipeline", benchmark="dataset")
     with detached_figures():
         study.plot().figure.savefig(out / "variance-figure-1.svg")
     print("\n".join(study.sentences()))

@@ -24,7 +24,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     table = lt.datasets.load_pipeline_study()
     table = table[table["design"].isin(["one at a time", "ideal"])]
-    scores = samples(lt.variance_study(table, score="score", sources=SOURCES, **ROLES))
+    scores = samples(lt.variance_sources(table, score="score", sources=SOURCES, **ROLES))
     source_normality_plot(scores).savefig(out / "variance-figure-g3.svg")
     print(source_normality(scores).round(3).to_string(index=False))
 

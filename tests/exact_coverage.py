@@ -6,40 +6,40 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from lmemtest.bench.outperforming.intervals import Counts, exact_interval, score_interval
+from lmemtest.bench.outperforming.intervals import exact_interval, score_interval, share
 from lmemtest.core.rounding import below
 
 Array = NDArray[np.float64]
 
 
-def tables(n: int, *, with_ties: bool = True) -> Counts:
+def tables(n: int, *, with_ties: bool = True) -> Array:
     """All wins, ties and losses of n pairs."""
     if not with_ties:
         won = np.arange(n + 1)
-        return Counts.of(won, np.zeros(n + 1), n - won)
+        return np.array([won, np.zeros(n + 1), n - won], dtype=float)
     win, tie = (grid.ravel() for grid in np.mgrid[: n + 1, : n + 1])
     possible = win + tie <= n
     win, tie = win[possible], tie[possible]
-    return Counts.of(win, tie, n - win - tie)
+    return np.array([win, tie, n - win - tie], dtype=float)
 
 
-def chances(counts: Counts, probability: float, ties: float) -> Array:
+def chances(counts: Array, probability: float, ties: float) -> Array:
     """Multinomial probability of each table where P and the share of ties are given."""
     of_win = probability - 0.5 * ties
     of_each = (of_win, ties, 1.0 - ties - of_win)
-    logs = special.gammaln(counts.n + 1.0)
-    for count, share in zip(counts, of_each, strict=True):
-        logs = logs + special.xlogy(count, max(share, 0.0)) - special.gammaln(count + 1.0)
+    logs = special.gammaln(counts.sum(axis=0) + 1.0)
+    for count, chance in zip(counts, of_each, strict=True):
+        logs = logs + special.xlogy(count, max(chance, 0.0)) - special.gammaln(count + 1.0)
     return np.asarray(np.exp(logs))
 
 
-def ends_of(counts: Counts, method: str, level: float = 0.95) -> tuple[Array, Array]:
+def ends_of(counts: Array, method: str, level: float = 0.95) -> tuple[Array, Array]:
     """Both ends of the intervals of many tables; bootstrap intervals with all draws instead of some."""
     if method in ("score", "exact"):
         return (score_interval if method == "score" else exact_interval)(counts, level)
-    n = int(counts.n.flat[0])
+    n = int(counts[:, 0].sum())
     # The sum of n draws of 0, 1, 2 is the n-th power of their generating function.
-    shares = np.stack([counts.loss, counts.tie, counts.win], axis=1) / n
+    shares = counts[::-1].T / n
     mass = np.fft.irfft(np.fft.rfft(shares, 2 * n + 1, axis=1) ** n, 2 * n + 1, axis=1)
     below_or_at = np.cumsum(np.clip(mass, 0.0, None), axis=1)
     if method == "percentile":
@@ -50,18 +50,17 @@ def ends_of(counts: Counts, method: str, level: float = 0.95) -> tuple[Array, Ar
     return ends[0], ends[1]
 
 
-def _bca_shares_of(counts: Counts, below_or_at: Array, mass: Array, level: float) -> Array:
+def _bca_shares_of(counts: Array, below_or_at: Array, mass: Array, level: float) -> Array:
     """Shares of all draws at which the corrected intervals end, ``(tables, 2)``."""
-    own = (2.0 * counts.win + counts.tie).astype(int)
+    own = (2.0 * counts[0] + counts[1]).astype(int)
     rows = np.arange(len(own))
     z0 = special.ndtri(below_or_at[rows, own] - 0.5 * mass[rows, own])
-    centred = np.array([1.0, 0.5, 0.0])[:, None] - counts.estimate
-    weight = np.stack(counts)
-    square, cube = (weight * centred**2).sum(axis=0), (weight * centred**3).sum(axis=0)
+    centred = np.array([1.0, 0.5, 0.0])[:, None] - share(counts)
+    square, cube = (counts * centred**2).sum(axis=0), (counts * centred**3).sum(axis=0)
     skewness = np.divide(cube, 6.0 * square**1.5, out=np.zeros_like(cube), where=square > 0.0)
     out = []
-    for share in (0.5 * (1.0 - level), 0.5 * (1.0 + level)):
-        z = z0 + special.ndtri(share)
+    for end in (0.5 * (1.0 - level), 0.5 * (1.0 + level)):
+        z = z0 + special.ndtri(end)
         out.append(special.ndtr(z0 + z / (1.0 - skewness * z)))
     known = square > 0.0
     return np.where(known[:, None], np.stack(out, axis=1), 0.5)  # all draws are alike

@@ -979,7 +979,7 @@ def test_plan_takes_a_table_of_runs_or_of_a_variance_study(run) -> None:  # type
     study["score"] = np.sin(np.arange(1.0, 19.0) ** 2)
     study.to_csv("study.csv", index=False)
     outcome = run("plan", "study.csv", "--score", "score", "--source", "data", "--source", "init", "--budget", "12")
-    found = lmemtest.variance_study(study, score="score", sources=["data", "init"])
+    found = lmemtest.variance_sources(study, score="score", sources=["data", "init"])
     assert (outcome.code, outcome.out) == (0, f"{lmemtest.plan(found, budget=12).summary()}\n")
 
 

@@ -93,7 +93,7 @@ def test_it_is_the_model_with_one_column_per_level(both):
     assert np.diag(diagonal.covariances[1]) == approx([S[0, 0] for S in columns.covariances[1:]], rel=1e-8)
     assert diagonal.theta == approx(columns.theta, rel=1e-8)
     for ddf in ("satterthwaite", "kenward-roger"):
-        got, want = (fit.to_frame(ddf)[["estimate", "se", "df"]].to_numpy() for fit in (diagonal, columns))
+        got, want = (fit.to_frame(ddf=ddf)[["estimate", "se", "df"]].to_numpy() for fit in (diagonal, columns))
         assert got == approx(want, rel=1e-9)
     got, want = (fit.curvature.hessian for fit in (diagonal, columns))
     assert got == approx(want, abs=1e-8 * np.abs(want).max())

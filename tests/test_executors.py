@@ -168,8 +168,8 @@ def questions():
             parts, effect=0.1, n_benchmarks=4, n_seeds=2, n_algorithms=3, n_draws=19, rng=1, **how
         ),
         "audit": lambda **how: lt.audit(runs, n_draws=9, unit="benchmark", rng=1, **how),
-        "search_models": lambda **how: lt.search_models(runs, depth=2, **searched, **how),
-        "select_terms": lambda **how: lt.select_terms(runs, max_steps=1, **searched, **how),
+        "best model": lambda **how: lt.select_model(runs, method="best", depth=2, **searched, **how),
+        "terms upwards": lambda **how: lt.select_model(runs, max_steps=1, **searched, **how),
         "tuning.bootstrap_fit": lambda **how: lt.tuning.bootstrap_fit(
             lt.tuning.fit(law.sample(12, rng=1), direction="minimize"), n_draws=99, rng=1, **how
         ),

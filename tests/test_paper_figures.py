@@ -183,9 +183,9 @@ def test_figure_12_has_three_of_the_five_contrasts_that_the_paper_prints(script:
 @pytest.mark.usefixtures("data_dir")
 def test_figure_6_has_the_relative_ranks_of_the_table_over_a_logarithmic_axis(script: Any) -> None:
     runs = script("paper_figure_06").study()
-    ranks = lt.relative_ranks(runs, by="prior", unit="seeds")
+    ranks = lt.anytime(runs).ranks(by="prior", unit="seeds")
     theirs = runs.to_frame().groupby([runs.algorithm, runs.budget])["rel_rank"].mean()
-    ours = ranks.panel("all").set_index(["algorithm", "budget"])["rank"]
+    ours = ranks.table[ranks.table["prior"] == "all"].set_index(["algorithm", "budget"])["rank"]
     assert ours.sort_index().to_numpy() == approx(theirs.sort_index().to_numpy(), abs=1e-12)
     assert {panel.get_xscale() for panel in ranks.plot().child_axes} == {"log"}
 

@@ -111,10 +111,10 @@ def standard_deviation(y: np.ndarray, method: str, level: float) -> tuple[float,
     """With both ends of its interval."""
     if np.ptp(y) == 0.0:
         return 0.0, float("nan"), float("nan")
-    study = lt.variance_study(
+    study = lt.variance_sources(
         {"split": range(len(y)), "score": y}, score="score", sources=["split"], method=method, level=level
     )
-    return tuple(study.table.loc[0, ["sd", "ci_low", "ci_high"]].tolist())
+    return tuple(study.sources.loc[0, ["sd", "ci_low", "ci_high"]].tolist())
 
 
 def shares(values: ArrayLike, name: str) -> np.ndarray:

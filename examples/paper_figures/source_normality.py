@@ -17,7 +17,7 @@ from lmemtest.lmm.distributions.density import density, drawn_bandwidth, rule_of
 from paper_figures.binomial_noise import holm
 
 if TYPE_CHECKING:
-    from lmemtest.bench.variation.variance_study import VarianceStudy
+    from lmemtest.bench.variation.variance_sources import VarianceSources
 
 FEW = 8  # scores, below which no density is drawn
 COARSE = 0.5  # distinct scores over all: with fewer the test sees the ties
@@ -25,13 +25,13 @@ MEANS = 25.0  # Cochran's rule: t intervals of means keep their level from n = 2
 ROUNDING = 1e-12  # of the largest score
 
 
-def samples(study: VarianceStudy) -> pd.DataFrame:
+def samples(study: VarianceSources) -> pd.DataFrame:
     """The scores of each source that varied with all others fixed: its largest sample, the first of equals."""
     scores = study.to_frame("scores")
     if scores.empty:
         raise DesignError(
             "normality needs samples in which one source varies and all others are fixed, and this table is crossed. "
-            "Give variance_study the trainings with one seed of all other sources."
+            "Give variance_sources the trainings with one seed of all other sources."
         )
     columns = [*study.by, "source"]
     sizes = scores.groupby([*columns, "sample"], sort=False).size().reset_index(name="size")

@@ -167,7 +167,7 @@ def rank(given: SimpleNamespace, step: Step) -> Result:
     "outperform",
     (*RUNS, "only", "control", "unpaired", "gamma", "alpha", "method", *WRITTEN),
     "How often one algorithm is better than another.",
-    calls="bench.outperforming.probability:probability_of_outperforming",
+    calls="bench.outperforming.outperforming:outperforming",
 )
 def outperform(given: SimpleNamespace, step: Step) -> Result:
     """Say how often a run of one algorithm is better than a run of another, and whether that is often enough to matter.
@@ -187,11 +187,11 @@ def outperform(given: SimpleNamespace, step: Step) -> Result:
         check_gamma(given.gamma)
     runs = read_runs(given, settle=True)
     step("comparing runs")
-    from lmemtest.bench.outperforming.probability import probability_of_outperforming
+    from lmemtest.bench.outperforming.outperforming import outperforming
 
     algorithms = None if given.only is None else tuple(given.only)
     options = chosen(given, "control gamma alpha method")
-    return probability_of_outperforming(runs, algorithms=algorithms, paired=not given.unpaired, **options, rng=0)
+    return outperforming(runs, algorithms=algorithms, paired=not given.unpaired, **options, rng=0)
 
 
 @command(

@@ -89,7 +89,7 @@ def _from_table(given: SimpleNamespace) -> Any:
     if given.table is None:
         raise ArgumentError("--sd NAME=NUMBER must be given, or a table of runs that tells how much scores vary.")
     if given.source:
-        from lmemtest.bench.variation.variance_study import variance_study
+        from lmemtest.bench.variation.variance_sources import variance_sources
 
         if given.score is None:
             raise ArgumentError("--score must be given, the column of the scores.")
@@ -98,7 +98,7 @@ def _from_table(given: SimpleNamespace) -> Any:
         labels = [name for name in (given.algorithm, given.benchmark) if name is not None]
         table = read_table(given, labels=labels, seeds=given.source)
         roles = {"algorithm": given.algorithm, "benchmark": given.benchmark}
-        return variance_study(table, score=given.score, sources=given.source, **roles).components()
+        return variance_sources(table, score=given.score, sources=given.source, **roles).components()
     from lmemtest.bench.modelling.recommend import recommend
     from lmemtest.bench.power.components import VarianceComponents
     from lmemtest.lmm.model import fit_lmm

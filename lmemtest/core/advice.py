@@ -110,7 +110,7 @@ ADVICE = {
     "at_budgets": ("runs.at_budgets([...])", "--at-budget"),
     "reached_budgets": (
         "runs.at_budgets([...]) has the last score of each run up to them, lmemtest.anytime(runs) and "
-        "lmemtest.horizons(runs) compare the whole course.",
+        "lmemtest.anytime(runs).at() compare the whole course.",
         "--at-budget has the last score of each run up to it.",
     ),
     # failures
@@ -154,7 +154,10 @@ ADVICE = {
     "failure_rates": (": lmemtest.failure_rates(runs).", "."),
     # tests and comparisons
     "rank": ("lmemtest.rank(runs)", "lmemtest rank"),
-    "sign_flip_test": ("sign_flip_test()", "sign_flip_test() in Python"),
+    "sign_flip_test": (
+        "permutation_test(runs, exchange='signs')",
+        "permutation_test(runs, exchange='signs') in Python",
+    ),
     "dispersion": ("analyze(runs, dispersion={column!r})", "report with --dispersion {column!r}"),
     "paired": ("paired=True", "without --unpaired"),
     "unpaired": ("paired=False", "--unpaired"),

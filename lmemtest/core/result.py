@@ -112,21 +112,25 @@ class Result(Guided):
         notes = (*self.facts, *getattr(self, "notes", ()))
         return ResultTable(self.title, self.shown(), notes=notes, formats=self.formats)
 
+    def to_tables(self) -> tuple[ResultTable, ...]:
+        """What is printed, where that is more than one table."""
+        return (self.to_table(),)
+
     def to_text(self) -> str:
         """The printed table as text with aligned columns."""
-        return self.to_table().to_text()
+        return "\n\n".join(table.to_text() for table in self.to_tables())
 
     def to_markdown(self) -> str:
         """The printed table as markdown."""
-        return self.to_table().to_markdown()
+        return "\n\n".join(table.to_markdown() for table in self.to_tables())
 
     def to_html(self) -> str:
         """The printed table as html."""
-        return self.to_table().to_html()
+        return "\n".join(table.to_html() for table in self.to_tables())
 
     def to_latex(self) -> str:
         r"""The printed table as a LaTeX float, which needs ``\usepackage{booktabs}``."""
-        return self.to_table().to_latex()
+        return "\n\n".join(table.to_latex() for table in self.to_tables())
 
     def to_csv(
         self, path: str | os.PathLike[str] | None = None, *, part: str | None = None, escape: bool = True
@@ -274,6 +278,11 @@ class Answer(Result):
     def parts(self) -> Mapping[str, str]:  # type: ignore[override]
         """The names of the tables."""
         return {name: name for name in self.tables}
+
+    def to_frame(self, part: str | None = None) -> pd.DataFrame:
+        """A copy of one of the tables, by its name; of the first by default."""
+        name = next(iter(self.tables)) if part is None else check_choice(part, "part", tuple(self.tables))
+        return self.tables[name].copy()
 
     def shown(self) -> pd.DataFrame:
         """The rows and columns that are printed."""

@@ -31,6 +31,7 @@ __all__ = [
     "check_magnitude",
     "check_names",
     "check_number",
+    "check_options_of",
     "check_positive_int",
     "is_finite",
     "is_number",
@@ -78,6 +79,33 @@ def check_choice(value: Any, name: str, options: Sequence[str]) -> str:
     quoted = " or ".join(repr(option) for option in options)
     hint = suggest(value, options) if isinstance(value, str) else ""
     raise ArgumentError(f"{name} must be {quoted}, got {value!r}.{hint}")
+
+
+def check_options_of(argument: str, choice: str, *options: tuple[str, Any, Any, Sequence[str]]) -> None:
+    """Check that options which belong to other choices of an argument are left out.
+
+    Parameters
+    ----------
+    argument, choice : str
+        The argument, such as "measure", and its value.
+    *options : tuple
+        Of each option its name, its value, its default, and the choices that it belongs to.
+
+    Raises
+    ------
+    ArgumentError
+        If an option of another choice is not its default.
+
+    Examples
+    --------
+    >>> check_options_of("exchange", "signs", ("unit", None, None, ("labels",)))
+    """
+    for name, value, default, choices in options:
+        if choice not in choices and repr(value) != repr(default):
+            raise ArgumentError(
+                f"{name} is an option of {argument}={' or '.join(map(repr, choices))}, got {name}={value!r:.60} with "
+                f"{argument}={choice!r}. Leave it out."
+            )
 
 
 def check_direction(value: Any, name: str = "direction") -> str:

@@ -169,6 +169,11 @@ class Groups:
     low: np.ndarray
     high: np.ndarray
 
+    @property
+    def valid(self) -> np.ndarray:
+        """How many rows have a finite score."""
+        return self.n - self.n_bad
+
 
 def aggregate(
     table: nw.DataFrame[Any] | nw.LazyFrame[Any],

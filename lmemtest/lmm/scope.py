@@ -93,7 +93,7 @@ class Scope(Protocol):
     def kind(self) -> ScoreKind:
         """What kind of score the response is."""
 
-    def one_scale(self, kind: ScoreKind) -> str:
+    def one_scale(self) -> str:
         """How clusters are put on one scale, with what is left of their differences; empty where nothing does it."""
 
     def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:

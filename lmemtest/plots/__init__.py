@@ -61,7 +61,6 @@ _load, __dir__, __all__ = _lazy.attach(
         "tuning_fit": ["tuning_fit_plot"],
         "variance_sources": ["variance_sources_plot"],
         "failure_rates": ["failure_rates_plot"],
-        "variance_study": ["variance_study_plot"],
     },
 )
 

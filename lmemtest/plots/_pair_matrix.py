@@ -52,7 +52,7 @@ def pair_matrix(
         if any(value is not None for value in (decisions, wins, ties)) or options:
             raise ArgumentError(f"decisions, wins, ties and options are for means from elsewhere; {name} has its own.")
         return _of_result(given)
-    matrix, levels = decisions, given_means(given).levels  # the order of an array without names
+    matrix, levels = decisions, given_means(given)[0]  # the order of an array without names
     decisions = as_decisions(given, matrix, options, name=name)
     p, has_p = given_decisions(matrix, levels)
     won = None if wins is None else given_counts(wins, levels, "wins")

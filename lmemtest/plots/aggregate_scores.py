@@ -8,8 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.bench.ranking.aggregates import AggregateScores
-from lmemtest.bench.ranking.improvement import Improvement
-from lmemtest.bench.ranking.profiles import PerformanceProfiles
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _rows, _style
@@ -72,13 +71,13 @@ def _better(direction: str) -> str:
     return f"{'lower' if direction == 'minimize' else 'higher'} is better"
 
 
-@_canvas.draws(PerformanceProfiles, source="profiles()")
-def performance_profile_plot(result: PerformanceProfiles, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("profiles", source="profiles()")
+def performance_profile_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw performance profiles: the share of runs that are better than each score.
 
     Parameters
     ----------
-    result : PerformanceProfiles
+    result : Answer
         From `AggregateScores.profiles`.
 
     Returns
@@ -117,13 +116,13 @@ def performance_profile_plot(result: PerformanceProfiles, /, *, ax: Axes | None 
     return draw_lines(lines, ax)
 
 
-@_canvas.draws(Improvement, source="improvement()")
-def improvement_plot(result: Improvement, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("improvement", source="improvement()")
+def improvement_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw probabilities of improvement with their intervals.
 
     Parameters
     ----------
-    result : Improvement
+    result : Answer
         From `AggregateScores.improvement`; of more than 66 pairs those farthest from one half are drawn.
 
     Returns

@@ -63,7 +63,7 @@ class BudgetAxis:
 
     @classmethod
     def of(cls, result: Anytime) -> BudgetAxis:
-        return cls(result.budgets, result.model.budgets, result.model.scale == "log", result.model.columns is not None)
+        return cls(result.budgets, result.observed, result.scale == "log", result.columns is not None)
 
     @property
     def axis(self) -> Axis:
@@ -108,7 +108,7 @@ def _check_names(names: Sequence[str], result: Anytime, argument: str) -> None:
 def _confidence(result: Anytime, family: str | None) -> str:
     """What the bands hold for, and how much they rest on."""
     every = "all budgets" if family is None else f"all {family} and budgets"
-    sample = f"{result.model.n_sample} {result.model.sample}"
+    sample = f"{result.n_sample} {result.sample}"
     return f"{_style.nobreak(f'{100 * result.level:g} %')} confidence for {every} at once ({sample})"
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.checks.audit import RECOMMENDED, Audit
+from lmemtest.bench.checks.audit import RECOMMENDED
+from lmemtest.core.result import Answer
 from lmemtest.plots import _canvas, _rows, _style
 
 
-@_canvas.draws(Audit, source="audit()")
-def audit_plot(audit: Audit, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("audit", source="audit()")
+def audit_plot(audit: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the false-positive rates of an audit with their intervals.
 
     Parameters
     ----------
-    audit : Audit
+    audit : Answer
         From `lmemtest.audit`.
 
     Returns
@@ -32,17 +33,17 @@ def audit_plot(audit: Audit, /, *, ax: Axes | None = None) -> Axes:
     ['exchange by benchmark']
     """
     units = list(audit.exchanged)
-    models = list(dict.fromkeys(rate.model for rate in audit.rates))
+    models = audit.rates["model"].unique().tolist()
     series = []
     for offset, model in enumerate(models):
-        rates = [rate for rate in audit.rates if rate.model == model]
-        low, high = 100.0 * np.array([rate.interval for rate in rates]).T
+        rates = audit.rates[audit.rates["model"] == model]
+        centre, low, high = 100.0 * rates[["rate", "ci_low", "ci_high"]].to_numpy().T
         good = model == RECOMMENDED
         series.append(
             _rows.Series(
                 name=f"{model} model",
-                row=np.array([units.index(rate.unit) for rate in rates], dtype=np.intp),
-                centre=100.0 * np.array([rate.rate for rate in rates]),
+                row=np.array([units.index(unit) for unit in rates["unit"]], dtype=np.intp),
+                centre=centre,
                 low=low,
                 high=high,
                 colour=_style.ACCENT if good else _style.WARM,

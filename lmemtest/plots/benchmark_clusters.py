@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.benchmark.benchmark_clusters import BenchmarkClusters
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
@@ -17,15 +17,13 @@ KINDS = ("dendrogram", "together")
 _Branch = tuple[float, float, float, float, float, int]
 
 
-@_canvas.draws(BenchmarkClusters, source="benchmark_clusters()")
-def benchmark_clusters_plot(
-    clusters: BenchmarkClusters, /, *, kind: str = "dendrogram", ax: Axes | None = None
-) -> Axes:
+@_canvas.draws("benchmark_clusters", source="benchmark_clusters()")
+def benchmark_clusters_plot(clusters: Answer, /, *, kind: str = "dendrogram", ax: Axes | None = None) -> Axes:
     """Draw clusters of benchmarks.
 
     Parameters
     ----------
-    clusters : BenchmarkClusters
+    clusters : Answer
         From `lmemtest.benchmark_clusters`.
     kind : {"dendrogram", "together"}
         The tree with a colour per cluster and its stability; or a map of how often two benchmarks share a cluster when
@@ -53,7 +51,7 @@ def benchmark_clusters_plot(
         return _heat.draw_heat(_map(clusters), ax)[0]
     branches, heights = _branches(clusters)
     top = max(branch[0] for branch in branches)
-    table, series = clusters.table, []
+    table, series = clusters.benchmarks, []
     for row in clusters.clusters.to_dict("records"):
         place = np.flatnonzero(table["cluster"].to_numpy() == row["cluster"])
         known = "" if not clusters.n_draws else f", {row['decision']} ({written(row['jaccard'], '.2f')})"
@@ -81,13 +79,13 @@ def benchmark_clusters_plot(
     return ax
 
 
-def _map(clusters: BenchmarkClusters) -> _heat.Heat:
+def _map(clusters: Answer) -> _heat.Heat:
     if not clusters.n_draws:
         raise ArgumentError(
             "kind='together' needs redrawn tables, and there are none. Use kind='dendrogram', or cluster with "
             "n_draws=200 where runs are repeated."
         )
-    order = list(clusters.table["benchmark"])
+    order = list(clusters.benchmarks["benchmark"])
     return _heat.Heat(
         rows=order,
         columns=order,
@@ -98,10 +96,10 @@ def _map(clusters: BenchmarkClusters) -> _heat.Heat:
     )
 
 
-def _branches(clusters: BenchmarkClusters) -> tuple[list[_Branch], np.ndarray]:
+def _branches(clusters: Answer) -> tuple[list[_Branch], np.ndarray]:
     """Merges as (height, y and height of both sides, cluster or 0 above them), and the first height of each leaf."""
-    order = {name: row for row, name in enumerate(clusters.table["benchmark"])}
-    cluster = dict(zip(clusters.table["benchmark"], clusters.table["cluster"].tolist(), strict=True))
+    order = {name: row for row, name in enumerate(clusters.benchmarks["benchmark"])}
+    cluster = dict(zip(clusters.benchmarks["benchmark"], clusters.benchmarks["cluster"].tolist(), strict=True))
     names = list(clusters.profiles.index)
     nodes = [(float(order[name]), 0.0, int(cluster[name])) for name in names]
     heights = np.zeros(len(names))

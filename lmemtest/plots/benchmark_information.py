@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
-from lmemtest.bench.checks.benchmark_information import BenchmarkInformation
 from lmemtest.core.options import ADJUSTMENT_NAMES
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_positive_int
 from lmemtest.plots import _canvas, _rows, _style
 
 
-@_canvas.draws(BenchmarkInformation, source="benchmark_information()")
-def benchmark_information_plot(
-    result: BenchmarkInformation, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
-) -> Axes:
+@_canvas.draws("benchmark_information", source="benchmark_information()")
+def benchmark_information_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw how much of the variance between runs the algorithms explain on each benchmark.
 
     Parameters
     ----------
-    result : BenchmarkInformation
+    result : Answer
         From `lmemtest.benchmark_information`.
     max_rows : int, >= 2
         Of more benchmarks, those with the largest and the smallest shares are drawn, and a row and the axis label say

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.budget.budget_effect import BudgetEffect, short_fit
+from lmemtest.bench.budget.budget_effect import short_fit
 from lmemtest.bench.budget.curves import natural_scale
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import is_number
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _style
@@ -18,13 +19,13 @@ from lmemtest.plots._lines import MOST_BANDS, Curve, Lines, Panel, axis_around, 
 _DENSE = 15  # observed means of a curve; the markers of more of them are smaller
 
 
-@_canvas.draws(BudgetEffect, source="budget_effect()")
-def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("budget_effect", source="budget_effect()")
+def budget_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of each algorithm over the budget.
 
     Parameters
     ----------
-    result : BudgetEffect
+    result : Answer
         From `lmemtest.budget_effect`.
 
     Returns
@@ -73,7 +74,7 @@ def budget_effect_plot(result: BudgetEffect, /, *, ax: Axes | None = None) -> Ax
     return draw_lines(lines, ax)
 
 
-def _budgets(result: BudgetEffect) -> tuple[Axis, dict[object, float]]:
+def _budgets(result: Answer) -> tuple[Axis, dict[object, float]]:
     """The axis on which a line is straight (for curves the one on which they would be tested as a line), and places."""
     budgets = list(dict.fromkeys(result.curves["budget"]))
     if not all(map(is_number, budgets)):
@@ -85,7 +86,7 @@ def _budgets(result: BudgetEffect) -> tuple[Axis, dict[object, float]]:
     return Axis.around(x, log=log, whole=whole), {b: float(b) for b in budgets}
 
 
-def _caption(result: BudgetEffect) -> str:
+def _caption(result: Answer) -> str:
     """The decision, and what is drawn."""
     parts = [f"Decision: {result.decision}", *(() if result.drawn == "categorical" else ("lines: fitted",))]
     if len(result.observed):

@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
 
+from lmemtest.core.findings import SEVERITIES
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.diagnostics.check import DECISIONS
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis
-from lmemtest.lmm.diagnostics.normality import Shape
-from lmemtest.lmm.diagnostics.scale import FITTED, ScaleByLevel
+from lmemtest.lmm.diagnostics.scale import FITTED, extremes
 from lmemtest.plots import _canvas, _rows, _style
 from lmemtest.plots._layout import Axis, Cell
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, axis_around, draw_lines
@@ -23,7 +23,7 @@ MOST_LEVELS = 14  # rows of a scale plot on the page of all checks
 MOST_EFFECTS = 3  # quantile plots of random effects there
 MOST_VECTORS = 2_000  # more markers than this become pixels in a vector file
 PANEL = 130.0  # points of a panel in a new figure
-COLOURS = {"not judged": _style.MUTED, "fine": _style.ACCENT, "look": _style.PALETTE[4], "act": _style.WARM}
+COLOURS = {"skipped": _style.MUTED, "fine": _style.ACCENT, "note": _style.PALETTE[4], "warning": _style.WARM}
 
 
 @_canvas.draws(Diagnosis, source="diagnose()")
@@ -47,7 +47,7 @@ def qq_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", lt.datasets.load_hpo_runs().filter(budget=4))
     >>> ax = lt.plots.qq_plot(fit.diagnose(influence=False, rng=1))
     >>> [panel.get_title(loc="left") for panel in ax.child_axes]
-    ['residuals: look', 'benchmark: look']
+    ['residuals: note', 'benchmark: note']
     """
     return draw_lines(_quantiles(_judged(diagnosis)), ax, height=PANEL)
 
@@ -96,9 +96,9 @@ def scale_plot(diagnosis: Diagnosis, /, column: str | None = None, *, ax: Axes |
     if not known:
         raise ArgumentError("diagnosis compares no scales: no column of the model has 2 to 200 levels.")
     if column is None:
-        column = _by_decision(list(known.values()))[0].column
+        column = _by_severity(list(known.values()))[0].column
     check_choice(column, "column", tuple(known))
-    return _rows.draw_rows(_scale_rows(known[column], len(known[column].levels)), ax)
+    return _rows.draw_rows(_scale_rows(known[column], len(known[column].table)), ax)
 
 
 @_canvas.draws(Diagnosis, source="diagnose()")
@@ -113,12 +113,12 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     Returns
     -------
     Axes
-        The parts are the axes that follow it in ``ax.figure.axes``. Titles carry the decisions. Of random effects and
+        The parts are the axes that follow it in ``ax.figure.axes``. Titles carry the severities. Of random effects and
         columns the worst are shown: up to three and two.
     """
     residuals, *effects = _judged(diagnosis)
-    effects = sorted(effects, key=lambda shape: -DECISIONS.index(shape.decision))[:MOST_EFFECTS]
-    scales = _by_decision([scale for scale in diagnosis.scale if scale.column != FITTED])[:2]
+    effects = sorted(effects, key=lambda shape: SEVERITIES.index(shape.severity))[:MOST_EFFECTS]
+    scales = _by_severity([scale for scale in diagnosis.scale if scale.column != FITTED])[:2]
     # inches, columns, and what is side by side in them
     rows: list[tuple[float, int, list[Lines | _rows.Rows]]] = [
         (3.1, 2, [_quantiles([residuals]), _residuals(diagnosis)])
@@ -126,7 +126,7 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     if effects:
         rows.append((2.5, 1 if len(effects) > 1 else 2, [_quantiles(effects)]))
     if scales:
-        high = 1.3 + 0.24 * max(min(len(scale.levels), MOST_LEVELS) for scale in scales)
+        high = 1.3 + 0.24 * max(min(len(scale.table), MOST_LEVELS) for scale in scales)
         rows.append((high, 2, [_scale_rows(scale, MOST_LEVELS) for scale in scales]))
     total = sum(inches for inches, _, _ in rows)
     if ax is None:
@@ -145,47 +145,48 @@ def diagnosis_plot(diagnosis: Diagnosis, /, *, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _judged(diagnosis: Diagnosis) -> list[Shape]:
+def _judged(diagnosis: Diagnosis) -> list[Answer]:
     """The residuals, and what else was judged."""
     first, *rest = diagnosis.normality.shapes
-    return [first, *(shape for shape in rest if shape.judged)]
+    return [first, *(shape for shape in rest if np.isfinite(shape.p_value))]
 
 
-def _by_decision(scales: list[ScaleByLevel]) -> list[ScaleByLevel]:
-    return sorted(scales, key=lambda s: (-DECISIONS.index(s.decision), -np.nan_to_num(s.ratio, posinf=np.inf)))
+def _by_severity(scales: list[Answer]) -> list[Answer]:
+    return sorted(scales, key=lambda s: (SEVERITIES.index(s.severity), -np.nan_to_num(s.ratio, posinf=np.inf)))
 
 
-def _scale_rows(scale: ScaleByLevel, most: int) -> _rows.Rows:
+def _scale_rows(scale: Answer, most: int) -> _rows.Rows:
     """Levels as rows; of more than `most` the noisiest and the quietest, in their order."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        centre, low, high = (np.log2(values) for values in (scale.sd, scale.ci_low, scale.ci_high))
-    kept = np.arange(len(scale.levels))
+        centre, low, high = np.log2(scale.table[["relative_sd", "ci_low", "ci_high"]].to_numpy()).T
+    kept = np.arange(len(centre))
     if len(kept) > most:
-        kept = scale.extremes(most)
+        kept = extremes(scale.table["relative_sd"].to_numpy(), most)
     some = f"\n({len(kept)} of {len(centre)} levels, noisiest and quietest)" if len(kept) < len(centre) else ""
     values: dict[str, Any] = {
         "centre": np.where(np.isfinite(centre), centre, np.nan)[kept], "low": low[kept], "high": high[kept],
     }  # fmt: skip
     return _rows.Rows(
-        labels=[str(scale.levels[i]) for i in kept],
-        series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.decision], **values),),
+        labels=scale.table["level"].iloc[kept].tolist(),
+        series=(_rows.Series(row=np.arange(len(kept)), colour=COLOURS[scale.severity], **values),),
         reference=0.0,
         axis_label=f"SD over the model's, in doublings{some}",
-        title=f"scale by {scale.column}: {scale.decision}",
+        title=f"scale by {scale.column}: {scale.severity}",
     )
 
 
-def _quantiles(shapes: Sequence[Shape]) -> Lines:
+def _quantiles(shapes: Sequence[Answer]) -> Lines:
     panels = []
     for shape in shapes:
-        band: dict[str, Any] = {"low": shape.low, "high": shape.high, "opacity": 1.0, "label": "", "front": 1}
-        curves = [Curve(x=shape.theoretical, y=shape.sample, look=Look(_style.FAINT), **band)]
-        x = Axis.around(shape.theoretical, pad=0.05)
+        theoretical, sample, low, high = shape.table.to_numpy().T
+        band: dict[str, Any] = {"low": low, "high": high, "opacity": 1.0, "label": "", "front": 1}
+        curves = [Curve(x=theoretical, y=sample, look=Look(_style.FAINT), **band)]
+        x = Axis.around(theoretical, pad=0.05)
         ends = np.array(x.limits)
         curves.append(Curve(x=ends, y=ends, look=Look(_style.MUTED), width=0.09, label="_reference", clip=True))
         name = _style.one_line(shape.subject.removeprefix("effects of "))
-        draw = _dots(shape.theoretical, shape.sample, COLOURS[shape.decision])
-        title = (f"{name}: {shape.decision}",)
+        draw = _dots(theoretical, sample, COLOURS[shape.severity])
+        title = (f"{name}: {shape.severity}",)
         panels.append(Panel(x=x, y=axis_around(curves[:1]), curves=tuple(curves), title=title, draw=draw))
     words: dict[str, Any] = {"x_label": "Normal quantile", "y_label": ("Value, in SD",), "guides": False}
     return Lines(what="a panel of quantiles", panels=tuple(panels), **words)

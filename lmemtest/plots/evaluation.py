@@ -40,7 +40,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     """
     shown = _rows.Shown.ends(len(found.models), check_positive_int(max_rows, "max_rows", minimum=2))
     table = found.models.iloc[shown.kept]
-    names = {"these": "these tasks", "like": found.answers.like} if found.like is not None else {"these": ""}
+    names = {"these": ""} if found.like is None else found.populations
     looks: tuple[dict[str, Any], ...] = (
         {"colour": _style.ACCENT},
         {"colour": _style.colour(1), "marker": "s", "hollow": True},
@@ -60,7 +60,7 @@ def evaluation_plot(found: Evaluation, /, *, max_rows: int = _rows.MOST_ROWS, ax
     letters = [" | ".join(row) for row in zip(*(table[f"letters_{suffix}"] for suffix in names), strict=True)]
     for row in shown.headers:
         letters.insert(row, "")
-    measured = found.noun.capitalize() + ", mean over tasks" * (len(found.answers.tasks) > 1)
+    measured = found.noun.capitalize() + ", mean over tasks" * (found.n_tasks > 1)
     content = _rows.Rows(
         labels=shown.labels(found.models["model"]),
         series=series,

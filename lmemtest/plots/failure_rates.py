@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.failures.rates import POPULATIONS, FailureRates
+from lmemtest.bench.failures.failure_rates import POPULATIONS
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_level
 from lmemtest.plots import _canvas, _rows, _style
 
 
-@_canvas.draws(FailureRates, source="failure_rates()")
-def failure_rates_plot(rates: FailureRates, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("failure_rates", source="failure_rates()")
+def failure_rates_plot(rates: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the share of runs that failed, for each algorithm with its intervals.
 
     Parameters
     ----------
-    rates : FailureRates
+    rates : Answer
         From `lmemtest.failure_rates`.
 
     Returns

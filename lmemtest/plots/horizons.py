@@ -6,21 +6,21 @@ from dataclasses import replace
 
 from matplotlib.axes import Axes
 
-from lmemtest.bench.budget.horizons import Horizons
+from lmemtest.core.result import Answer
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._cd_board import board_of
 from lmemtest.plots.cd_diagrams import draw_boards
 from lmemtest.plots.emmeans import decided_by
 
 
-@_canvas.draws(Horizons, source="horizons()")
-def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | None = None) -> Axes:
+@_canvas.draws("horizons", source="anytime().at()")
+def horizons_plot(result: Answer, /, *, layout: str = "stacked", ax: Axes | None = None) -> Axes:
     """Draw which algorithms differ at each horizon, all diagrams on one scale.
 
     Parameters
     ----------
-    result : Horizons
-        From `lmemtest.horizons`.
+    result : Answer
+        From `lmemtest.anytime`, its ``.at()``.
     layout : {"stacked", "beside"}
         Diagrams one below the other, or side by side.
 
@@ -42,13 +42,13 @@ def horizons_plot(result: Horizons, /, *, layout: str = "stacked", ax: Axes | No
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS", "TPE"], prior="good")
-    >>> ax = lt.horizons(runs, [8, 32]).plot()
+    >>> ax = lt.anytime(runs).at([8, 32]).plot()
     >>> [diagram.texts[0].get_text() for diagram in ax.child_axes]
     ['0.164', '0.164']
     """
     titles, boards = [], []
     shared = result.across == "holm" and len(result.horizons) > 1
-    for horizon in result.horizons:
+    for horizon in result.horizons.values():
         title, board = (
             f"{result.budget} {horizon.label}{' (mean)' * horizon.place.is_window}",
             board_of(horizon.decisions),

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.lmm.diagnostics.influence import SURPRISING, InfluenceResult
+from lmemtest.core.result import Answer
+from lmemtest.lmm.diagnostics.influence import SURPRISING
 from lmemtest.plots import _canvas, _rows, _style
 
 _LOOKS = (
@@ -15,13 +16,13 @@ _LOOKS = (
 )
 
 
-@_canvas.draws(InfluenceResult, source="influence()")
-def influence_plot(result: InfluenceResult, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("influence", source="influence()")
+def influence_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the Cook's distance of each level, the largest first.
 
     Parameters
     ----------
-    result : InfluenceResult
+    result : Answer
         From `LmmFit.influence`.
 
     Returns

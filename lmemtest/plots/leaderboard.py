@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.ranking.leaderboard import Leaderboard
 from lmemtest.bench.ranking.standings import CENTRE, MEASURES
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice, check_positive_int
 from lmemtest.core.words import counted, percent, plural
@@ -23,15 +23,15 @@ WORDS = {
 PERCENT = ("win_rate", "p_best", "gap_closed")
 
 
-@_canvas.draws(Leaderboard, source="leaderboard()")
+@_canvas.draws("leaderboard", source="leaderboard()")
 def leaderboard_plot(
-    board: Leaderboard, /, *, measure: str = "elo", max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
+    board: Answer, /, *, measure: str = "elo", max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
 ) -> Axes:
     """Draw a measure of a leaderboard as sorted dots with their intervals.
 
     Parameters
     ----------
-    board : Leaderboard
+    board : Answer
         From `leaderboard`.
     measure : {"elo", "win_rate", "mean_rank", "p_best", "gap_closed"}
         Column of the table.
@@ -53,7 +53,8 @@ def leaderboard_plot(
     """
     check_choice(measure, "measure", MEASURES)
     max_rows = check_positive_int(max_rows, "max_rows", minimum=2)
-    table = board.table.iloc[tie_order(board.table[measure], descending=measure != "mean_rank")]
+    table = board.to_frame()
+    table = table.iloc[tie_order(table[measure], descending=measure != "mean_rank")]
     shown = _rows.Shown.ends(len(table), max_rows)
     labels = shown.labels(table["algorithm"])
     aside: list[str] = []
@@ -80,13 +81,13 @@ def leaderboard_plot(
     return _rows.draw_rows(content, ax)
 
 
-@_canvas.draws(Leaderboard, source="leaderboard()")
-def win_rate_plot(board: Leaderboard, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("leaderboard", source="leaderboard()")
+def win_rate_plot(board: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the win rates of all pairs of algorithms as a map.
 
     Parameters
     ----------
-    board : Leaderboard
+    board : Answer
         From `leaderboard`.
 
     Returns

@@ -11,8 +11,7 @@ from matplotlib.collections import LineCollection
 from matplotlib.transforms import Bbox
 from numpy.typing import NDArray
 
-from lmemtest.bench.benchmark.metafeature_effect import MetafeatureEffect
-from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_level
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _heat, _rows, _style
@@ -23,13 +22,13 @@ MOST_ROWS = 80
 _STUB = 0.06  # of the largest distance: the stroke of a leaf before its first merger
 
 
-@_canvas.draws(MetafeatureOutcomes, MetafeatureEffect, source="metafeature_effect()")
-def metafeature_effect_plot(result: MetafeatureOutcomes | MetafeatureEffect, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("metafeature_effect", source="metafeature_effect()")
+def metafeature_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw where a metafeature decides which of two algorithms is better.
 
     Parameters
     ----------
-    result : MetafeatureOutcomes or MetafeatureEffect
+    result : Answer
         From `lmemtest.metafeature_effect`: the contrast of each benchmark with its interval, below that over
         benchmarks. With ``method="outcomes"``: a map of the mean outcomes, benchmarks by levels, with a dendrogram of
         the benchmarks.
@@ -43,7 +42,7 @@ def metafeature_effect_plot(result: MetafeatureOutcomes | MetafeatureEffect, /, 
     Raises
     ------
     ArgumentError
-        If `result` is neither, has more than 80 contrasts to draw, or `ax` is too small.
+        If `result` is something else, has more than 80 contrasts to draw, or `ax` is too small.
 
     Notes
     -----
@@ -58,7 +57,7 @@ def metafeature_effect_plot(result: MetafeatureOutcomes | MetafeatureEffect, /, 
     >>> [label.get_text() for label in found.plot().get_xticklabels()]
     ['bad', 'good']
     """
-    if isinstance(result, MetafeatureOutcomes):
+    if result.method == "outcomes":
         return _draw_map(result, ax)
     if len(result.contrasts) > MOST_ROWS:
         raise ArgumentError(
@@ -71,7 +70,7 @@ def metafeature_effect_plot(result: MetafeatureOutcomes | MetafeatureEffect, /, 
 # ---------------------------------------------------------------------- the map of outcomes
 
 
-def _draw_map(result: MetafeatureOutcomes, ax: Axes | None) -> Axes:
+def _draw_map(result: Answer, ax: Axes | None) -> Axes:
     benchmarks = [result.benchmarks[i] for i in result.order]
     place = {benchmark: row for row, benchmark in enumerate(benchmarks)}
     column = {level: i for i, level in enumerate(result.levels)}
@@ -121,7 +120,7 @@ def _left_of(parent: Axes, distance: float, width: float, ax: Axes, renderer: An
     return extents.transformed(figure.transSubfigure.inverted())
 
 
-def _tree_segments(result: MetafeatureOutcomes) -> tuple[NDArray[np.float64], float, float]:
+def _tree_segments(result: Answer) -> tuple[NDArray[np.float64], float, float]:
     """Three strokes per merger, as ``(3 (n - 1), 2, 2)`` points of height and row; the largest height; and how far the
     stroke of a leaf begins below zero, so that leaves which are merged at distance zero have one, too."""
     n = len(result.benchmarks)
@@ -142,7 +141,7 @@ def _tree_segments(result: MetafeatureOutcomes) -> tuple[NDArray[np.float64], fl
 # ---------------------------------------------------------------------- the contrasts of the model
 
 
-def _contrasts(result: MetafeatureEffect) -> _rows.Rows:
+def _contrasts(result: Answer) -> _rows.Rows:
     import pandas as pd
 
     labels: list[str | tuple[str, ...]] = []

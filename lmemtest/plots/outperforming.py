@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import plural
 from lmemtest.plots import _canvas, _rows, _style
@@ -16,16 +16,14 @@ if TYPE_CHECKING:
     import pandas as pd
 
 
-@_canvas.draws(OutperformingOverBenchmarks, source="probability_of_outperforming() of a Runs")
-def outperforming_plot(
-    result: OutperformingOverBenchmarks, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None
-) -> Axes:
+@_canvas.draws("outperforming", source="outperforming() of a Runs")
+def outperforming_plot(result: Answer, /, *, max_rows: int = _rows.MOST_ROWS, ax: Axes | None = None) -> Axes:
     """Draw the probabilities of all pairs; of a single pair those of the benchmarks, too.
 
     Parameters
     ----------
-    result : OutperformingOverBenchmarks
-        From `lmemtest.probability_of_outperforming`.
+    result : Answer
+        From `lmemtest.outperforming` of a `Runs`.
     max_rows : int, >= 2
         The most pairs, or benchmarks of a single one, to draw; of more, those farthest from one half.
 
@@ -38,7 +36,7 @@ def outperforming_plot(
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> axes = lt.probability_of_outperforming(runs, algorithms=("HB", "RS")).plot()
+    >>> axes = lt.outperforming(runs, algorithms=("HB", "RS")).plot()
     >>> axes.get_yticklabels()[0].get_text()
     'All 20 benchmarks'
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.power.planned import BEST, CURRENT, IDEAL, Plan
+from lmemtest.bench.power.plan import BEST, CURRENT, IDEAL, Plan
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted
 from lmemtest.errors import ArgumentError

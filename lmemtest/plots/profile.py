@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from lmemtest.core.result import Answer
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted
-from lmemtest.lmm.intervals.profile import ProfileResult
 from lmemtest.plots import _canvas, _style
 from lmemtest.plots._layout import Axis
 from lmemtest.plots._lines import Curve, Level, Lines, Look, Panel, draw_lines
@@ -26,13 +26,13 @@ _Y_LABELS = {
 }
 
 
-@_canvas.draws(ProfileResult, source="profile()")
-def profile_plot(result: ProfileResult, /, *, scale: str = "zeta", ax: Axes | None = None) -> Axes:
+@_canvas.draws("profile", source="profile()")
+def profile_plot(result: Answer, /, *, scale: str = "zeta", ax: Axes | None = None) -> Axes:
     """Draw the profile of every parameter.
 
     Parameters
     ----------
-    result : ProfileResult
+    result : Answer
         From `LmmFit.profile`.
     scale : {"zeta", "deviance"}
         The signed root of the deviance, which is a straight line where a symmetric interval is right; or the deviance
@@ -76,7 +76,7 @@ def profile_plot(result: ProfileResult, /, *, scale: str = "zeta", ax: Axes | No
     return draw_lines(lines, ax, height=_HEIGHT)
 
 
-def _y_axis(result: ProfileResult, scale: str) -> Axis:
+def _y_axis(result: Answer, scale: str) -> Axis:
     """Ticks at whole numbers where they say something, else at the cut itself."""
     top = _TOP * result.cut
     if scale == "deviance":
@@ -87,7 +87,7 @@ def _y_axis(result: ProfileResult, scale: str) -> Axis:
     return Axis(limits=(-top, top), ticks=ticks, labels=tuple(_style.tick_labels(ticks.tolist())))
 
 
-def _panel(result: ProfileResult, name: str, row: pd.Series[Any], y: Axis, scale: str) -> Panel:
+def _panel(result: Answer, name: str, row: pd.Series[Any], y: Axis, scale: str) -> Panel:
     keys = ["kind", "group", "name1", "name2"]
     curve = result.curves[np.logical_and.reduce([result.curves[key].to_numpy() == row[key] for key in keys])]
     cuts = (-result.cut, result.cut) if scale == "zeta" else (result.cut**2,)

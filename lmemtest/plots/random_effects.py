@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from matplotlib.axes import Axes
 
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order
 from lmemtest.core.validate import check_choice, check_positive_int
-from lmemtest.lmm.intervals.random_effects import RandomEffects
 from lmemtest.plots import _canvas, _rows, _style
 
 
-@_canvas.draws(RandomEffects, source="random_effects()")
+@_canvas.draws("random_effects", source="random_effects()")
 def random_effects_plot(
-    effects: RandomEffects,
+    effects: Answer,
     /,
     *,
     effect: str | None = None,
@@ -23,7 +23,7 @@ def random_effects_plot(
 
     Parameters
     ----------
-    effects : RandomEffects
+    effects : Answer
         From `LmmFit.random_effects`.
     effect : str, optional
         Which effect of the group; the first one by default.

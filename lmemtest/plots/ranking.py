@@ -9,8 +9,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from lmemtest.bench.ranking.asked import TEST_NAMES
-from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.arrays import Array
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_p
@@ -161,19 +161,20 @@ def _level(ranking: Ranking) -> str:
     return _style.nobreak(f"{100 * (1 - ranking.alpha):g} % CI")
 
 
-@_canvas.draws(Rankings, source="rank(..., 'all')")
-def rankings_plot(rankings: Rankings, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("rank", source="rank(..., 'all')")
+def rankings_plot(several: Variants, /, *, ax: Axes | None = None) -> Axes:
     """Draw the critical-difference diagrams of several tests of the same runs below each other.
 
     Parameters
     ----------
-    rankings : Rankings
+    several : Variants
+        From ``rank(..., "all")``.
 
     Returns
     -------
     Axes
         It holds the diagrams; each has the scale of its test, marginal means or mean ranks.
     """
-    names = {name: TEST_NAMES[name] for name in rankings.rankings}
-    titles = {f"{text[:1].upper()}{text[1:]}": rankings[name].decisions for name, text in names.items()}
+    names = {name: TEST_NAMES[name] for name in several.rankings}
+    titles = {f"{text[:1].upper()}{text[1:]}": several.rankings[name].decisions for name, text in names.items()}
     return cd_diagrams(titles, share_axis=False, ax=ax)

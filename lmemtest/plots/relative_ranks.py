@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from lmemtest.bench.budget.curves import natural_scale
-from lmemtest.bench.budget.relative_ranks import RelativeRanks
+from lmemtest.core.result import Answer
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _layout, _rows, _style
 from lmemtest.plots._layout import Axis
@@ -19,14 +19,14 @@ _HEIGHT = 150.0  # points of a panel in a new figure
 TITLE = "Mean rank (1 = best)"
 
 
-@_canvas.draws(RelativeRanks, source="relative_ranks()")
-def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("relative_ranks", source="anytime().ranks()")
+def relative_ranks_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the mean ranks of the algorithms over the budget.
 
     Parameters
     ----------
-    result : RelativeRanks
-        From `lmemtest.relative_ranks`.
+    result : Answer
+        From `lmemtest.anytime`, its ``.ranks()``.
 
     Returns
     -------
@@ -41,7 +41,7 @@ def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> 
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"])
-    >>> [panel.get_title(loc="left") for panel in lt.relative_ranks(runs, by="prior").plot().child_axes]
+    >>> [panel.get_title(loc="left") for panel in lt.anytime(runs).ranks(by="prior").plot().child_axes]
     ['All instances', 'prior: bad', 'prior: good']
     """
     if len(result.budgets) == 1:
@@ -69,11 +69,11 @@ def relative_ranks_plot(result: RelativeRanks, /, *, ax: Axes | None = None) -> 
     return draw_lines(lines, ax, height=_HEIGHT if len(panels) > 1 else None)
 
 
-def _title(result: RelativeRanks, name: str) -> str:
+def _title(result: Answer, name: str) -> str:
     return "All instances" if name == result.panels[0] else f"{result.by}: {name}"
 
 
-def _budgets(result: RelativeRanks) -> tuple[Axis, np.ndarray]:
+def _budgets(result: Answer) -> tuple[Axis, np.ndarray]:
     """The axis of the budgets, logarithmic as in the other figures over them; names where they are no numbers."""
     values = result.budgets
     if not all(isinstance(value, (int, float, np.number)) for value in values):
@@ -82,8 +82,10 @@ def _budgets(result: RelativeRanks) -> tuple[Axis, np.ndarray]:
     return Axis.around(x, log=natural_scale(x) == "log", whole=_layout.all_whole(x)), x
 
 
-def _curves(result: RelativeRanks, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
-    table, k = result.panel(panel), len(result.algorithms)
+def _curves(result: Answer, panel: str, x: np.ndarray) -> tuple[Curve, ...]:
+    k, table = len(result.algorithms), result.table
+    if result.by is not None:
+        table = table[table[result.by] == panel]
     ends = ("ci_low", "ci_high") if k <= _MOST_BANDS else None
     style: dict[str, Any] = {"label": "_rank", "band_label": "_interval"}
     return tuple(
@@ -101,7 +103,7 @@ def _curves(result: RelativeRanks, panel: str, x: np.ndarray) -> tuple[Curve, ..
     )
 
 
-def _as_rows(result: RelativeRanks) -> _rows.Rows:
+def _as_rows(result: Answer) -> _rows.Rows:
     """One budget: intervals side by side."""
     labels: list[str] = []
     headers: list[int] = []

@@ -12,8 +12,9 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.patches import Patch
 
-from lmemtest.bench.scores.score_distributions import FEW, ScoreDistributions
+from lmemtest.bench.scores.score_distributions import FEW
 from lmemtest.core.arrays import Array
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most
 from lmemtest.core.words import counted
 from lmemtest.plots import _canvas, _style
@@ -33,7 +34,7 @@ _LEAST_SLOT = (1.1, 0.55)  # font sizes of a group, and of each violin in it
 class _Content:
     """What is drawn, without sizes."""
 
-    result: ScoreDistributions
+    result: Answer
     groups: tuple[Any, ...]
     hues: tuple[Any, ...]
     panels: tuple[Any, ...]
@@ -45,7 +46,7 @@ class _Content:
     @property
     def untested(self) -> bool:
         """Whether some groups were not tested although others were: only then each of these has a mark."""
-        missing = self.result.table["p_value"].isna()
+        missing = self.result.groups["p_value"].isna()
         return bool(missing.any() and not missing.all())
 
     @property
@@ -54,7 +55,7 @@ class _Content:
         return 1 if self.halves else len(self.hues)
 
     def rows(self, panel: Any) -> pd.DataFrame:
-        table = self.result.table
+        table = self.result.groups
         return table if panel is None else table[table[self.result.by[2]] == panel]
 
     def limits(self, panel: Any) -> tuple[float, float]:
@@ -81,13 +82,13 @@ class _Pen:
         between(score, left, right, **style)
 
 
-@_canvas.draws(ScoreDistributions, source="score_distributions()")
-def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("score_distributions", source="score_distributions()")
+def score_distributions_plot(distributions: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the distribution of the scores of each group.
 
     Parameters
     ----------
-    distributions : ScoreDistributions
+    distributions : Answer
         From `lmemtest.score_distributions`. The first column of its ``by`` gives the positions,
         the second the colours, the third the panels.
 
@@ -112,7 +113,7 @@ def score_distributions_plot(distributions: ScoreDistributions, /, *, ax: Axes |
     ['benchmark: svm-cancer', 'benchmark: svm-diabetes']
     """
     levels = [
-        tuple(distributions.table[name].drop_duplicates().sort_values(kind="stable")) for name in distributions.by
+        tuple(distributions.groups[name].drop_duplicates().sort_values(kind="stable")) for name in distributions.by
     ]
     content = _Content(distributions, *(*levels, (None,), (None,))[:3])
     lying = _lines(content, upright=False)
@@ -162,7 +163,7 @@ def _patch(index: int, font: float) -> Patch:  # noqa: ARG001
 
 
 def _foot(content: _Content) -> str:
-    table = content.result.table
+    table = content.result.groups
     words = []
     if table["modes"].notna().any():
         words.append("Violins: kernel densities, all of one width, cut at the lowest and highest score.")

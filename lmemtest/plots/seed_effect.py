@@ -5,17 +5,17 @@ from __future__ import annotations
 import numpy as np
 from matplotlib.axes import Axes
 
-from lmemtest.bench.checks.seed_effect import SeedEffect
+from lmemtest.core.result import Answer
 from lmemtest.plots import _canvas, _rows, _style
 
 
-@_canvas.draws(SeedEffect, source="seed_effect()")
-def seed_effect_plot(result: SeedEffect, /, *, ax: Axes | None = None) -> Axes:
+@_canvas.draws("seed_effect", source="seed_effect()")
+def seed_effect_plot(result: Answer, /, *, ax: Axes | None = None) -> Axes:
     """Draw the mean score of every seed, beside the range that chance explains.
 
     Parameters
     ----------
-    result : SeedEffect
+    result : Answer
         From `lmemtest.seed_effect`.
 
     Returns
@@ -32,14 +32,14 @@ def seed_effect_plot(result: SeedEffect, /, *, ax: Axes | None = None) -> Axes:
     ['HB', 'HB+prior', 'RS']
     """
     names = list(result.table["algorithm"])
-    means = result.seed_means()
+    means = result.seed_means
     row = means["algorithm"].map({name: i for i, name in enumerate(names)}).to_numpy(dtype=np.intp)
     affected = means["algorithm"].isin(result.affected).to_numpy()
     kinds: tuple[_rows.Kind, ...] = (
         ("seeds", ~affected, {"hollow": True}),
         ("seeds that decide", affected, {"colour": _style.WARM, "marker": _style.marker(1)}),
     )
-    chance = result.chance_range().to_numpy()
+    chance = result.chance_range.to_numpy()
     explained = _rows.Series(
         name="95 % of the seeds, if only chance decides",
         row=np.arange(len(names)),

@@ -1,4 +1,4 @@
-"""How a model was chosen: the path of a forward selection, or the models of a search as a matrix of terms."""
+"""How a model was chosen: the path of a forward selection, or the models of a family as a matrix of terms."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
-from lmemtest.bench.modelling.forward import SelectionResult
-from lmemtest.bench.modelling.lattice import SearchResult
+from lmemtest.bench.modelling.select_model import ChosenModel
 from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import format_number, format_p
 from lmemtest.plots import _canvas, _heat, _rows, _style
@@ -21,38 +20,38 @@ _HEAD_SHARE = 0.55  # the most of the height that the names of the terms may tak
 _NAMES = {"aic": "AIC", "bic": "BIC", "glrt": "AIC"}
 
 
-@_canvas.draws(SelectionResult, SearchResult, source="select_terms() or search_models()")
-def selection_plot(result: SelectionResult | SearchResult, /, *, max_rows: int = 12, ax: Axes | None = None) -> Axes:
+@_canvas.draws(ChosenModel, source="select_model()")
+def selection_plot(result: ChosenModel, /, *, max_rows: int = 12, ax: Axes | None = None) -> Axes:
     """Draw how a model was chosen.
 
     Parameters
     ----------
-    result : SelectionResult or SearchResult
-        From `lmemtest.select_terms` or `lmemtest.search_models`.
+    result : ChosenModel
+        From `lmemtest.select_model`.
     max_rows : int
-        The most models of a search to draw.
+        The most models to draw, of methods that rank them.
 
     Returns
     -------
     Axes
-        Of a selection: a row per step with the criterion of the term that was added and of those that were not; the
-        last row has what was left. Of a search: a row per model, a dot for each of its terms beyond those that all
-        models have, which are in a line below, and at the right how much worse than the best its criterion is.
+        Of "forward": a row per step with the criterion of the term that was added and of those that were not; the
+        last row has what was left. Of "best" and "backward": a row per model, a dot for each of its terms beyond those
+        that all models have, which are in a line below, and at the right how much worse than the best its criterion is.
 
     Examples
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
-    >>> [label.get_text() for label in lt.select_terms(runs, criterion="bic").plot().get_yticklabels()]
+    >>> [label.get_text() for label in lt.select_model(runs, criterion="bic").plot().get_yticklabels()]
     ['start', '+ (1 | benchmark:algorithm)', '+ (1 | benchmark:seed)', 'nothing more']
     """
     max_rows = check_positive_int(max_rows, "max_rows")
-    if isinstance(result, SelectionResult):
+    if result.method == "forward":
         return _rows.draw_rows(_path(result), ax)
-    return _draw_models(result, result.table.head(max_rows), ax)
+    return _draw_models(result, result.models.head(max_rows), ax)
 
 
-def _path(result: SelectionResult) -> _rows.Rows:
+def _path(result: ChosenModel) -> _rows.Rows:
     likelihood = result.criterion == "glrt"
     path = result.path.assign(value=-2.0 * result.path["llf"] if likelihood else result.path[result.criterion])
     step, chosen = path["step"].to_numpy(dtype=np.intp), path["chosen"].to_numpy(dtype=bool)
@@ -89,7 +88,7 @@ def _number(value: float) -> str:
     return format_number(float(value), 3).replace("-", "−")
 
 
-def _draw_models(result: SearchResult, table: pd.DataFrame, ax: Axes | None) -> Axes:
+def _draw_models(result: ChosenModel, table: pd.DataFrame, ax: Axes | None) -> Axes:
     terms = [text for text in result.terms if any(text in own for own in table["terms"])] or ["(no term)"]
     right = _GAP + _BAR + _NUMBERS
     if ax is None:

@@ -1,42 +1,64 @@
-"""Sources of variation as standard deviations with their intervals."""
+"""Sources of variation with their intervals: standard deviations, shares, or variances relative to that of one."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+import pandas as pd
 from matplotlib.axes import Axes
 
 from lmemtest.bench.variation.variance_sources import VarianceSources
 from lmemtest.core.validate import check_choice
-from lmemtest.core.words import format_number, percent
+from lmemtest.core.words import format_level, format_number, percent
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import _canvas, _rows, _style
+
+VALUES = ("relative", "share", "sd")
+_ENDS = {"relative": ("relative_low", "relative_high"), "share": ("share_low", "share_high")}
+_MOST_LANES = 6  # studies side by side in the row of a source; of more, each has a row
+_FARTHEST = 2.0  # of the largest estimate: where longer whiskers are cut
 
 
 @_canvas.draws(VarianceSources, source="variance_sources()")
 def variance_sources_plot(
-    sources: VarianceSources, /, *, leave_out: str | Sequence[str] = (), ax: Axes | None = None
+    sources: VarianceSources,
+    /,
+    *,
+    leave_out: str | Sequence[str] = (),
+    values: str | None = None,
+    ax: Axes | None = None,
 ) -> Axes:
-    """Draw the standard deviation of each source with its interval.
+    """Draw each source with its interval; of trainings one colour per algorithm and benchmark.
 
     Parameters
     ----------
     sources : VarianceSources
         From `lmemtest.variance_sources`.
     leave_out : str or sequence of str
-        Sources that are not drawn; one that is much larger than all others hides them. A line below says how large
-        they are.
+        Sources that are not drawn; one that is much larger than all others hides them. Of runs a line below says how
+        large they are.
+    values : {"relative", "share", "sd"}, optional
+        Standard deviations, which are all that is drawn of runs; of trainings also shares of the sum, and (by default,
+        where there is a source in ``relative_to``) variances over that of this source, on a square-root scale, where
+        lengths are ratios of standard deviations.
 
     Returns
     -------
     Axes
-        One row per source, in the order of the table, with its share of the variance at the right.
+        One row per source, in the order of the table, of runs with its share of the variance at the right; with more
+        than six studies of trainings one row per source and study.
 
     Raises
     ------
     ArgumentError
-        If `sources` are something else, one is unknown, all are left out, or `ax` is too small.
+        If `sources` are something else, one is unknown, all are left out, the values are not there, or `ax` is too
+        small.
+
+    References
+    ----------
+    Bouthillier et al. (2021), Accounting for variance in machine learning benchmarks, MLSys 3, figure 1
 
     Examples
     --------
@@ -44,30 +66,98 @@ def variance_sources_plot(
     >>> found = lt.variance_sources(lt.datasets.load_hpo_runs().filter(budget=8, prior="good"))
     >>> [label.get_text() for label in found.plot(leave_out="benchmark").get_yticklabels()]
     ['algorithm', 'benchmark:algorithm', 'benchmark:seed', 'run']
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(1)
+    >>> table = {"data": [*range(30), *[0] * 29], "init": [*[0] * 30, *range(1, 30)], "accuracy": rng.normal(size=59)}
+    >>> ax = lt.variance_sources(table, score="accuracy", sources=["data", "init"]).plot()
+    >>> [label.get_text() for label in ax.get_yticklabels()]
+    ['data', 'init']
     """
     names = [leave_out] if isinstance(leave_out, str) else list(leave_out)
-    known = tuple(source.name for source in sources.sources)
+    table = sources.sources
     for name in names:
-        check_choice(name, "leave_out", known)
-    if set(names) == set(known):
+        check_choice(name, "leave_out", tuple(dict.fromkeys(table["source"])))
+    hidden = table["source"].isin(names)
+    if hidden.all():
         raise ArgumentError("leave_out names all sources, so nothing is left to draw. Keep at least one.")
-    shown = [source for source in sources.sources if source.name not in names]
-    hidden = [source for source in sources.sources if source.name in names]
-    level = _style.nobreak(f"{100 * sources.level:g} %")
-    label = f"Standard deviation of {_style.one_line(sources.score)}\n{level} intervals, one by one"
-    if any(np.isnan(source.ci_high) for source in shown):
+    if sources.of == "trainings":
+        return _rows.draw_rows(_of_trainings(sources, table[~hidden], values), ax)
+    if values is not None and check_choice(values, "values", VALUES) != "sd":
+        raise ArgumentError(f"values={values!r} is for sources of trainings; of runs values='sd' is drawn.")
+    return _rows.draw_rows(_of_runs(sources, table[~hidden], table[hidden]), ax)
+
+
+def _of_runs(sources: VarianceSources, table: pd.DataFrame, hidden: pd.DataFrame) -> _rows.Rows:
+    label = _label(sources, "sd")
+    if table["ci_high"].isna().any():
         label += "; without whiskers: no interval"
-    if hidden:
-        sizes = [f"{format_number(source.sd, 3)}, {_style.nobreak(percent(source.share))}" for source in hidden]
-        parts = [f"{_style.one_line(source.name)} ({size})" for source, size in zip(hidden, sizes, strict=True)]
+    if len(hidden):
+        parts = [
+            f"{_style.one_line(row['source'])} ({format_number(row['sd'], 3)}, {_style.nobreak(percent(row['share']))})"
+            for row in hidden.to_dict("records")
+        ]
         label += f"\nNot drawn: {', '.join(parts)}"
-    sd, low, high = (np.array([getattr(s, name) for s in shown], dtype=float) for name in ("sd", "ci_low", "ci_high"))
-    content = _rows.Rows(
-        labels=[source.name for source in shown],
-        series=(_rows.Series(row=np.arange(len(shown)), centre=sd, low=low, high=high),),
+    return _rows.Rows(
+        labels=table["source"].tolist(),
+        series=(_rows.Series.of(table, np.arange(len(table)), centre="sd"),),
         axis_label=label,
-        aside=tuple(percent(source.share) for source in shown),
+        aside=tuple(map(percent, table["share"])),
         aside_title="share",
         reference=0.0,
     )
-    return _rows.draw_rows(content, ax)
+
+
+def _of_trainings(study: VarianceSources, table: pd.DataFrame, values: str | None) -> _rows.Rows:
+    known = study.relative_to is not None and bool(study.sources["relative"].notna().any())
+    shown = ("relative" if known else "share") if values is None else check_choice(values, "values", VALUES)
+    if shown == "relative" and not known:
+        raise ArgumentError(
+            "values='relative' needs a source that is the unit: variance_sources(..., relative_to=...)."
+        )
+    studies = table[[*study.by]].map(format_level).agg(" on ".join, axis=1) if study.by else ""
+    table = table.assign(study=studies)
+    names, sources = list(dict.fromkeys(table["study"])), list(dict.fromkeys(table["source"]))
+    lanes = len(names) if len(names) <= _MOST_LANES else 1
+    if lanes < len(names):
+        labels = [label for source in sources for label in (source, *names)]
+        at = {(s, n): (i * (len(names) + 1) + j) for i, s in enumerate(sources) for j, n in enumerate(names, 1)}
+        headers = frozenset(i * (len(names) + 1) for i in range(len(sources)))
+    else:
+        labels = sources
+        at = {(s, n): i for i, s in enumerate(sources) for n in names}
+        headers = frozenset()
+    low, high = _ENDS.get(shown, ("ci_low", "ci_high"))
+    most = float(np.nanmax([table[shown].max(), float(shown == "relative"), 1e-300]))
+    limit = min(float(np.nanmax([table[high].max(), most])), _FARTHEST * most)
+    cut = bool((table[high] > limit).any())
+    table[high] = np.minimum(table[high], 2.0 * limit)  # an end may be infinite
+    root = shown == "relative"  # one source can vary a hundred times as much as another
+    margin = _rows.MARGIN**2 if root else _rows.MARGIN
+    series = []
+    for i, name in enumerate(names):
+        rows = table[table["study"] == name]
+        place = np.array([at[source, name] for source in rows["source"]], dtype=np.intp)
+        look: dict[str, Any] = {"colour": _style.colour(i), "marker": _style.marker(i), "name": name, "offset": i}
+        series.append(_rows.Series.of(rows, place, centre=shown, ends=(low, high), **(look if lanes > 1 else {})))
+    return _rows.Rows(
+        labels=labels,
+        series=tuple(series),
+        axis_label=_label(study, shown) + "; those that reach the right edge go on" * cut,
+        lanes=lanes,
+        headers=headers,
+        reference=1.0 if shown == "relative" else 0.0,
+        limits=(-margin * limit, (1.0 if cut else 1.0 + _rows.MARGIN) * limit),
+        root=root,
+        legend=lanes > 1,
+    )
+
+
+def _label(sources: VarianceSources, shown: str) -> str:
+    score, level = _style.one_line(sources.score), _style.nobreak(f"{100 * sources.level:.4g} %")
+    text = {
+        "relative": f"Variance of {score} over that of {sources.relative_to} (square-root scale)",
+        "share": f"Share of the variance of {score}",
+        "sd": f"Standard deviation of {score}",
+    }[shown]
+    return f"{text}\n{level} intervals, one by one"

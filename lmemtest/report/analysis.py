@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -27,19 +27,23 @@ from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.roles import stated
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.data.scales import Modelled
-from lmemtest.bench.modelling.adequacy import budget_use, missing_terms, sample_of, shared_seeds_finding
-from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.modelling.adequacy import (
+    budget_use,
+    missing_terms,
+    sample_of,
+    shared_seeds_finding,
+    undeclared_families,
+)
 from lmemtest.bench.modelling.population import POPULATIONS
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.relative import MOST_FIXED
-from lmemtest.bench.modelling.undeclared_families import undeclared_families
+from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
 from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS
-from lmemtest.core.result import Result
+from lmemtest.core.result import Answer, Result
 from lmemtest.core.rounding import in_tie_order
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
@@ -58,19 +62,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from lmemtest.bench.benchmark.metafeature_interactions import Interaction
-    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
     from lmemtest.bench.checks.findings import RunsCheck
-    from lmemtest.bench.modelling.adequacy import BudgetUse, Missing, Sample
-    from lmemtest.bench.modelling.recommend import Recommendation
-    from lmemtest.bench.modelling.undeclared_families import UndeclaredFamilies
+    from lmemtest.bench.modelling.adequacy import Sample
     from lmemtest.bench.robustness.variants import Variants
-    from lmemtest.bench.variation.variance_sources import Source
+    from lmemtest.bench.variation.model_components import Source
     from lmemtest.lmm.diagnostics.advantage_shape import AdvantageShape
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
+    from lmemtest.lmm.formula import Bar
     from lmemtest.lmm.formula.bars import ParsedFormula
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
-    from lmemtest.lmm.means.emmeans import EmmeansResult
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.f_test import FTest
     from lmemtest.lmm.model import LmmFit
@@ -98,7 +99,7 @@ class Analysis(Result):
         The table and its roles as they were given.
     check : RunsCheck
         What was found in the table; scales are those of what is compared.
-    recommendation : Recommendation
+    recommendation : Answer
         The model that the design calls for.
     own_formula : bool
         Whether the user chose the model that was fitted.
@@ -111,7 +112,7 @@ class Analysis(Result):
         All pairwise differences, intervals at 1 - `alpha`.
     decisions : Decisions
         The decisions at `alpha`, from which text, tables and figures are made.
-    effects : ObservedAdvantages or None
+    effects : Answer or None
         Deviations on each benchmark; None without a benchmark.
     call : str
         What was called.
@@ -129,7 +130,7 @@ class Analysis(Result):
         effects of up to 100 benchmarks and random ones of more.
     on_ranks : Decisions or None
         The decisions by these ranks.
-    undeclared : UndeclaredFamilies or None
+    undeclared : Answer or None
         Groups of benchmarks by names or columns that have no role as families, with the test whether it matters.
     populations : Variants or None
         Of runs with families of benchmarks: the decisions for new families and for new benchmarks of these.
@@ -140,13 +141,13 @@ class Analysis(Result):
     runs: Runs
     table: Runs
     check: RunsCheck
-    recommendation: Recommendation
+    recommendation: Answer
     own_formula: bool
     fit: LmmFit
     joint: FTest | None
     pairs: Comparisons
     decisions: Decisions
-    effects: ObservedAdvantages | None
+    effects: Answer | None
     call: str
     timings: dict[str, float] = field(repr=False)
     diagnosis: Diagnosis | None = None
@@ -154,7 +155,7 @@ class Analysis(Result):
     interactions: dict[str, Interaction] = field(default_factory=dict)
     agreement: Variants | None = None
     on_ranks: Decisions | None = None
-    undeclared: UndeclaredFamilies | None = None
+    undeclared: Answer | None = None
     populations: Variants | None = None
     sensitivity: Variants | None = None
 
@@ -171,9 +172,9 @@ class Analysis(Result):
         return self.decisions.alpha
 
     @property
-    def means(self) -> EmmeansResult:
+    def means(self) -> Estimates:
         """Marginal means of the algorithms, intervals at 1 - `alpha`."""
-        return cast("EmmeansResult", self.pairs.estimates)
+        return self.pairs.estimates
 
     @cached_property
     def components(self) -> tuple[Source, ...]:
@@ -186,12 +187,12 @@ class Analysis(Result):
         return sample_of(self.fit, self.runs)
 
     @cached_property
-    def missing(self) -> Missing:
-        """Terms of the recommended model that the fitted one lacks."""
+    def missing(self) -> tuple[Bar, ...]:
+        """Terms of the recommended model on which comparisons rest and that the fitted one lacks."""
         return missing_terms(self.fit, self.runs, self.recommendation.spec.bars)
 
     @cached_property
-    def budgets(self) -> BudgetUse:
+    def budgets(self) -> Answer:
         """At which budgets algorithms were scored, and what the model makes of it."""
         return budget_use(self.fit, self.runs)
 
@@ -204,12 +205,12 @@ class Analysis(Result):
     def claim(self) -> str:
         """What the decisions are about, where benchmarks have families: "new search spaces"; empty elsewhere."""
         known = self.runs.study.families and not self.own_formula and self.n_benchmarks > 1
-        return self.recommendation.claim if known else ""
+        return str(self.recommendation.claim) if known else ""
 
     @property
     def incomparable(self) -> bool:
         """Whether the means are over unlike things that the model takes no notice of: no verdict follows from them."""
-        return self.budgets.trials or (self.budgets.differ and self.budgets.role == "none")
+        return bool(self.budgets.trials or (self.budgets.differ and self.budgets.role == "none"))
 
     @property
     def n_benchmarks(self) -> int:
@@ -604,7 +605,7 @@ def _on_another_score(
     runs: Runs,
     check: RunsCheck,
     pairs: Comparisons,
-    recommendation: Recommendation,
+    recommendation: Answer,
     parsed: ParsedFormula | None,
     options: dict[str, Any],
 ) -> tuple[Variants | None, Decisions | None]:
@@ -619,9 +620,7 @@ def _on_another_score(
     return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
 
 
-def _with_shared_seeds(
-    check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Recommendation, alpha: float
-) -> RunsCheck:
+def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
     """The checks with what the fit says of runs of different algorithms with the same seed."""
     finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
     if finding is None:
@@ -738,7 +737,7 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
 
 
 def _fitted_beside(
-    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Recommendation
+    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Answer
 ) -> LmmFit | None:
     """The same model of the same runs with another score; None where there is none to compare with.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from lmemtest.bench.evaluation.evaluated import MOST_PAIRS
+from lmemtest.bench.evaluation.words import MOST_PAIRS
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, capitalised, counted, percent
@@ -22,7 +22,10 @@ def evaluation_document(found: Evaluation) -> Document:
     head, *rest = found.sentences()
     sections = [
         Section("models", "Models", (figure(found.plot, alt=f"{found.title}. {head}", caption=(f"{found.title}.",)),)),
-        *(Section(suffix, where, tuple(_question(found, suffix, fact))) for suffix, where, fact in _asked(found)),
+        *(
+            Section(suffix, f"{'On' if suffix == 'these' else 'For'} {tasks}", tuple(_question(found, suffix)))
+            for suffix, tasks in found.populations.items()
+        ),
     ]
     further = [
         ("noise", "Identical runs", "Standard deviations between runs of one model"),
@@ -37,13 +40,7 @@ def evaluation_document(found: Evaluation) -> Document:
     return answered(found.title, head, *([bullets(rest)] if rest else []), sections=sections)
 
 
-def _asked(found: Evaluation) -> list[tuple[str, str, str]]:
-    """Suffix of the columns, words and sample of the questions that are answered."""
-    where = {"these": f"On {found.answers.here}", "like": f"For {found.answers.like}"}
-    return [(suffix, where[suffix], sample) for suffix, sample in found.samples.items()]
-
-
-def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
+def _question(found: Evaluation, suffix: str) -> list[Block]:
     """Mean scores with their intervals, best first; then all pairs."""
     models = pd.DataFrame(
         {
@@ -56,11 +53,11 @@ def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
     )
     pairs = pd.DataFrame(
         {
-            "left": found.table["left"],
-            "right": found.table["right"],
-            "difference": found.table[f"estimate_{suffix}"],
-            "interval": _intervals(found.table, suffix),
-            "p_value": found.table[f"p_value_{suffix}"],
+            "left": found.pairs["left"],
+            "right": found.pairs["right"],
+            "difference": found.pairs[f"estimate_{suffix}"],
+            "interval": _intervals(found.pairs, suffix),
+            "p_value": found.pairs[f"p_value_{suffix}"],
         }
     )
     level = percent(1.0 - found.alpha)
@@ -69,7 +66,7 @@ def _question(found: Evaluation, suffix: str, sample: str) -> list[Block]:
     table = ResultTable(
         f"Differences, {count}",
         pairs,
-        (capitalised(sample), found.facts[len(_asked(found))]),
+        (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
         {"difference": ".3f"},
     )
     return [

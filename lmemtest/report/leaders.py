@@ -37,7 +37,7 @@ def leaders(analysis: Analysis) -> Analysis:
     pairs = replace(pairs, table=pairs.table[both].reset_index(drop=True), estimates=means)
     if effects is not None:
         kept = effects.table["algorithm"].map(format_level).isin(among)
-        effects = replace(effects, table=effects.table[kept].reset_index(drop=True))
+        effects = replace(effects, tables={"table": effects.table[kept].reset_index(drop=True)})
     return replace(analysis, pairs=pairs, decisions=decisions, effects=effects)
 
 

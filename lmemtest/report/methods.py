@@ -56,7 +56,7 @@ def model_section(analysis: Analysis) -> Section:
         blocks += [paragraph("Left out, because this design cannot identify them:"), bullets(recommended.left_out)]
     if recommended.tested:
         blocks += [paragraph("Tested and left out, because the data do not show them:"), bullets(recommended.tested)]
-    if analysis.missing.terms:
+    if analysis.missing:
         lacking = paragraph(sentence(wording.error_text(analysis)))
         blocks.append(callout("warning", "Terms that this model lacks", lacking))
     if recommended.notes:
@@ -90,13 +90,13 @@ def _assumptions(analysis: Analysis) -> list[Block]:
     if diagnosis is None:
         return [paragraph("The distribution of residuals and random effects could not be checked.")]
     acts: list[Block] = [
-        callout("warning", f"{check.check.capitalize()}: {check.subject}", paragraph(f"{check.found}. {check.advice}"))
+        callout("warning", f"{check.kind.capitalize()}: {check.subject}", paragraph(f"{check.message}. {check.advice}"))
         for check in diagnosis.checks
-        if check.decision == "act"
+        if check.severity == "warning"
     ]
     fine = paragraph("No check of the assumptions (residuals, random effects, scales, bounds) calls for action.")
-    frame = diagnosis.to_frame()[["check", "subject", "found", "p_value", "decision", "advice"]]
-    frame.columns = ["check", "of", "found", "p", "decision", "advice"]
+    frame = diagnosis.to_frame()[["check", "subject", "found", "p_value", "severity", "advice"]]
+    frame.columns = ["check", "of", "found", "p", "severity", "advice"]
     table = ResultTable(
         "Checks of the assumptions", frame, (*sentences_of("diagnostics.checks"), *diagnosis.notes), {"p": format_p}
     )
@@ -133,7 +133,7 @@ def methods_section(analysis: Analysis) -> Section:
         robust=means.moderate.robust if means.moderate is not None else None,
         alike=wording.assumes_alike(analysis),
         adjustment=ADJUSTMENT_NAMES[pairs.adjust],
-        by_simulation=moderated and pairs.adjust == "stepdown" and not analysis.missing.terms,
+        by_simulation=moderated and pairs.adjust == "stepdown" and not analysis.missing,
         alpha=f"{analysis.alpha:g}",
         level=f"{100 * (1 - analysis.alpha):.4g}",
         null=wording.tested(analysis)[0],
@@ -196,7 +196,7 @@ def limitations_section(analysis: Analysis) -> Section:
         few_benchmarks=analysis.n_benchmarks < wording.FEW_BENCHMARKS,
         sample=analysis.sample,
         claim=analysis.claim,
-        lacking=sentence(wording.error_text(analysis)) if analysis.missing.terms else "",
+        lacking=sentence(wording.error_text(analysis)) if analysis.missing else "",
         scale_ratio=format_number(analysis.check.scale_ratio, 3) if unlike else "",
         dispersion=analysis.fit.dispersion,
         means=analysis.means,

@@ -22,7 +22,7 @@ from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows
 from lmemtest.report.prose import texts
 
 if TYPE_CHECKING:
-    from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 TITLE = "Probability of outperforming"
@@ -33,7 +33,7 @@ OTHERS = 12  # algorithms compared with the best one: those that come next
 NAMES = 12  # in a sentence
 
 
-def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
+def outperforming_document(found: Answer) -> Document:
     """The answer, the pairs with their figure, each benchmark, and on how many benchmarks it holds."""
     head, *rest = found.sentences()
     several = len(found.benchmarks) > len(found.table)
@@ -54,7 +54,7 @@ def outperforming_document(found: OutperformingOverBenchmarks) -> Document:
     return answered(found.title, head, *_listed(said, count), sections=sections, subtitle=found.facts[0])
 
 
-def _first_rows(found: OutperformingOverBenchmarks, part: str, title: str) -> ResultTable:
+def _first_rows(found: Answer, part: str, title: str) -> ResultTable:
     frame = found.to_frame(part)
     rows, notes = first_rows(list(frame.index), advice("to_frame", part=part))
     return ResultTable(title, frame.loc[rows], notes, _FORMATS if part == "benchmarks" else None)
@@ -69,7 +69,7 @@ def _listed(texts: list[str], count: int) -> tuple[Block, ...]:
 _FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
 
 
-def _figure(found: OutperformingOverBenchmarks, said: str) -> tuple[Block, ...]:
+def _figure(found: Answer, said: str) -> tuple[Block, ...]:
     if len(found.table) > MOST_PAIRS:
         return ()
     caption = f"{found.title}; the dashed line is gamma = {found.gamma_adjusted:.3g}."
@@ -115,7 +115,7 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     return Section("outperforming", TITLE, (*text, _table(found, best, compared), *drawn))
 
 
-def _compared(analysis: Analysis, best: str, others: list[str]) -> OutperformingOverBenchmarks:
+def _compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
     """Pairs of runs of the same seed, or all runs where there are none; in the order of the others.
 
     The best one was found with the same scores, so that the family is all pairs of algorithms.
@@ -126,9 +126,6 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> Outperforming
         analysis.runs,
         gamma=GAMMA,
         alpha=analysis.alpha,
-        method="auto",
-        n_draws=1,
-        rng=0,
         control=best,
         comparisons=count * (count - 1) // 2,
     )
@@ -148,7 +145,7 @@ def _conclusions(best: str, shown: pd.DataFrame) -> str:
     return f"The advantage of {best} is {'; '.join(parts)}."
 
 
-def _table(found: OutperformingOverBenchmarks, best: str, shown: pd.DataFrame) -> ResultTable:
+def _table(found: Answer, best: str, shown: pd.DataFrame) -> ResultTable:
     interval = f"{percent(1.0 - found.alpha_adjusted)} CI"
     ends = zip(shown["ci_low"], shown["ci_high"], strict=True)
     frame = pd.DataFrame(

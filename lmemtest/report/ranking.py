@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.ranking.asked import TEST_NAMES
-from lmemtest.bench.ranking.beside import beside
-from lmemtest.bench.ranking.compare import Rankings, SideBySide
+from lmemtest.bench.ranking.compare import beside
+from lmemtest.bench.robustness.variants import Variants
 from lmemtest.core.caller import advice
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import joined
@@ -24,13 +24,13 @@ MOST_PAIRS = 45  # rows of a table that are still read; more are folded
 MOST_ALGORITHMS = 30  # a figure of more is unreadable
 
 
-def ranking_document(found: Ranking | Rankings) -> Document:
+def ranking_document(found: Ranking | Variants) -> Document:
     """A ranking, or several side by side: the answer, tables, figure, and the paragraph for a paper."""
-    rankings = found.rankings if isinstance(found, Rankings) else {"ranking": found}
+    rankings = found.rankings if isinstance(found, Variants) else {"ranking": found}
     first = next(iter(rankings.values()))
     head, *rest = found.sentences()
     sections = [Section(name, _title(ranking), _blocks(ranking)) for name, ranking in rankings.items()]
-    if isinstance(found, Rankings):
+    if isinstance(found, Variants):
         sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
     return answered(
         f"Ranking of {len(first.levels)} algorithms by {first.score}",
@@ -86,7 +86,7 @@ def pairs_table(ranking: Ranking) -> ResultTable:
     return ResultTable("Pairs", frame, (note,), {"effect_size": ".2f"})
 
 
-def _side_by_side(found: SideBySide) -> tuple[Block, ...]:
+def _side_by_side(found: Variants) -> tuple[Block, ...]:
     return (closed_if_long(f"Table of all {len(found.table)} pairs", found.to_table(), MOST_PAIRS),)
 
 
@@ -110,6 +110,6 @@ def rankings_section(analysis: Analysis) -> Section | None:
     )
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         call = advice("all_pairs")
-        return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap(), call]).rstrip()),))
+        return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap, call]).rstrip()),))
     table = folded(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", *_side_by_side(found))
     return Section("classical", TITLE, (paragraph(text), *_listed(rest), table))

@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.evaluation.evaluated import Evaluation
-from lmemtest.bench.outperforming.over_benchmarks import OutperformingOverBenchmarks
-from lmemtest.bench.ranking.compare import Rankings
 from lmemtest.bench.ranking.ranking import Ranking
+from lmemtest.core.result import Answer
 from lmemtest.report import render
 from lmemtest.report.document import Document, Section, answered, bullets
 from lmemtest.report.evaluation import evaluation_document
@@ -59,15 +59,17 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
     """A report, or a ranking, evaluation or comparison of runs; else the table and the sentences."""
     if hasattr(type(found), "document"):
         return found.document(progress=progress)  # type: ignore[attr-defined, no-any-return]
-    if isinstance(found, (Ranking, Rankings)):
-        return ranking_document(found)
-    if isinstance(found, OutperformingOverBenchmarks):
+    if isinstance(found, Ranking) or found.question == "rank":
+        return ranking_document(found)  # type: ignore[arg-type]
+    if isinstance(found, Answer) and found.question == "outperforming":
         return outperforming_document(found)
     if isinstance(found, Evaluation):
         return evaluation_document(found)
-    head, *rest = found.sentences() or (found.title,)
-    table = Section("table", "Table", (found.to_table(),))
-    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[table])
+    head, *rest = said = found.sentences() or (found.title,)
+    tables = tuple(  # what the sentences say is not said again
+        replace(table, notes=tuple(note for note in table.notes if note not in said)) for table in found.to_tables()
+    )
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)])
 
 
 def json_of(found: Result) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.failures.rates import failure_rates
+from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.variation.model_components import components_frame
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
@@ -46,7 +46,7 @@ from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
 
 if TYPE_CHECKING:
-    from lmemtest.bench.benchmark.observed_advantages import ObservedAdvantages
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
@@ -246,11 +246,10 @@ def _pairs(analysis: Analysis) -> Section:
         found += [*why, check.to_table()]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         beside = analysis.agreement
-        changed = beside.changed().index
-        pairs_said = [beside.on_pair(pair) for pair in changed[:MOST_NAMES]]
-        if len(changed) > MOST_NAMES:
-            pairs_said.append(f"... and {len(changed) - MOST_NAMES:,} more (see the table).")
-        words = " ".join((beside.overview(), *pairs_said, *beside.notes))
+        changes = list(beside.changes[:MOST_NAMES])
+        if len(beside.changes) > MOST_NAMES:
+            changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
+        words = " ".join((beside.overview, *changes, *beside.notes))
         found += [paragraph(words), folded("Both scores, pair by pair", beside.to_table())]
     found += _both_populations(analysis)
     table, alt = _pairs_table(shown), f"{said} The table has the numbers."
@@ -277,7 +276,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         return []
     changed = found.changed()
     if changed.empty:
-        return [paragraph(f"{found.overview()} {found.counts()}")]
+        return [paragraph(f"{found.overview} {found.counts}")]
     columns = ("first", "second", *(f"better {phrase}" for phrase in found.phrases.values()))
     frame = changed[["left", "right", *found.phrases]].set_axis(list(columns), axis=1)
     p_values = {f"p {found.phrases[name]}": found.p_value[i, changed.index] for i, name in enumerate(found.phrases)}
@@ -290,7 +289,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
     families = plural(analysis.runs.study.families[-1][-1])
     first, second = found.phrases.values()
     text = (
-        f"{found.overview()} {found.counts()} Claims {first} are as sure as the number of {families} allows; claims "
+        f"{found.overview} {found.counts} Claims {first} are as sure as the number of {families} allows; claims "
         f"{second} are surer, and say nothing about other {families}."
     )
     return [paragraph(text), closed_if_long(table.title, table, MOST_PAIRS)]
@@ -431,7 +430,7 @@ def _benchmarks(analysis: Analysis) -> Section:
     return Section("benchmarks", title, blocks)
 
 
-def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
+def _effects_method(analysis: Analysis, effects: Answer) -> str:
     expected = (1 - effects.level) * effects.intervals
     return sentence_of(
         "sections.effects",
@@ -444,7 +443,7 @@ def _effects_method(analysis: Analysis, effects: ObservedAdvantages) -> str:
     )
 
 
-def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
+def _plotted(analysis: Analysis, effects: Answer) -> pd.DataFrame:
     """What the figure shows: algorithms best first, in units of each benchmark's scatter where scales differ."""
     values = ["effect", "ci_low", "ci_high"]
     table = effects.to_frame()[["benchmark", "algorithm", *values]]
@@ -458,7 +457,7 @@ def _plotted(analysis: Analysis, effects: ObservedAdvantages) -> pd.DataFrame:
     return table.iloc[np.argsort(order, kind="stable")].reset_index(drop=True)
 
 
-def _wide_table(analysis: Analysis, effects: ObservedAdvantages, shown: tuple[str, ...]) -> ResultTable:
+def _wide_table(analysis: Analysis, effects: Answer, shown: tuple[str, ...]) -> ResultTable:
     """Observed means of the algorithms shown, one row per benchmark; the best of all is named."""
     table = effects.to_frame()
     table["algorithm"] = table["algorithm"].map(format_level)
@@ -482,7 +481,7 @@ def _same_decimals(values: np.ndarray) -> list[str]:
     return [write(value) if np.isfinite(value) else MISSING for value in values]
 
 
-def _effects_table(analysis: Analysis, effects: ObservedAdvantages) -> ResultTable:
+def _effects_table(analysis: Analysis, effects: Answer) -> ResultTable:
     frame = effects.to_frame().drop(columns="df")
     rows, more = first_rows(list(dict.fromkeys(frame["benchmark"])), "analysis.effects.to_frame()")
     frame = frame[frame["benchmark"].isin(rows)]

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.benchmark.observed_advantages import CautiousCheck, cautious_check, leaders, turns
+from lmemtest.bench.benchmark.observed_advantages import cautious_check, leaders, turns
 from lmemtest.bench.checks.budget_mix import common_budgets_advice, trials_advice
 from lmemtest.bench.data.scales import fold
-from lmemtest.bench.modelling.adequacy import ZERO
+from lmemtest.bench.modelling.adequacy import ZERO, of_advantages
 from lmemtest.bench.robustness.scores import hypothesis_on, what_differs
 from lmemtest.bench.variation.model_components import own_difference_sd, share_of_benchmarks
 from lmemtest.core.caller import advice
@@ -25,6 +25,7 @@ from lmemtest.report.document import Text, strong
 from lmemtest.report.prose import sentence_of, texts
 
 if TYPE_CHECKING:
+    from lmemtest.core.result import Answer
     from lmemtest.report.analysis import Analysis
 
 FEW_BENCHMARKS = 6  # below it, the variance between benchmarks rests on fewer than five degrees of freedom
@@ -129,14 +130,15 @@ def _answer(analysis: Analysis) -> tuple[Text, ...]:
 def why_incomparable(analysis: Analysis) -> str:
     """What the means are over, where that is not the same thing for all algorithms or not the one to compare."""
     use = analysis.budgets
-    first, last = next(iter(use.ranges.values())) if use.trials else ("", "")
+    rows = [(row.algorithm, row.first, row.last) for row in use.ranges.itertuples()]
+    _, first, last = rows[0] if use.trials else ("", "", "")
     return sentence_of(
         "headline.incomparable",
         budgets=use,
         budget=analysis.runs.budget,
         first=first,
         last=last,
-        ranges=[f"{name} {low} to {high}" for name, (low, high) in use.ranges.items()],
+        ranges=[f"{name} {low} to {high}" for name, low, high in rows],
         advice=trials_advice() if use.trials else common_budgets_advice(analysis.runs),
     )
 
@@ -229,10 +231,12 @@ def _by_ranks(analysis: Analysis) -> tuple[Text, ...]:
 
 def error_text(analysis: Analysis) -> str:
     """What the error rate is held for and on which condition, or why it is not; the limitations have the conditions."""
+    decisive = of_advantages(analysis.runs, analysis.recommendation.spec.bars)
     return sentence_of(
         "headline.error",
         alpha=alpha_text(analysis),
-        lacking=analysis.missing,
+        lacking=[str(bar) for bar in analysis.missing],
+        coarsest=analysis.missing[:1] == tuple(decisive[:1]),
         sample=analysis.sample,
         few_decide=few_decide(analysis),
         nominal=analysis.means.errors == "moderated" or rests_on_rows(analysis),
@@ -277,7 +281,8 @@ def _reservations(analysis: Analysis) -> tuple[Text, ...]:
     """Budgets, the number of benchmarks, metafeatures, and other populations, scores and policies for failed runs."""
     check, worse, beaten = cautious(analysis), [], []
     if check is not None:
-        worse, beaten = against_the_best(analysis)[1], check.beaten(analysis.alpha)
+        worse = against_the_best(analysis)[1]
+        beaten = check.table["algorithm"][below(check.table["p_value"], analysis.alpha)].tolist()
     return texts(
         "headline.reservations",
         runs=analysis.runs,
@@ -327,7 +332,7 @@ def rests_on(analysis: Analysis) -> str:
     return "instances" if any(c.kind == "interaction" and c.share > ZERO for c in analysis.components) else "rows"
 
 
-def cautious(analysis: Analysis) -> CautiousCheck | None:
+def cautious(analysis: Analysis) -> Answer | None:
     """The t-tests over benchmark means, where the model rests on rows although benchmarks are few, or claims more."""
     if analysis.effects is None or len(analysis.comparable) < 2 or analysis.incomparable:
         return None
@@ -337,7 +342,7 @@ def cautious(analysis: Analysis) -> CautiousCheck | None:
     return check if rests_on_rows(analysis) or contradicted(analysis, check) else None
 
 
-def contradicted(analysis: Analysis, check: CautiousCheck) -> list[str]:
+def contradicted(analysis: Analysis, check: Answer) -> list[str]:
     """Algorithms that the model calls worse than the leader, and the check is far from calling so.
 
     The check has fewer degrees of freedom, so a p-value a little above the level is no contradiction.
@@ -368,7 +373,7 @@ def _mind_the_scale(analysis: Analysis) -> tuple[Text, ...]:
         scatter=fold(analysis.check.scale_ratio) if unlike else "",
         largest=largest_text(analysis),
         few_decide=few_decide(analysis),
-        ranks_alike=beside.overview() if beside is not None else "",
+        ranks_alike=beside.overview if beside is not None else "",
         best=best,
         seldom=seldom,
         wins=effects.wins if effects is not None else {},
@@ -397,7 +402,7 @@ def _mind_the_families(analysis: Analysis) -> tuple[Text, ...]:
         return ()
     return texts(
         "headline.families",
-        groups=groups.overview(str(analysis.runs.benchmark)),
+        groups=groups.findings[0],
         significant=groups.significant,
         here=int(np.triu(analysis.decisions.significant.to_numpy()).sum()),
         n_pairs=len(analysis.pairs.to_frame()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import pickle
 import re
 from pathlib import Path
 
@@ -21,7 +22,9 @@ from lmemtest.lmm.means.moderation import moderation
 
 
 def anytime(runs, **options):
-    return lt.anytime(runs, **{"rng": 0, **options})
+    result = lt.anytime(runs, **{"rng": 0, **options})
+    result.curves  # what has none is refused at the first look  # noqa: B018
+    return result
 
 
 BUDGETS = np.array([1.0, 2, 3, 4, 6, 8, 12, 16])
@@ -72,7 +75,7 @@ def test_means_per_budget_are_the_paired_t_test_of_benchmark_means():
         assert row["t_ratio"] == approx(witness.statistic, rel=1e-9)
     assert set(result.df_differences.ravel()) == {7}
     assert list(result.budgets) == list(BUDGETS)
-    assert result.model.columns is None
+    assert result.columns is None
     assert result.formula is None
 
 
@@ -169,7 +172,7 @@ def test_one_benchmark_makes_runs_the_sample():
     for row in result.differences.to_dict("records"):
         at = frame[frame["budget"] == row["budget"]].set_index(["algo", "seed"])["loss"]
         assert row["t_ratio"] == approx(stats.ttest_rel(at["a0"], at["a1"]).statistic, rel=1e-9)
-    assert (result.model.sample, set(result.df_differences.ravel())) == ("runs", {11})
+    assert (result.sample, set(result.df_differences.ravel())) == ("runs", {11})
     assert "There is one benchmark, so the answer holds there and says nothing about others." in result.notes
 
 
@@ -182,7 +185,7 @@ def test_conditions_of_one_benchmark_are_not_variation_of_runs():
     at = frame[frame["budget"] == 4.0].pivot_table(index=["prior", "seed"], columns="algo", values="loss")
     d = at["a0"] - at["a1"]
     pooled = sum(((d[p] - d[p].mean()) ** 2).sum() for p in ("good", "bad")) / 14
-    assert result.at(4)["se"][0] == approx(np.sqrt(pooled / 16), rel=1e-9)
+    assert result.differences_at(4)["se"][0] == approx(np.sqrt(pooled / 16), rel=1e-9)
 
 
 # ------------------------------------------------------------------ decisions
@@ -281,11 +284,11 @@ def test_the_same_table_gives_the_same_bands_every_time():
 
 def test_auto_takes_the_fewest_columns_that_follow_the_differences():
     smooth = anytime(runs_of(table(spread=0.5, effect=lambda a, x: a * (x - x**2 / 3))))
-    assert 3 <= smooth.model.columns <= 4
+    assert 3 <= smooth.columns <= 4
     jagged = anytime(
         runs_of(table(spread=0.02, noise=0.01, effect=lambda a, x: a * (np.round(np.exp(x)).astype(int) % 3)))
     )
-    assert jagged.model.columns is None
+    assert jagged.columns is None
     assert "each budget has means of its own and nothing is said between budgets" in " ".join(jagged.notes)
 
 
@@ -308,9 +311,9 @@ def test_the_spline_is_that_of_the_formula():
 
 
 def test_the_axis_is_logarithmic_where_budgets_span_doublings():
-    assert anytime(runs_of(table())).model.scale == "log"
+    assert anytime(runs_of(table())).scale == "log"
     frame = table().query("budget <= 4")
-    assert anytime(runs_of(frame)).model.scale == "linear"
+    assert anytime(runs_of(frame)).scale == "linear"
 
 
 # ------------------------------------------------------------------ incomplete and thin tables
@@ -549,12 +552,30 @@ def test_curves_that_are_not_complete_have_the_errors_of_the_model_and_say_so():
             "scale='log' needs budgets above 0, the lowest budget is 0.",
         ),
         (lambda: anytime(runs_of(table()), level=95), ArgumentError, "level"),
-        (lambda: anytime(runs_of(table())).at(17), ArgumentError, "budget must be between 1 and 16"),
+        (lambda: anytime(runs_of(table())).differences_at(17), ArgumentError, "budget must be between 1 and 16"),
     ],
 )
 def test_what_cannot_be_answered_is_refused_with_the_next_step(make, kind, message):
     with pytest.raises(kind, match=re.escape(message)):
         make()
+
+
+def test_views_need_no_curves():
+    few = lt.anytime(runs_of(table().query("budget <= 2")))
+    assert few.at().labels == ("1", "2")
+    assert len(few.ranks().to_frame()) == 3 * 2
+    with pytest.raises(DataError, match=r"Compare at each of them with lmemtest\.anytime\(runs\)\.at\(\)\.$"):
+        few.curves  # noqa: B018
+
+
+def test_curves_are_made_once_and_travel():
+    result = lt.anytime(runs_of(table()), rng=1)
+    assert "curves" in dir(result)
+    assert result.curves is result.curves
+    copy = pickle.loads(pickle.dumps(result))
+    pd.testing.assert_frame_equal(copy.differences, result.differences)
+    with pytest.raises(AttributeError, match=r"^Anytime has no 'stretch'\. Did you mean 'stretches'\?"):
+        result.stretch  # noqa: B018
 
 
 def test_it_reads_as_text():
@@ -587,5 +608,5 @@ def test_priorband_wins_at_the_end_and_loses_at_the_start():
     assert ("PB", "RS", 4.0, 24.0) in pairs
     by_model = set(map(tuple, model.stretches[["better", "worse", "budget_from", "budget_to"]].to_numpy()))
     assert ("PB", "RS", 3.0, 24.0) in by_model
-    assert result.model.n_sample == 12
+    assert result.n_sample == 12
     assert set(model.df_differences.ravel()) == {22}

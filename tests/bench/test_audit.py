@@ -11,7 +11,7 @@ from pytest import approx
 from scipy.stats import binom, binomtest
 
 import lmemtest as lt
-from lmemtest.bench.checks.audit import Rate, _rejects, audit, tables_needed
+from lmemtest.bench.checks.audit import _rejects, _row, audit, tables_needed
 from lmemtest.bench.permutation.permutation import find_relabelling, fit_for_comparison
 from lmemtest.errors import ArgumentError, DataError
 
@@ -88,21 +88,21 @@ def test_the_naive_and_the_recommended_model_stand_side_by_side(result):
 
 
 def test_rows_counted_as_independent_reject_where_benchmarks_are_the_sample(result):
-    naive, recommended, by_run, _ = result.rates
-    assert naive.interval[0] > 0.3
+    naive, recommended, by_run, _ = result.rates.itertuples()
+    assert naive.ci_low > 0.3
     assert naive.decision == "too often"
     assert binomtest(recommended.rejected, 60, 0.05).pvalue > 0.001
     assert binomtest(by_run.rejected, 60, 0.05).pvalue > 0.001  # without differences the naive model is right
 
 
 def test_sentences_are_for_readers_without_statistics(result):
-    rate = result.rates[0]
+    rate = result.rates.iloc[0]
     sentence = result.sentences()[0]
     assert sentence.startswith(
         "When the algorithms' names are swapped at random on each benchmark, so that all are alike, the naive model "
         "still reports a significant difference in "
     )
-    assert f"{rate.rate / 0.05:.1f} times the nominal 5 %, so do not trust its p-values here." in sentence
+    assert f"{rate['rate'] / 0.05:.1f} times the nominal 5 %, so do not trust its p-values here." in sentence
     assert sentence in result.summary()
     assert "exchanged are the names of the algorithms, all their runs together, within each of 10" in result.summary()
 
@@ -111,8 +111,8 @@ def test_a_model_of_ones_own_takes_the_place_of_the_naive_one():
     runs = make_runs()
     fit = lt.fit_lmm("loss ~ tool + (1|task:tool)", runs)
     got = audit(runs, fit, n_draws=5, unit="benchmark", rng=1)
-    assert [r.model for r in got.rates] == ["yours", "recommended"]
-    assert got.rates[0].formula == fit.formula
+    assert got.rates["model"].tolist() == ["yours", "recommended"]
+    assert got.rates["formula"][0] == fit.formula
     assert "your model" in got.sentences()[0]
 
 
@@ -123,22 +123,20 @@ def test_results_do_not_depend_on_the_number_of_processes():
 
 def test_a_placebo_is_one_algorithm_against_itself():
     got = audit(make_runs(), n_draws=40, rng=1, placebo="B")
-    assert [r.unit for r in got.rates] == ["run", "run"]
+    assert got.rates["unit"].tolist() == ["run", "run"]
     assert "whole runs on the same instance (task), in 10 such groups" in got.exchanged["run"]
     assert got.notes[0] == "Placebo: all runs are of 'B'; their names are made up."
-    assert all(binomtest(r.rejected, 40, 0.05).pvalue > 0.001 for r in got.rates)
+    assert all(binomtest(n, 40, 0.05).pvalue > 0.001 for n in got.rates["rejected"])
 
 
 def test_a_unit_without_its_column_is_left_out_with_a_note():
     got = audit(make_runs(seed=None), n_draws=3, rng=1)
-    assert {r.unit for r in got.rates} == {"benchmark"}
+    assert set(got.rates["unit"]) == {"benchmark"}
     assert got.notes == ("No exchange by run: the table has no seed column.",)
 
 
 def rate_of(rejected, n, alpha=0.05):
-    return Rate(
-        model="naive", formula="", unit="run", n_draws=n, rejected=rejected, failed=0, unconverged=0, alpha=alpha
-    )
+    return _row("run", "naive", {"n_draws": n, "rejected": rejected, "failed": 0, "unconverged": 0}, "", alpha)
 
 
 @pytest.mark.parametrize(
@@ -154,15 +152,15 @@ def rate_of(rejected, n, alpha=0.05):
     ],
 )
 def test_a_verdict_needs_an_interval_that_excludes_twice_the_level(rejected, n, verdict):
-    assert rate_of(rejected, n).decision == verdict
+    assert rate_of(rejected, n)["decision"] == verdict
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.1, 0.25])
 def test_a_model_that_keeps_its_level_is_told_from_the_number_of_tables_that_is_named(alpha):
     n, step = tables_needed(alpha), round(1 / alpha)
     few, many = (n - 1) // step, -(-n // step)  # rejections at the nearest numbers of tables of which alpha is whole
-    assert rate_of(few, step * few, alpha).decision == "cannot tell"
-    assert rate_of(many, step * many, alpha).decision == "nominal"
+    assert rate_of(few, step * few, alpha)["decision"] == "cannot tell"
+    assert rate_of(many, step * many, alpha)["decision"] == "nominal"
     assert binom.cdf(few, step * few, 2 * alpha) > 0.025 >= binom.cdf(many, step * many, 2 * alpha)
 
 
@@ -187,7 +185,7 @@ def test_the_recommended_model_has_the_response_of_yours():
     table = runs.to_frame().assign(loss=lambda t: np.exp(t["loss"]))
     runs = lt.Runs(table, **runs.roles())
     got = audit(runs, "log(loss) ~ tool + (1 | task)", n_draws=2, unit="benchmark", rng=1)
-    assert got.rates[1].formula == "log" + lt.recommend(runs).formula.replace("loss", "(loss)", 1)
+    assert got.rates["formula"][1] == "log" + lt.recommend(runs).formula.replace("loss", "(loss)", 1)
     assert "The recommended model has the response of yours, log(loss)." in got.notes
 
 
@@ -195,7 +193,7 @@ def test_the_rates_name_the_residual_variances_of_a_model():
     runs = make_runs()
     fit = lt.fit_lmm("loss ~ tool + (1 | task)", runs, dispersion="task")
     got = audit(runs, fit, n_draws=2, unit="benchmark", rng=1)
-    assert got.rates[0].formula == "loss ~ tool + (1 | task), residual variance by task"
+    assert got.rates["formula"][0] == "loss ~ tool + (1 | task), residual variance by task"
 
 
 @pytest.mark.parametrize(
@@ -228,9 +226,9 @@ def test_a_plain_table_is_told_that_its_columns_need_roles():
 
 
 def test_failures_are_not_in_the_rate():
-    rate = Rate(model="naive", formula="", unit="run", n_draws=50, rejected=4, failed=10, unconverged=0, alpha=0.05)
-    assert rate.rate == 0.1
-    assert rate.interval == approx(tuple(binomtest(4, 40).proportion_ci(method="exact")), rel=1e-10)
+    rate = _row("run", "naive", {"n_draws": 50, "rejected": 4, "failed": 10, "unconverged": 0}, "", 0.05)
+    assert rate["rate"] == 0.1
+    assert (rate["ci_low"], rate["ci_high"]) == approx(tuple(binomtest(4, 40).proportion_ci(method="exact")), rel=1e-10)
 
 
 @pytest.mark.parametrize(

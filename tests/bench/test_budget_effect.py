@@ -162,8 +162,8 @@ def slopes_of(runs: lt.Runs) -> np.ndarray:
 def test_a_budget_that_moves_all_algorithms_alike_is_a_simple_effect():
     result = budget_effect(appendix_c())
     assert result.decision == "simple"
-    assert result["effect"].p_value < 0.001
-    assert result["interaction"].p_value > 0.05
+    assert result.effect.p_value < 0.001
+    assert result.interaction.p_value > 0.05
     assert result.sentences()[0].startswith("budget changes loss (mean: F(1, 5) = ")
     assert "direction: better on 6 of 6 benchmarks, too few to test" in result.sentences()[0]
     assert "no difference between algorithms in this effect was shown (mean: F(" in result.sentences()[0]
@@ -184,7 +184,7 @@ def test_what_was_not_shown_is_said_with_what_is_not_excluded():
     result = budget_effect(runs_of(make_table(seed=3)))
     assert result.decision == "none"
     assert result.sentences()[0].startswith("No effect of budget on loss was shown (mean: F(1, 5) = ")
-    low, high = result.change.ci_low, result.change.ci_high
+    low, high = result.change_low, result.change_high
     assert low < 0 < high
     said = f"changes of the mean by {format_number(low)} to {format_number(high)} between budget 1 and 4"
     assert f"{said} are not excluded (97.5 % interval)." in result.sentences()[0]
@@ -199,19 +199,19 @@ def test_the_verdict_does_not_depend_on_the_scales_of_benchmarks():
     plain, mixed = (budget_effect(runs_of(t)) for t in (table, table.assign(loss=table["loss"] * unit)))
     assert plain.decision == mixed.decision == "interaction"
     for question in ("effect", "interaction"):
-        assert mixed[question].direction_p == plain[question].direction_p == approx(2.0**-11)
-        assert mixed[question].agreement == approx(plain[question].agreement, rel=1e-9)
-        assert mixed[question].mean_p > 0.05 > plain[question].mean_p
-    assert (mixed["effect"].better, mixed["effect"].worse) == (12, 0)
-    deciding = mixed["interaction"].deciding
+        assert mixed.values[question].direction_p == plain.values[question].direction_p == approx(2.0**-11)
+        assert mixed.values[question].agreement == approx(plain.values[question].agreement, rel=1e-9)
+        assert mixed.values[question].mean_p > 0.05 > plain.values[question].mean_p
+    assert (mixed.effect.better, mixed.effect.worse) == (12, 0)
+    deciding = mixed.interaction.deciding
     assert deciding <= 3
     assert (
         f"Only the direction shows it: {deciding} of 12 benchmarks hold 90 % of the squared eff" in mixed.sentences()[0]
     )
     assert mixed.sentences()[0].endswith("On one scale the mean counts all of them: runs.normalize(by='benchmark').")
     on_one_scale = budget_effect(runs_of(table.assign(loss=table["loss"] * unit)).normalize(by="benchmark"))
-    assert on_one_scale["interaction"].mean_p < 0.05
-    assert on_one_scale["interaction"].deciding > 2 * mixed["interaction"].deciding
+    assert on_one_scale.interaction.mean_p < 0.05
+    assert on_one_scale.interaction.deciding > 2 * mixed.interaction.deciding
     assert "Only the direction" not in plain.sentences()[0]
 
 
@@ -223,7 +223,7 @@ def test_all_forms_give_one_verdict_on_scores_of_unlike_scales():
 
 def test_a_mean_that_few_benchmarks_decide_is_named():
     result = budget_effect(runs_of(make_table(benchmarks=12, spread=0.05).assign(loss=_two_large)))
-    assert result["effect"].mean_p > 0.05
+    assert result.effect.mean_p > 0.05
     assert result.decision == "none"
 
 
@@ -237,7 +237,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
     table = make_table(benchmarks=benchmarks, slopes=-1.0, spread=0.5)
     table["loss"] *= np.where(table["task"] == 0, 1000.0, 1.0)
     result = budget_effect(runs_of(table))
-    test = result["effect"]
+    test = result.effect
     assert not test.uses_direction
     assert test.p_raw == test.mean_p
     smallest = format_p(2.0 ** (1 - benchmarks))
@@ -250,7 +250,7 @@ def test_with_few_benchmarks_means_decide_alone_and_it_is_said(benchmarks):
 
 def test_the_parts_of_the_level_are_bonferroni_and_holm():
     result = budget_effect(runs_of(make_table(benchmarks=12, slopes=[0.0, 0.1, 0.2], seed=5)))
-    effect, different = result["effect"], result["interaction"]
+    effect, different = result.effect, result.interaction
     for test in (effect, different):
         assert test.p_raw == approx(min(1.0, 2.0 * min(test.mean_p, test.direction_p)))
     first, second = sorted((effect, different), key=lambda test: test.p_raw)
@@ -278,11 +278,11 @@ def test_f_ratios_and_changes_are_those_of_the_mixed_model(algorithms):
     mean = np.array([[1.0 if n == "budget" else 1.0 / algorithms if ":" in n else 0.0 for n in names]])
     common = f_test(fit, mean, ddf="kenward-roger")
     result = budget_effect(runs)
-    assert result["interaction"].f_ratio == approx(want.f_ratio, rel=1e-6)
-    assert result["effect"].f_ratio == approx(common.f_ratio, rel=1e-6)
-    assert result["effect"].mean_p == approx(common.p_value, rel=1e-5)
+    assert result.interaction.f_ratio == approx(want.f_ratio, rel=1e-6)
+    assert result.effect.f_ratio == approx(common.f_ratio, rel=1e-6)
+    assert result.effect.mean_p == approx(common.p_value, rel=1e-5)
     if algorithms == 2:  # with more, the mixed model takes for granted what Box's degrees of freedom pay for
-        assert result["interaction"].mean_p == approx(want.p_value, rel=1e-5)
+        assert result.interaction.mean_p == approx(want.p_value, rel=1e-5)
     own = np.array([fit.params["budget"], *(fit.params["budget"] + fit.params[[":" in name for name in names]])])
     assert result.slopes["estimate"].to_numpy() == approx(own, rel=1e-6, abs=1e-8)
 
@@ -294,9 +294,9 @@ def test_directions_of_two_algorithms_are_sign_tests():
     result = budget_effect(runs_of(table))
     slopes = slopes_of(runs_of(table))
     gap = slopes[:, 0] - slopes[:, 1]
-    assert result["interaction"].direction_p == approx(binomtest(int((gap > 0).sum()), 11).pvalue)
-    assert result["effect"].direction_p == approx(binomtest(int((slopes.mean(axis=1) > 0).sum()), 11).pvalue)
-    assert result["effect"].worse == int((slopes.mean(axis=1) > 0).sum())
+    assert result.interaction.direction_p == approx(binomtest(int((gap > 0).sum()), 11).pvalue)
+    assert result.effect.direction_p == approx(binomtest(int((slopes.mean(axis=1) > 0).sum()), 11).pvalue)
+    assert result.effect.worse == int((slopes.mean(axis=1) > 0).sum())
 
 
 def test_changes_have_the_intervals_of_the_benchmarks_slopes():
@@ -309,9 +309,9 @@ def test_changes_have_the_intervals_of_the_benchmarks_slopes():
     assert result.slopes["estimate"].to_numpy() == approx(slopes.mean(axis=0), rel=1e-9)
     assert (result.slopes["ci_high"] - result.slopes["estimate"]).to_numpy() == approx(half, rel=1e-9)
     mean = 3 * slopes.mean(axis=1)
-    assert result.change.level == 1.0 - 0.05 / 4  # two questions, two tests of each
+    assert result.change_level == 1.0 - 0.05 / 4  # two questions, two tests of each
     critical = t.ppf(1.0 - 0.05 / 8, 8)
-    assert result.change.ci_high == approx(mean.mean() + critical * mean.std(ddof=1) / 3, rel=1e-9)
+    assert result.change_high == approx(mean.mean() + critical * mean.std(ddof=1) / 3, rel=1e-9)
 
 
 def test_means_of_the_categorical_form_are_the_observed_ones_in_a_balanced_table():
@@ -341,10 +341,10 @@ def test_algorithms_that_lack_a_benchmark_are_compared_where_they_ran():
     patchy = table.query("not (task == 0 and algorithm == 'a1') and not (task == 4 and algorithm == 'a2')")
     result = budget_effect(runs_of(patchy))
     assert result.decision == "interaction"
-    assert result["interaction"].n == 9
+    assert result.interaction.n == 9
     curves = budget_effect(runs_of(patchy), form="categorical")
     assert curves.decision == "interaction"
-    assert curves["interaction"].n == 7
+    assert curves.interaction.n == 7
     assert any(note.startswith("2 of 9 benchmarks lack an algorithm, or budgets that form='c") for note in curves.notes)
     slopes = slopes_of(runs_of(table))
     slopes[0, 1] = slopes[4, 2] = np.nan
@@ -363,11 +363,11 @@ def test_relabelling_scales_and_the_order_of_rows_do_not_matter():
 def test_metafeatures_are_averaged_within_benchmarks():
     table = pd.concat([make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")])
     result = budget_effect(runs_of(table, metafeatures=("prior",)))
-    assert result["effect"].n == 6
+    assert result.effect.n == 6
     parts = [slopes_of(runs_of(part)) for _, part in table.groupby("prior")]
     assert result.slopes["estimate"].to_numpy() == approx(np.mean(parts, axis=0).mean(axis=0), rel=1e-9)
     alone = budget_effect(runs_of(table.query("task == 0"), metafeatures=("prior",)))
-    assert (alone.sample, alone["effect"].n, alone["effect"].df_den) == ("runs", 8, 6)
+    assert (alone.sample, alone.effect.n, alone.effect.df_den) == ("runs", 8, 6)
 
 
 # ---------------------------------------------------------------------- forms
@@ -414,7 +414,7 @@ def test_a_line_that_the_means_contradict_is_not_drawn_without_a_word():
     )
     result, line = budget_effect(runs_of(table)), budget_effect(runs_of(table), form="linear")
     assert not result.fits
-    assert result["lack of fit"].p_value < 0.001
+    assert result.lack_of_fit.p_value < 0.001
     assert (result.form, result.drawn, result.per) == ("log", "categorical", "from budget 1 to 8")
     assert result.curves["mean"].to_numpy() == approx(result.observed["mean"].to_numpy(), rel=1e-9)
     assert result.sentences()[-1].startswith(
@@ -443,7 +443,7 @@ def test_lines_are_not_contradicted_by_lines():
     exact["loss"] = exact["task"] * 1.0 + exact["budget"] * (exact["task"] + 1.0)
     exact["loss"] += np.where(exact["algorithm"] == "a1", 0.1, 0.0) * exact["budget"] * exact["task"]
     result = budget_effect(runs_of(exact), form="linear")
-    assert result["lack of fit"].p_raw == 1.0
+    assert result.lack_of_fit.p_raw == 1.0
     assert result.fits
 
 
@@ -467,7 +467,7 @@ def test_every_budget_of_its_own_is_compared_with_a_smooth_curve():
 
 def test_one_benchmark_is_compared_over_runs_with_a_note():
     result = budget_effect(runs_of(make_table(benchmarks=1, seeds=8)))
-    assert (result.sample, result["effect"].n, result["effect"].df_den) == ("runs", 8, 7)
+    assert (result.sample, result.effect.n, result.effect.df_den) == ("runs", 8, 7)
     assert any(note.startswith("There is one benchmark") for note in result.notes)
 
 
@@ -475,7 +475,7 @@ def test_runs_without_common_seeds_are_independent():
     table = make_table(benchmarks=1, seeds=8, slopes=[0.0, 0.0, 2.0])
     table["seed"] += 100 * table["algorithm"].str[1].astype(int)
     result = budget_effect(runs_of(table))
-    assert result["interaction"].df_den == approx(21)
+    assert result.interaction.df_den == approx(21)
     assert result.decision == "interaction"
     with pytest.raises(DataError, match="Only 0 of 24 runs have a curve of every algorithm"):
         budget_effect(runs_of(table), form="categorical")
@@ -491,7 +491,7 @@ def test_two_algorithms_and_two_budgets_are_enough():
     assert result.decision == "interaction"
     assert result.form == "linear"
     assert "With two budgets form='categorical' is the same as form='linear', which was fitted." in result.notes
-    assert result.get("lack of fit") is None
+    assert result.lack_of_fit is None
 
 
 def test_effects_without_variation_have_no_verdict():
@@ -504,7 +504,7 @@ def test_effects_without_variation_have_no_verdict():
     same = make_table(algorithms=2, seeds=2)
     same["loss"] = same.groupby(["task", "seed", "budget"])["loss"].transform("first")
     copies = budget_effect(runs_of(same))
-    assert copies["interaction"].p_raw == 1.0
+    assert copies.interaction.p_raw == 1.0
     assert copies.difference == 0.0
 
 
@@ -543,12 +543,12 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
     m, k = slopes.shape
     between = slopes.mean(axis=0)
     error = np.square(slopes - slopes.mean(axis=1, keepdims=True) - between + slopes.mean()).sum() / ((m - 1) * (k - 1))
-    got = result["interaction"]
+    got = result.interaction
     assert got.f_ratio == approx(m * np.square(between - slopes.mean()).sum() / (k - 1) / error, rel=1e-9)
     assert got.df_den == approx((m - 1) * got.df_num)
     assert got.df_num <= k - 1
-    assert result.get("effect") is None
-    assert result.change is None
+    assert result.effect is None
+    assert np.isnan(result.change)
     assert got.p_value == got.p_raw
     assert result.slopes["estimate"].to_numpy() == approx(between, abs=1e-8)
     assert any("only the share of each algorithm" in note for note in result.notes)
@@ -558,7 +558,7 @@ def test_scores_relative_to_the_benchmark_are_compared_within_benchmarks(how, al
 def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     """Whether the score was made relative before the run was lost or after."""
     table = make_table(algorithms=2, benchmarks=9, seed=4, slopes=[0.0, 0.3])
-    complete = budget_effect(runs_of(table).normalize(how))["interaction"]
+    complete = budget_effect(runs_of(table).normalize(how)).interaction
     relative = runs_of(table).normalize(how).to_frame()
     after = lt.Runs(
         relative.drop(index=relative.index[3]),
@@ -571,8 +571,8 @@ def test_a_run_that_is_missing_does_not_make_ranks_raw_scores(how):
     )
     for runs in (after, runs_of(table.drop(index=3)).normalize(how)):
         result = budget_effect(runs)
-        assert result.get("effect") is None
-        assert result["interaction"].f_ratio == approx(complete.f_ratio, rel=0.2)
+        assert result.effect is None
+        assert result.interaction.f_ratio == approx(complete.f_ratio, rel=0.2)
 
 
 @pytest.mark.parametrize("form", ["spline", "categorical"])

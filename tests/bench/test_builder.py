@@ -488,10 +488,10 @@ def test_models_that_are_not_nested_are_not_compared(builder):
         builder.fixed("budget").compare(builder.fixed("prior"))
 
 
-def test_select_and_search_begin_with_the_model_of_the_builder(builder):
+def test_every_selection_begins_with_the_model_of_the_builder(builder):
     small = ModelBuilder(builder.runs.filter(step=list(builder.runs.levels("step"))[:2])).random("benchmark")
     options = {"candidates": ["(1 | benchmark:algorithm)", "prior"], "criterion": "bic"}
-    path, models = small.select(**options), small.search(**options)
+    path, models = small.select(**options), small.select(method="best", **options)
     assert path.start == models.start == small.spec
     assert path.formula == models.formula
 
@@ -499,5 +499,5 @@ def test_select_and_search_begin_with_the_model_of_the_builder(builder):
 def test_builders_have_the_methods_that_build_and_use_a_model_and_no_other():
     composing = {"fixed", "interaction", "random", "slope", "dispersion", "drop", "recommended", "of"}
     reading = {"formula", "explain", "title", "notes", "parts", "shown", "runs", "spec"}
-    using = {"fit", "compare", "select", "search"}
+    using = {"fit", "compare", "select"}
     assert {name for name in vars(ModelBuilder) if not name.startswith("_")} == composing | reading | using

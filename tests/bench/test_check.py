@@ -50,18 +50,23 @@ def copy_rows(table, source: str, **target) -> pd.DataFrame:
 # ---------------------------------------------------------------------- copies
 
 
+def findings(runs, name):
+    """What a check of the tree found."""
+    return check(runs, checks=[name])[name].findings
+
+
 def test_continuous_scores_have_no_copies():
     found = copied_runs(runs_of(make_table()))
-    assert found.findings == ()
+    assert found.table.empty
     assert " ".join(found.sentences()) == "None of 48 runs is a copy of another."
-    assert copied_runs(runs_of(make_table(budgets=1))).findings == ()
+    assert findings(runs_of(make_table(budgets=1)), "copies") == ()
 
 
 def test_an_algorithm_under_two_names_is_found_even_under_other_seeds():
     table = make_table()
     for source in (table, table.assign(seed=table["seed"].where(table["algorithm"] != "a0", table["seed"] + 100))):
         copied = copy_rows(source, "algorithm == 'a0'", algorithm="a2")
-        (finding,) = copied_runs(runs_of(copied)).findings
+        (finding,) = findings(runs_of(copied), "copies")
         assert (finding.kind, finding.severity) == ("copied_algorithms", "warning")
         assert finding.message == "'a2' has the same scores as 'a0' in 16 of 16 runs."
 
@@ -69,15 +74,15 @@ def test_an_algorithm_under_two_names_is_found_even_under_other_seeds():
 def test_single_scores_count_as_copies_with_the_same_seed_only():
     table = make_table(budgets=1, seeds=6)
     copied = copy_rows(table, "algorithm == 'a0'", algorithm="a2")
-    (finding,) = copied_runs(runs_of(copied, budget=None)).findings
+    (finding,) = findings(runs_of(copied, budget=None), "copies")
     assert finding.message == "'a2' has the same scores as 'a0' in 24 of 24 runs."
     coarse = table.assign(loss=table["loss"].round(0))
-    assert copied_runs(runs_of(coarse, budget=None)).findings == ()
+    assert findings(runs_of(coarse, budget=None), "copies") == ()
 
 
 def test_a_benchmark_under_two_names_is_found():
     copied = copy_rows(make_table(), "task == 'b1'", task="b3")
-    (finding,) = copied_runs(runs_of(copied)).findings
+    (finding,) = findings(runs_of(copied), "copies")
     assert (finding.kind, finding.benchmark) == ("copied_benchmarks", "b3")
     assert finding.message == "'b3' has the same scores as 'b1' in 12 of 12 runs."
 
@@ -87,7 +92,7 @@ def test_a_seed_used_twice_is_found():
     one = (table["task"] == "b0") & (table["algorithm"] == "a1")
     table.loc[one & (table["seed"] == 3), "loss"] = table.loc[one & (table["seed"] == 1), "loss"].to_numpy()
     found = copied_runs(runs_of(table))
-    (finding,) = found.findings
+    (finding,) = findings(runs_of(table), "copies")
     assert (finding.kind, finding.benchmark, finding.algorithm) == ("copied_seeds", "b0", "a1")
     assert finding.message == "1 of 4 runs of 'a1' on 'b0' are copies of a run with another seed."
     assert found.to_frame()["share"].to_list() == [0.25]
@@ -95,13 +100,13 @@ def test_a_seed_used_twice_is_found():
 
 def test_runs_that_coincide_on_a_coarse_score_now_and_then_are_none():
     table = make_table(seeds=20)
-    assert copied_runs(runs_of(table.assign(loss=(2 * table["loss"]).round() / 2))).findings == ()
+    assert findings(runs_of(table.assign(loss=(2 * table["loss"]).round() / 2)), "copies") == ()
 
 
 def test_an_algorithm_that_ignores_a_metafeature_is_a_note():
     good, bad = make_table(seed=1).assign(prior="good"), make_table(seed=2).assign(prior="bad")
     bad.loc[bad["algorithm"] == "a1", "loss"] = good.loc[good["algorithm"] == "a1", "loss"].to_numpy()
-    (finding,) = copied_runs(runs_of(pd.concat([good, bad]), metafeatures=("prior",))).findings
+    (finding,) = findings(runs_of(pd.concat([good, bad]), metafeatures=("prior",)), "copies")
     assert (finding.severity, finding.kind, finding.algorithm) == ("note", "copied_levels", "a1")
     assert finding.message == "'a1' has the same runs at 'bad' and 'good' of prior (16 of 16)."
 
@@ -112,8 +117,8 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
         table, score="value", direction="minimize", algorithm="algorithm", benchmark="benchmark", seed="seed",
         budget="used_fidelity", metafeatures=("prior",),
     )  # fmt: skip
-    found = copied_runs(runs)
-    assert [(f.kind, f.algorithm) for f in found.findings] == [("copied_levels", "HB"), ("copied_levels", "RS")]
+    found = findings(runs, "copies")
+    assert [(f.kind, f.algorithm) for f in found] == [("copied_levels", "HB"), ("copied_levels", "RS")]
     assert broken_traces(runs).decision == "trace"
 
 
@@ -122,7 +127,8 @@ def test_priorband_has_one_set_of_runs_for_algorithms_without_a_prior(data_dir):
 
 def test_best_so_far_curves_are_fine():
     found = broken_traces(runs_of(make_table()))
-    assert (found.decision, found.findings) == ("trace", ())
+    assert found.decision == "trace"
+    assert findings(runs_of(make_table()), "curves") == ()
     assert found.table["runs"].sum() == 48
 
 
@@ -135,7 +141,7 @@ def test_a_run_that_gets_worse_among_curves_that_never_do_is_broken():
     assert found.examples[0].startswith("a1 on b2, seed 0: worse by ")
     assert found.examples[0].endswith(" at budget 6")
     assert found.table.query("worse > 0")[["benchmark", "algorithm", "worse"]].to_numpy().tolist() == [["b2", "a1", 1]]
-    assert found.findings[0].severity == "warning"
+    assert findings(runs_of(table), "curves")[0].severity == "warning"
 
 
 def test_the_direction_of_the_score_counts():
@@ -151,7 +157,7 @@ def test_the_direction_of_the_score_counts():
 def test_scores_of_each_budget_by_itself_are_no_traces():
     found = broken_traces(runs_of(make_table(trace=False)))
     assert found.decision == "no trace"
-    assert [f.severity for f in found.findings] == ["note"]
+    assert [f.severity for f in findings(runs_of(make_table(trace=False)), "curves")] == ["note"]
     assert broken_traces(runs_of(make_table(budgets=2))).decision == "not judged"
     with pytest.raises(ArgumentError, match=re.escape("runs has no budget column, so there are no curves.")):
         broken_traces(runs_of(make_table(budgets=1), budget=None))
@@ -250,7 +256,7 @@ def test_deviations_are_the_blups_up_to_a_factor_in_a_balanced_table():
 
 def test_few_algorithms_cannot_show_that_benchmarks_are_alike():
     found = similar_benchmarks(runs_of(make_table()))
-    assert found.findings == ()
+    assert not found.table["alike"].any()
     assert " ".join(found.sentences()) == (
         "With 3 algorithms no two of 4 benchmarks can be shown to be alike: the smallest possible p-value is 1.000."
     )
@@ -459,7 +465,7 @@ def test_curves_and_the_budget_speak_with_one_voice(benchmarks):
     budget = report["budget"]
     assert budget.severity == "note"
     if benchmarks == 12:
-        assert budget.result["effect"].mean_p > 0.04
+        assert budget.result.effect.mean_p > 0.04
         assert budget.found[0].startswith("budget changes loss")
         assert "better on 12 of 12 benchmarks" in budget.found[0]
     else:

@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.modelling.curves import curve_of, reduced
+from lmemtest.bench.modelling.scores import curve_of, reduced
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 
 ROLES = {"score": "acc", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
@@ -342,6 +342,6 @@ def test_one_budget_is_no_curve():
 
 def test_questions_about_budgets_keep_the_curves():
     runs = of(curves(6, 3, 6))
-    assert len(lt.horizons(runs).horizons) > 1
+    assert len(lt.anytime(runs).at().horizons) > 1
     assert lt.anytime(runs).budget == "step"
     assert lt.analyze(runs).table.budget == "step"

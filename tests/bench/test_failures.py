@@ -112,7 +112,7 @@ def test_runs_that_fail_together_show_nothing_beyond_their_benchmark() -> None:
     found = lt.failure_rates(failing(frame.assign(loss=1.0 * frame.index)))
     assert found.p_values["run"] < 0.01
     assert found.p_values["benchmark"] == 1.0
-    assert found.dependence().startswith("If runs fail independently, how often they fail depends on the algorithm")
+    assert found.dependence.startswith("If runs fail independently, how often they fail depends on the algorithm")
     (check,) = lt.check(failing(frame.assign(loss=1.0 * frame.index)), rules_only=True).problems[-1:]
     assert check.message.startswith("If runs fail independently, those without a score are not spread over the")
     runs = failing(frame.assign(loss=1.0 * frame.index, space=lambda t: t["task"] % 5), family="space")
@@ -184,9 +184,9 @@ def test_rates_have_an_interval_for_runs_and_one_for_benchmarks() -> None:
 
 def test_budgets_and_families_count_runs_and_families() -> None:
     frame = pd.concat([table().assign(epoch=1, crashed=False), table().assign(epoch=2)])
-    counts = failure_counts(failing(frame, budget="epoch"))
-    assert counts.failed.sum() == 7
-    assert counts.runs.tolist() == [[4] * 3] * 8
+    failed, ran, _, _ = failure_counts(failing(frame, budget="epoch"))
+    assert failed.sum() == 7
+    assert ran.tolist() == [[4] * 3] * 8
     found = lt.failure_rates(failing(table().assign(space=lambda t: t["task"] % 4), family="space"), rng=1)
     rows = found.table.set_index(["algorithm", "population"])
     assert rows.loc[("A", "family"), "n_units"] == 4
@@ -289,7 +289,7 @@ def test_a_pair_that_a_policy_does_not_test_is_not_said_to_be_decided_alike_unde
     frame["crashed"] = ((frame["tool"] == "A") & (frame["task"] > 0)) | ((frame["tool"] == "B") & (frame["task"] == 0))
     found = lt.robustness(failing(frame), "failures")
     assert found.table.set_index(["left", "right"]).loc[("A", "B"), "drop"] == "not tested"
-    assert found.overview().endswith(
+    assert found.overview.endswith(
         "under the policies worst, rank and drop that test them (1 pair cannot be tested by all)."
     )
 

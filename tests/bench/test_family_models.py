@@ -43,8 +43,8 @@ def test_families_are_the_sample_beside_their_benchmarks() -> None:
         "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool) + (1 | task:seed)"
     )
     assert (got.population, got.claim) == ("family", "new spaces")
-    assert got.terms[2].meaning.endswith("so a comparison is as sure as the number of spaces allows")
-    assert got.terms[4].meaning.endswith("all algorithms to the same degree, beyond what the family explains")
+    assert got.terms["meaning"].iloc[2].endswith("so a comparison is as sure as the number of spaces allows")
+    assert got.terms["meaning"].iloc[4].endswith("all algorithms to the same degree, beyond what the family explains")
     assert "the answer holds for new spaces" in got.notes[0]
 
 

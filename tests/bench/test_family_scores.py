@@ -11,12 +11,10 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.outperforming.duels import Duels, _benchmarks_of, _over_benchmarks, _over_families
-from lmemtest.bench.outperforming.intervals import Counts
+from lmemtest.bench.outperforming.intervals import counts_of
+from lmemtest.bench.outperforming.pairs import benchmarks_of, mean_over_benchmarks, mean_over_families
 from lmemtest.bench.ranking.aggregates import aggregate_scores
-from lmemtest.bench.ranking.stochastic_order import stochastic_order
-from lmemtest.bench.variation.run_layout import layout_of
-from lmemtest.bench.variation.variance_sources import run_components
+from lmemtest.bench.variation.run_design import run_design, run_variances
 
 ROLES: dict[str, Any] = {
     "score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "seed",
@@ -61,7 +59,7 @@ def numbers(result: Any) -> pd.DataFrame:
 
 def test_the_probability_is_that_of_a_mixed_model_of_families():
     frame = table((3,) * 6, seeds=5, rng=5)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B")).table.iloc[0]
+    found = lt.outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B")).table.iloc[0]
     each = probabilities(frame).rename("p").reset_index()
     fit = lt.fit_lmm("p ~ 1 + (1 | space)", each)
     assert float(fit.theta[0]) > 0.0
@@ -73,7 +71,7 @@ def test_the_probability_is_that_of_a_mixed_model_of_families():
 
 
 def test_families_of_unequal_size_count_the_same():
-    found = lt.probability_of_outperforming(RUNS, control="A").table.set_index("right")
+    found = lt.outperforming(RUNS, control="A").table.set_index("right")
     for right in "BC":
         assert found.loc[right, "estimate"] == pytest.approx(
             probabilities(FRAME, "A", right).groupby("space").mean().mean()
@@ -85,39 +83,31 @@ def test_families_of_unequal_size_count_the_same():
 def test_families_of_copies_are_benchmarks(paired):
     frame = table((1,) * 6, seeds=8, rng=3)
     found, copied = (
-        lt.probability_of_outperforming(lt.Runs(f, **ROLES), paired=paired)
-        for f in (frame, table((1,) * 6, seeds=8, copies=2, rng=3))
+        lt.outperforming(lt.Runs(f, **ROLES), paired=paired) for f in (frame, table((1,) * 6, seeds=8, copies=2, rng=3))
     )
     assert (found.family, copied.family) == (None, "space")  # families of one benchmark are the benchmarks
     pd.testing.assert_frame_equal(numbers(copied), numbers(found))
 
 
-def duel(signs, families) -> Duels:
-    """Two algorithms with the signs of their differences, by benchmark."""
-    labels = np.array(list(families), dtype=object)
-    counts = Counts(*(count[None] for count in Counts.of_signs(signs)))
-    return Duels(
-        counts=counts, names=labels, families=labels, left=np.zeros(1), right=np.ones(1), binary=np.zeros(1, dtype=bool)
-    )
-
-
-def over_families(own: Duels) -> list[float]:
-    return [float(x[0]) for x in _over_families(own, _over_benchmarks(own)[1])]
+def over_families(signs, families) -> list[float]:
+    """Of two algorithms with the signs of their differences, by benchmark."""
+    counts, family = counts_of(signs)[:, None], np.unique(list(families), return_inverse=True)[1]
+    return [float(x[0]) for x in mean_over_families(counts, family, mean_over_benchmarks(counts, None)[1])]
 
 
 def test_what_varies_within_families_is_never_less_than_all():
     wins = np.array([[1, -1], [1, 1], [1, 1], [1, -1], [1, 1]], dtype=float)
     within = 2 * 0.125 / 2  # squares about the means .75 and .75 over two degrees of freedom
-    assert over_families(duel(wins, "xxyyz")) == pytest.approx(
+    assert over_families(wins, "xxyyz") == pytest.approx(
         ((0.75 + 0.75 + 1.0) / 3, max(np.var([0.75, 0.75, 1.0], ddof=1), within * (0.5 + 0.5 + 1) / 3) / 3, 2.0)
     )
-    assert over_families(duel([wins[0]] * 4, "xxyy"))[1] == pytest.approx(
+    assert over_families([wins[0]] * 4, "xxyy")[1] == pytest.approx(
         np.var([1.0, 0.0] * 4, ddof=1) / 8
     )  # of single runs
 
 
 def test_families_are_drawn_with_all_of_their_benchmarks():
-    chosen, weight = _benchmarks_of(np.array([0, 0, 1, 0]), np.random.default_rng(1).integers(2, size=(50, 2)))
+    chosen, weight = benchmarks_of(np.array([0, 0, 1, 0]), np.random.default_rng(1).integers(2, size=(50, 2)))
     of_each = np.stack([np.where(chosen == i, weight, 0.0).sum(axis=1) for i in range(4)])
     np.testing.assert_allclose(of_each.sum(axis=0), 1.0)
     np.testing.assert_allclose(of_each[[0, 0]], of_each[[1, 3]])
@@ -126,7 +116,7 @@ def test_families_are_drawn_with_all_of_their_benchmarks():
 
 def test_percentiles_are_those_of_means_of_families():
     frame = table((2, 1, 3, 1, 2, 4, 1, 2, 3, 1, 2, 1), seeds=6, rng=2)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), method="percentile", n_draws=4000, rng=2)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), method="percentile", n_draws=4000, rng=2)
     p = probabilities(frame, *found.table.loc[0, ["left", "right"]])
     means = p.groupby("space").mean()
     of_runs = (p * (1 - p) / 6).groupby("space").agg(lambda v: v.sum() / len(v) ** 2)
@@ -137,22 +127,20 @@ def test_percentiles_are_those_of_means_of_families():
 
 
 def test_what_is_said_of_single_runs_is_said_of_new_families():
-    found = lt.probability_of_outperforming(RUNS, algorithms=("A", "B"))
+    found = lt.outperforming(RUNS, algorithms=("A", "B"))
     assert "on the same benchmark of spaces like these with probability" in found.sentences()[0]
     assert found.notes[0].startswith(NEW_SPACES)
     assert "the variance of the mean of the families' means" in found.facts[0]
     assert found.benchmarks["family"].tolist() == FRAME.drop_duplicates("task")["space"].tolist()
-    few = lt.probability_of_outperforming(lt.Runs(THREE_SPACES, **ROLES))
+    few = lt.outperforming(lt.Runs(THREE_SPACES, **ROLES))
     assert few.notes[0].startswith("There are too few spaces to be a sample (3;")
-    pd.testing.assert_frame_equal(
-        few.to_frame(), lt.probability_of_outperforming(lt.Runs(THREE_SPACES, **WITHOUT)).to_frame()
-    )
+    pd.testing.assert_frame_equal(few.to_frame(), lt.outperforming(lt.Runs(THREE_SPACES, **WITHOUT)).to_frame())
 
 
 def test_a_pair_that_met_in_one_family_says_nothing_about_others():
     frame = FRAME[(FRAME["tool"] != "C") | (FRAME["space"] == "s4")]
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), control="C")
-    alone = lt.probability_of_outperforming(lt.Runs(frame[frame["space"] == "s4"], **WITHOUT), control="C")
+    found = lt.outperforming(lt.Runs(frame, **ROLES), control="C")
+    alone = lt.outperforming(lt.Runs(frame[frame["space"] == "s4"], **WITHOUT), control="C")
     assert found.table["n_families"].tolist() == [1, 1]
     pd.testing.assert_frame_equal(numbers(found), numbers(alone))
     assert "1 of 6 families only, and the interval is of this family by itself" in " ".join(found.notes)
@@ -160,10 +148,8 @@ def test_a_pair_that_met_in_one_family_says_nothing_about_others():
 
 def test_a_data_set_in_several_families_is_one_benchmark_in_each():
     frame = FRAME.assign(task=FRAME["task"].str[-4:])
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), control="A")
-    pd.testing.assert_frame_equal(
-        found.table, lt.probability_of_outperforming(RUNS, control="A").table, check_exact=False
-    )
+    found = lt.outperforming(lt.Runs(frame, **ROLES), control="A")
+    pd.testing.assert_frame_equal(found.table, lt.outperforming(RUNS, control="A").table, check_exact=False)
     assert found.benchmarks.drop_duplicates(["left", "right", "family", "benchmark"]).shape[0] == 26
 
 
@@ -187,7 +173,7 @@ def test_aggregates_of_families_are_those_of_their_means():
     assert all(", for families like these" in sentence for sentence in found.sentences())
     shares = found.profiles([0.0], of="benchmarks")
     assert shares.of == "families"
-    assert shares.shares()[:, 0].tolist() == pytest.approx((means < 0).mean().tolist())
+    assert shares.shares[:, 0].tolist() == pytest.approx((means < 0).mean().tolist())
 
 
 def test_drawn_means_vary_as_means_of_families_do():
@@ -233,8 +219,10 @@ def test_these_benchmarks_and_too_few_families_are_benchmarks():
 
 def test_distributions_over_families_are_ordered():
     means = of_spaces(FRAME)
-    found = stochastic_order(RUNS, sample="benchmarks", n_draws=500, rng=1)
-    wide = stochastic_order(means, sample="benchmarks", direction="minimize", n_draws=500, rng=1)
+    found = lt.outperforming(RUNS, measure="stochastic_order", sample="benchmarks", n_draws=500, rng=1)
+    wide = lt.outperforming(
+        means, measure="stochastic_order", sample="benchmarks", direction="minimize", n_draws=500, rng=1
+    )
     pd.testing.assert_frame_equal(found.to_frame(), wide.to_frame())
     assert found.notes[0].startswith(NEW_SPACES)
 
@@ -294,8 +282,8 @@ def test_finer_families_are_part_of_the_coarser_ones():
     frame = advantages((2,) * 10)
     frame["suite"] = "u" + (frame["space"].str[1:].astype(int) // 2).astype(str)
     found = lt.ranking_reliability(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}))
-    layout = layout_of(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
-    variance = {layout.label(term): v for term, v in run_components(layout, level=None).variances.items()}
+    design, scores = run_design(lt.Runs(frame, **{**ROLES, "family": ["suite", "space"]}), task="", families=True)
+    variance = {design.label(term): v for term, v in run_variances(design, scores)[0].items()}
     assert found.family_variance == pytest.approx(variance["suite:tool"] + variance["suite:space:tool"] / 2)
     assert (found.n_families, found.n_benchmarks_each) == (5, 4.0)
     assert "Planned suites hold as many spaces as those of this study." in found.notes

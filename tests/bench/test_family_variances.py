@@ -11,8 +11,7 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.bench.variation.run_layout import layout_of
-from lmemtest.bench.variation.variance_sources import run_components
+from lmemtest.bench.variation.run_design import run_design, run_variances
 from lmemtest.errors import DesignError
 
 ROLES: dict[str, Any] = {
@@ -42,6 +41,7 @@ def as_runs(frame: pd.DataFrame, **roles: Any) -> lt.Runs:
 
 FRAME = study()
 FOUND = lt.variance_sources(as_runs(FRAME))
+VARIANCE = FOUND.sources.groupby("kind")["variance"].sum()
 
 
 def test_families_have_the_variances_of_analysis_of_variance() -> None:
@@ -75,9 +75,9 @@ def test_unequal_families_have_the_variances_of_lme4(way: str, reference, refere
     frame["y"] += 2 * np.sin(3 * a * t) + 2 * np.sin(5 * b * t) + 3 * np.sin(7 * a * b * t)
     frame["task"] = frame["a"] + frame["b"] if way == "nested" else frame["b"]
     names = {"score": "y", "algorithm": "treatment", "benchmark": "task", "family": "a"}
-    layout = layout_of(lt.Runs(frame, direction="minimize", **names), task="", families=True)
-    variances = run_components(layout, level=None).variances
-    got = {":".join(sorted(layout.label(factors).split(":"))): variance for factors, variance in variances.items()}
+    design, scores = run_design(lt.Runs(frame, direction="minimize", **names), task="", families=True)
+    variances = run_variances(design, scores)[0]
+    got = {":".join(sorted(design.label(factors).split(":"))): variance for factors, variance in variances.items()}
     label = "task" if way == "nested" else "a:task"
     ours = {"a:b": label, "a:b:treatment": f"{label}:treatment", "b": "task", "b:treatment": "task:treatment"}
     want = reference("families")[way]
@@ -103,15 +103,13 @@ def test_a_plan_adds_what_a_benchmark_has_in_all_its_families_and_in_one(referen
 
 def test_words_of_families_say_who_the_numbers_are_for() -> None:
     assert FOUND.n_families == F
-    assert FOUND.components().family_interaction_sd == approx(FOUND.variance("family_interaction") ** 0.5)
+    assert FOUND.components().family_interaction_sd == approx(VARIANCE["family_interaction"] ** 0.5)
     assert (FOUND.components().pilot.n_benchmarks, FOUND.components().pilot.n_families) == (F * B, F)
     assert FOUND.notes[0].startswith("The 6 spaces are the sample: conclusions apply to new spaces.")
     meaning = FOUND.to_frame().set_index("source")["meaning"]
     assert meaning["space:tool"] == "advantages of algorithms that change between spaces"
     assert meaning["task:tool"] == "advantages of algorithms that change from benchmark to benchmark of one space"
-    share = FOUND.variance("family_interaction") / (
-        FOUND.variance("family_interaction") + FOUND.variance("interaction")
-    )
+    share = VARIANCE["family_interaction"] / (VARIANCE["family_interaction"] + VARIANCE["interaction"])
     assert FOUND.sentences()[-1] == (
         f"Of the variance of the advantages, an estimated {100 * share:.0f} % lies between families (space:tool)."
     )
@@ -119,11 +117,13 @@ def test_words_of_families_say_who_the_numbers_are_for() -> None:
 
 def test_too_few_families_leave_the_sources_as_they_are_without() -> None:
     frame = study(families=4)
-    few, none = (layout_of(as_runs(frame, family=family), task="", families=True) for family in ("space", None))
+    (few, scores), (none, same) = (
+        run_design(as_runs(frame, family=family), task="", families=True) for family in ("space", None)
+    )
     assert few.terms == none.terms
-    pd.testing.assert_frame_equal(few.frame, none.frame)
+    pd.testing.assert_frame_equal(scores, same)
     assert "too few spaces to be a sample (4;" in few.notes[0]
-    assert few.n_families is None
+    assert few.sizes["n_families"] is None
 
 
 # ---------------------------------------------------------------------- differences by family

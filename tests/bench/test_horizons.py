@@ -13,10 +13,13 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.budget.horizon_tests import best_sentence, share_level
-from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
 from lmemtest.errors import ArgumentError, DataError
 from lmemtest.lmm.means.decisions import decisions_of
+
+
+def horizons(runs, budgets=None, **options):
+    return lt.anytime(runs).at(budgets, **options)
 
 
 def make_table(
@@ -65,7 +68,7 @@ def test_a_single_horizon_is_the_recommended_analysis_of_the_filtered_runs():
         part = runs.filter(budget=budget)
         fit = lt.fit_lmm(lt.recommend(part).formula, part)
         want = fit.emmeans("algorithm").pairs()
-        got = found.horizon(budget)
+        got = found.horizons[str(budget)]
         assert got.formula == fit.formula
         assert got.fit.llf == fit.llf
         pd.testing.assert_frame_equal(got.pairs.to_frame(), want.to_frame(), check_exact=True)
@@ -76,8 +79,8 @@ def test_a_single_horizon_is_the_recommended_analysis_of_the_filtered_runs():
 def test_metafeatures_are_conditions_at_every_horizon():
     runs = lt.datasets.load_hpo_runs().filter(algorithm=["HB", "RS"])
     found = horizons(runs, [4, (8, 32)])
-    assert found.horizon(4).formula == lt.recommend(runs.filter(budget=4)).formula
-    assert "(0 + prior | benchmark:algorithm)" in found.horizon((8, 32)).formula
+    assert found.horizons["4"].formula == lt.recommend(runs.filter(budget=4)).formula
+    assert "(0 + prior | benchmark:algorithm)" in found.horizons["8-32"].formula
     assert "(0 + prior | benchmark:algorithm)" in found.change_formula
 
 
@@ -164,7 +167,7 @@ def test_a_change_of_two_algorithms_is_the_paired_t_test_of_the_changes_of_bench
 def test_two_windows_change_by_the_difference_of_their_means():
     found = horizons(runs_of(make_table()), [(1, 2), (4, 8)])
     changes = found.changes
-    first, second = (found.horizon(window).pairs.to_frame()["estimate"] for window in ((1, 2), (4, 8)))
+    first, second = (found.horizons[window].pairs.to_frame()["estimate"] for window in ("1-2", "4-8"))
     np.testing.assert_allclose(changes["change"], second - first, rtol=1e-8, atol=1e-10)
 
 
@@ -218,7 +221,7 @@ def test_table_and_diagrams_decide_alike_and_intervals_follow():
     assert 0 < frame["significant"].sum() < len(frame)
     np.testing.assert_array_equal(frame["significant"], frame["p_value"] < 0.05)
     np.testing.assert_array_equal(frame["significant"], (frame["ci_low"] > 0) | (frame["ci_high"] < 0))
-    for horizon in found.horizons:
+    for horizon in found.horizons.values():
         part = frame[frame["horizon"] == horizon.label]
         decided = [horizon.decisions.significant.loc[a, b] for a, b in zip(part["left"], part["right"], strict=True)]
         assert part["significant"].tolist() == decided
@@ -251,7 +254,7 @@ def test_horizons_are_put_in_the_order_of_their_ends():
     found = horizons(runs_of(make_table()), [(4, 8), 8, (1, 2), 1])
     assert found.labels == ("1", "1-2", "8", "4-8")
     assert REORDERED in found.notes
-    assert found.horizon((1.0, 2)).budgets == (1.0, 2.0)
+    assert found.horizons["1-2"].budgets == (1.0, 2.0)
     shared = "These horizons share budgets: 1 and 1-2, 8 and 4-8. Their results depend on each other more than those "
     assert any(note.startswith(shared) for note in found.notes)
 
@@ -265,8 +268,8 @@ def test_horizons_that_are_in_order_are_left_as_they_are():
 @pytest.mark.parametrize("given", [[(2, 4), 8, 1], [8, 1, (2, 4)], [(2, 4), (1, 8), 8, (4, 8), 1, (1, 2)]])
 def test_no_change_goes_back_in_time(given):
     found = horizons(runs_of(make_table(drift=0.5)), given)
-    starts = {horizon.label: horizon.place.start for horizon in found.horizons}
-    ends = {horizon.label: horizon.place.end for horizon in found.horizons}
+    starts = {horizon.label: horizon.place.start for horizon in found.horizons.values()}
+    ends = {horizon.label: horizon.place.end for horizon in found.horizons.values()}
     for row in found.changes[["earlier", "later"]].drop_duplicates().to_dict("records"):
         assert starts[row["earlier"]] < starts[row["later"]]
         assert ends[row["earlier"]] < ends[row["later"]]
@@ -313,15 +316,8 @@ def test_horizons_that_make_no_sense_are_refused(budgets, message):
 def test_a_window_with_one_budget_says_so():
     found = horizons(runs_of(make_table()), [(3, 5), 8])
     assert "The window 3-5 has one budget, 4." in found.notes
-    want = horizons(runs_of(make_table()), [4, 8]).horizon(4)
-    pd.testing.assert_frame_equal(found.horizon("3-5").pairs.to_frame(), want.pairs.to_frame())
-
-
-def test_an_unknown_horizon_is_refused():
-    found = horizons(runs_of(make_table(algorithms=2)), [1, (4, 8)])
-    message = "there is no horizon 2. Horizons: '1', '4-8'."
-    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        found.horizon(2)
+    want = horizons(runs_of(make_table()), [4, 8]).horizons["4"]
+    pd.testing.assert_frame_equal(found.horizons["3-5"].pairs.to_frame(), want.pairs.to_frame())
 
 
 @pytest.mark.parametrize(
@@ -355,7 +351,7 @@ def test_the_last_score_of_a_best_so_far_curve_counts():
     missing = part["loss"].isna().to_numpy()
     part.loc[missing, "loss"] = [at_three[task, seed] for task, seed in part.loc[missing, ["task", "seed"]].to_numpy()]
     want = horizons(runs_of(part), 5)
-    np.testing.assert_allclose(found.horizon(5).pairs.table["se"], want.horizon(5).pairs.table["se"], rtol=1e-8)
+    np.testing.assert_allclose(found.horizons["5"].pairs.table["se"], want.horizons["5"].pairs.table["se"], rtol=1e-8)
     note = (
         "At 5 not all runs have scores of their own; they are best-so-far curves, so the last score before counts (32 "
         "of 96 runs at 5)."
@@ -368,9 +364,9 @@ def test_runs_that_ended_early_are_counted():
     ended = table[(table["seed"] > 0) | (table["budget"] <= 3)]
     found = horizons(runs_of(ended), [4, (3, 4)], windows="fixed")
     assert any("24 runs ended before 4: what they would have reached" in note for note in found.notes)
-    assert found.horizon((3, 4)).budgets == (3.0, 4.0)
+    assert found.horizons["3-4"].budgets == (3.0, 4.0)
     note = "At 3-4 windows='averaged' was used, since not all runs have scores at its budgets."
-    assert note in found.horizon((3, 4)).notes
+    assert note in found.horizons["3-4"].notes
 
 
 def test_budgets_that_not_all_runs_have_are_left_out_of_a_window():
@@ -452,7 +448,8 @@ def test_a_budget_column_of_numbers_is_needed():
         horizons(runs_of(make_table(), budget=None))
     table = make_table()
     table["budget"] = pd.Categorical(table["budget"].astype(str), ordered=True)
-    with pytest.raises(ArgumentError, match=r"^horizons needs numbers as budgets, but the column 'budget' has type "):
+    message = "anytime(runs).at() needs numbers as budgets, but the column 'budget' has type "
+    with pytest.raises(ArgumentError, match=f"^{re.escape(message)}"):
         horizons(runs_of(table))
     with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame"):
         horizons(make_table())
@@ -461,9 +458,8 @@ def test_a_budget_column_of_numbers_is_needed():
 @pytest.mark.parametrize("roles", [{}, {"benchmark": None}])
 def test_with_one_benchmark_the_runs_are_the_sample(roles):
     found = horizons(runs_of(make_table(benchmarks=1, seeds=10), **roles), [1, (2, 8)])
-    assert (
-        found.horizon(1).formula == "loss ~ algorithm + (1 | seed)" if roles else "loss ~ algorithm + (1 | task:seed)"
-    )
+    formula = found.horizons["1"].formula
+    assert formula == "loss ~ algorithm + (1 | seed)" if roles else "loss ~ algorithm + (1 | task:seed)"
     assert any("says nothing about other benchmarks" in note for note in found.notes)
     assert found.to_frame()["p_value"].notna().all()
 
@@ -589,7 +585,7 @@ def test_a_copy_shares_the_best_mean_at_every_horizon(offset):
     table = make_table(algorithms=2, spread=0.1)
     table["loss"] += 3.0 * table["algorithm"].eq("a1")
     found = horizons(runs_of(with_copy(table, offset)), [1, 2, 8, (2, 8)])
-    for horizon in found.horizons:
+    for horizon in found.horizons.values():
         where = f"{'Over' if horizon.place.is_window else 'At'} {horizon.label}"
         assert (
             horizon.sentences()[0] == f"{where} a0 and a0copy share the best mean, significantly better than the other."
@@ -608,7 +604,7 @@ def test_others_beside_a_shared_best_mean_are_told_apart(means, rest):
     table = make_table(algorithms=4, spread=0.3, benchmarks=10, budgets=(1, 2))
     given = dict(zip(["a0", "a1", "a2", "a3"], means, strict=True))
     table["loss"] += table["algorithm"].map(given) - table.groupby(["algorithm", "budget"])["loss"].transform("mean")
-    found = horizons(runs_of(with_copy(table)), [1]).horizon(1)
+    found = horizons(runs_of(with_copy(table)), [1]).horizons["1"]
     assert found.sentences()[0] == f"At 1 a0 and a0copy share the best mean{rest}"
 
 
@@ -674,7 +670,7 @@ def test_small_differences_that_are_no_rounding_are_no_tie():
     table = make_table(algorithms=2, spread=0.1)
     for size in (1e-6, 1e-3):
         shifted = table.assign(loss=table["loss"] * size + 1.0)
-        assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizon(8).sentences()[0]
+        assert " has the best mean, " in horizons(runs_of(shifted), [8]).horizons["8"].sentences()[0]
 
 
 def test_a_symmetric_tie_of_two_is_shared():
@@ -682,8 +678,8 @@ def test_a_symmetric_tie_of_two_is_shared():
     other = table.assign(task=(table["task"] + 4) % 8)
     swapped = other.assign(algorithm=other["algorithm"].map({"a0": "a1", "a1": "a0"}), task=other["task"] + 8)
     found = horizons(runs_of(pd.concat([table, swapped], ignore_index=True)), [1, 8])
-    assert found.horizon(1).sentences()[0] == "At 1 a0 and a1 share the best mean."
-    assert found.horizon(8).sentences()[0] == "At 8 a0 and a1 share the best mean."
+    assert found.horizons["1"].sentences()[0] == "At 1 a0 and a1 share the best mean."
+    assert found.horizons["8"].sentences()[0] == "At 8 a0 and a1 share the best mean."
 
 
 def test_significant_here_and_not_there_is_no_change():
@@ -716,7 +712,7 @@ def test_the_text_says_what_was_done():
     )
     alone = horizons(runs_of(make_table()), [1, 8], across="none").summary()
     assert "none over horizons: the error holds for each horizon by itself" in alone
-    assert found.horizon(1).summary().startswith("Pairwise differences at 1")
+    assert found.horizons["1"].summary().startswith("Pairwise differences at 1")
     assert "<table" in found._repr_html_()
 
 
@@ -752,8 +748,8 @@ def test_ranks_of_two_algorithms_have_the_paired_test_at_every_horizon_and_of_ev
     table = runs.to_frame().rename(columns={"loss_rank": "rank"})
     for budget in (1, 8):
         part = table[table["budget"] == budget].assign(loss=lambda t: t["rank"])
-        assert "C(task)" in found.horizon(budget).formula
-        got = found.horizon(budget).pairs.to_frame()["t_ratio"][0]
+        assert "C(task)" in found.horizons[str(budget)].formula
+        got = found.horizons[str(budget)].pairs.to_frame()["t_ratio"][0]
         assert got == approx(paired_t(part, "a0", "a1").statistic, rel=1e-5)
     row = found.changes.iloc[0]
     assert "C(task)" in found.change_formula
@@ -766,7 +762,7 @@ def test_changes_that_mirror_each_other_are_judged_by_themselves():
     sign = np.where(table["algorithm"] == "a0", 1.0, -1.0)
     table["loss"] += sign * np.random.default_rng(5).normal(size=12)[table["task"]] * (table["budget"] == 8)
     found = horizons(runs_of(table), [1, 8])
-    assert "(1 | task) +" in found.horizon(1).formula
+    assert "(1 | task) +" in found.horizons["1"].formula
     assert "C(task)" in found.change_formula
     row = found.changes.iloc[0]
     assert abs(row["change"] / row["se"]) == approx(abs(change_t(table, "loss", 1, 8).statistic), rel=1e-5)

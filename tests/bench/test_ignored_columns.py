@@ -17,12 +17,10 @@ from lmemtest.errors import LmemtestWarning
 FURTHER: dict[str, dict[str, Any]] = {
     "metafeature_effect": {"algorithms": ["A", "B"], "metafeature": "prior"},
     "permutation_test": {"model": "loss ~ alg + (1 | task)", "n_draws": 19, "rng": 0},
-    "sign_flip_test": {"rng": 0},
 }
-OF_NO_RUNS = {"effect_size", "evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
-OF_NO_RUNS |= {"variance_study", "gate"}  # gate makes runs of its own, which its tests cover
-OF_NO_RUNS |= {"horizons"}  # below
-OF_NO_RUNS |= {"audit", "search_models"}  # slow, and of the rows that `check` and `recommend` take
+OF_NO_RUNS = {"evaluate", "fit_lmm", "glrt", "plan", "power", "read_runs", "trajectories"}
+OF_NO_RUNS |= {"gate"}  # gate makes runs of its own, which its tests cover
+OF_NO_RUNS |= {"audit"}  # slow, and of the rows that `check` and `recommend` take
 
 
 def table() -> pd.DataFrame:
@@ -64,8 +62,10 @@ def test_every_function_of_runs_takes_ignored_columns(name: str) -> None:
     assert found is not None
 
 
-def test_horizons_are_those_of_a_table_without_the_ignored_columns() -> None:
+def test_comparisons_over_the_budget_are_those_of_a_table_without_the_ignored_columns() -> None:
     others, roles = ["prior", "valid_error", "note", "crashed"], {**ROLES, "budget": "epoch"}
-    ignoring = lt.horizons(lt.Runs(table(), ignore=others, **roles), budgets=[1, 4])
-    without = lt.horizons(lt.Runs(table().drop(columns=others), **roles), budgets=[1, 4])
+    ignoring = lt.anytime(lt.Runs(table(), ignore=others, **roles), rng=0)
+    without = lt.anytime(lt.Runs(table().drop(columns=others), **roles), rng=0)
     pd.testing.assert_frame_equal(ignoring.to_frame(), without.to_frame())
+    pd.testing.assert_frame_equal(ignoring.at([1, 4]).to_frame(), without.at([1, 4]).to_frame())
+    pd.testing.assert_frame_equal(ignoring.ranks().to_frame(), without.ranks().to_frame())

@@ -7,8 +7,7 @@ import pytest
 from pytest import approx
 from scipy import stats
 
-from lmemtest.bench.benchmark.instance_contrasts import instance_contrasts
-from lmemtest.bench.benchmark.pair_scores import PairScores
+from lmemtest.bench.benchmark.outcomes import instance_contrasts
 
 
 def made(rng, effects, *, seeds=40, budgets=1, correlation=0.9):
@@ -17,26 +16,17 @@ def made(rng, effects, *, seeds=40, budgets=1, correlation=0.9):
     shared = rng.normal(size=(m, 1, 2, seeds, 1)) * np.sqrt(correlation)
     scores = shared + rng.normal(size=(m, 1, 2, seeds, budgets)) * np.sqrt(1.0 - correlation)
     scores[:, :, 0] -= np.asarray(effects)[:, None, None, None]
-    return PairScores(
-        scores=scores,
-        algorithms=("A", "B"),
-        benchmarks=tuple(f"b{i}" for i in range(m)),
-        levels=("x",),
-        seeds=tuple(range(seeds)),
-        budgets=tuple(range(budgets)),
-        metafeature="prior",
-        sign=1,
-    )
+    return scores, {"benchmark": tuple(f"b{i}" for i in range(m)), "level": ("x",)}
 
 
 @pytest.mark.parametrize("test", ["two-sample", "paired"])
 def test_errors_are_those_of_a_noncentral_t(test):
     """At one budget the outcome of repeated runs is that of a t-test whose noncentrality is the observed t."""
     n, seeds = 4000, 40
-    pairs = made(np.random.default_rng(5), [0.0, 0.3, 0.55], seeds=seeds)
-    found = instance_contrasts(pairs, test=test, n_draws=n, rng=np.random.default_rng(0)).instances
+    losses, axes = made(np.random.default_rng(5), [0.0, 0.3, 0.55], seeds=seeds)
+    found, _ = instance_contrasts(losses, axes, test=test, n_draws=n, rng=np.random.default_rng(0))
     for i, row in enumerate(found.to_dict("records")):
-        first, second = pairs.scores[i, 0, 0, :, 0], pairs.scores[i, 0, 1, :, 0]
+        first, second = losses[i, 0, 0, :, 0], losses[i, 0, 1, :, 0]
         result = (stats.ttest_rel if test == "paired" else stats.ttest_ind)(second, first)
         df = seeds - 1 if test == "paired" else 2 * seeds - 2
         critical = stats.t.ppf(0.975, df)
@@ -49,24 +39,23 @@ def test_errors_are_those_of_a_noncentral_t(test):
 
 def test_certain_outcomes_have_the_error_of_what_was_not_seen():
     """All tables agree, and yet the error is not zero: 999 tables do not show that a thousandth would."""
-    pairs = made(np.random.default_rng(1), [9.0, -9.0], budgets=3)
-    found = instance_contrasts(pairs, n_draws=999, rng=np.random.default_rng(0))
-    assert found.instances["outcome"].tolist() == [1.0, -1.0]
-    assert found.instances["se"].tolist() == approx([np.sqrt(1e-3)] * 2)
-    row = found.pairs.iloc[0]
+    losses, axes = made(np.random.default_rng(1), [9.0, -9.0], budgets=3)
+    instances, pairs = instance_contrasts(losses, axes, n_draws=999, rng=np.random.default_rng(0))
+    assert instances["outcome"].tolist() == [1.0, -1.0]
+    assert instances["se"].tolist() == approx([np.sqrt(1e-3)] * 2)
+    row = pairs.iloc[0]
     assert (row["contrast"], row["se"]) == approx((2.0, np.sqrt(4e-3)))
     assert row["p_value"] < 1e-6
 
 
 def test_pairs_are_those_of_games_and_howell():
-    found = instance_contrasts(
-        made(np.random.default_rng(3), [0.0, 0.4, 0.8, 2.0], budgets=4), rng=np.random.default_rng(0)
-    )
-    frame, k = found.pairs, len(found.instances)
+    losses, axes = made(np.random.default_rng(3), [0.0, 0.4, 0.8, 2.0], budgets=4)
+    instances, frame = instance_contrasts(losses, axes, rng=np.random.default_rng(0))
+    k = len(instances)
     assert len(frame) == 6
     p = stats.studentized_range.sf(np.sqrt(2.0) * np.abs(frame["contrast"] / frame["se"]), k, frame["df"])
     assert frame["p_value"].tolist() == approx(p.tolist(), abs=1e-7)
-    variance = found.instances["se"].to_numpy() ** 2
+    variance = instances["se"].to_numpy() ** 2
     i, j = frame["left"].to_numpy(), frame["right"].to_numpy()
     welch = (variance[i] + variance[j]) ** 2 / (variance[i] ** 2 / 78 + variance[j] ** 2 / 78)
     assert frame["df"].tolist() == approx(welch.tolist())
@@ -78,5 +67,5 @@ def test_budgets_of_the_same_runs_add_nothing():
     """Copies of a budget leave the errors as they are; budgets taken as a sample would shrink them by their root."""
     one = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0)
     many = made(np.random.default_rng(8), [0.3, 0.5], correlation=1.0, budgets=16)
-    ours, theirs = (instance_contrasts(p, n_draws=499, rng=np.random.default_rng(0)).pairs for p in (one, many))
+    ours, theirs = (instance_contrasts(*p, n_draws=499, rng=np.random.default_rng(0))[1] for p in (one, many))
     assert ours["se"].tolist() == approx(theirs["se"].tolist())

@@ -291,10 +291,10 @@ def test_the_sign_flips_of_few_seeds_are_all_of_them():
         "There are benchmarks with 5 seeds only, whose signs give 16 different tables, so small p-values are "
         "impossible there."
     )
-    pairs = pair_scores(runs_of(frame), ("B", "A"), "prior")
-    Y = pairs.scores - pairs.scores.mean(axis=3, keepdims=True)
+    losses = pair_scores(runs_of(frame), ("B", "A"), "prior")[0]
+    Y = losses - losses.mean(axis=3, keepdims=True)
     for b, p in enumerate(result.to_frame()["p_raw"]):
-        means = pairs.scores[b].mean(axis=2)
+        means = losses[b].mean(axis=2)
         common = (means[:, 1] - means[:, 0]).mean(axis=0)
         observed, extreme = result.to_frame()["contrast"][b], 0
         for signs in itertools.product([-1, 1], repeat=5):

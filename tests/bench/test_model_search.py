@@ -11,11 +11,11 @@ import pytest
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.bench.modelling import lattice
+from lmemtest.bench.modelling import select_model as door
 from lmemtest.bench.modelling.builder import ModelBuilder
-from lmemtest.bench.modelling.lattice import Lattice, search_models
 from lmemtest.bench.modelling.menu import Family, candidates_of
-from lmemtest.bench.modelling.search import fit_ml
+from lmemtest.bench.modelling.search import Search, fit_ml
+from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.errors import ArgumentError
 
 
@@ -76,7 +76,7 @@ def compare_with_brute_force(runs, names):
     fits = {}
     for criterion in ("aic", "bic"):
         want = all_fits[criterion].sort_values()
-        found = search_models(runs, candidates=names, criterion=criterion)
+        found = select_model(runs, method="best", candidates=names, criterion=criterion)
         table = found.to_frame()
         assert found.complete
         assert found.n_models == len(want)
@@ -90,7 +90,7 @@ def compare_with_brute_force(runs, names):
 
 @pytest.mark.parametrize("truth", TRUTHS)
 def test_the_search_finds_what_fitting_every_model_finds(truth, monkeypatch):
-    monkeypatch.setattr(lattice, "EXHAUSTIVE", 1)  # the family is small enough to be fitted whole otherwise
+    monkeypatch.setattr(door, "EXHAUSTIVE", 1)  # the family is small enough to be fitted whole otherwise
     n_models, fits, _ = compare_with_brute_force(study(2, b=8, n=3, **TRUTHS[truth]), ["prior", "benchmark"])
     assert n_models == 23
     assert fits["bic"] < n_models
@@ -103,12 +103,12 @@ def test_the_search_of_a_larger_family_finds_what_fitting_every_model_finds(trut
     n_models, fits, all_fits = compare_with_brute_force(runs, None)
     assert n_models == 160
     assert fits["bic"] < 0.6 * n_models
-    everything = search_models(runs, within=math.inf).to_frame()
+    everything = select_model(runs, method="best", within=math.inf).to_frame()
     assert everything["bic"].to_numpy() == approx(np.sort(all_fits["bic"]), abs=1e-4)
 
 
 def test_small_families_are_fitted_whole():
-    found = search_models(study(2, b=8, n=3), candidates=["prior", "benchmark"])
+    found = select_model(study(2, b=8, n=3), method="best", candidates=["prior", "benchmark"])
     assert len(found.to_frame()) == found.n_fits == found.n_models
     assert "Every model of the family was fitted." in found.notes
 
@@ -118,7 +118,7 @@ def test_parameters_are_counted_without_a_fit():
     offered, _ = candidates_of(runs, ["prior", "benchmark", "seed", "budget", "dispersion(algorithm)"])
     for start in (ModelBuilder(runs).random("benchmark"), ModelBuilder(runs).recommended()):
         family = Family(start.spec, runs, offered)
-        search = Lattice(family=family, n=10, criterion="aic")
+        search = Search(family=family, n=10, criterion="aic")
         rng = np.random.default_rng(0)
         for _ in range(8):
             model = frozenset().union(
@@ -129,7 +129,7 @@ def test_parameters_are_counted_without_a_fit():
 
 def test_the_table_ranks_weighs_and_counts():
     runs = study(2, pair=0.6, seed=0.3)
-    found = search_models(runs, criterion="aic")
+    found = select_model(runs, method="best", criterion="aic")
     table = found.to_frame()
     assert table["rank"].tolist() == list(range(1, len(table) + 1))
     assert table["aic"].to_numpy() == approx(-2 * table["llf"] + 2 * table["n_params"])
@@ -150,22 +150,23 @@ def test_the_table_ranks_weighs_and_counts():
 
 def test_forward_and_search_agree_where_the_data_are_clear():
     runs = study(2, pair=1.0, instance=1.0, prior=3.0)
-    from lmemtest.bench.modelling.forward import select_terms
-
-    assert select_terms(runs, criterion="bic").formula == search_models(runs).formula
+    assert select_model(runs, criterion="bic").formula == select_model(runs, method="best").formula
 
 
 def test_the_result_does_not_depend_on_processes_or_the_order_of_candidates():
     runs = study(2, pair=0.5, seed=0.4)
     names = ["prior", "seed", "benchmark"]
-    one = search_models(runs, candidates=names)
-    for other in (search_models(runs, candidates=names, n_jobs=2), search_models(runs, candidates=names[::-1])):
+    one = select_model(runs, method="best", candidates=names)
+    for other in (
+        select_model(runs, method="best", candidates=names, n_jobs=2),
+        select_model(runs, method="best", candidates=names[::-1]),
+    ):
         pd.testing.assert_frame_equal(other.to_frame(), one.to_frame())
 
 
 def test_downwards_drops_what_is_not_significant():
     runs = study(2, pair=0.8, seed=0.6)
-    found = search_models(runs, criterion="glrt")
+    found = select_model(runs, method="backward")
     table = found.to_frame()
     assert found.formula == "y ~ tool + (1 | task) + (1 | task:tool) + (1 | task:seed)"
     assert table["formula"].iloc[0] == found.formula
@@ -182,18 +183,18 @@ def test_downwards_drops_what_is_not_significant():
 
 def test_depth_limits_groups_and_interactions():
     runs = study(2)
-    terms = search_models(runs, depth=2).terms
+    terms = select_model(runs, method="best", depth=2).terms
     assert "(1 | task:prior)" in terms
     assert "tool:prior" in terms
     assert not any(text.count(":") > 1 for text in terms)
-    assert search_models(runs, depth=1).terms == ("prior", "(1 | seed)")
+    assert select_model(runs, method="best", depth=1).terms == ("prior", "(1 | seed)")
     message = r"^depth=1 leaves no term to choose; the simplest has a depth of 2\.$"
     with pytest.raises(ArgumentError, match=message):
-        search_models(runs, candidates=["(1 | benchmark:seed)"], depth=1)
+        select_model(runs, method="best", candidates=["(1 | benchmark:seed)"], depth=1)
 
 
 def test_a_search_that_was_stopped_says_so():
-    found = search_models(study(2, pair=0.5), max_models=4)
+    found = select_model(study(2, pair=0.5), method="best", max_models=4)
     assert not found.complete
     assert found.sentences()[0].endswith("as far as the search went.")
     assert "The search stopped after max_models=4 fits, so a better model may have been missed." in found.notes
@@ -208,7 +209,7 @@ def test_a_singular_model_gives_way_unless_it_is_clearly_better():
     frame["y"] += rng.normal(size=(3, 12))[code] * np.where(frame["prior"] == "p1", 3.0, 1.0)
     runs = lt.Runs(frame, **runs.roles())
     start = ModelBuilder(runs).random("benchmark", "benchmark:algorithm").interaction("algorithm", "prior")
-    found = start.search(candidates=["prior"])
+    found = start.select(method="best", candidates=["prior"])
     assert found.to_frame()["singular"].iloc[0]
     assert "(1 + prior | task:tool)" in found.formula
     assert found.notes[0].startswith("The model with the smallest BIC, ")
@@ -227,7 +228,7 @@ def test_what_is_not_identified_is_listed():
         benchmark="task",
         metafeatures=["size"],
     )
-    found = search_models(runs)
+    found = select_model(runs, method="best")
     refused = dict(found.not_identified)
     assert set(refused) == {"(1 | task:size)"}
     assert refused["(1 | task:size)"].startswith(
@@ -237,7 +238,7 @@ def test_what_is_not_identified_is_listed():
 
 
 def test_half_of_the_benchmarks_can_be_held_out():
-    found = search_models(study(2, b=9, pair=0.8), validate="half", rng=1)
+    found = select_model(study(2, b=9, pair=0.8), method="best", validate="half", rng=1)
     assert (len(found.holdout.chosen_on), len(found.holdout.tested_on)) == (4, 5)
     assert found.sentences()[1].startswith("The terms were chosen on 4 benchmarks; on the other 5, ")
     assert "too optimistic" in found.notes[-1]
@@ -245,20 +246,30 @@ def test_half_of_the_benchmarks_can_be_held_out():
 
 def test_one_benchmark_and_the_words():
     runs = study(2, b=8, pair=0.0).filter(task="t0")
-    found = search_models(runs)
+    found = select_model(runs, method="best")
     assert found.start.formula == "y ~ tool"
     text = found.summary()
     assert text.startswith("Models, by the terms that they have beyond the best one (+) or lack (−)")
     assert "the best" in text
     assert "too optimistic" in text
     assert "Every model of the family was fitted." in text
-    assert found.n_models <= lattice.EXHAUSTIVE
+    assert found.n_models <= door.EXHAUSTIVE
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"criterion": "p"}, r"^criterion must be 'bic' or 'glrt' or 'aic', got 'p'\.$"),
+        ({"criterion": "p"}, r"^criterion must be 'glrt' or 'aic' or 'bic', got 'p'\.$"),
+        (
+            {"criterion": "glrt"},
+            r"^criterion of method='best' must be 'bic' or 'aic', got 'glrt', which is for method='forward' or "
+            r"'backward'\.$",
+        ),
+        (
+            {"method": "backward", "criterion": "aic"},
+            r"^criterion of method='backward' must be 'glrt', got 'aic', which is for method='forward' or 'best'\.$",
+        ),
+        ({"method": "up"}, r"^method must be 'forward' or 'best' or 'backward', got 'up'\.$"),
         ({"within": -1}, r"^within must be a number of at least 0, got -1: inf takes in every model\.$"),
         ({"within": "all"}, r"^within must be a number of at least 0, got 'all': inf takes in every model\.$"),
         ({"max_models": 0}, r"^max_models must be a whole number of at least 1, got 0\.$"),
@@ -268,4 +279,4 @@ def test_one_benchmark_and_the_words():
 )
 def test_errors_name_the_argument(options, message):
     with pytest.raises(ArgumentError, match=message):
-        search_models(study(1), **options)
+        select_model(study(1), **{"method": "best", **options})

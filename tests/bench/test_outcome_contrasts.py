@@ -10,8 +10,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
-from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
-from lmemtest.bench.benchmark.outcomes import decided
+from lmemtest.bench.benchmark.metafeature_outcomes import decided, metafeature_outcomes
 from lmemtest.errors import ArgumentError, DataError
 
 PAIR = ("HB+prior", "HB")
@@ -154,3 +153,13 @@ def test_contrasts_of_several_pairs_are_named_with_their_levels():
 def test_without_random_signs_there_is_no_such_note(bundled):
     found = metafeature_outcomes(bundled, PAIR, "prior", unit="budget")
     assert not any(note.startswith("Close calls") for note in found.notes)
+
+
+def test_pairs_without_a_common_seed_have_no_outcomes(bundled):
+    frame = bundled.to_frame()
+    apart = frame.assign(seed=frame["seed"] + 1000 * (frame["algorithm"] == PAIR[0]))
+    runs = lt.Runs(apart, **bundled.roles())
+    with pytest.raises(
+        DataError, match=r"have outcomes at two levels on no benchmark\. test='paired' takes runs of both"
+    ):
+        metafeature_outcomes(runs, PAIR, "prior", test="paired", n_draws=99)

@@ -193,6 +193,8 @@ def test_gaps_are_reported():
         ({}, {"statistic": lambda _: [1, 2]}, ArgumentError, "statistic must return one number, got list."),
         ({}, {"n_draws": 0}, ArgumentError, "n_draws must be a whole number of at least 1, got 0."),
         ({}, {"model": 3}, ArgumentError, "model must be a formula or a fit, got int."),
+        ({}, {"model": None}, ArgumentError, "where labels are exchanged. exchange='signs' needs none."),
+        ({}, {"exchange": "names"}, ArgumentError, "exchange must be 'labels' or 'signs', got 'names'"),
         ({}, {"model": "loss ~ 1 + (1|tool)"}, ArgumentError, "'tool' is not a factor in the fixed part"),
         ({}, {"model": "loss ~ tool + family + (1|task)"}, DataError, "uses 'family', which is a property of the algo"),
     ],

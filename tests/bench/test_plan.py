@@ -79,7 +79,7 @@ def test_the_cheapest_plan_for_an_effect_is_that_of_trying_all(at_most):
     for b, n in itertools.product(range(2, at_most.get("benchmark", 60) + 1), range(1, 80)):
         if 2 * b * (n + 9) <= cost:
             design = StudyDesign(n_algorithms=2, n_benchmarks=b, n_seeds=n)
-            power = operating(0.025, design.se(STUDY), design.df, design.critical(0.05, "tukey")).power
+            power = operating(0.025, design.se(STUDY), design.df, design.critical(0.05, "tukey"))[0]
             enough += [(b, n)] if power >= 0.8 else []
     assert enough == [tuple(found.best.values())]
     assert found.sentences()[0].startswith("80 % power to find a difference of 0.025 (a standard error of 0.00")

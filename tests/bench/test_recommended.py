@@ -59,7 +59,7 @@ def test_a_metafeature_is_a_condition_that_benchmarks_go_through():
         "+ (1 | task:prior:seed)"
     )
     assert got.spec == ModelSpec.parse(got.formula)
-    assert "at each level of prior" in got.terms[3].meaning
+    assert "at each level of prior" in got.terms["meaning"].iloc[3]
     fit = lt.fit_lmm(got.formula, table(benchmarks=8, budgets=1, priors=2))
     assert [term.group for term in fit.design.random] == ["task", "task:algorithm", "task:prior:seed"]
 

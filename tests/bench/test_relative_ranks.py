@@ -13,8 +13,11 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.budget.relative_ranks import relative_ranks
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
+
+
+def relative_ranks(runs, **options):
+    return lt.anytime(runs).ranks(**options)
 
 
 def make_table(
@@ -40,7 +43,8 @@ def with_ranks(table, ascending=True) -> pd.DataFrame:
 
 
 def at(result, panel="all") -> pd.DataFrame:
-    return result.panel(panel).set_index(["algorithm", "budget"])
+    table = result.table if result.by is None else result.table[result.table[result.by] == panel]
+    return table.set_index(["algorithm", "budget"])
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
@@ -151,7 +155,7 @@ def test_budgets_without_anything_in_common_are_refused():
     table["budget"] = table["budget"] + table["algorithm"].map({"a0": 0.0, "a1": 0.25, "a2": 0.5})
     message = (
         "the runs have no value of 'budget' in common, so there is no budget at which all algorithms can be ranked. "
-        "Name budgets: relative_ranks(runs, budgets=[...]) takes the last score of each run up to them."
+        "Name budgets: anytime(runs).ranks(budgets=[...]) takes the last score of each run up to them."
     )
     with pytest.raises(DataError, match=f"^{re.escape(message)}$"):
         relative_ranks(runs_of(table))
@@ -348,4 +352,4 @@ def test_the_table_shows_some_budgets_and_all_notes():
     assert shown.notes[0] == "5 of 24 budgets; all are in to_frame()."
     assert shown.notes[-2].startswith("Ranks are among these 3 algorithms:")
     assert "Intervals: 95 % t intervals over benchmarks: mean ranks to expect" in result.summary()
-    assert result.leaders().columns.tolist() == ["prior", "budget", "best", "rank", "apart"]
+    assert result.leaders.columns.tolist() == ["prior", "budget", "best", "rank", "apart"]

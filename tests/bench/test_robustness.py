@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -168,3 +170,32 @@ def test_ranks_on_many_benchmarks_have_the_model_of_the_raw_score(monkeypatch):
     assert formulas == ["loss_rank ~ tool + (1 | task)", "loss ~ tool + (1 | task)"]
     assert (found.codes == fixed.codes).all()
     assert found.advantage == pytest.approx(fixed.advantage)
+
+
+def test_tests_and_what_leaves_the_study_are_asked_by_the_same_door():
+    runs = failing(tasks=6)
+    of_tests, ranked = lt.robustness(runs, of="test", rng=1), lt.rank(runs, "all", rng=1)
+    pd.testing.assert_frame_equal(of_tests.to_frame(), ranked.to_frame())
+    assert of_tests.sentences() == ranked.sentences()
+    assert of_tests.alike.tolist() == of_tests.to_frame()["alike"].tolist()
+    assert len(of_tests.changed()) == (~of_tests.alike).sum()
+    without, stable = lt.robustness(runs, of="benchmarks", progress=False), lt.rank(runs).stability(progress=False)
+    assert (without.sentences(), without.unit) == (stable.sentences(), "benchmark")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"of": "seeds"}, "of must be 'score' or 'failures' or 'population' or 'test' or 'benchmarks' or 'algorithms'"),
+        ({"reference": "A"}, "reference is for of='failures' and of='algorithms', got of='score'. Leave it out."),
+        (
+            {"of": "test", "variants": "t"},
+            "variants is for of='score', of='failures' and of='algorithms', got",
+        ),
+        ({"of": "population", "n_jobs": 2}, "n_jobs is for of='algorithms', got of='population'. Leave it out."),
+        ({"rng": 1}, "rng is for of='test', got of='score'. Leave it out."),
+    ],
+)
+def test_options_belong_to_what_is_varied(options, words):
+    with pytest.raises(lt.errors.ArgumentError, match=f"^{re.escape(words)}"):
+        lt.robustness(failing(), **options)

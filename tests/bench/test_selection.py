@@ -13,10 +13,9 @@ from scipy.stats import chi2
 
 import lmemtest as lt
 from lmemtest.bench.modelling.builder import ModelBuilder
-from lmemtest.bench.modelling.forward import select_terms
-from lmemtest.bench.modelling.lattice import search_models
 from lmemtest.bench.modelling.menu import Family, candidates_of
 from lmemtest.bench.modelling.search import log_tail
+from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.errors import ArgumentError, UnknownColumnError
 from lmemtest.lmm.formula import parse_bar, parse_term
 from lmemtest.lmm.model.spec import ModelSpec
@@ -81,7 +80,7 @@ def design(runs):
     ],
 )
 def test_the_truth_is_selected(criterion, truth, formula):
-    found = select_terms(runs_of(table(3, **truth)), criterion=criterion)
+    found = select_model(runs_of(table(3, **truth)), criterion=criterion)
     assert found.formula == formula
     assert ModelBuilder.of(found.runs, found.spec).formula() == found.formula
     assert found.fit().formula == found.formula
@@ -92,7 +91,7 @@ def test_a_slope_takes_the_place_of_the_instances():
     frame = table(5, b=30, n=6)
     rng = np.random.default_rng(0)
     frame["y"] += 3 * rng.normal(size=30)[frame["task"].str[1:].astype(int)] * (frame["prior"] == "p1")
-    found = select_terms(
+    found = select_model(
         runs_of(frame), candidates=["(1 | benchmark:prior)", "(1 + prior | benchmark)"], criterion="bic"
     )
     assert found.chosen == ("(1 + prior | task)",)  # the instances and the fixed effect are in it or come along
@@ -101,17 +100,17 @@ def test_a_slope_takes_the_place_of_the_instances():
 
 def test_runs_and_budgets_are_told_apart():
     """Runs whose rows are alike are no advantages on benchmarks, and no luck of seeds."""
-    found = select_terms(runs_of(table(2, b=6, n=3, budgets=5, run=1.0, budget=2.0), budget="step"))
+    found = select_model(runs_of(table(2, b=6, n=3, budgets=5, run=1.0, budget=2.0), budget="step"))
     assert found.chosen == ("C(step)", "(1 | task:prior:tool:seed)")
     frame = table(2, b=12, n=3, budgets=4, run=1.0, budget=2.0, pair=1.5)
-    found = select_terms(runs_of(frame, budget="step"), criterion="bic")
+    found = select_model(runs_of(frame, budget="step"), criterion="bic")
     assert set(found.chosen) == {"C(step)", "(1 | task:tool)", "(1 | task:prior:tool:seed)"}
 
 
 def test_dispersion_is_a_candidate_by_name():
     frame = table(4)
     frame["y"] *= np.where(frame["tool"] == "A0", 3.0, 1.0)
-    found = select_terms(runs_of(frame), candidates=["dispersion(algorithm)"])
+    found = select_model(runs_of(frame), candidates=["dispersion(algorithm)"])
     assert found.chosen == ("residual variance by tool",)
     assert found.spec.dispersion == "tool"
     assert found.fit().dispersion == "tool"
@@ -133,7 +132,7 @@ def test_likelihood_and_criteria_are_those_of_lme4(name, reference, reference_in
         metafeatures=["prior"],
     )
     want = {m["formula"].replace("|", " | "): m for m in reference("selection")["models"] if m["data"] == name}
-    path = select_terms(runs, criterion="bic", rng=1).to_frame()
+    path = select_model(runs, criterion="bic", rng=1).to_frame()
     checked = 0
     for row in path.itertuples():
         if row.step == 0:
@@ -152,7 +151,7 @@ def test_likelihood_and_criteria_are_those_of_lme4(name, reference, reference_in
 
 def test_p_values_are_those_of_glrt():
     runs = runs_of(table(1, pair=0.5, instance=0.4))
-    found = select_terms(runs, rng=1).to_frame()
+    found = select_model(runs, rng=1).to_frame()
     first = found[(found["step"] == 1) & found["p_raw"].notna()]
     null = lt.fit_lmm("y ~ tool + (1 | task)", runs, reml=False)
     for row in first.itertuples():
@@ -199,7 +198,7 @@ def test_tails_beyond_a_double_keep_their_order():
 
 
 def test_each_step_is_the_best_of_its_candidates_and_the_start_of_the_next():
-    found = select_terms(runs_of(table(1, pair=1.0, instance=1.0, prior=2.0, interaction=1.0)), criterion="bic")
+    found = select_model(runs_of(table(1, pair=1.0, instance=1.0, prior=2.0, interaction=1.0)), criterion="bic")
     path = found.to_frame()
     assert tuple(found.steps["term"]) == ("start", *found.chosen)
     assert (np.diff(found.steps["bic"]) < 0).all()
@@ -217,11 +216,11 @@ def test_each_step_is_the_best_of_its_candidates_and_the_start_of_the_next():
 
 def test_bic_can_count_benchmarks():
     runs = runs_of(table(1))
-    rows, benchmarks = (select_terms(runs, criterion="bic", bic_n=n).to_frame().iloc[0] for n in ("rows", "benchmarks"))
+    rows, benchmarks = (select_model(runs, criterion="bic", bic_n=n).to_frame().iloc[0] for n in ("rows", "benchmarks"))
     assert rows["bic"] - benchmarks["bic"] == approx(rows["n_params"] * math.log(runs.n_rows / 10))
     message = r"^bic_n='benchmarks' needs at least two benchmarks, and there are none\. Use bic_n='rows'\.$"
     with pytest.raises(ArgumentError, match=message):
-        select_terms(runs_of(table(1), benchmark=None), criterion="bic", bic_n="benchmarks")
+        select_model(runs_of(table(1), benchmark=None), criterion="bic", bic_n="benchmarks")
 
 
 # ---------------------------------------------------------------------- the same answer
@@ -230,8 +229,8 @@ def test_bic_can_count_benchmarks():
 def test_the_order_of_candidates_and_processes_does_not_matter():
     runs = runs_of(table(1, pair=0.7, instance=0.5).sample(frac=0.9, random_state=np.random.default_rng(1)))
     names = ["prior", "(1 | benchmark:seed)", "(1 | benchmark:algorithm)", "seed"]
-    found = [select_terms(runs, candidates=c, rng=3) for c in (names, names[::-1])]
-    found.append(select_terms(runs, candidates=names, rng=3, n_jobs=2))
+    found = [select_model(runs, candidates=c, rng=3) for c in (names, names[::-1])]
+    found.append(select_model(runs, candidates=names, rng=3, n_jobs=2))
     for other in found[1:]:
         assert other.formula == found[0].formula
         by = ["step", "term"]
@@ -245,13 +244,13 @@ def test_equally_good_terms_are_ranked_by_size_and_text():
     frame["copy"] = frame["prior"]
     runs = runs_of(frame)
     for names in (["C(prior)", "C(copy)"], ["C(copy)", "C(prior)"]):
-        found = select_terms(runs, candidates=names)
+        found = select_model(runs, candidates=names)
         assert found.chosen == ("C(copy)",)
         assert found.to_frame()["decision"].iloc[-1] == "adds nothing to the terms that are in"
 
 
 def test_most_stops_the_path():
-    found = select_terms(runs_of(table(1, pair=1.0, instance=1.0)), max_steps=1)
+    found = select_model(runs_of(table(1, pair=1.0, instance=1.0)), max_steps=1)
     assert len(found.chosen) == 1
     assert "the most terms are in" in set(found.to_frame()["decision"])
 
@@ -279,7 +278,7 @@ def test_the_recommended_model_is_recognised():
 def test_a_metafeature_of_the_benchmark_has_no_slope_by_benchmark():
     frame = table(1).drop(columns="prior").drop_duplicates(["tool", "task", "seed"])
     frame["size"] = np.where(frame["task"] < "t5", "small", "large")
-    found = select_terms(runs_of(frame, metafeatures=["size"]), criterion="aic")
+    found = select_model(runs_of(frame, metafeatures=["size"]), criterion="aic")
     verdict = found.to_frame().groupby("term")["decision"].last()
     assert verdict["(1 | task:size)"].startswith("not identifiable: the random effects (1 | task) and (1 | task:size)")
     forced = design(runs_of(frame, metafeatures=["size"])).fixed("size").select(candidates=["(1 + size | task)"])
@@ -294,7 +293,7 @@ def test_ranks_start_without_a_variance_of_benchmarks():
     """Ranks have no levels of benchmarks: the start (1 | task) had variance zero, so every model was singular."""
     raw = runs_of(table(prior=1.0, pair=1.0, interaction=2.0))
     ranks = raw.normalize("rank", by=("task", "prior"))
-    path = select_terms(ranks)
+    path = select_model(ranks)
     fixed = ("tool", "task", "prior", "prior:task")
     assert set(path.start.terms) == {parse_term(term) for term in fixed}
     assert path.start.bars == ()
@@ -305,19 +304,19 @@ def test_ranks_start_without_a_variance_of_benchmarks():
     assert family.by_part[parse_bar("(1 | tool:task)")] in family.offered
     assert not path.fit().is_singular
     assert set(path.fit().varcorr["variance"] > 1e-6) == {True}
-    models = search_models(ranks).to_frame()
+    models = select_model(ranks, method="best").to_frame()
     assert not models["singular"].all()
     assert not models.loc[models["best"], "singular"].any()
-    assert select_terms(raw, max_steps=1).start.bars == (parse_bar("(1 | task)"),)
+    assert select_model(raw, max_steps=1).start.bars == (parse_bar("(1 | task)"),)
 
 
 def test_one_benchmark_two_algorithms_one_seed():
     frame = table(1, k=2, prior=2.0)
     one = runs_of(frame[frame["task"] == "t0"])
-    assert select_terms(one).start.formula == "y ~ tool"
-    assert "prior" in select_terms(one).chosen
-    assert select_terms(runs_of(frame.drop(columns="seed"), seed=None)).chosen
-    single = select_terms(runs_of(frame[frame["seed"] == 0]))
+    assert select_model(one).start.formula == "y ~ tool"
+    assert "prior" in select_model(one).chosen
+    assert select_model(runs_of(frame.drop(columns="seed"), seed=None)).chosen
+    single = select_model(runs_of(frame[frame["seed"] == 0]))
     assert "prior" in single.chosen
     assert set(single.to_frame()["term"]) >= {"(1 | seed)"}
 
@@ -326,7 +325,7 @@ def test_numeric_names_and_numeric_metafeatures():
     frame = table(1, prior=1.0)
     frame["tool"] = frame["tool"].str[1:].astype(int)
     frame["size"] = (frame["prior"] == "p1") * 2.0
-    found = select_terms(runs_of(frame, metafeatures=["size"]))
+    found = select_model(runs_of(frame, metafeatures=["size"]))
     assert found.formula == "y ~ C(tool) + size + (1 | task)"
     assert not any("task:size" in term for term in found.to_frame()["term"])
 
@@ -337,7 +336,7 @@ def test_candidates_by_name_by_term_and_with_margins():
     assert texts(["seed"]) == ["(1 | seed)", "(1 | task:seed)"]
     assert texts("benchmark") == ["(1 | task)", "(1 | task:tool)"]
     assert texts(["algorithm:prior"]) == ["prior", "tool:prior"]
-    found = select_terms(runs, candidates=["algorithm:prior"])
+    found = select_model(runs, candidates=["algorithm:prior"])
     assert set(found.to_frame()["term"]) == {"start", "tool:prior"}
     assert found.to_frame()["n_params"].tolist()[1] == found.to_frame()["n_params"].tolist()[0] + 3
 
@@ -356,11 +355,11 @@ def test_an_interaction_brings_its_main_effects():
 
 
 def test_waiting_terms_say_what_they_need():
-    found = select_terms(runs_of(table(1)))
+    found = select_model(runs_of(table(1)))
     verdict = found.to_frame().groupby("term")["decision"].last()
     assert verdict["(1 + prior | task)"] == "needs prior first"
     assert verdict["(1 | task:prior:tool)"] == "needs (1 | task:prior), (1 | task:tool) first"
-    stranded = select_terms(runs_of(table(1)), candidates=["prior"]).to_frame().groupby("term")["decision"].last()
+    stranded = select_model(runs_of(table(1)), candidates=["prior"]).to_frame().groupby("term")["decision"].last()
     assert stranded["(1 | task:prior:tool)"] == "needs (1 | task:tool), which is neither in the start nor a candidate"
 
 
@@ -385,7 +384,7 @@ def test_models_form_a_lattice_with_more_likelihood_above():
 
 def test_half_of_the_benchmarks_are_held_out():
     runs = runs_of(table(1, b=11, pair=1.0, algorithm=1.0))
-    found = select_terms(runs, validate="half", rng=5)
+    found = select_model(runs, validate="half", rng=5)
     held = found.holdout
     assert (len(held.chosen_on), len(held.tested_on)) == (5, 6)
     assert set(held.chosen_on) | set(held.tested_on) == set(runs.levels("task"))
@@ -393,15 +392,15 @@ def test_half_of_the_benchmarks_are_held_out():
     fit = lt.fit_lmm(held.formula, there)
     want = fit.emmeans("tool").pairs().to_frame()
     pd.testing.assert_frame_equal(held.to_frame(), want)
-    here = select_terms(runs.filter(task=list(held.chosen_on)), rng=5)
+    here = select_model(runs.filter(task=list(held.chosen_on)), rng=5)
     assert here.chosen == found.chosen
-    assert select_terms(runs, validate="half", rng=5).holdout.tested_on == held.tested_on
+    assert select_model(runs, validate="half", rng=5).holdout.tested_on == held.tested_on
     assert found.sentences()[1:] == held.sentences()
     assert held.sentences()[0].startswith("The terms were chosen on 5 benchmarks; on the other 6, ")
 
 
 def test_advantages_of_benchmarks_are_in_the_test_even_if_not_chosen():
-    found = select_terms(runs_of(table(1, b=8)), validate="half", rng=1)
+    found = select_model(runs_of(table(1, b=8)), validate="half", rng=1)
     assert "(1 | task:tool)" not in found.formula
     assert "(1 | task:tool)" in found.holdout.formula
     assert found.holdout.notes[0] == (
@@ -417,9 +416,9 @@ def test_too_few_benchmarks_are_refused():
         r"bring more benchmarks\.$"
     )
     with pytest.raises(ArgumentError, match=message):
-        select_terms(runs_of(table(1, b=7)), validate="half")
+        select_model(runs_of(table(1, b=7)), validate="half")
     with pytest.raises(ArgumentError, match=r"and this table names no benchmarks\."):
-        select_terms(runs_of(table(1), benchmark=None), validate="half")
+        select_model(runs_of(table(1), benchmark=None), validate="half")
     with pytest.raises(ArgumentError, match=r"^validate='half' tests the differences between algorithms, and the"):
         ModelBuilder(runs_of(table(1))).drop("algorithm").random("benchmark").select(validate="half")
 
@@ -428,21 +427,21 @@ def test_too_few_benchmarks_are_refused():
 
 
 def test_every_result_warns_of_itself():
-    found = select_terms(runs_of(table(1, pair=1.0)))
+    found = select_model(runs_of(table(1, pair=1.0)))
     assert found.notes[-1].startswith("The data chose these terms, so p-values and intervals of the chosen model")
     assert "too optimistic" in found.summary()
-    assert "too optimistic" in select_terms(runs_of(table(1, b=8)), validate="half", rng=1).notes[-1]
+    assert "too optimistic" in select_model(runs_of(table(1, b=8)), validate="half", rng=1).notes[-1]
     assert found.sentences()[0] == (
         "By likelihood-ratio tests at 0.05 1 term was added: (1 | task:tool). The model: y ~ tool + (1 | task) + "
         "(1 | task:tool)."
     )
-    nothing = select_terms(runs_of(table(1)), criterion="bic")
+    nothing = select_model(runs_of(table(1)), criterion="bic")
     assert nothing.sentences()[0] == "By BIC (n = rows) no candidate improves y ~ tool + (1 | task)."
 
 
 def test_names_from_data_are_escaped():
     frame = table(1, pair=1.0).rename(columns={"tool": "<b>tool</b>"})
-    html = select_terms(runs_of(frame, algorithm="<b>tool</b>"))._repr_html_()
+    html = select_model(runs_of(frame, algorithm="<b>tool</b>"))._repr_html_()
     assert "<b>tool" not in html
     assert "&lt;b&gt;tool" in html
 
@@ -477,7 +476,7 @@ def test_errors_name_the_argument(options, error, message):
     if options.get("candidates") == ["algorithm"]:
         options = {"candidates": ["(1 | benchmark)"]}
     with pytest.raises(error, match=message):
-        select_terms(runs_of(table(1)), **options)
+        select_model(runs_of(table(1)), **options)
 
 
 def test_nothing_to_choose_from():
@@ -489,19 +488,19 @@ def test_nothing_to_choose_from():
         r"the table its metafeatures: Runs\(\.\.\., metafeatures=\[\.\.\.\]\)\. Columns: tool, y\.$"
     )
     with pytest.raises(ArgumentError, match=message):
-        select_terms(runs)
+        select_model(runs)
     with pytest.raises(ArgumentError, match=r"^runs must be Runs, got DataFrame\."):
-        select_terms(frame)
+        select_model(frame)
 
 
 def test_a_start_is_a_model_of_the_score():
     runs = runs_of(table(1))
     for start, got in (("y ~ tool", "str"), (ModelSpec.parse("z ~ tool"), "z ~ tool")):
         with pytest.raises(ArgumentError) as caught:
-            select_terms(runs, start=start)
+            select_model(runs, start=start)
         assert str(caught.value) == (
             f"start must be a ModelSpec of the score 'y', such as recommend(runs).spec, got {got}. From a "
-            "ModelBuilder: builder.select() and builder.search()."
+            "ModelBuilder: builder.select()."
         )
 
 

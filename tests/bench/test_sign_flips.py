@@ -25,6 +25,10 @@ def runs_of(Y, **roles):
     return lt.Runs(frame.dropna(), **given)
 
 
+def signs(runs, **options):
+    return lt.permutation_test(runs, exchange="signs", **options)
+
+
 def scores(B=7, A=4, seed=0):
     rng = np.random.default_rng(seed)
     return rng.normal(size=(B, 1)) + rng.normal(size=(B, A)) * np.linspace(0.3, 3, A) + np.arange(A) * 0.8
@@ -48,7 +52,7 @@ def by_brute_force(Y):
 
 def test_p_values_are_those_of_all_patterns_stepping_down():
     Y = scores(B=6, A=3)
-    found = lt.sign_flip_test(runs_of(Y)).to_frame()
+    found = signs(runs_of(Y)).to_frame()
     t, p = by_brute_force(Y)
     assert found["t_ratio"].to_numpy() == approx(np.array(t), rel=1e-9)
     np.testing.assert_array_equal(found["p_value"], p)
@@ -57,7 +61,7 @@ def test_p_values_are_those_of_all_patterns_stepping_down():
 
 def test_two_algorithms_have_the_p_value_of_exchanged_names():
     Y = scores(A=2)
-    test = lt.sign_flip_test(runs_of(Y))
+    test = signs(runs_of(Y))
     other = lt.permutation_test(runs_of(Y), "loss ~ tool + (1 | task)", n_draws=999, rng=1)
     assert test.statistic == approx(other.statistic, rel=1e-6)
     assert abs(test.p_value - other.p_value) < 4 * other.p_value_error
@@ -65,8 +69,8 @@ def test_two_algorithms_have_the_p_value_of_exchanged_names():
 
 def test_neither_levels_of_benchmarks_nor_units_nor_the_direction_change_anything():
     Y = scores()
-    want = lt.sign_flip_test(runs_of(Y)).to_frame()
-    moved = lt.sign_flip_test(runs_of(1e3 * (Y + 100.0 * np.arange(len(Y))[:, None]), direction="maximize")).to_frame()
+    want = signs(runs_of(Y)).to_frame()
+    moved = signs(runs_of(1e3 * (Y + 100.0 * np.arange(len(Y))[:, None]), direction="maximize")).to_frame()
     np.testing.assert_array_equal(moved["p_value"], want["p_value"])
     assert moved["t_ratio"].to_numpy() == approx(want["t_ratio"].to_numpy(), rel=1e-8)
 
@@ -83,32 +87,32 @@ def test_random_signs_approach_all_of_them():
 
 def test_few_benchmarks_allow_no_small_p_values_which_is_said():
     Y = np.arange(5.0)[:, None] + np.array([0.0, 1.0, 2.0]) * (1 + 0.01 * np.arange(5.0)[:, None])
-    test = lt.sign_flip_test(runs_of(Y))
+    test = signs(runs_of(Y))
     assert (test.p_value, test.smallest, test.exact) == (1 / 16, 1 / 16, True)
     assert test.notes == (
         "5 benchmarks have 16 patterns of signs, so no p-value is below 0.063 and no difference can be significant at "
         "5 %; six benchmarks are the fewest for that.",
     )
-    six = lt.sign_flip_test(runs_of(np.vstack([Y, Y[-1]])))
+    six = signs(runs_of(np.vstack([Y, Y[-1]])))
     assert six.p_value == 1 / 32
     assert six.notes == ("6 benchmarks have 32 patterns of signs, so no p-value is below 0.031.",)
-    assert lt.sign_flip_test(runs_of(scores(B=40)), n_draws=99, rng=1).smallest == 1 / 100
+    assert signs(runs_of(scores(B=40)), n_draws=99, rng=1).smallest == 1 / 100
 
 
 def test_benchmarks_without_differences_do_not_count():
     Y = scores()
     tied = np.vstack([Y, np.full((3, Y.shape[1]), 0.1 + 0.2)])
-    test = lt.sign_flip_test(runs_of(tied))
+    test = signs(runs_of(tied))
     assert test.n_benchmarks == 7
     assert test.notes[-1] == "3 benchmarks have no differences, so the sign does not matter there."
     t, p = by_brute_force(tied[:, :2])
-    two = lt.sign_flip_test(runs_of(tied[:, :2]))
+    two = signs(runs_of(tied[:, :2]))
     assert (two.to_frame()["t_ratio"][0], two.p_value) == (approx(t[0]), p[0])
 
 
 def test_equal_algorithms_have_p_one_and_constant_differences_an_infinite_t():
     Y = scores(A=2)
-    frame = lt.sign_flip_test(runs_of(np.column_stack([Y[:, 0], Y[:, 0], Y[:, 0] + 1.0]))).to_frame()
+    frame = signs(runs_of(np.column_stack([Y[:, 0], Y[:, 0], Y[:, 0] + 1.0]))).to_frame()
     assert frame["t_ratio"].tolist() == [0.0, -np.inf, -np.inf]
     assert frame["p_value"].tolist() == [1.0, 1 / 64, 1 / 64]
 
@@ -116,7 +120,7 @@ def test_equal_algorithms_have_p_one_and_constant_differences_an_infinite_t():
 def test_a_pair_is_compared_on_the_benchmarks_and_budgets_that_it_shares():
     Y = scores(B=8)
     Y[0, 1] = Y[1, 1] = Y[:7, 3] = np.nan
-    test = lt.sign_flip_test(runs_of(Y))
+    test = signs(runs_of(Y))
     frame = test.to_frame().set_index(["left", "right"])
     assert frame.loc[("A", "B"), "n_benchmarks"] == 6
     assert frame.loc[("A", "B"), "t_ratio"] == approx(stats.ttest_rel(Y[2:, 0], Y[2:, 1]).statistic)
@@ -128,30 +132,36 @@ def test_a_pair_is_compared_on_the_benchmarks_and_budgets_that_it_shares():
         columns=["task", "tool", "budget", "loss"],
     )
     roles = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "budget": "budget"}
-    estimate = lt.sign_flip_test(lt.Runs(budgets, **roles)).to_frame()["estimate"]
+    estimate = signs(lt.Runs(budgets, **roles)).to_frame()["estimate"]
     assert estimate[0] == approx(-2.5)  # the first budget would be no difference of algorithms
 
 
 @pytest.mark.parametrize("direction", ["minimize", "maximize"])
 def test_sentences_say_who_is_better(direction):
     Y = np.arange(8.0)[:, None] + np.array([0.0, 1.0]) * (1 + 0.1 * np.arange(8.0)[:, None])
-    test = lt.sign_flip_test(runs_of(Y, direction=direction))
+    test = signs(runs_of(Y, direction=direction))
     first, second = ("A", "B") if direction == "minimize" else ("B", "A")
     assert test.sentences() == (f"{first} is better than {second} by 1.350 on average (p = 0.008).",)
-    assert test.sentences(alpha=0.001) == ("No difference is found between A and B (p = 0.008).",)
+    assert signs(runs_of(Y, direction=direction), alpha=0.001).sentences() == (
+        "No difference is found between A and B (p = 0.008).",
+    )
     assert test.hypothesis in test.summary()
 
 
 def test_what_cannot_be_tested_is_refused():
     Y = scores()
     with pytest.raises(ArgumentError, match="so there are no signs to flip"):
-        lt.sign_flip_test(runs_of(Y, benchmark=None, ignore=("task",)))
+        signs(runs_of(Y, benchmark=None, ignore=("task",)))
     with pytest.raises(DataError, match="the algorithms have the same mean score on every benchmark"):
-        lt.sign_flip_test(runs_of(np.ones((4, 3))))
+        signs(runs_of(np.ones((4, 3))))
     with pytest.raises(DataError, match="no two algorithms have two benchmarks in common"):
-        lt.sign_flip_test(runs_of(np.array([[1.0, 2.0], [1.0, np.nan], [np.nan, 2.0]])))
+        signs(runs_of(np.array([[1.0, 2.0], [1.0, np.nan], [np.nan, 2.0]])))
     with pytest.raises(ArgumentError, match="n_draws must be a whole number of at least 1, got 0"):
-        lt.sign_flip_test(runs_of(Y), n_draws=0)
+        signs(runs_of(Y), n_draws=0)
+    with pytest.raises(ArgumentError, match="model is an option of exchange='labels', got model='loss ~ tool' with"):
+        signs(runs_of(Y), model="loss ~ tool")
+    with pytest.raises(ArgumentError, match=r"alpha is an option of exchange='signs', got alpha=0\.1 with"):
+        lt.permutation_test(runs_of(Y), "loss ~ tool", alpha=0.1)
 
 
 def test_one_erratic_algorithm_does_not_make_false_differences():

@@ -217,6 +217,12 @@ def pair(r):
 
 
 # name: call, sizes that the recipe needs, columns of its table that are finite whenever there is a result
+def with_curves(result):
+    """What has no curves is refused at the first look."""
+    result.curves  # noqa: B018
+    return result
+
+
 RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ...]]] = {
     "seed_effect": (lambda r: lt.seed_effect(r, rng=0), {}, ()),
     "benchmark_information": (lambda r: lt.benchmark_information(r, rank_benchmarks=True), {}, ()),
@@ -234,18 +240,22 @@ RECIPES: dict[str, tuple[Callable[[lt.Runs], Any], dict[str, int], tuple[str, ..
     "ranking_reliability": (lt.ranking_reliability, {}, ()),
     "benchmark_effects": (lambda r: lt.benchmark_effects(r, rng=0), {}, ("overall",)),
     "benchmark_clusters": (lambda r: lt.benchmark_clusters(r, rng=0, n_draws=20), {}, ()),
-    "anytime": (lambda r: lt.anytime(r, n_draws=1000, rng=0), {}, ("estimate", "se", "t_ratio", "p_value", "band_low")),
-    "horizons": (lt.horizons, {}, ("estimate", "se")),
-    "relative_ranks": (lt.relative_ranks, {}, ()),
+    "anytime": (
+        lambda r: with_curves(lt.anytime(r, n_draws=1000, rng=0)),
+        {},
+        ("estimate", "se", "t_ratio", "p_value", "band_low"),
+    ),
+    "horizons": (lambda r: lt.anytime(r).at(), {}, ("estimate", "se")),
+    "relative_ranks": (lambda r: lt.anytime(r).ranks(), {}, ()),
     "score_distributions": (lt.score_distributions, {}, ("mean", "median", "q1", "q3", "min", "max")),
     "aggregate_scores": (lambda r: lt.aggregate_scores(r, n_draws=50, rng=0), {}, ("estimate",)),
-    "stochastic_order": (lambda r: lt.stochastic_order(r, rng=0), {}, ()),
-    "probability_of_outperforming": (lt.probability_of_outperforming, {}, ("mean", "estimate")),
+    "stochastic_order": (lambda r: lt.outperforming(r, measure="stochastic_order", rng=0), {}, ()),
+    "outperforming": (lt.outperforming, {}, ("mean", "estimate")),
     "rank lmem": (lt.rank, {}, ()),
     "rank frequentist": (lambda r: lt.rank(r, "frequentist"), {}, ()),
     "rank bayesian": (lambda r: lt.rank(r, "bayesian", test="hierarchical"), {}, ()),
-    "select_terms": (lambda r: lt.select_terms(r, progress=False), {}, ()),
-    "search_models": (lambda r: lt.search_models(r, progress=False, max_models=20), {}, ()),
+    "select_model forward": (lambda r: lt.select_model(r, progress=False), {}, ()),
+    "select_model best": (lambda r: lt.select_model(r, method="best", progress=False, max_models=20), {}, ()),
     "recommended": (lambda r: ModelBuilder(r).recommended().fit(), {}, ()),
     "compat validator": (compat(sa.dataframe_validator), {}, ()),
     "compat seeds": (compat(sa.seed_dependency_check), {}, ()),
@@ -289,7 +299,7 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "every algorithm must have run on every benchmark, and there is no run": ("algorithm missing on one",),
         "1 of ": ("missing score",),
     },
-    "probability_of_outperforming": {
+    "outperforming": {
         "runs has no seed column, so no run of one algorithm belongs to one of": (
             "no seed column",
             "no seed column, one row",
@@ -513,12 +523,12 @@ ERRORS: dict[str, dict[str, tuple[str, ...]]] = {
         "the groups have no value of 'used_fidelity' in common, so their scores": ("budgets apart",),
         "1 of ": ("missing score",),
     },
-    "select_terms": {
+    "select_model forward": {
         "1 of ": ("missing score",),
         "the fixed part explains the score exactly (its residuals are zero), so": ("all equal",),
         "there is nothing to choose from: the roles of the table (algorithm,": ("two rows",),
     },
-    "search_models": {
+    "select_model best": {
         "1 of ": ("missing score",),
         "no model of the family could be fitted. not identifiable: the fixed": ("all equal",),
         "there is nothing to choose from: the design identifies none of the": ("one row each",),

@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.modelling.undeclared_families import name_groups
+from lmemtest.bench.modelling.adequacy import name_groups
 from lmemtest.lmm.hypotheses.mean_vectors import between_groups
 
 FAMILIES, TASKS = 5, 4
@@ -63,7 +63,8 @@ def test_shared_advantages_are_said_beside_the_answer(named):
     found = analysis.undeclared
     assert (found.column, found.n_families, found.shows) == (None if named else "suite", 5, True)
     table = runs.frame.to_native()
-    table = table.assign(f=table["task"].map(found.families)).drop(columns="suite", errors="ignore")
+    families = table["task"].map(found.families.set_index("benchmark")["family"])
+    table = table.assign(f=families).drop(columns="suite", errors="ignore")
     declared = lt.analyze(lt.Runs(table, **{**runs.roles(), "family": "f"}))
     assert found.significant == int(np.triu(declared.decisions.significant.to_numpy()).sum())
     assert "Mind the families: the " in analysis.headline()

@@ -14,8 +14,8 @@ from scipy import optimize, special
 
 import lmemtest as lt
 from lmemtest.bench.variation.ranking_reliability import ranking_reliability
-from lmemtest.bench.variation.run_layout import layout_of
-from lmemtest.bench.variation.variance_sources import run_components, variance_sources
+from lmemtest.bench.variation.run_design import run_design, run_variances
+from lmemtest.bench.variation.variance_sources import largest_sources, variance_sources
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.intervals.balanced import BalancedModel
@@ -175,12 +175,12 @@ def test_without_zeros_the_estimates_are_those_of_analysis_of_variance() -> None
 def test_both_ways_give_the_same_numbers(priors) -> None:
     """What an unbalanced table goes through, on a balanced one."""
     frame = study(5, k=3, b=6, n=3, priors=priors, means=np.array([0.0, 1.0, 3.0]))
-    layout = layout_of(as_runs(frame), task="")
-    squares, rows = (run_components(x, level=0.9) for x in (layout, replace(layout, strata=None)))
-    for term in layout.terms:
-        assert np.sqrt(rows.variances[term]) == approx(np.sqrt(squares.variances[term]), rel=1e-3, abs=1e-3)
-        assert rows.limits[term] == approx(squares.limits[term], rel=1e-3, abs=1e-3)
-    for left, right in zip(squares.fixed, rows.fixed, strict=True):
+    design, scores = run_design(as_runs(frame), task="")
+    squares, rows = (run_variances(x, scores, level=0.9) for x in (design, replace(design, strata=None)))
+    for term in design.terms:
+        assert np.sqrt(rows[0][term]) == approx(np.sqrt(squares[0][term]), rel=1e-3, abs=1e-3)
+        assert rows[1][term] == approx(squares[1][term], rel=1e-3, abs=1e-3)
+    for left, right in zip(squares[2], rows[2], strict=True):
         assert left.factors == right.factors
         assert (right.signal, right.noise) == approx((left.signal, left.noise), rel=1e-3, abs=1e-3)
         if left.noise == approx(left.signal / (left.f_ratio - 1.0), rel=1e-6):  # no variance is zero there
@@ -193,7 +193,7 @@ def test_a_table_that_is_not_balanced_is_fitted() -> None:
     found, reliable = variance_sources(runs), ranking_reliability(runs)
     assert not found.balanced
     fit = lt.fit_lmm(PLAIN[0], runs)
-    assert [s.sd for s in found.sources[1:]] == approx(fit.varcorr["sd"].tolist(), rel=1e-4, abs=1e-4)
+    assert found.sources["sd"].tolist()[1:] == approx(fit.varcorr["sd"].tolist(), rel=1e-4, abs=1e-4)
     test = fit.joint_tests().to_frame().iloc[0]
     low, high = np.array(noncentrality_interval(test["f_ratio"], 2, test["df_den"], 0.95, positive=False)) / 2
     assert (reliable.ci_low, reliable.ci_high) == approx((low / (1 + low), high / (1 + high)), rel=1e-4)
@@ -220,8 +220,8 @@ def test_courses_of_an_unbalanced_table_are_one_source() -> None:
     frame = frame[~((frame["tool"] == "A0") & (frame["seed"] == 0) & (frame["task"] == "t0"))]
     found = variance_sources(as_runs(frame))
     course = frame["loss"] - frame.groupby(["tool", "task", "seed"])["loss"].transform("mean")
-    assert found.sources[-1].name == "budget"
-    assert found.sources[-1].variance == approx((course**2).mean())
+    assert found.sources["source"].iloc[-1] == "budget"
+    assert found.sources["variance"].iloc[-1] == approx((course**2).mean())
     assert "not taken apart" in found.notes[-1]
 
 
@@ -233,11 +233,10 @@ def test_shares_sum_to_one_and_the_sentence_names_the_largest() -> None:
     first, second = found.sentences()[:2]
     assert first.startswith(f"The largest part of the variation of loss is estimated to be {largest} (")
     assert second == "By the 95 % intervals run and task:tool cannot be excluded as the largest."
-    few = {source.name: source for source in found.sources}
-    shown = replace(few[largest], ci_low=few["run"].ci_high * 2.0, variance=few["run"].variance * 9.0, share=0.9)
-    apart = replace(found, sources=(shown, *(source for name, source in few.items() if name != largest)))
-    assert apart.sentences()[0].startswith(f"The largest part of the variation of loss is {largest} (90 %)")
-    assert found.variance("interaction") == approx(table.set_index("source").loc["task:tool", "variance"])
+    run, apart = table.set_index("source").loc["run"], table.set_index("source")
+    apart.loc[largest, ["ci_low", "variance", "share"]] = run["ci_high"] * 2.0, run["variance"] * 9.0, 0.9
+    (text, *_) = largest_sources(apart.reset_index(), "loss", 0.95)
+    assert text.startswith(f"The largest part of the variation of loss is {largest} (90 %)")
     assert "Where the variation comes from" in found.summary()
 
 
@@ -253,7 +252,7 @@ def test_names_and_order_of_levels_do_not_matter() -> None:
 def test_what_cannot_be_told_apart_is_said() -> None:
     once = study(9).query("seed == 0").drop(columns="seed")
     found = variance_sources(lt.Runs(once, **{**ROLES, "seed": None}))
-    assert [s.name for s in found.sources] == ["tool", "task", "run"]
+    assert found.sources["source"].tolist() == ["tool", "task", "run"]
     assert found.notes[0] == (
         "task:tool: there is one run in each, so it cannot be distinguished from the runs and is part of their "
         "variation."
@@ -261,7 +260,7 @@ def test_what_cannot_be_told_apart_is_said() -> None:
     unpaired = study(9)
     unpaired["seed"] = np.arange(len(unpaired))
     found = variance_sources(as_runs(unpaired))
-    assert [s.name for s in found.sources] == ["tool", "task", "task:tool", "run"]
+    assert found.sources["source"].tolist() == ["tool", "task", "task:tool", "run"]
     assert found.notes[0].startswith("task:seed: runs with the same seed share nothing, so")
     size = study(9)
     size["size"] = size["task"].str[1:].astype(int)
@@ -490,10 +489,10 @@ def test_the_seeds_of_a_balanced_study_are_a_whole_number(seeds: int, benchmarks
     ).to_frame(index=False)
     frame["loss"] = frame["tool"] + rng.normal(size=len(frame))
     runs = lt.Runs(frame, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="seed")
-    assert layout_of(runs, task="x").n_seeds == seeds
+    assert run_design(runs, task="x")[0].sizes["n_seeds"] == seeds
     assert ranking_reliability(runs).n_seeds == seeds
     fewer = runs.to_frame().iloc[1:]  # the harmonic mean of seeds - 1, seeds, seeds, ...
     unequal = lt.Runs(fewer, **runs.roles())
     cells = 3 * benchmarks
     want = cells / ((cells - 1) / seeds + 1 / (seeds - 1))
-    assert layout_of(unequal, task="x").n_seeds == pytest.approx(want, rel=1e-14)
+    assert run_design(unequal, task="x")[0].sizes["n_seeds"] == pytest.approx(want, rel=1e-14)

@@ -54,12 +54,12 @@ def uses() -> dict[str, Callable[[], Callable[[], Any]]]:
         ),
         "influence of every benchmark, a tenth missing": lambda: influence(gaps),
         "profile intervals, 10 x 20 x 10, a tenth missing": profile,
-        "selection of terms": lambda: of_runs(lt.select_terms, whole),
+        "selection of terms": lambda: of_runs(lt.select_model, whole),
         "power, three designs of 200 studies": lambda: lambda: lt.power(
             lt.VarianceComponents(interaction_sd=0.02, residual_sd=0.03, seed_sd=0.01),
             effect=0.01, n_benchmarks=[6, 12, 24], n_seeds=[5], n_draws=200, **QUIET,
         ),
-        "horizons of 60,000 bundled runs": lambda: lambda: lt.horizons(lt.datasets.load_hpo_runs()),
+        "horizons of 60,000 bundled runs": lambda: lambda: lt.anytime(lt.datasets.load_hpo_runs()).at(),
     }  # fmt: skip
 
 

@@ -177,7 +177,7 @@ def inference() -> list[Benchmark]:
     quiet: dict[str, Any] = {"rng": 1, "progress": False}
     return [
         Benchmark(name="Kenward-Roger covariance and df", **bundled, setup=fresh(), limit=2,
-                  peers=equal("pbkrtest: Kenward-Roger"), call=lambda fit: fit.to_frame("kenward-roger")),
+                  peers=equal("pbkrtest: Kenward-Roger"), call=lambda fit: fit.to_frame(ddf="kenward-roger")),
         Benchmark(name="profile intervals of all parameters", **bundled, setup=fresh(reml=False),
                   peers=equal("lme4: profile"), call=lambda fit: fit.profile(progress=False)),
         Benchmark(name="influence of every benchmark", **bundled, setup=fresh(), peers=equal("lme4: influence"),

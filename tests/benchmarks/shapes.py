@@ -124,7 +124,7 @@ def sources(*levels: int) -> pd.DataFrame:
 
 
 def of_sources(table: pd.DataFrame) -> Any:
-    return lt.variance_study(table, score="score", sources=list(table.columns[:-1]))
+    return lt.variance_sources(table, score="score", sources=list(table.columns[:-1]))
 
 
 def trials() -> lt.Runs:
@@ -160,7 +160,7 @@ def compared(given: lt.Runs) -> Any:
 
 def compared_by_run(given: lt.Runs, **options: Any) -> Any:
     """All pairs by the probability of outperforming, and what is said of them."""
-    found = lt.probability_of_outperforming(given, **options)
+    found = lt.outperforming(given, **options)
     return found.to_frame(), found.sentences(), found.notes
 
 
@@ -229,13 +229,13 @@ SHAPES: list[Row] = [
     ("300 models x 10 tasks x 300 items", "evaluate", lambda: items(300, 10, 300), evaluated),
     ("100 models x 20 tasks x 500 items", "evaluate", lambda: items(100, 20, 500), evaluated),
     # Questions.
-    by(300, 15, 1, call="sign_flip_test", asked=lambda r: lt.sign_flip_test(r, rng=0)),
+    by(300, 15, 1, call="sign flips", asked=lambda r: lt.permutation_test(r, exchange="signs", rng=0)),
     by(100, 100, 3, call="seed_effect", asked=lt.seed_effect),
     by(100, 100, 3, 0.2, call="seed_effect", asked=lt.seed_effect),
     by(10, 1_000, 10, call="seed_effect", asked=lt.seed_effect),
     by(10, 20, 5_000, call="seed_effect", asked=lt.seed_effect),
-    by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
-    by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.stochastic_order(r, rng=0)),
+    by(10, 20, 5, call="stochastic_order", asked=lambda r: lt.outperforming(r, measure="stochastic_order", rng=0)),
+    by(25, 80, 5, call="stochastic_order", asked=lambda r: lt.outperforming(r, measure="stochastic_order", rng=0)),
     by(25, 80, 5, call="outperforming", asked=compared_by_run),
     by(300, 15, 1, call="outperforming", asked=compared_by_run),
     by(300, 15, 5, call="outperforming", asked=compared_by_run),
@@ -244,12 +244,12 @@ SHAPES: list[Row] = [
     by(10, 1_000, 1, call="outperforming", asked=compared_by_run),
     by(10, 20, 200, call="outperforming", asked=compared_by_run),
     by(300, 15, 5, call="outperforming, not paired", asked=lambda r: compared_by_run(r, paired=False)),
-    ("300 x 15 x 1", "outperforming, save", lambda: lt.probability_of_outperforming(runs(300, 15, 1)), saved),
+    ("300 x 15 x 1", "outperforming, save", lambda: lt.outperforming(runs(300, 15, 1)), saved),
     by(25, 80, 5, call="audit, 199 draws", asked=lambda r: lt.audit(r, n_draws=199, rng=0)),
-    by(25, 80, 5, 0.2, call="normalization_stability", asked=lt.normalization_stability),
+    by(25, 80, 5, 0.2, call="robustness, algorithms", asked=lambda r: lt.robustness(r, of="algorithms")),
     by(50, 40, 50, call="benchmark_effects", asked=lt.benchmark_effects),
-    by(10, 30, 10, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),
-    by(10, 30, 10, 0.2, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0)),
+    by(10, 30, 10, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0).curves),
+    by(10, 30, 10, 0.2, budgets=27, call="anytime", asked=lambda r: lt.anytime(r, rng=0).curves),
     by(5, 10_000, 1, call="check, similar", asked=lambda r: lt.check(r, checks=["similar benchmarks"])),
     (
         "50 x 40 x 50",
@@ -271,8 +271,8 @@ SHAPES: list[Row] = [
     ),
     ("1,721 children x 4", "random_effects", lambda: slopes_of_children(1721), lambda fit: fit.random_effects("child")),
     ("10 x 60 x 5", "influence", lambda: fitted(runs(10, 60, 5)), lambda fit: fit.influence("benchmark")),
-    ("10 x 8 x 8 x 8 x 4", "variance_study", lambda: sources(10, 8, 8, 8, 4, 1), of_sources),
-    ("10 x 8 x 8, 4 each", "variance_study", lambda: sources(10, 8, 8, 4), of_sources),
+    ("10 x 8 x 8 x 8 x 4", "variance_sources", lambda: sources(10, 8, 8, 8, 4, 1), of_sources),
+    ("10 x 8 x 8, 4 each", "variance_sources", lambda: sources(10, 8, 8, 4), of_sources),
     # Tuning.
     ("10,000 scores", "tuning.fit, noisy", lambda: noisy_scores(10_000), noisy_fit),
     ("20,000 scores", "tuning.curve", lambda: noisy_scores(20_000), lambda y: lt.tuning.curve(y, direction="minimize")),

@@ -163,7 +163,6 @@ def calls() -> dict[str, Call]:
             {"null": smaller_fit(), "alternative": fit(), "reference": "mixture", "rng": 1},
         ),
         "tuning.goodness_of_fit": (lt.tuning.goodness_of_fit, {"scores": a, "law": stats.norm()}),
-        "horizons": (lt.horizons, {"runs": runs(), "budgets": [2, 4]}),
         "metafeature_effect": (
             lt.metafeature_effect,
             {"runs": runs(), "algorithms": ("A", "B"), "metafeature": "prior", "rng": 1},
@@ -202,27 +201,27 @@ def calls() -> dict[str, Call]:
             {"table": answers(), "model": "model", "item": "item", "task": "task", "score": "right"},
         ),
         "aggregate_scores": (lt.aggregate_scores, {"runs": few(), "n_draws": 50, "rng": 1}),
-        "stochastic_order": (lt.stochastic_order, {"runs": few(), "rng": 1}),
-        "effect_size": (lt.effect_size, {"a": [0.1, 0.4, 0.3, 0.6], "b": [0.2, 0.3, 0.5, 0.9], "rng": 1}),
-        "probability_of_outperforming": (
-            lt.probability_of_outperforming,
+        "stochastic order": (lt.outperforming, {"a": few(), "measure": "stochastic_order", "rng": 1}),
+        "effect size": (
+            lt.outperforming,
+            {"a": [0.1, 0.4, 0.3, 0.6], "b": [0.2, 0.3, 0.5, 0.9], "measure": "cohen_d", "rng": 1},
+        ),
+        "outperforming": (
+            lt.outperforming,
             {"a": [0.1, 0.4, 0.3, 0.6, 0.8], "b": [0.2, 0.3, 0.5, 0.5, 0.7], "direction": "maximize", "rng": 1},
         ),
         "rank": (lt.rank, {"data": few(), "n_draws": 100, "rng": 1}),
         "ranking_reliability": (lt.ranking_reliability, {"runs": few()}),
         "recommend": (lt.recommend, {"runs": few()}),
-        "relative_ranks": (lt.relative_ranks, {"runs": runs()}),
         "failure_rates": (lt.failure_rates, {"runs": failing(), "rng": 1}),
         "robustness": (lt.robustness, {"runs": failing(), "of": "failures"}),
-        "normalization_stability": (lt.normalization_stability, {"runs": few()}),
         "score_distributions": (lt.score_distributions, {"runs": few()}),
-        "search_models": (
-            lt.search_models,
-            {"runs": few(), "depth": 2, "candidates": menu, "rng": 1},
-        ),
         "seed_effect": (lt.seed_effect, {"runs": few(), "rng": 1}),
-        "select_terms": (lt.select_terms, {"runs": few(), "max_steps": 1, "rng": 1}),
-        "sign_flip_test": (lt.sign_flip_test, {"runs": few(), "n_draws": 9, "rng": 1}),
+        "select_model": (
+            lt.select_model,
+            {"runs": few(), "method": "best", "depth": 2, "candidates": menu, "rng": 1},
+        ),
+        "sign flips": (lt.permutation_test, {"runs": few(), "exchange": "signs", "n_draws": 9, "rng": 1}),
         "tuning.curve": (lt.tuning.curve, {"scores": a, "direction": "minimize"}),
         "tuning.curves": (
             lt.tuning.curves,
@@ -237,9 +236,9 @@ def calls() -> dict[str, Call]:
             {"logs": table(), "time": "budget", "run": ["seed", "prior"], "benchmark": "task", **roles},
         ),
         "variance_sources": (lt.variance_sources, {"runs": few()}),
-        "variance_study": (
-            lt.variance_study,
-            {"table": trainings(), "score": "accuracy", "sources": ["data", "init"]},
+        "variance_sources of trainings": (
+            lt.variance_sources,
+            {"runs": trainings(), "score": "accuracy", "sources": ["data", "init"]},
         ),
     }
 
@@ -253,6 +252,8 @@ def methods() -> dict[str, Call]:
     """Good calls of methods that take more than the object."""
     L = np.eye(3)[1:]
     return {
+        "Anytime.at": (lt.anytime(runs()).at, {"budgets": [2, 4]}),
+        "Anytime.ranks": (lt.anytime(runs()).ranks, {}),
         "Runs.levels": (runs().levels, {"column": "task"}),
         "Runs.normalize": (runs().normalize, {"method": "rank"}),
         "LmmFit.anova": (fit().anova, {"ddf": "residual"}),
@@ -308,12 +309,21 @@ TESTED_ELSEWHERE = {
     *(f"tuning.{name}" for name in ("false_label_rates", "kernel_density")),
 }
 
+OTHER_QUESTIONS = (
+    "effect size",
+    "sign flips",
+    "stochastic order",
+    "variance_sources of trainings",
+)  # of such functions
+
 
 def test_every_public_function_has_a_good_call() -> None:
-    assert set(calls()) == {*PUBLIC, *TUNING} - TESTED_ELSEWHERE
+    assert set(calls()) - set(OTHER_QUESTIONS) == {*PUBLIC, *TUNING} - TESTED_ELSEWHERE
 
 
-@pytest.mark.parametrize("name", [name for name in [*PUBLIC, *TUNING] if name not in TESTED_ELSEWHERE])
+@pytest.mark.parametrize(
+    "name", [name for name in [*PUBLIC, *TUNING, *OTHER_QUESTIONS] if name not in TESTED_ELSEWHERE]
+)
 def test_bad_arguments_are_refused_in_words(name: str) -> None:
     function, good = calls()[name]
     assert outcome(functools.partial(function, **good)) == "accepted"
@@ -352,29 +362,28 @@ FOUND: dict[str, list[tuple[str, Any]]] = {
     "audit": [("placebo", NO_VALUE), ("unit", NO_DIMENSION), ("executor", COLUMN)],
     "budget_effect": [("alpha", 5e-324), ("alpha", DOUBLE)],
     "check": [("checks", NO_DIMENSION)],
-    "effect_size": [("a", COMPLEX), ("b", COMPLEX), ("level", DOUBLE)],
+    "effect size": [("a", COMPLEX), ("b", COMPLEX), ("alpha", DOUBLE)],
     "evaluate": [("model", NO_DIMENSION), ("power", 5e-324), ("max_score", 1e308)],
-    "robustness": [("reference", NO_VALUE)],
+    "robustness": [("reference", NO_VALUE), ("reference", 1e308)],
     "gate": [(name, NO_DIMENSION) for name in ("score", "family", "ignore", "allow")] + [("alpha", 5e-324)],
-    "horizons": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
+    "Anytime.at": [("budgets", np.True_), ("budgets", NO_DIMENSION)],
     "metafeature_effect": [("levels", NO_DIMENSION), ("levels", np.array([[0, 1j]]))],
-    "normalization_stability": [("reference", 1e308)],
     "plan": [("stages", NO_DIMENSION), ("costs", 5e-324)],
     "power": [("executor", COLUMN.to_frame("a")), ("n_seeds", NO_DIMENSION), ("effect", 1e308)],
-    "probability_of_outperforming": [("alpha", 5e-324), ("a", COMPLEX)],
+    "outperforming": [("alpha", 5e-324), ("a", COMPLEX)],
     "rank": [("curves", NO_VALUE), ("curves", DATES)],
-    "relative_ranks": [("budgets", COMPLEX), ("budgets", DATES)],
+    "Anytime.ranks": [("budgets", COMPLEX), ("budgets", DATES)],
     "score_distributions": [("budget", NO_VALUE), ("by", NO_DIMENSION)],
-    "search_models": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"]))],
     "seed_effect": [("level", DOUBLE)],
-    "select_terms": [("candidates", NO_DIMENSION), ("executor", COLUMN)],
-    "stochastic_order": [("alpha", 5e-324)],
+    "select_model": [("candidates", NO_DIMENSION), ("executor", pd.Index(["a"])), ("executor", COLUMN)],
+    "stochastic order": [("alpha", 5e-324)],
     "tuning.EmpiricalDistribution": [("weights", COMPLEX), ("bounds", COMPLEX[:2])],
     "tuning.bootstrap_fit": [("executor", COLUMN)],
     "tuning.curve": [("bounds", COMPLEX[:2])],
     "tuning.risk": [("values", NO_DIMENSION), ("values", DATES), ("values", 2**70)],
     "trajectories": [("run", NO_DIMENSION), ("grid", COMPLEX)],
-    "variance_study": [("sources", NO_DIMENSION)],
+    "variance_sources": [("sources", NO_DIMENSION)],
+    "variance_sources of trainings": [("sources", NO_DIMENSION)],
     "LmmFit.cov": [("L", COMPLEX)],
     "LmmFit.df": [("L", COMPLEX)],
     "LmmFit.diagnose": [("specs", NO_DIMENSION), ("executor", COLUMN)],

@@ -48,11 +48,11 @@ CALLS: dict[str, Callable[[lt.Runs], Any]] = {
     "rank, bayesian": lambda runs: lt.rank(runs, "bayesian", n_draws=1000, rng=0),
     "seed_effect": lt.seed_effect,
     "robustness": lt.robustness,
-    "probability_of_outperforming": lambda runs: lt.probability_of_outperforming(runs, rng=0),
-    "the same, not paired": lambda runs: lt.probability_of_outperforming(runs, paired=False),
+    "outperforming": lambda runs: lt.outperforming(runs, rng=0),
+    "the same, not paired": lambda runs: lt.outperforming(runs, paired=False),
 }
 # The table has a row for every pair of algorithms and benchmark.
-BY_PAIR = {("probability_of_outperforming", "algorithms"), ("the same, not paired", "algorithms")}
+BY_PAIR = {("outperforming", "algorithms"), ("the same, not paired", "algorithms")}
 
 
 @pytest.mark.parametrize("axis", AXES)

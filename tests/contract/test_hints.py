@@ -54,12 +54,12 @@ GUESSES = """
 lt.outperform: works            lt.outperforming: works          lt.bands: works
 lt.friedman_test: nemenyi      lt.emmeans: works                lt.contrast: works
 lt.pairs: works                 lt.joint_tests: works            lt.cld: letters
-lt.confint: profile             lt.eff_size: effect_size         lt.lmer: works
+lt.confint: profile             lt.eff_size: outperforming        lt.lmer: works
 lt.mixedlm: works               lt.anova: glrt                   lt.friedman: nemenyi
 lt.wilcoxon: test='wilcoxon'    lt.nemenyi: test='nemenyi'       lt.iqm: aggregate_scores
 lt.probability_of_improvement: improvement                       lt.performance_profile: profiles
 lt.leaderboard: works           lt.elo: leaderboard              lt.cd_diagram: works
-lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: effect_size
+lt.ttest: test='t'              lt.tukey: test='tukey'           lt.cohen_d: cohen_d
 lt.aso: stochastic_order        lt.autorank: compat.autorank     lt.compare: rank
 lt.read_csv: read_runs          lt.plot: plots                   lt.ranking: works
 lt.lrt: glrt                    lt.ranova: works                 lt.sample_size: power
@@ -67,8 +67,9 @@ lt.load_hpo_runs: works         lt.glmer: evaluate               lt.create_repor
 lt.bayesian: rank               lt.benchmark_effect: benchmark_effects                lt.analyse: analyze
 lt.fit_lme: fit_lmm             lt.evaluation: evaluate          lt.stochastic_dominance: stochastic_order
 lt.variance_components: VarianceComponents                       lt.permutation: permutation_test
-lt.run: Runs                    lt.select_model: search_models   lt.similar_benchmarks: works
-lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizon: horizons
+lt.run: Runs                    lt.select_models: select_model   lt.similar_benchmarks: works
+lt.stability: of='benchmarks'   lt.sensitivity: robustness       lt.normalization_stability: of='algorithms'
+lt.rank_algorithms: works       lt.seed_effects: seed_effect     lt.horizons: at(budgets)
 plots.heatmap: works            plots.violin: works              plots.boxplot: works
 plots.forest: works             plots.critical_difference: works plots.cd_diagramm: cd_diagram
 plots.qqplot: works             plots.caterpillar: works         plots.barplot: emmeans_plot
@@ -81,7 +82,7 @@ fit.logLik: works               fit.sigma: works                 fit.r2: works
 fit.icc: works                  fit.plot: works                  fit.random_effect: random_effects
 fit.to_latex: works             fit.to_csv: works                fit.sentences: works
 fit.lsmeans: works              fit.pairs: emmeans               fit.df_resid: works
-fit.update: works               fit.isSingular: works            fit.step: select_terms
+fit.update: works               fit.isSingular: works            fit.step: select_model
 fit.n_obs: nobs                 fit.loglike: works                 fit.summary: works
 runs.head: works                runs.df: works                   runs.describe: works
 runs.benchmarks: works          runs.groupby: works              runs.shape: works
@@ -121,13 +122,19 @@ def test_a_guess_hits_or_is_told_the_right_name(owner, name, want):
 def test_there_are_125_guesses_at_least_and_each_table_is_of_something():
     assert len(PARSED) == len(set(PARSED)) >= 125
     kinds = {"lmemtest", "plots", *(cls.__name__ for cls in (Result, LmmFit, Analysis, lt.Runs)), "Comparisons"}
-    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {*kinds, "Estimates", "Decisions", "Ranking"}
+    assert set(hints.SYNONYMS) | set(hints.ADVICE) == {
+        *kinds,
+        "Estimates",
+        "Decisions",
+        "Ranking",
+        "benchmark_information",
+    }
 
 
 def test_synonyms_are_what_they_lead_to():
     of = objects()
     fit = of["fit"]
-    assert lt.outperform is lt.probability_of_outperforming
+    assert lt.outperform is lt.probability_of_outperforming is lt.outperforming
     assert lt.plots.heatmap is lt.plots.benchmark_effects_plot
     pd.testing.assert_series_equal(fit.pvalues, fit.to_frame().set_index("term")["p_value"])
     assert fit.fixef is fit.params

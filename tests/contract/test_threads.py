@@ -18,11 +18,13 @@ import scipy.optimize
 from threadpoolctl import threadpool_info
 
 import lmemtest as lt
+from lmemtest.bench.budget import anytime
 from lmemtest.core import threads
 from lmemtest.core.threads import one_blas_thread
 
-# fit_lmm has the guard inside (its warnings point to the caller's line); read_runs and trajectories have no matrices.
-GUARDED_OTHERWISE = {"fit_lmm", "read_runs", "trajectories"}
+# fit_lmm has the guard inside (its warnings point to the caller's line), and so has anytime, which computes at the
+# first look; read_runs and trajectories have no matrices.
+GUARDED_OTHERWISE = {"fit_lmm", "anytime", "read_runs", "trajectories"}
 
 SEARCHES = ("minimize", "minimize_scalar", "brentq", "root_scalar", "least_squares", "linprog", "nnls", "root")
 FACTORISATIONS = ("eigh", "eigvalsh", "svd", "qr", "cholesky", "solve", "lstsq", "inv", "pinv")
@@ -36,6 +38,10 @@ def _threads_of_blas() -> set[int]:
 def test_every_public_function_that_computes_is_guarded() -> None:
     functions = {name for name in lt.__all__ if inspect.isfunction(getattr(lt, name))}
     assert {name for name in functions if not _is_guarded(getattr(lt, name))} == GUARDED_OTHERWISE
+
+
+def test_what_is_computed_at_the_first_look_is_guarded() -> None:
+    assert all(map(_is_guarded, (anytime._compared_curves, anytime.at, anytime.ranks)))
 
 
 def _is_guarded(function: Callable[..., Any]) -> bool:

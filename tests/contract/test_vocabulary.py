@@ -5,15 +5,17 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
 import inspect
 import pkgutil
 import re
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import lmemtest as lt
-from lmemtest.core.result import Result
+from lmemtest.core.result import Answer, Result
 from lmemtest.lmm.model import LmmFit
 
 ARGUMENTS = {
@@ -107,18 +109,40 @@ def test_what_is_renamed_is_no_longer_allowed() -> None:
     assert sorted(ALLOWED - offenders()) == [], "renamed: take them out of ALLOWED"
 
 
+def figure_of(result: type) -> str | None:
+    """The name of the function that draws it; of an answer it is a field."""
+    fields = {field.name: field.default for field in dataclasses.fields(result)} if issubclass(result, Answer) else {}
+    return fields.get("figure", result.figure)
+
+
 def test_every_figure_is_that_of_a_result() -> None:
     """What is drawn by some function has a figure, and that figure is a function which draws it."""
-    known = {result.__name__: result for result in results() if result.__name__ != "Answer"}  # it has its own, if any
+    known = {result.__name__: result for result in results() if not issubclass(result, Answer)}
     drawn: dict[str, set[str]] = {}
     for name in lt.plots.__all__:
         for parameter in list(inspect.signature(getattr(lt.plots, name)).parameters.values())[:1]:
             for word in set(re.findall(r"\w+", str(parameter.annotation))) & set(known):
                 drawn.setdefault(word, set()).add(name)
-    assert {name: known[name].figure for name in drawn if known[name].figure not in drawn[name]} == {}
+    figures = {name: figure_of(result) for name, result in known.items()}
+    assert {name: figures[name] for name in drawn if figures[name] not in drawn[name]} == {}
     family = {d: {*known[d].__mro__, *(r for r in known.values() if issubclass(r, known[d]))} for d in drawn}
     assert [
         name
         for name, result in known.items()
-        if result.figure is not None and not any(result in family[d] and result.figure in drawn[d] for d in drawn)
+        if figures[name] is not None and not any(result in family[d] and figures[name] in drawn[d] for d in drawn)
     ] == []
+
+
+def test_every_figure_of_an_answer_draws_its_question() -> None:
+    """An answer names its question and its figure in one call, and that figure is a function which says so."""
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted(Path(lt.__path__[0]).rglob("*.py"))]
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    figures = {node.name: ast.unparse(node) for node in nodes if isinstance(node, ast.FunctionDef)}
+    named = set()
+    for node in nodes:
+        if isinstance(node, ast.Call):
+            texts = {word.arg: word.value.value for word in node.keywords if isinstance(word.value, ast.Constant)}
+            if texts.get("figure") is not None and "question" in texts:
+                named.add((texts["question"], texts["figure"]))
+    assert len(named) > 15
+    assert {(question, figure) for question, figure in named if question not in figures[figure]} == set()

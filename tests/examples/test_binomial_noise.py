@@ -51,7 +51,7 @@ def test_wide_scores_are_significant_narrow_ones_are_below_and_equal_ones_say_no
 def test_the_splits_of_the_bundled_study_are_those_of_its_variance_study():
     table = lt.datasets.load_pipeline_study().query("design == 'one at a time'")
     sources = ["data", "tuning", "init", "order", "augment"]
-    study = lt.variance_study(table, score="score", sources=sources, algorithm="pipeline", benchmark="dataset")
+    study = lt.variance_sources(table, score="score", sources=sources, algorithm="pipeline", benchmark="dataset")
     scores = study.to_frame("scores").query("source == 'data'")
     largest = scores.groupby(["algorithm", "benchmark"], sort=False)["score"]
     found = noise_of_study(lt.datasets.load_pipeline_study())

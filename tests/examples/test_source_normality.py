@@ -18,7 +18,7 @@ def studied(n=30, draw=lambda rng, n: rng.normal(size=n), tools=("A",)) -> pd.Da
     seeds = pd.DataFrame({"data": [*range(n), *[0] * n], "init": [*[0] * n, *range(1, n + 1)]})
     table = pd.concat([seeds.assign(tool=tool) for tool in tools])
     table["acc"] = draw(rng, len(table))
-    return samples(lt.variance_study(table, score="acc", sources=["data", "init"], algorithm="tool"))
+    return samples(lt.variance_sources(table, score="acc", sources=["data", "init"], algorithm="tool"))
 
 
 def test_shapes_are_those_of_scipy():
@@ -49,7 +49,7 @@ def test_scores_with_a_long_tail_are_skewed_for_their_number():
 def test_what_has_no_shape_is_refused():
     crossed = {"data": [0, 0, 1, 1], "init": [0, 1, 0, 1], "acc": [0.0, 1.0, 0.5, 1.2]}
     with pytest.raises(DesignError, match="normality needs samples in which one source varies"):
-        samples(lt.variance_study(crossed, score="acc", sources=["data", "init"]))
+        samples(lt.variance_sources(crossed, score="acc", sources=["data", "init"]))
     with pytest.raises(DesignError, match="no source varies the score"):
         source_normality(pd.DataFrame({"source": "data", "score": [1.0, 1.0, 1.0]}))
 

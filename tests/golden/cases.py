@@ -48,7 +48,7 @@ def emm() -> Found:
     for i, model in enumerate(load("emm")["models"]):
         fit = fitted(model["data"], model["formula"], True, model["weights"])
         for ddf in DDF:
-            yield f"{i} {ddf} coefficients", fit.to_frame(ddf)
+            yield f"{i} {ddf} coefficients", fit.to_frame(ddf=ddf)
             yield f"{i} {ddf} anova", fit.anova(ddf=ddf)
         for (g, grid), ddf in itertools.product(enumerate(model["grids"]), (*DDF, "asymptotic")):
             numeric = fit.design.numeric
@@ -103,7 +103,7 @@ def kenward_roger() -> Found:
     stored = load("kenward_roger")
     for i, model in enumerate([*stored["models"], stored["weighted"]]):
         fit = fitted(model["data"], model["formula"], True, "w" if model is stored["weighted"] else None)
-        yield f"{i}", fit.to_frame("kenward-roger")
+        yield f"{i}", fit.to_frame(ddf="kenward-roger")
         L = np.eye(len(fit.params))[fit.params.notna().to_numpy()]
         yield f"{i} covariance", fit.cov(L, "kenward-roger")
     for (i, model), ddf in itertools.product(enumerate(stored["joint_tests"]), DDF):
@@ -250,10 +250,10 @@ def horizons() -> Found:
         for adjust in ("tukey", "holm"):
             yield (
                 f"{budgets} {effect} {adjust}",
-                lt.horizons(runs, budgets, windows=effect, adjust=adjust),
+                lt.anytime(runs).at(budgets, windows=effect, adjust=adjust),
             )
-    yield "changes", lt.horizons(runs, [1, 4], adjust="tukey", se="model")
-    yield "the paper's model", lt.horizons(runs, [(1, 4)])
+    yield "changes", lt.anytime(runs).at([1, 4], adjust="tukey", se="model")
+    yield "the paper's model", lt.anytime(runs).at([(1, 4)])
     yield "the paper's model beside it", horizon_pairs(runs, [(1, 4)])
 
 
@@ -262,7 +262,7 @@ def selection() -> Found:
     for name in ("bench_prior", "bench_prior_unbalanced"):
         runs = lt.Runs(table(name), score="y", direction="minimize", **roles)
         for criterion in ("bic", "aic"):
-            yield f"{name} {criterion}", lt.select_terms(runs, criterion=criterion, rng=1)
+            yield f"{name} {criterion}", lt.select_model(runs, criterion=criterion, rng=1)
 
 
 def generated() -> Found:

@@ -16,6 +16,7 @@ DEPTH = 4
 # Of a fit: properties, and methods without arguments.
 FIT = ("llf", "aic", "bic", "scale", "theta", "residual_variances", "cov_params", "varcorr")
 
+ANSWER = {"question", "title", "tables", "values", "facts", "findings", "notes", "printed", "formats", "figure"}
 # Fields that hold no answer: a bound on standard errors that are rounding, a count of columns behind it, seconds.
 LEFT_OUT = ("largest_se", "n_known", "timings")
 
@@ -131,7 +132,7 @@ def _object(value: Any, path: str, out: dict[str, list[Any]], seen: list[Any], d
             if isinstance(frame, pd.DataFrame):
                 has_frame = True
                 _frame(frame, path if name == "to_frame" else _below(path, f"{name}()"), out)
-    for name in list(getattr(type(value), "parts", ()))[1:]:
+    for name in list(getattr(value, "parts", ()))[1:]:
         try:
             frame = value.to_frame(name)
         except Exception:  # it was not asked for in this result
@@ -151,7 +152,10 @@ def _object(value: Any, path: str, out: dict[str, list[Any]], seen: list[Any], d
 
 
 def _fields(value: Any) -> list[str]:
-    """Names of public fields."""
+    """Names of public fields; of an answer its values and tables."""
+    if hasattr(value, "tables") and hasattr(value, "findings"):
+        own = [f.name for f in dataclasses.fields(value) if f.name not in ANSWER]
+        return [name for name in (*value.values, *value.tables, *own, "notes") if name not in LEFT_OUT]
     names = [f.name for f in dataclasses.fields(value)] if dataclasses.is_dataclass(value) else list(vars(value))
     return [name for name in names if name[0] != "_" and name not in LEFT_OUT and hasattr(value, name)]
 

@@ -53,7 +53,7 @@ def of_fit(fit: lt.LmmFit, *, ddf: str = "satterthwaite") -> dict[str, Any]:
     pairs = means.pairs()
     return {
         "llf": fit.llf,
-        "fixed": fit.to_frame(ddf),
+        "fixed": fit.to_frame(ddf=ddf),
         "theta": list(fit.theta),
         "scale": fit.scale,
         "means": means.to_frame(),
@@ -101,7 +101,7 @@ def designs() -> dict[str, Callable[[], Any]]:
         "clusters": lambda: lt.benchmark_clusters(runs(full), rng=1, n_draws=20).to_frame(),
         "variance": lambda: lt.variance_sources(runs(full)).to_frame(),
         "anytime": lambda: lt.anytime(runs(traces(), budget="budget"), rng=0).to_frame(),
-        "horizons": lambda: lt.horizons(runs(traces(), budget="budget")).to_frame(),
+        "horizons": lambda: lt.anytime(runs(traces(), budget="budget")).at().to_frame(),
         "tuning bands": lambda: lt.tuning.curve(full["loss"], direction="minimize").to_frame(),
         "parametric curves": lambda: str(lt.tuning.fit(full["loss"].to_numpy()[:60], direction="minimize")),
         "recommended": lambda: [lt.recommend(runs(full)).formula, lt.recommend(runs(part)).formula],

@@ -112,7 +112,7 @@ def test_a_covariate_in_another_unit_changes_only_what_is_tested_at_zero(r_data)
 
 @pytest.mark.parametrize("ddf", ["satterthwaite", "kenward-roger", "residual", "asymptotic"])
 def test_one_degree_of_freedom_is_the_square_of_the_t_test(bench, ddf):
-    row = bench.to_frame(ddf).iloc[-1]
+    row = bench.to_frame(ddf=ddf).iloc[-1]
     test = f_test(bench, np.eye(8)[-1:], ddf=ddf)
     assert test.f_ratio == approx(row["t_ratio"] ** 2, rel=1e-9)
     assert test.df_den == approx(row["df"], rel=1e-9)

@@ -14,8 +14,8 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
-from lmemtest.bench.variation.run_layout import layout_of
+from lmemtest.bench.power.draw import StudyDesign, compare, compare_by_engine, study_draw
+from lmemtest.bench.variation.run_design import run_design
 from lmemtest.errors import ArgumentError
 
 NESTED = "loss ~ tool + (1 | space) + (1 | space:tool) + (1 | task) + (1 | task:tool)"
@@ -97,7 +97,7 @@ def test_pooling_mean_squares_of_families_is_what_the_engine_does(k: int, f: int
     rng, seen = np.random.default_rng(8), set()
     for own, of_family in ((0.0, 0.0), (0.5, 1.0), (0.0, 0.3)):
         plan = replace(TWO_LEVELS, interaction_sd=own, family_interaction_sd=of_family)
-        draw = StudyDraw.of(StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n, n_families=f), plan, effect=0.5)
+        draw = study_draw(StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n, n_families=f), plan, effect=0.5)
         for _ in range(2):
             y = draw(rng)
             short, long = compare(y, test="mixed", ddf=ddf), compare_by_engine(y, ddf=ddf)
@@ -110,7 +110,7 @@ def test_pooling_mean_squares_of_families_is_what_the_engine_does(k: int, f: int
 
 def test_draws_of_families_have_the_variances_that_were_asked_for() -> None:
     design = StudyDesign(n_algorithms=3, n_benchmarks=4, n_seeds=2, n_families=500)
-    y = StudyDraw.of(design, TWO_LEVELS, effect=10.0)(np.random.default_rng(0))
+    y = study_draw(design, TWO_LEVELS, effect=10.0)(np.random.default_rng(0))
     difference = (y[:, :, 0] - y[:, :, 1]).mean(axis=(1, 2))
     assert difference.var(ddof=1) == approx(2 * (0.16 + (0.25 + 0.5) / 4), rel=0.2)
     within = (y[:, :, 0] - y[:, :, 1]).mean(axis=2).var(axis=1, ddof=1).mean()
@@ -177,7 +177,7 @@ def test_a_model_without_families_plans_for_new_benchmarks_of_these(runs: lt.Run
     assert "new tasks of these spaces and says nothing about new spaces" in found.notes[0]
 
 
-def test_layouts_without_families_say_of_which_families(runs: lt.Runs) -> None:
+def test_designs_without_families_say_of_which_families(runs: lt.Runs) -> None:
     plain = lt.Runs(runs.frame, **{**runs.roles(), "family": None})
-    assert any("of these spaces, not to new spaces" in note for note in layout_of(runs, task="").notes)
-    assert not any("Families are not in it" in note for note in layout_of(plain, task="").notes)
+    assert any("of these spaces, not to new spaces" in note for note in run_design(runs, task="")[0].notes)
+    assert not any("Families are not in it" in note for note in run_design(plain, task="")[0].notes)

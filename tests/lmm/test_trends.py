@@ -9,7 +9,8 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
-from lmemtest.lmm.means.emmeans import TrendsResult, emtrends
+from lmemtest.lmm.means.emmeans import emtrends
+from lmemtest.lmm.means.estimates import Estimates
 
 TRENDS = json.loads((Path(__file__).parent.parent / "reference" / "contrasts.json").read_text())["trends"]
 TERMS = [
@@ -93,7 +94,8 @@ def test_a_slope_is_the_difference_of_two_means(fitted):
 def test_what_takes_means_takes_slopes(fitted):
     fit = fitted("bench_unbalanced", "y ~ algorithm * fidelity + (1|benchmark) + (1|benchmark:algorithm)")
     slopes = emtrends(fit, "algorithm", var="fidelity")
-    assert isinstance(slopes, TrendsResult)
+    assert isinstance(slopes, Estimates)
+    assert slopes.column == "slope"
     found = slopes.pairs()
     assert found.to_frame()["estimate"][0] == pytest.approx(slopes.estimate[0] - slopes.estimate[1], rel=1e-12)
     assert found.direction is None

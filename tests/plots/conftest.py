@@ -14,7 +14,7 @@ from matplotlib.text import Text
 
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.decisions import Decisions
-from lmemtest.lmm.means.emmeans import EmmeansResult
+from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.plots import _canvas, detached_figures
 
 LONG_NAMES = (
@@ -34,7 +34,7 @@ def make_means(
     direction: str | None = "minimize",
     groups: Sequence[str] = (),
     df: float = 50.0,
-) -> EmmeansResult:
+) -> Estimates:
     """Independent means with given standard errors; with `groups`, `means` runs over groups, then names."""
     means = np.asarray(means, dtype=float)
     se = np.broadcast_to(np.asarray(se, dtype=float), means.shape).copy()
@@ -45,7 +45,7 @@ def make_means(
     def estimable(rows: np.ndarray) -> np.ndarray:
         return ~(rows[:, ~known] != 0).any(axis=1)
 
-    return EmmeansResult.of(
+    return Estimates.of(
         L=np.eye(len(means)),
         frame=pd.DataFrame(cells),
         b=np.where(known, means, 0.0),
@@ -56,6 +56,7 @@ def make_means(
         n_obs=1000,
         score="value",
         direction=direction,
+        column="emmean",
     )
 
 

@@ -50,7 +50,7 @@ def test_columns_are_measures_in_the_order_of_the_first():
 def test_profiles_are_the_shares_with_their_bands():
     result = make_result().profiles(of="benchmarks")
     box = performance_profile_plot(result).child_axes[0]
-    for line, want in zip(lines(box, "_profile"), result.shares(), strict=True):
+    for line, want in zip(lines(box, "_profile"), result.shares, strict=True):
         assert list(line.get_xdata()) == approx(result.taus)
         assert list(line.get_ydata()) == approx(want)
     assert len(box.collections) == 3
@@ -65,7 +65,7 @@ def test_improvement_is_read_from_the_better_side():
     drawn = {}
     for line in lines(ax, "_estimates"):
         drawn |= dict(zip(np.round(line.get_ydata()).astype(int).tolist(), line.get_xdata(), strict=True))
-    matrix = result.matrix()
+    matrix = result.matrix
     for row, label in enumerate(ax.get_yticklabels()):
         left, right = label.get_text().split(" > ")
         assert drawn[row] == approx(matrix.loc[left, right])

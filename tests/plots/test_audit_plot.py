@@ -5,23 +5,23 @@ from __future__ import annotations
 import pytest
 from pytest import approx
 
-from lmemtest.bench.checks.audit import Audit, Rate
+from lmemtest.bench.checks.audit import _answer, _row
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.audit import audit_plot
 
 
 def make_audit():
-    common = {"n_draws": 200, "failed": 0, "unconverged": 0, "alpha": 0.05}
-    rates = tuple(
-        Rate(model=model, formula="y ~ a", unit=unit, rejected=rejected, **common)
+    common = {"n_draws": 200, "failed": 0, "unconverged": 0}
+    rates = [
+        _row(unit, model, {**common, "rejected": rejected}, "y ~ a", 0.05)
         for unit, model, rejected in [
             ("benchmark", "naive", 160),
             ("benchmark", "recommended", 11),
             ("run", "naive", 20),
             ("run", "recommended", 9),
         ]
-    )
-    return Audit(rates=rates, alpha=0.05, exchanged={"benchmark": "x", "run": "y"})
+    ]
+    return _answer(rates, 0.05, {"benchmark": "x", "run": "y"}, ())
 
 
 def test_markers_are_the_rates_in_percent():
@@ -31,7 +31,7 @@ def test_markers_are_the_rates_in_percent():
     assert [list(line.get_xdata()) for line in estimates] == [[80.0, 10.0], [5.5, 4.5]]
     intervals = [line.get_xdata() for line in ax.lines if line.get_label() == "_interval"]
     assert len(intervals) == 4
-    assert list(intervals[0]) == approx([100 * end for end in audit.rates[0].interval])
+    assert list(intervals[0]) == approx((100 * audit.rates.loc[0, ["ci_low", "ci_high"]].astype(float)).tolist())
     reference = [line for line in ax.lines if line.get_label() == "_reference"]
     assert reference[0].get_xdata()[0] == approx(5.0)
     assert [label.get_text() for label in ax.get_yticklabels()] == ["exchange by benchmark", "exchange by run"]

@@ -11,13 +11,13 @@ import pytest
 from matplotlib.figure import Figure
 from pytest import approx
 
-from lmemtest.bench.budget.budget_effect import BudgetEffect
 from lmemtest.bench.budget.budget_model import BudgetTest
+from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.budget_effect import budget_effect_plot
 
 
-def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> BudgetEffect:
+def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **options) -> Answer:
     """A result without a fit."""
     rng = np.random.default_rng(1)
     rows = []
@@ -34,12 +34,14 @@ def make_result(names=("RS", "HB", "PB"), budgets=(1, 2, 4, 8), lack=0.5, **opti
     lack = replace(test, question="lack of fit", p_raw=lack, p_value=lack)
     slopes = pd.DataFrame({"algorithm": list(names), "estimate": 0.0})
     given = {
-        "decision": "none", "tests": (test, lack), "slopes": slopes, "per": "", "change": None, "difference": 0.1,
-        "curves": curves, "observed": observed, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
+        "decision": "none", "effect": test, "interaction": None, "lack_of_fit": lack, "fits": lack.p_value >= 0.05,
+        "per": "", "difference": 0.1, "form": "linear", "drawn": "linear", "alpha": 0.05, "score": "loss",
         "direction": "minimize", "budget": "epochs", "range": ("1", "8"), "sample": "runs", "n_sample": 3,
         "n_obs": 10,
     }  # fmt: skip
-    return BudgetEffect(**{**given, **options})
+    tables = {"tests": pd.DataFrame(), "slopes": slopes, "curves": curves, "observed": observed}
+    tables |= {name: options.pop(name) for name in ("curves", "observed") if name in options}
+    return Answer(question="budget_effect", title="Does epochs matter?", tables=tables, values={**given, **options})
 
 
 def lines(ax, label):

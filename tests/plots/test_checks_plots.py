@@ -39,7 +39,7 @@ def test_markers_are_the_means_of_the_seeds(runs):
     assert result.affected == ("B",)
     ax = seed_effect_plot(result)
     drawn = [np.sort(line.get_xdata()) for line in ax.lines if line.get_label() == "_estimates"]
-    means = result.seed_means()
+    means = result.seed_means
     calm, decided = (np.sort(means.loc[means["algorithm"].eq("B") == flag, "mean"]) for flag in (False, True))
     np.testing.assert_allclose(drawn[0], calm)
     np.testing.assert_allclose(drawn[1], decided)
@@ -51,8 +51,8 @@ def test_markers_are_the_means_of_the_seeds(runs):
 def test_range_of_chance_is_that_of_a_mean(runs):
     result = seed_effect(runs)
     spread = result.scores.groupby("algorithm")["centred"].std()["B"] / np.sqrt(3)  # a seed is on three benchmarks
-    assert result.seed_means().set_index("algorithm").loc["B", "chance"].iloc[0] == approx(spread)
-    assert result.chance_range()["B"] == approx(1.959964 * spread, rel=1e-6)
+    assert result.seed_means.set_index("algorithm").loc["B", "chance"].iloc[0] == approx(spread)
+    assert result.chance_range["B"] == approx(1.959964 * spread, rel=1e-6)
     ends = [line.get_xdata() for line in seed_effect_plot(result).lines if line.get_label() == "_interval"]
     order = list(result.table["algorithm"])
     wide = [end for end in ends if end[0] != end[1]]

@@ -59,12 +59,12 @@ def test_quantiles_are_those_of_the_shapes(two):
     assert len(panels) == len(shapes) == 3
     for panel, shape in zip(panels, shapes, strict=True):
         (points,) = lines(panel, "_points")
-        assert points.get_xdata() == approx(shape.theoretical)
-        assert points.get_ydata() == approx(shape.sample)
+        assert points.get_xdata() == approx(shape.table["theoretical"].to_numpy())
+        assert points.get_ydata() == approx(shape.table["sample"].to_numpy())
         (band,) = panel.collections
         heights = band.get_paths()[0].vertices[:, 1]
-        assert (heights.min(), heights.max()) == approx((shape.low.min(), shape.high.max()))
-        assert panel.get_title(loc="left").endswith(f": {shape.decision}")
+        assert (heights.min(), heights.max()) == approx((shape.table["low"].min(), shape.table["high"].max()))
+        assert panel.get_title(loc="left").endswith(f": {shape.severity}")
 
 
 def test_residuals_are_those_of_the_diagnosis(two):
@@ -79,12 +79,13 @@ def test_scales_are_logarithms_of_ratios(five):
     scale = next(s for s in five.scale if s.column == "benchmark")
     ax = scale_plot(five)
     (points,) = lines(ax, "_estimates")
-    assert points.get_xdata() == approx(np.log2(scale.sd))
+    assert points.get_xdata() == approx(np.log2(scale.table["relative_sd"].to_numpy()))
     ends = [line.get_xdata() for line in lines(ax, "_interval")]
     assert [list(end) for end in ends] == [
-        approx([np.log2(low), np.log2(high)]) for low, high in zip(scale.ci_low, scale.ci_high, strict=True)
+        approx([np.log2(low), np.log2(high)])
+        for low, high in zip(scale.table["ci_low"], scale.table["ci_high"], strict=True)
     ]
-    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.decision}"
+    assert ax.get_title(loc="right") == f"scale by benchmark: {scale.severity}"
     assert scale_plot(five, "algorithm").get_title(loc="right").startswith("scale by algorithm")
 
 
@@ -92,9 +93,9 @@ def test_the_page_shows_the_worst(twenty):
     residuals, against, effects, *scales = diagnosis_plot(twenty).figure.axes[1:]
     first = twenty.normality.shapes[0]
     titles = [panel.get_title(loc="left") for part in (residuals, against) for panel in part.child_axes]
-    assert titles == [f"residuals: {first.decision}", "residuals against predictions"]
+    assert titles == [f"residuals: {first.severity}", "residuals against predictions"]
     assert len(effects.child_axes) == 2
-    assert scales[0].get_title(loc="right") == "scale by benchmark: act"
+    assert scales[0].get_title(loc="right") == "scale by benchmark: warning"
     assert len(scales) == 2
     assert len(scales[0].get_yticklabels()) == 14
     assert "14 of 30 levels" in scales[0].get_xlabel()

@@ -12,7 +12,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import lmemtest as lt
-from lmemtest.bench.budget.horizons import horizons
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import cd_diagram
 from lmemtest.plots.horizons import horizons_plot
@@ -50,7 +49,7 @@ def study(algorithms=3, *, names=None, shift=0.0, direction="minimize", given=(1
         seed="seed",
         budget="used budget $s$",
     )
-    return horizons(runs, given)
+    return lt.anytime(runs).at(given)
 
 
 def of(ax, label):
@@ -75,7 +74,7 @@ def test_each_diagram_shows_its_horizon_and_a_length_is_the_same_difference_ever
     for layout in LAYOUTS:
         diagrams = horizons_plot(result, layout=layout).child_axes
         np.testing.assert_allclose([*map(points_per_unit, diagrams)], points_per_unit(diagrams[0]), rtol=1e-9)
-        for ax, horizon in zip(diagrams, result.horizons, strict=True):
+        for ax, horizon in zip(diagrams, result.horizons.values(), strict=True):
             (dots,) = of(ax, "_means")
             np.testing.assert_array_equal(dots.get_xdata(), sorted(horizon.decisions.means))
             alone = cd_diagram(horizon.decisions)
@@ -95,7 +94,7 @@ def test_diagrams_are_in_the_order_of_the_axis():
     result = study(3, given=((2, 4), 8, 1))
     assert result.labels == ("1", "2-4", "8")
     found = [titles_of(ax) for ax in result.plot().child_axes]
-    levels = [horizon.decisions.alpha for horizon in result.horizons]
+    levels = [horizon.decisions.alpha for horizon in result.horizons.values()]
     assert found == [
         [f"used budget $s$ {label}, α = {level:.3g}"]
         for label, level in zip(("1", "2-4 (mean)", "8"), levels, strict=True)
@@ -130,7 +129,7 @@ def test_all_text_is_readable(layout, assert_readable, assert_fits):
 
 
 def test_limits_widen_the_axis_of_one_diagram():
-    sep = study(3).horizons[0].decisions
+    sep = next(iter(study(3).horizons.values())).decisions
     (line,) = of(cd_diagram(sep, limits=(-50.0, 100.0)), "_axis")
     low, high = line.get_xdata()
     assert low <= -50.0 + 1e-9
@@ -141,13 +140,13 @@ def test_limits_widen_the_axis_of_one_diagram():
 def test_limits_that_are_no_range_are_refused(limits):
     message = f"limits must be two scores in ascending order, such as (0.0, 1.0), got {limits!r}."
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
-        cd_diagram(study(3).horizons[0].decisions, limits=limits)
+        cd_diagram(next(iter(study(3).horizons.values())).decisions, limits=limits)
 
 
 def test_what_cannot_be_drawn_is_refused():
     result = study(3)
-    with pytest.raises(ArgumentError, match=r"^result must be the result of horizons\(\), got Decisions\.$"):
-        horizons_plot(result.horizons[0].decisions)
+    with pytest.raises(ArgumentError, match=r"^result must be the result of anytime\(\).at\(\), got Decisions\.$"):
+        horizons_plot(next(iter(result.horizons.values())).decisions)
     with pytest.raises(ArgumentError, match=r"^ax must be one matplotlib Axes with straight axes or None, got list"):
         horizons_plot(result, ax=[1, 2, 3])
     with pytest.raises(ArgumentError, match=r"^layout must be 'stacked' or 'beside', got 'grid'\.$"):

@@ -38,7 +38,8 @@ def widened(result, levels, name="b{:02d}"):
     """The same numbers again and again, for more levels."""
     table = result.table.iloc[np.arange(levels) % BENCHMARKS].reset_index(drop=True)
     table.loc[BENCHMARKS:, ["n_changed", "chance_p"]] = [0, 1.0]  # the copies are not marked
-    return dataclasses.replace(result, table=table.assign(level=[name.format(i) for i in range(levels)]))
+    table = table.assign(level=[name.format(i) for i in range(levels)])
+    return dataclasses.replace(result, tables={**result.tables, "table": table})
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +102,7 @@ def test_a_marked_level_is_shown_however_small(result):
 def test_levels_that_cannot_be_left_out_come_first(result):
     table = result.to_frame()
     table.loc[5, ["cooks_distance", "largest_shift", "chance_p"]] = np.nan
-    ax = influence_plot(dataclasses.replace(result, table=table))
+    ax = influence_plot(dataclasses.replace(result, tables={**result.tables, "table": table}))
     assert labels_of(ax)[0] == "b05"
     assert "not estimable" in [text.get_text() for text in ax.texts]
 

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from numpy.testing import assert_allclose
 
 from lmemtest.bench.data.blocks import Blocks
-from lmemtest.bench.ranking.leaderboard import leaderboard_of
+from lmemtest.bench.ranking.leaderboard import leaderboard
 from lmemtest.errors import ArgumentError
 from lmemtest.plots import leaderboard_plot, win_rate_plot
 
@@ -34,7 +34,7 @@ def board():
         score="accuracy",
         direction="maximize",
     )
-    return leaderboard_of(blocks, n_draws=200, rng=1)
+    return leaderboard(blocks, n_draws=200, rng=1)
 
 
 def dots(ax):
@@ -101,7 +101,7 @@ def test_a_map_that_is_too_narrow_asks_for_the_width_that_it_needs():
         score="accuracy",
         direction="maximize",
     )
-    board = leaderboard_of(blocks, n_draws=100, rng=1)
+    board = leaderboard(blocks, n_draws=100, rng=1)
 
     def axes(width, height):
         return Figure(figsize=(width, height), layout="none").add_axes((0, 0, 1, 1))

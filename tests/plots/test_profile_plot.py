@@ -12,7 +12,7 @@ from pytest import approx
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.intervals.profile import ProfileResult, profile
+from lmemtest.lmm.intervals.profile import profile, profile_answer
 from lmemtest.plots.profile import profile_plot
 
 
@@ -74,7 +74,7 @@ def test_text_is_readable_in_every_shape(result, assert_readable):
 @pytest.mark.parametrize("count", [1, 2, 3, 6])
 def test_a_new_figure_grows_with_the_parameters(result, assert_readable, count):
     keep = result.table.iloc[:count]
-    part = ProfileResult(
+    part = profile_answer(
         table=keep,
         curves=result.curves,
         level=result.level,
@@ -96,7 +96,7 @@ def test_names_of_any_kind_are_shown_literally(assert_readable):
     table = pd.DataFrame(
         {"kind": "fixed", "group": "", "name1": names, "name2": "", "estimate": 0.0, "ci_low": -1e-7, "ci_high": 1e-7}
     )
-    made = ProfileResult(
+    made = profile_answer(
         table=table,
         curves=pd.concat(tables),
         level=0.95,
@@ -116,7 +116,7 @@ def made_of(names):
     table = pd.DataFrame(
         {"kind": "fixed", "group": "", "name1": names, "name2": "", "estimate": 0.0, "ci_low": -1.0, "ci_high": 1.0}
     )
-    return ProfileResult(
+    return profile_answer(
         table=table,
         curves=pd.concat([curve.assign(name1=name, name2="") for name in names]),
         level=0.95,
@@ -164,7 +164,7 @@ def test_names_too_long_for_two_lines_lose_their_middle_and_stay_different(asser
 def test_an_undefined_parameter_has_an_empty_panel(result, assert_readable):
     table = result.table.copy()
     table.loc[2, ["estimate", "ci_low", "ci_high"]] = np.nan
-    made = ProfileResult(
+    made = profile_answer(
         table=table,
         curves=result.curves[result.curves["kind"] != "corr"],
         level=result.level,

@@ -35,8 +35,8 @@ def test_levels_are_sorted_and_drawn_where_they_are(effects):
 def test_levels_that_stand_out_are_filled(effects):
     ax = random_effects_plot(effects)
     filled = [len(line.get_xdata()) for line in points(ax) if line.get_markerfacecolor() != "white"]
-    assert filled == [len(effects.clear())]
-    assert len(effects.clear()) >= 1
+    assert filled == [len(effects.clear["Intercept"])]
+    assert len(effects.clear["Intercept"]) >= 1
 
 
 def test_of_many_levels_the_ends_are_drawn(effects):

@@ -11,12 +11,12 @@ import pytest
 from matplotlib.figure import Figure
 from pytest import approx
 
-from lmemtest.bench.budget.relative_ranks import RelativeRanks
+from lmemtest.core.result import Answer
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.relative_ranks import relative_ranks_plot
 
 
-def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> RelativeRanks:
+def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), **options) -> Answer:
     """A result without runs."""
     rng = np.random.default_rng(1)
     rows = []
@@ -27,11 +27,13 @@ def make_result(names=("HB", "PB", "RS"), budgets=(1, 2, 4, 8, 16), levels=(), *
     columns = ["prior", "algorithm", "budget", "rank", "se", "ci_low", "ci_high", "n"]
     table = pd.DataFrame(rows, columns=columns)
     given = {
-        "table": table if levels else table.drop(columns="prior"), "by": "prior" if levels else None, "panels": panels,
+        "by": "prior" if levels else None, "panels": panels,
         "algorithms": tuple(names), "budgets": tuple(budgets), "budget": "epochs", "unit": "benchmarks", "level": 0.95,
         "n_benchmarks": 12, "n_seeds": 5, "score": "loss", "direction": "minimize",
+        "band": "95 % t intervals over benchmarks: mean ranks to expect on other benchmarks of this kind.",
     }  # fmt: skip
-    return RelativeRanks(**{**given, **options})
+    tables = {"table": table if levels else table.drop(columns="prior")}
+    return Answer(question="relative_ranks", title="Relative ranks", tables=tables, values={**given, **options})
 
 
 def lines(box, label):
@@ -50,7 +52,7 @@ def test_lines_and_bands_are_the_numbers_with_rank_one_on_top():
         bottom, top = box.get_ylim()
         assert bottom > top
         for i, name in enumerate(result.algorithms):
-            rows = result.panel(panel).query("algorithm == @name")
+            rows = result.table[result.table["prior"] == panel].query("algorithm == @name")
             line = lines(box, "_rank")[i]
             assert list(line.get_xdata()) == [1, 2, 4, 8, 16]
             assert list(line.get_ydata()) == approx(rows["rank"].to_numpy())
@@ -131,7 +133,7 @@ def test_axes_that_are_too_small_and_other_results_are_refused():
     )
     with pytest.raises(ArgumentError, match=f"^{re.escape(message)}$"):
         relative_ranks_plot(make_result(), ax=ax)
-    with pytest.raises(ArgumentError, match=r"^result must be the result of relative_ranks\(\), got dict\.$"):
+    with pytest.raises(ArgumentError, match=r"^result must be the result of anytime\(\)\.ranks\(\), got dict\.$"):
         relative_ranks_plot({})
 
 

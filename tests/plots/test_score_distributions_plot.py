@@ -117,7 +117,7 @@ def test_groups_without_a_test_do_not_look_like_those_with_one_cluster():
     tied = table["tool"] == "RS"
     table.loc[tied, "loss"] = table.loc[tied, "loss"].round()
     result = score_distributions(lt.Runs(table, score="loss", direction="minimize", algorithm="tool"))
-    assert result.table.set_index("tool")["p_value"].isna().to_dict() == {"HB": False, "PB": False, "RS": True}
+    assert result.groups.set_index("tool")["p_value"].isna().to_dict() == {"HB": False, "PB": False, "RS": True}
     ax = score_distributions_plot(result)
     assert [line.get_xdata()[0] for line in lines(ax.child_axes[0], "_untested")] == [2]
     assert "Question mark: not tested (too few scores, or one value too often)." in foot(ax)

@@ -12,8 +12,7 @@ from matplotlib.figure import Figure
 from pytest import approx
 
 import lmemtest as lt
-from lmemtest.bench.modelling.forward import select_terms
-from lmemtest.bench.modelling.lattice import search_models
+from lmemtest.bench.modelling.select_model import select_model
 from lmemtest.errors import ArgumentError
 from lmemtest.plots.selection import selection_plot
 
@@ -33,11 +32,11 @@ def make_runs(k=3, *, long=False):
 
 
 MAKERS = {
-    "path by tests": select_terms,
-    "path by bic": lambda runs: select_terms(runs, criterion="bic"),
-    "no step": lambda runs: select_terms(runs, candidates=["(1 | seed)"]),
-    "models": lambda runs: search_models(runs, candidates=["benchmark", *runs.metafeatures]),
-    "downwards": lambda runs: search_models(runs, candidates=["benchmark", *runs.metafeatures], criterion="glrt"),
+    "path by tests": select_model,
+    "path by bic": lambda runs: select_model(runs, criterion="bic"),
+    "no step": lambda runs: select_model(runs, candidates=["(1 | seed)"]),
+    "models": lambda runs: select_model(runs, method="best", candidates=["benchmark", *runs.metafeatures]),
+    "downwards": lambda runs: select_model(runs, candidates=["benchmark", *runs.metafeatures], method="backward"),
 }
 
 
@@ -90,7 +89,7 @@ def test_the_matrix_has_a_dot_for_each_term_and_a_bar_for_each_difference():
 
 
 def test_errors_name_the_argument():
-    message = r"^result must be the result of select_terms\(\) or search_models\(\), got str\.$"
+    message = r"^result must be the result of select_model\(\), got str\.$"
     with pytest.raises(ArgumentError, match=message):
         selection_plot("bic")
     found = found_by("models")

@@ -184,7 +184,9 @@ def test_bad_options() -> None:
     with pytest.raises(lt.errors.ArgumentError, match="leave_out must be"):
         variance_sources_plot(sources, leave_out="nothing")
     with pytest.raises(lt.errors.ArgumentError, match="leave_out names all sources"):
-        variance_sources_plot(sources, leave_out=[s.name for s in sources.sources])
+        variance_sources_plot(sources, leave_out=sources.sources["source"])
+    with pytest.raises(lt.errors.ArgumentError, match="values='share' is for sources of trainings; of runs"):
+        variance_sources_plot(sources, values="share")
     effects = benchmark_effects(runs)
     with pytest.raises(lt.errors.ArgumentError, match="kind must be"):
         benchmark_effects_plot(effects, kind="pie")

@@ -15,7 +15,6 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.bench.benchmark.metafeature_interactions import interactions
 from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
-from lmemtest.bench.data.points import Points
 from lmemtest.report.analysis import Analysis, analyze
 
 Make = Callable[..., Any]
@@ -185,20 +184,20 @@ def trials(name: str, kind: str) -> lt.Runs:
     ],
 )
 def test_budgets_are_unlike_where_algorithms_ran_longer(runs: lt.Runs, unlike: bool) -> None:
-    assert budgets_unlike(Points.of(runs)) == unlike
+    assert budgets_unlike(runs.study) == unlike
 
 
 def test_times_of_ones_own_from_the_same_range_are_alike() -> None:
-    rates = [budgets_unlike(Points.of(logs((100, 100, 100), seed=seed, seeds=3))) for seed in range(40)]
+    rates = [budgets_unlike(logs((100, 100, 100), seed=seed, seeds=3).study) for seed in range(40)]
     assert sum(rates) <= 1
 
 
 def test_benchmarks_may_have_budgets_of_their_own(table: Make, as_runs: Make) -> None:
     frame = pd.concat([table().assign(epoch=lambda d, b=b: b * (1 + d["task"].str[-1].astype(int))) for b in (1, 2)])
-    points = Points.of(as_runs(frame, budget="epoch"))
-    assert budgets_shared(points)
-    assert not budgets_unlike(points)
-    lacking = Points.of(as_runs(frame[~((frame["tool"] == "C") & (frame["epoch"] > 8))], budget="epoch"))
+    study = as_runs(frame, budget="epoch").study
+    assert budgets_shared(study)
+    assert not budgets_unlike(study)
+    lacking = as_runs(frame[~((frame["tool"] == "C") & (frame["epoch"] > 8))], budget="epoch").study
     assert not budgets_shared(lacking)
     assert budgets_unlike(lacking)
 
@@ -214,7 +213,7 @@ def test_benchmarks_may_have_budgets_of_their_own(table: Make, as_runs: Make) ->
     ],
 )
 def test_rows_that_go_up_and_down_are_single_trials(name: str, kind: str, single: bool) -> None:
-    assert are_single_trials(Points.of(trials(name, kind))) == single
+    assert are_single_trials(trials(name, kind).study) == single
 
 
 def test_logs_that_end_at_different_times_have_no_winner() -> None:
@@ -307,4 +306,4 @@ def test_scales_of_single_rows_are_not_judged(table: Make, as_runs: Make) -> Non
     analysis = analyze(as_runs(table(("A", "B"), seeds=1).drop(columns="seed"), seed=None))
     lines = analysis.diagnosis.to_frame()
     assert not lines["found"].str.contains("infinite").any()
-    assert (lines.loc[lines["found"] == "too few rows per level", "decision"] == "not judged").all()
+    assert (lines.loc[lines["found"] == "too few rows per level", "severity"] == "skipped").all()

@@ -26,6 +26,6 @@ def test_the_report_says_what_failed_runs_count() -> None:
     assert analysis.sensitivity is not None
     assert "Mind the failed runs" in analysis.headline()
     assert text.count("6 failed runs of 1 algorithm were given the worst score of their benchmark.") >= 3
-    assert analysis.sensitivity.overview() in text
+    assert analysis.sensitivity.overview in text
     assert "## Failed runs" in text
     assert "## Failed runs" not in lt.analyze(runs.filter(task=[1, 2, 3]).score_failures("worst")).to_markdown()

@@ -129,8 +129,8 @@ def test_the_formula_the_call_and_the_versions_are_there(three: Analysis, page: 
 
 
 def test_the_terms_and_what_is_left_out_are_explained(three: Analysis, page: Page) -> None:
-    for term in three.recommendation.terms:
-        assert [term.text, term.meaning] in page.tables["Terms and what they assume"]
+    for term in three.recommendation.terms.to_numpy().tolist():
+        assert term in page.tables["Terms and what they assume"]
     for text in (*three.recommendation.left_out, *three.recommendation.notes):
         assert text in page.text
 

@@ -44,7 +44,7 @@ def test_the_best_is_compared_with_the_others_at_the_level_of_all_pairs():
     table = runs({"A": np.full(8, 1.0), "B": np.full(8, 0.8), "C": np.zeros(8)})
     section = section_of(table)
     frame = section.blocks[2].frame
-    own = lt.probability_of_outperforming(table).table.set_index(["left", "right"])
+    own = lt.outperforming(table).table.set_index(["left", "right"])
     assert frame["A over"].tolist() == ["B", "C"]
     for row, name in enumerate("BC"):
         want = own.loc[("A", name)]
@@ -97,7 +97,7 @@ def test_right_or_wrong_answers_have_their_risk_difference_beside():
 
 
 def test_documents_hold_the_pairs_and_each_benchmark():
-    found = lt.probability_of_outperforming(runs({"A_1": np.full(6, 1.0), "<B>": np.zeros(6)}))
+    found = lt.outperforming(runs({"A_1": np.full(6, 1.0), "<B>": np.zeros(6)}))
     text = content_of(found, ".md")
     assert text.startswith("# Probability that a run is better on the same benchmark, in acc")
     assert "Each benchmark by itself" in text
@@ -126,7 +126,7 @@ def test_the_section_names_the_families_it_is_about():
 
 def test_a_page_of_many_pairs_shows_the_clearest_ones_and_where_the_others_are():
     table = runs({f"tool{i:02}": np.arange(4.0) + i % 5 for i in range(30)}, seeds=2)
-    found = lt.probability_of_outperforming(table)
+    found = lt.outperforming(table)
     page = content_of(found, ".txt")
     assert "The 300 of 435 pairs with the highest lower ends; to_frame('table') has all." in page
     assert "300 of 435 pairs in words" in page

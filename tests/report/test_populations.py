@@ -41,7 +41,7 @@ def test_the_report_says_which_pairs_the_other_population_decides_otherwise(tabl
     assert analysis.populations is not None
     changed = analysis.populations.changed()
     assert len(changed)
-    overview = analysis.populations.overview()
+    overview = analysis.populations.overview
     assert f"Mind the population. {overview}" in analysis.headline()
     assert "Pairs that are decided otherwise for the other population" in analysis.to_text()
     narrow = lt.analyze(table, population="benchmark", **ROLES)

@@ -16,7 +16,7 @@ from functools import cache
 
 import numpy as np
 
-from lmemtest.bench.ranking.effect_sizes import KINDS, PAIRED_ONLY, effect_sizes
+from lmemtest.bench.outperforming.effect_size import KINDS, PAIRED_ONLY, effect_sizes
 
 Array = np.ndarray
 
@@ -81,9 +81,9 @@ def coverage(
     rng = np.random.default_rng(seed)
     x, y = draw(population, (tables, n), shift, paired, rng)
     found = effect_sizes(x, y, kind, paired=paired, level=LEVEL, n_draws=DRAWS, rng=rng)
-    known = ~np.isnan(found.ci_low)
+    known = ~np.isnan(found[1])
     true = truth(kind, population, shift, paired)
-    held = (found.ci_low[known] <= true) & (true <= found.ci_high[known])
+    held = (found[1][known] <= true) & (true <= found[2][known])
     return float(held.mean()), int(known.sum())
 
 

@@ -8,12 +8,14 @@ of docs/aggregate-scores.md:
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest
 
 from lmemtest.bench.data.blocks import Blocks
-from lmemtest.bench.ranking.measures import MEASURES, Measures, middle
+from lmemtest.bench.ranking.aggregates import MEASURES, measures_of, middle
 from lmemtest.bench.ranking.resampling import Resampling, intervals
 
 pytestmark = pytest.mark.level(3)
@@ -39,7 +41,7 @@ def table(scores, unit="runs", drawn="n-1", seed=0):
 
 def measured(scores):
     draws = table(scores)
-    return Measures(NAMES, 1.0, "maximize").of(draws.observed(0), middle(draws.blocks, 0))[0]
+    return measures_of(draws.observed(0), middle(draws.blocks, 0), NAMES, 1.0, "maximize")[0]
 
 
 def coverage(kind, runs, unit, drawn, method, n, seed=1):
@@ -50,16 +52,16 @@ def coverage(kind, runs, unit, drawn, method, n, seed=1):
         truth = measured(levels + noise(rng, (SIZE, MANY), kind))
     else:
         truth = measured(noise(rng, (MANY, 1), kind) + noise(rng, (MANY, 50), kind))
-    found = Measures(NAMES, 1.0, "maximize")
+    found = partial(measures_of, names=NAMES, threshold=1.0, direction="maximize")
     hits = np.zeros(len(NAMES), dtype=int)
     for i in range(n):
         if unit == "benchmarks":
             levels = noise(rng, (SIZE, 1), kind)
         draws = table(levels + noise(rng, (SIZE, runs), kind), unit, drawn, i)
         cut = middle(draws.blocks, 0)
-        values = np.concatenate([found.of(part, cut) for part in draws.draws(0)])
-        without = ((s, found.of(part, cut)) for s, part in draws.left_out(0))
-        low, high = intervals(values, found.of(draws.observed(0), cut)[0], without, method, 0.95)
+        values = np.concatenate([found(part, cut) for part in draws.draws(0)])
+        without = ((s, found(part, cut)) for s, part in draws.left_out(0))
+        low, high = intervals(values, found(draws.observed(0), cut)[0], without, method, 0.95)
         hits += (low <= truth) & (truth <= high)
     return dict(zip(NAMES, (hits / n).tolist(), strict=True))
 

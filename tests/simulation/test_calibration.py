@@ -42,24 +42,24 @@ def two_algorithms(table, budget=None):
 @pytest.mark.parametrize("score", ["normalized_regret", "value"])
 @pytest.mark.parametrize("budget", [None, 10.0])
 def test_rows_counted_as_independent_reject_ten_times_too_often(priorband, score, budget):
-    naive = audit(runs_of(two_algorithms(priorband, budget), score), n=150, unit="instance", rng=1).rates[0]
+    naive = audit(runs_of(two_algorithms(priorband, budget), score), n_draws=150, unit="instance", rng=1).rates.iloc[0]
     low, high = (0.75, 0.90) if budget is None else (0.40, 0.60)  # 82 and 48 to 53 % in 2,000 exchanges
-    assert binomtest(naive.rejected, naive.n, low, alternative="less").pvalue > 0.001
-    assert binomtest(naive.rejected, naive.n, high, alternative="greater").pvalue > 0.001
+    assert binomtest(naive.rejected, naive.n_draws, low, alternative="less").pvalue > 0.001
+    assert binomtest(naive.rejected, naive.n_draws, high, alternative="greater").pvalue > 0.001
 
 
 def test_one_algorithm_against_itself_is_significant_in_a_third_of_the_splits(priorband):
     """RS ignores the prior, so a run is a seed on a benchmark, with all its budgets and both priors."""
-    naive, recommended = audit(runs_of(priorband, metafeatures=()), n=200, placebo="RS", rng=1).rates
-    assert binomtest(naive.rejected, naive.n, 0.34).pvalue > 0.001
-    assert recommended.rejected / recommended.n < 0.05
+    naive, recommended = audit(runs_of(priorband, metafeatures=()), n_draws=200, placebo="RS", rng=1).rates.itertuples()
+    assert binomtest(naive.rejected, naive.n_draws, 0.34).pvalue > 0.001
+    assert recommended.rejected / recommended.n_draws < 0.05
 
 
 @pytest.mark.parametrize("unit", ["benchmark", "instance"])
 @pytest.mark.parametrize("budget", [None, 10.0])
 def test_the_recommended_model_keeps_its_level_whatever_is_exchanged(priorband, budget, unit):
     runs = runs_of(two_algorithms(priorband, budget), "normalized_regret")
-    recommended = audit(runs, n_draws=2000, unit=unit, rng=1, n_jobs=2).rates[1]
+    recommended = audit(runs, n_draws=2000, unit=unit, rng=1, n_jobs=2).rates.iloc[1]
     assert recommended.failed == 0
     assert 0.035 <= recommended.rate <= 0.065
 
@@ -68,7 +68,7 @@ def test_the_recommended_model_keeps_its_level_whatever_is_exchanged(priorband, 
 def test_on_raw_scores_three_benchmarks_decide_and_the_recommended_model_is_careful(priorband, unit):
     """The paired t-test over the 12 benchmark means, which is exact for normal ones, never rejects there."""
     part = two_algorithms(priorband, 10.0)
-    recommended = audit(runs_of(part), n_draws=200, unit=unit, rng=1, n_jobs=2).rates[1]
+    recommended = audit(runs_of(part), n_draws=200, unit=unit, rng=1, n_jobs=2).rates.iloc[1]
     assert recommended.rate <= 0.065
     means = part.groupby(["benchmark", "algorithm"], observed=True)["value"].mean().unstack()
     gaps = (means["HB"] - means["PB"]).to_numpy()

@@ -105,7 +105,7 @@ def test_algorithms_that_differ_by_the_margin_are_seldom_called_equivalent():
     for _ in range(300):
         table["loss"] = rng.normal(size=len(table)) + shift
         runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", seed="seed")
-        fired += bool(similar_algorithms(runs).findings)
+        fired += similar_algorithms(runs).table["equivalent"].any()
     assert binomtest(fired, 300, 0.05).pvalue > 0.001
 
 
@@ -117,7 +117,7 @@ def test_unrelated_benchmarks_are_seldom_called_alike():
     for _ in range(400):
         table["loss"] = rng.normal(size=7)[a] + rng.normal(size=(4, 7))[b, a] + 0.3 * rng.normal(size=len(table))
         runs = lt.Runs(table, score="loss", direction="minimize", algorithm="algorithm", benchmark="task", seed="seed")
-        fired += bool(similar_benchmarks(runs).findings)
+        fired += similar_benchmarks(runs).table["alike"].any()
     assert binomtest(fired, 400, 0.05, alternative="greater").pvalue > 0.001
 
 
@@ -125,11 +125,11 @@ def test_rules_never_fire_on_continuous_scores():
     rng = np.random.default_rng(16)
     for _ in range(50):
         runs = null_curves(rng, budgets=6)
-        assert copied_runs(runs).findings == ()
+        assert copied_runs(runs).table.empty
         table = runs.to_frame()
         table["loss"] = table.groupby(["task", "algorithm", "seed"])["loss"].cummin()
         traces = lt.Runs(
             table, score="loss", direction="minimize", algorithm="algorithm", benchmark="task", seed="seed",
             budget="budget",
         )  # fmt: skip
-        assert broken_traces(traces).verdict == "trace"
+        assert broken_traces(traces).decision == "trace"

@@ -193,12 +193,11 @@ def test_at_common_budgets_the_same_algorithm_has_no_winner_at_the_nominal_rate(
 
 def test_budgets_of_ones_own_from_one_range_are_called_unlike_rarely() -> None:
     from lmemtest.bench.checks.budget_mix import budgets_unlike
-    from lmemtest.bench.data.points import Points
 
     rng, n, called = np.random.default_rng(8), 200, 0
     for _ in range(n):
         frame = noise(rng, tasks=5, seeds=4).assign(seconds=lambda d: rng.uniform(0, 9, len(d)))
         frame = pd.concat([frame, frame.assign(seconds=rng.uniform(0, 9, len(frame)))])
-        points = Points.of(lt.Runs(frame, benchmark="task", seed="seed", budget="seconds", **ROLES))
-        called += budgets_unlike(points)
+        study = lt.Runs(frame, benchmark="task", seed="seed", budget="seconds", **ROLES).study
+        called += budgets_unlike(study)
     assert at_most(called, n, 0.005)

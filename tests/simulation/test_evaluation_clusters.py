@@ -47,7 +47,7 @@ def study(
             warnings.simplefilter("ignore")
             found = evaluate(table, **{"model": "model", "task": "task", "item": "item", "score": "right", **roles})
         held = (found.models[f"ci_low_{suffix}"] <= true) & (true <= found.models[f"ci_high_{suffix}"])
-        out += [float(found.table[f"differ_{suffix}"].fillna(False).any()), float(held.mean())]
+        out += [float(found.pairs[f"differ_{suffix}"].fillna(False).any()), float(held.mean())]
     return out
 
 

@@ -107,7 +107,7 @@ def study(
     roles = {"epoch": "epoch" if design.n_epochs > 1 else None, "judge": "judge" if design.n_judges else None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        found = evaluate(table, model="model", task="task", item="item", score="score", adjust=adjust, **roles).table
+        found = evaluate(table, model="model", task="task", item="item", score="score", adjust=adjust, **roles).pairs
     out = []
     for name, truth in (("these", here), ("like", np.array(accuracies))):
         true = np.array([truth[i] - truth[j] for i, j in combinations(range(len(truth)), 2)])
@@ -154,7 +154,7 @@ def repeated(rng: np.random.Generator, accuracy: float, n_epochs: int) -> list[f
         warnings.simplefilter("ignore")
         usual = evaluate(runs(("A", "B"), n_epochs), epoch="epoch", **roles).noise["largest_usual"].iloc[0]
         new = runs(("first", "second"), 1)
-        pair = evaluate(new, **roles).table.iloc[0]
+        pair = evaluate(new, **roles).pairs.iloc[0]
     means = new.groupby("model")["score"].mean()
     return [
         float(abs(means["first"] - means["second"]) < usual),

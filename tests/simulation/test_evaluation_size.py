@@ -63,7 +63,7 @@ def study(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         found = evaluate(table, model="model", task="task", item="item", score="right")
-    pairs, models = found.table, found.models.set_index("model").loc[[str(m) for m in range(n_models)]]
+    pairs, models = found.pairs, found.models.set_index("model").loc[[str(m) for m in range(n_models)]]
     held = [
         float(((models[f"ci_low_{name}"] <= true) & (true <= models[f"ci_high_{name}"])).mean())
         for name, true in (("these", truth), ("like", np.full(n_models, accuracy)))
@@ -108,7 +108,7 @@ def suite_study(rng: np.random.Generator, n_suites: int, advantage: float) -> li
             warnings.simplefilter("ignore")
             found = evaluate(table, model="model", task="task", item="item", score="right", family=family)
         held = (found.models["ci_low_like"] <= 0.7) & (found.models["ci_high_like"] >= 0.7)
-        out += [float(found.table["differ_like"].fillna(False).any()), float(held.mean())]
+        out += [float(found.pairs["differ_like"].fillna(False).any()), float(held.mean())]
     return out
 
 

@@ -8,8 +8,8 @@ import pytest
 from scipy.stats import binom, rankdata
 
 import lmemtest as lt
-from lmemtest.bench.failures.counts import FailureCounts, alike_p_value
-from lmemtest.bench.robustness.failures import _scored, _variant
+from lmemtest.bench.failures.counts import alike_p_values
+from lmemtest.bench.robustness.failures import _pairs, _scored
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.intervals.bounded_mean import bounded_mean_interval
 
@@ -48,8 +48,7 @@ def found_by(runs: lt.Runs, policy: str, alpha: float = 0.05) -> bool | None:
         scored = _scored(runs, runs, policy, None)
     except lt.errors.DataError:
         return None
-    pairs = _variant(scored, policy, "", alpha).pairs
-    return bool((pairs["p_value"] < alpha).any())
+    return bool((_pairs(scored, alpha).to_frame()["p_value"] < alpha).any())
 
 
 def some_pair_differs(Y: np.ndarray) -> bool:
@@ -138,13 +137,8 @@ def test_failing_depends_on_no_algorithm_whatever_fails_together(cause: str, man
 
 def share_dependent(failed: list[np.ndarray], runs: np.ndarray) -> dict[str, float]:
     """In how many tables failing is found to depend on the algorithm, by population."""
-    places, names = tuple(map(str, range(len(runs)))), tuple(range(runs.shape[1]))
-    found: dict[str, list[bool]] = {"run": [], "benchmark": []}
-    for table in failed:
-        counts = FailureCounts(algorithms=names, benchmarks=places, failed=table, runs=runs, family=None)
-        for name, one in found.items():
-            one.append(alike_p_value(counts, name) < 0.05)
-    return {name: float(np.mean(one)) for name, one in found.items()}
+    found = pd.DataFrame([alike_p_values(table, runs) for table in failed]) < 0.05
+    return {str(name): float(share) for name, share in found.mean().items()}
 
 
 @pytest.mark.parametrize("first", [5, 20])
@@ -192,10 +186,6 @@ def test_equal_rates_are_not_equal_ways_to_fail(benchmarks):
         rng = np.random.default_rng([k, benchmarks])
         failed = rng.binomial(5, 0.1, size=(benchmarks, 4))
         failed[:, 0] = 5 * (rng.random(benchmarks) < 0.1)
-        names = tuple(map(str, range(benchmarks)))
-        counts = FailureCounts(
-            algorithms=tuple("abcd"), benchmarks=names, failed=failed, runs=np.full_like(failed, 5), family=None
-        )
-        found += alike_p_value(counts, "benchmark") < 0.05
+        found += alike_p_values(failed, np.full_like(failed, 5))["benchmark"] < 0.05
     print(f"{benchmarks} benchmarks: {found / 10} %")
     assert 50 < found < 150

@@ -66,7 +66,7 @@ def of_single_runs(design: Design, n: int, probability: float = 0.5) -> dict[str
             ("not paired", "space", {"paired": False}),
             ("ignored", None, {}),
         ):
-            over = lt.probability_of_outperforming(runs_of(table, family), algorithms=("A", "B"), rng=rng, **options)
+            over = lt.outperforming(runs_of(table, family), algorithms=("A", "B"), rng=rng, **options)
             found.setdefault(name, []).append(holds(over.table.iloc[0], probability))
     return {name: float(np.mean(values)) for name, values in found.items()}
 

@@ -123,7 +123,7 @@ def test_the_gate_is_the_paired_test_and_never_less_cautious(unequal: bool) -> N
     for n_tasks in (3, 5, 10):
         new, old = scores(rng, 8, (-MARGIN,), n_tasks=n_tasks, unequal=unequal)
         for pair in zip(new, old, strict=True):
-            row = lt.gate(*tables(*pair), score="m0", **CALL).table.iloc[0]
+            row = lt.gate(*tables(*pair), score="m0", **CALL).metrics.iloc[0]
             d = (pair[0] - pair[1]).mean(axis=(1, 2))
             assert row["difference"] == pytest.approx(d.mean(), abs=1e-9)
             assert row["df"] <= n_tasks - 1 + 1e-6
@@ -133,7 +133,7 @@ def test_the_gate_is_the_paired_test_and_never_less_cautious(unequal: bool) -> N
 def test_right_and_wrong_answers_are_judged_like_scores() -> None:
     new, old = answers(np.random.default_rng(5), 8, -MARGIN, n_tasks=5)
     for pair in zip(new, old, strict=True):
-        row = lt.gate(*tables(*pair), score="m0", **CALL).table.iloc[0]
+        row = lt.gate(*tables(*pair), score="m0", **CALL).metrics.iloc[0]
         d = (pair[0] - pair[1]).mean(axis=(1, 2))
         assert row["se"] >= (1 - 1e-6) * d.std(ddof=1) / np.sqrt(5)
         assert row["df"] <= 4 + 1e-6
@@ -185,7 +185,7 @@ def test_no_metric_is_called_worse_by_chance(n_metrics: int) -> None:
 def test_equal_versions_pass_with_the_number_of_tasks_that_was_said() -> None:
     new, old = (y[0] for y in scores(np.random.default_rng(3), 1, (0.0,), n_tasks=400))
     found = lt.gate(*tables(new, old), score="m0", **{**CALL, "margin": 0.002})
-    needed = int(found.table["n_needed"].iloc[0])
+    needed = int(found.metrics["n_needed"].iloc[0])
     passed = shares(like_these, scores, (0.0,), n_tasks=needed, margin=0.002)[0]
     assert 0.74 < passed < 0.86  # that of 0.8 with a standard deviation that 400 tasks leave open by 7 %
 

@@ -10,8 +10,8 @@ import pytest
 from scipy.stats import binomtest, norm
 
 import lmemtest as lt
+from lmemtest.bench.budget.anytime import anytime
 from lmemtest.bench.budget.horizon_tests import share_level
-from lmemtest.bench.budget.horizons import horizons
 from lmemtest.compat.significance_analysis import horizon_pairs
 
 pytestmark = pytest.mark.slow
@@ -55,7 +55,7 @@ def false_discoveries(budgets, *, tables=TABLES, effect="averaged", **settings) 
     count = dict.fromkeys(("some", "unshared", "first", "change"), 0)
     for _ in range(tables):
         # for two algorithms no adjustment within a horizon is Tukey's
-        found = horizons(null_runs(rng, **settings), budgets, adjust="none", windows=effect)
+        found = anytime(null_runs(rng, **settings)).at(budgets, adjust="none", windows=effect)
         p = found.to_frame()["p_raw"].to_numpy()
         count["some"] += bool(found.to_frame()["significant"].any())
         count["unshared"] += bool(p.min() < ALPHA)

@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
-from lmemtest.bench.ranking.leaderboard import leaderboard_of
+from lmemtest.bench.ranking.leaderboard import leaderboard
 from lmemtest.bench.ranking.standings import MEASURES, Standings, wins_on_blocks
 
 pytestmark = pytest.mark.level(3)
@@ -66,7 +66,7 @@ def over_benchmarks(kind, k, n, spread, tables, *, n_draws=500, seed=1, missing=
     for _ in range(tables):
         gains = effect + DRAWS[kind](rng, (n, k))
         gains[rng.random((n, k)) < missing] = np.nan
-        hits.append(covered(leaderboard_of(blocks(gains[:, :, None]), n_draws=n_draws, rng=rng), want))
+        hits.append(covered(leaderboard(blocks(gains[:, :, None]), n_draws=n_draws, rng=rng), want))
     return {name: float(np.mean([hit[name] for hit in hits])) for name in MEASURES}
 
 
@@ -81,7 +81,7 @@ def over_runs(k, n, r, noise, tables, *, luck=0.0, n_draws=500, seed=2):
         runs = level[:, :, None] + noise * rng.normal(size=(n, k, r)) + luck * rng.normal(size=(n, 1, r))
         seeds = np.broadcast_to(np.arange(r), runs.shape) if luck else None
         table = replace(blocks(runs), seeds=seeds)
-        hits.append(covered(leaderboard_of(table, n_draws=n_draws, resample="runs", rng=rng), want))
+        hits.append(covered(leaderboard(table, n_draws=n_draws, resample="runs", rng=rng), want))
     return {name: float(np.mean([hit[name] for hit in hits])) for name in MEASURES}
 
 

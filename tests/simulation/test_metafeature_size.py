@@ -8,9 +8,9 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
-from lmemtest.bench.benchmark.instance_contrasts import instance_contrasts
 from lmemtest.bench.benchmark.metafeature_effect import metafeature_effect
 from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
 
 pytestmark = pytest.mark.slow
@@ -182,6 +182,6 @@ def test_all_pairs_of_instances_hold_their_level(difference, rate):
     hits, n = 0, 120
     for seed in range(n):
         rng = np.random.default_rng([seed, 77])
-        pairs = pair_scores(null_runs(rng, difference), ("A", "B"), "prior")
-        hits += bool((instance_contrasts(pairs, n_draws=299, rng=rng).pairs["p_value"] < 0.05).any())
+        losses, axes, _ = pair_scores(null_runs(rng, difference), ("A", "B"), "prior")
+        hits += bool((instance_contrasts(losses, axes, n_draws=299, rng=rng)[1]["p_value"] < 0.05).any())
     assert binomtest(hits, n, rate, alternative="greater").pvalue > 0.005

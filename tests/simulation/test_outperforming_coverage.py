@@ -7,10 +7,9 @@ import pytest
 from exact_coverage import coverage
 from scipy import special, stats
 
-from lmemtest.bench.outperforming.duels import Duels, _unpaired, together
-from lmemtest.bench.outperforming.intervals import PAIRED, Counts, UStatistic
-from lmemtest.bench.outperforming.replicability import better_on
-from lmemtest.bench.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusion
+from lmemtest.bench.outperforming.intervals import PAIRED, UStatistic, counts_of
+from lmemtest.bench.outperforming.pairs import all_against_all, better_on, together
+from lmemtest.bench.outperforming.verdict import MEANINGFUL, POSSIBLY_MEANINGFUL, conclusions
 
 pytestmark = pytest.mark.level(3)
 
@@ -74,24 +73,19 @@ def test_coverage_of_runs_that_are_not_paired(n, m, family):
         assert rates[0.98]["logit"] < 0.9  # nearly apart: DeLong's variance is too small
 
 
-SIDES = {"left": np.array([0]), "right": np.array([1])}
-
-
-def of_pairs(signs) -> Duels:
+def of_pairs(signs):
     """Two algorithms with the signs of the differences of their pairs, by benchmark."""
-    counts = Counts(*(count[None] for count in Counts.of_signs(signs)))
-    return Duels(counts=counts, names=np.arange(len(signs)).astype(object), binary=np.array([False]), **SIDES)
+    return counts_of(signs)[:, None], None, None
 
 
-def of_samples(samples) -> Duels:
+def of_samples(samples):
     """Two algorithms with their runs, by benchmark."""
     gains = np.full((len(samples), 2, max(x.size for pair in samples for x in pair)), np.nan)
     for i, pair in enumerate(samples):
         for side, x in enumerate(pair):
             gains[i, side, : x.size] = x
-    at = np.arange(len(samples))
-    own = _unpaired(gains, at[None], **SIDES)
-    return Duels(names=at.astype(object), binary=np.array([False]), **own, **SIDES)
+    own = gains, np.arange(len(samples))[None], np.array([0]), np.array([1])
+    return *all_against_all(own), own
 
 
 def duels(rng, count, benchmarks, pairs, mean, sd):
@@ -106,7 +100,7 @@ def rates_over_benchmarks(duels, truth: float, count: int, label: str) -> dict[s
     held, width = ({"mixed": 0.0, "percentile": 0.0} for _ in range(2))
     for duel in duels:
         for method in held:
-            _, low, high = (float(x[0]) for x in together(duel, method, 0.95, 999, rng))
+            _, low, high = (float(x[0]) for x in together(*duel, None, method=method, level=0.95, n_draws=999, rng=rng))
             held[method] += (low <= truth <= high) / count
             width[method] += (high - low) / count
     print(f"{label}: coverage {held}, width {width}")
@@ -202,8 +196,8 @@ def test_meaningful_is_said_of_advantages_that_are():
         for _ in range(count):
             d = special.ndtri(p) * (1.0 + sd**2) ** 0.5 + sd * rng.normal(size=benchmarks)
             signs = list(np.sign(d[:, None] + rng.normal(size=(benchmarks, pairs))))
-            _, low, high = together(of_pairs(signs), "mixed", 0.95, 1, rng)
-            found.append(conclusion(low[0], high[0], gamma))
+            _, low, high = together(*of_pairs(signs), None, method="mixed", level=0.95, n_draws=1, rng=rng)
+            found.append(conclusions(low[0], high[0], gamma)[0])
         rate = {name: found.count(name) / count for name in (POSSIBLY_MEANINGFUL, MEANINGFUL)}
         print(f"P={p} {benchmarks} x {pairs}: the paper's zone {100 * sum(rate.values()):.1f} %, "
               f"may be {100 * rate[POSSIBLY_MEANINGFUL]:.1f}, meaningful {100 * rate[MEANINGFUL]:.1f}")  # fmt: skip

@@ -8,7 +8,7 @@ from pytest import approx
 from scipy import stats
 
 from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.draw import StudyDesign, StudyDraw, compare, compare_by_engine
+from lmemtest.bench.power.draw import StudyDesign, compare, compare_by_engine, study_draw
 from lmemtest.bench.power.power import power
 
 pytestmark = pytest.mark.slow
@@ -100,7 +100,7 @@ def test_the_short_cut_decides_as_the_engine(ddf):
     rng = np.random.default_rng(14)
     for k, b, n in [(2, 8, 4), (3, 6, 3), (2, 20, 2)]:
         design = StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n)
-        draw = StudyDraw.of(design, plan, effect=0.6)
+        draw = study_draw(design, plan, effect=0.6)
         for _ in range(40):
             y = draw(rng)
             short, long = compare(y, test="mixed", ddf=ddf), compare_by_engine(y, ddf=ddf)

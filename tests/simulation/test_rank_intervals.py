@@ -8,7 +8,7 @@ import pytest
 from scipy.stats import binomtest, rankdata
 
 import lmemtest as lt
-from lmemtest.bench.budget.relative_ranks import relative_ranks
+from lmemtest.bench.budget.anytime import anytime
 
 pytestmark = pytest.mark.slow
 
@@ -29,7 +29,7 @@ def intervals(scores, over):
     index = np.indices(scores.shape).reshape(3, -1)
     table = pd.DataFrame({"b": index[0], "s": index[1], "a": index[2], "y": scores.ravel()})
     runs = lt.Runs(table, score="y", direction="minimize", algorithm="a", benchmark="b", seed="s")
-    return relative_ranks(runs, unit=over).to_frame()
+    return anytime(runs).ranks(unit=over).to_frame()
 
 
 def covered(tables, truth):

@@ -11,7 +11,7 @@ from scipy.stats import binomtest
 
 import lmemtest as lt
 from lmemtest.bench.modelling.builder import ModelBuilder
-from lmemtest.bench.modelling.forward import select_terms
+from lmemtest.bench.modelling.select_model import select_model
 
 pytestmark = pytest.mark.slow
 
@@ -60,7 +60,7 @@ def test_a_metafeature_without_effect_is_rarely_added():
 
 
 def test_a_metafeature_that_acts_differently_on_few_benchmarks_enters_too_often():
-    """What the notes of `select_terms` say about chi-squared tests of fixed effects that vary between benchmarks."""
+    """What the notes of `select_model` say about chi-squared tests of fixed effects that vary between benchmarks."""
     shares = {}
     for b, n in ((5, 200), (20, 200)):
         hits = 0
@@ -81,8 +81,8 @@ def test_p_values_of_a_chosen_model_are_too_small_and_those_of_the_other_half_ar
     for _ in range(n):
         runs = study(rng, pair=0.4)
         options = {"criterion": "bic", "candidates": ["benchmark", "prior"]}
-        naive += rejects(select_terms(runs, **options).fit())
-        honest += rejects(select_terms(runs, **options, validate="half", rng=rng).holdout.fit)
+        naive += rejects(select_model(runs, **options).fit())
+        honest += rejects(select_model(runs, **options, validate="half", rng=rng).holdout.fit)
         designed += rejects(ModelBuilder(runs).random("benchmark", "benchmark:algorithm").fit())
     print(f"rejects: naive {naive / n:.3f}, other half {honest / n:.3f}, model of the design {designed / n:.3f}")
     assert binomtest(naive, n, 0.05, alternative="greater").pvalue < 0.01

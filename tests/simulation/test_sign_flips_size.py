@@ -126,6 +126,6 @@ def test_the_audit_does_not_see_erratic_algorithms_or_shared_seeds(kind, least):
     roles = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
     runs = lt.Runs(frame, score="loss", direction="minimize", **roles)
     model = "loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
-    found = lt.audit(runs, model, n_draws=200, unit="benchmark", rng=1).rates[0]
+    found = lt.audit(runs, model, n_draws=200, unit="benchmark", rng=1).rates.iloc[0]
     assert found.rate < 0.1
     assert found.decision != "too often"

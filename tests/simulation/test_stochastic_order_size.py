@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest, norm
 
-from lmemtest.bench.ranking.violations import Comparer, Pieces, violation_ratio
+from lmemtest.bench.outperforming.violations import Comparer, pieces_of, violation_ratio
 
 pytestmark = pytest.mark.level(3)
 
@@ -28,15 +28,17 @@ SIZES = ((3, 3), (5, 5), (10, 10), (20, 20), (5, 20))
 def claims(left, right, n, m, tables, seed=1):
     """Shares of tables in which left is claimed to be better: by a normal bound, the percentile bound, and both."""
     rng = np.random.default_rng(seed)
-    pieces = Pieces.of(n, m)
+    pieces = pieces_of(n, m)
     hits = dict.fromkeys(("normal", "bound", "claim 0.5", "claim 0.2", "p"), 0)
     for _ in range(tables):
         x, y = left(rng, n), right(rng, m)
-        found = Comparer(ALPHA, DRAWS, paired=False).violations([x, y], rng)  # each with permutations of its own
-        bound, p = found.bound[0, 1], found.p[0, 1]
+        ratios, bounds, p_values = Comparer(ALPHA, DRAWS, paired=False).violations(
+            [x, y], rng
+        )  # each with permutations of its own
+        bound, p = bounds[0, 1], p_values[0, 1]
         drawn = [np.sort(s)[np.sort(rng.integers(len(s), size=(DRAWS, len(s))), axis=1)] for s in (x, y)]
         spread = float(violation_ratio(*drawn, pieces).std())
-        hits["normal"] += found.ratio[0, 1] + norm.ppf(1.0 - ALPHA) * spread < 0.5
+        hits["normal"] += ratios[0, 1] + norm.ppf(1.0 - ALPHA) * spread < 0.5
         hits["bound"] += bound < 0.5
         hits["p"] += p < ALPHA
         hits["claim 0.5"] += bound < 0.5 and p < ALPHA

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.study import BETWEEN
-from lmemtest.bench.variation.run_layout import ALGORITHM, BENCHMARK, CONDITION, SEED, RunLayout, layout_of
+from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, CONDITION, SEED, RunDesign, run_design
 from lmemtest.core.levels import in_order
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import in_tie_order, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
@@ -28,95 +27,6 @@ STABLE, DISSOLVED = 0.75, 0.5  # mean Jaccard similarity, after Hennig (2007)
 _MOST_CLUSTERS = 6  # that are tried where their number is not given
 
 
-@result
-class BenchmarkClusters(Result):
-    """Groups of benchmarks on which the algorithms come in a similar order.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per benchmark, in the order of the tree's leaves: ``benchmark``, ``cluster`` (from 1, in this order),
-        ``silhouette``, ``kept`` (share of the redrawn tables in which it stays with most of its cluster; NaN without
-        redrawn tables).
-    clusters : pandas.DataFrame
-        One row per cluster: cluster, size, jaccard (mean similarity with its best match over the redrawn tables),
-        recovered (share of them with a similarity above 0.75), dissolved (at most 0.5), decision, members.
-    together : pandas.DataFrame
-        Benchmarks x benchmarks: share of the redrawn tables in which two share a cluster.
-    profiles : pandas.DataFrame
-        Benchmarks x algorithms (and conditions): the standardised deviations that were clustered.
-    linkage : (benchmarks - 1, 4) float
-        The tree, as `scipy.cluster.hierarchy.linkage` has it; benchmarks in the order of `profiles`.
-    scale : {"shape", "noise"}
-    method : str
-        Linkage.
-    n_clusters : int
-    cophenetic : float
-        Correlation of distances with those in the tree: how well a tree describes them.
-    n_draws : int
-        Redrawn tables; 0 where nothing is repeated.
-    score : str
-    notes : tuple of str
-    """
-
-    figure = "benchmark_clusters_plot"
-    parts = {"benchmarks": "table", "clusters": "clusters", "together": "together", "profiles": "profiles"}
-    formats = dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f")
-
-    table: pd.DataFrame
-    clusters: pd.DataFrame
-    together: pd.DataFrame
-    profiles: pd.DataFrame
-    linkage: Array
-    scale: str
-    method: str
-    n_clusters: int
-    cophenetic: float
-    n_draws: int
-    score: str
-    notes: tuple[str, ...] = ()
-
-    def sentences(self) -> tuple[str, ...]:
-        """How many clusters there are and whether they are stable."""
-        found = f"{len(self.profiles)} benchmarks in {self.n_clusters} clusters"
-        if not self.n_draws:
-            return (f"{found}; without repeated runs nothing is known of their stability.",)
-        stable = self.clusters.loc[self.clusters["decision"] == "stable", "size"]
-        if len(stable) == self.n_clusters:
-            return (f"{found}, all of them stable when the runs are redrawn.",)
-        if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > len(self.profiles)):
-            bulk = ": only the bulk of the benchmarks stays together" if len(stable) else ""
-            return (
-                f"{found}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
-                "interpreted.",
-            )
-        return (
-            f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
-            "runs and "
-            "should not be interpreted.",
-        )
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Benchmarks by relative performance"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What was clustered, how, and what the stability rests on."""
-        what = {
-            "shape": "deviations of the algorithms from their mean, divided by their standard deviation on the "
-            "benchmark: who is better, not by how much",
-            "noise": "deviations of the algorithms from their mean, in standard deviations of a run on the benchmark",
-        }[self.scale]
-        redrawn = f" Stability from {self.n_draws:,} tables with redrawn seeds." if self.n_draws else ""
-        return (f"{self.method} linkage of {what}; cophenetic correlation {written(self.cophenetic, '.2f')}.{redrawn}",)
-
-    def shown(self) -> pd.DataFrame:
-        """The clusters; ``to_frame()`` has the benchmarks."""
-        return self.clusters
-
-
 @one_blas_thread()
 def benchmark_clusters(
     runs: Runs,
@@ -126,7 +36,7 @@ def benchmark_clusters(
     method: str = "average",
     n_draws: int = 200,
     rng: int | np.random.Generator | None = None,
-) -> BenchmarkClusters:
+) -> Answer:
     """Group benchmarks by the relative performance of the algorithms, and test the groups by redrawing the runs.
 
     Parameters
@@ -149,7 +59,21 @@ def benchmark_clusters(
 
     Returns
     -------
-    BenchmarkClusters
+    Answer
+        Tables:
+
+        - ``benchmarks``: one row per benchmark, in the order of the tree's leaves: ``benchmark``, ``cluster`` (from 1,
+          in this order), ``silhouette``, ``kept`` (share of the redrawn tables in which it stays with most of its
+          cluster; NaN without redrawn tables);
+        - ``clusters``: one row per cluster: ``cluster``, ``size``, ``jaccard`` (mean similarity with its best match
+          over the redrawn tables), ``recovered`` (share of them with a similarity above 0.75), ``dissolved`` (at most
+          0.5), ``decision``, ``members``;
+        - ``together``: benchmarks x benchmarks: share of the redrawn tables in which two share a cluster;
+        - ``profiles``: benchmarks x algorithms (and conditions): the standardised deviations that were clustered.
+
+        Values: ``linkage``, the tree, as `scipy.cluster.hierarchy.linkage` has it, benchmarks in the order of
+        ``profiles``; ``cophenetic``, the correlation of distances with those in the tree: how well a tree describes
+        them; ``scale``, ``method``, ``n_clusters``, ``score``, and ``n_draws``, 0 where nothing is repeated.
 
     Raises
     ------
@@ -191,8 +115,8 @@ def benchmark_clusters(
     check_choice(method, "method", LINKAGES)
     n_draws = check_positive_int(n_draws, "n_draws", minimum=0)
     generator = resolve_rng(rng)
-    layout = layout_of(runs, task="benchmarks are grouped")
-    b, n_algorithms = (layout.frame[role].nunique() for role in (BENCHMARK, ALGORITHM))
+    design, frame = run_design(runs, task="benchmarks are grouped")
+    b, n_algorithms = design.sizes["n_benchmarks"], design.sizes["n_algorithms"]
     if b < 4:
         raise ArgumentError(
             f"runs has {b} benchmarks, and groups of so few say nothing. Give at least four, or look at each of them: "
@@ -203,142 +127,170 @@ def benchmark_clusters(
             f"n_clusters must lie between 2 and {b - 1}, one less than the benchmarks, got {n_clusters}."
         )
     scale = ("noise" if n_algorithms == 2 else "shape") if scale == "auto" else scale
-    table = _RunTable.of(layout, scale)
-    (profiles,) = table.profiles(np.ones((1, len(table.within))))
+    frame = frame if CONDITION in frame else frame.assign(**{CONDITION: ""})
+    levels = {role: in_order(frame[role].unique()) for role in (BENCHMARK, CONDITION, ALGORITHM)}
+    codes = [pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()]
+    shape = (b, len(levels[CONDITION]), n_algorithms)
+    cell, score = np.ravel_multi_index(codes, shape), frame["score"].to_numpy()
+    mean = _means(cell, score, shape, design, levels)
+    noise = _noise(codes[0], score - mean.ravel()[cell], shape, levels[BENCHMARK]) if scale == "noise" else None
+    # what is redrawn as a whole: runs with one seed at an instance, or single runs in a cell
+    unit, within = np.arange(len(frame)), cell
+    if SEED in frame:
+        instance = cell // n_algorithms
+        unit = frame.groupby([instance, frame[SEED]], sort=False).ngroup().to_numpy()
+        within = instance[np.unique(unit, return_index=True)[1]]
+    repeated = bool(np.bincount(cell).min() > 1 and np.bincount(within).min() > 1)
+
+    def profiles_of(weights: Array) -> Array:
+        return _profiles(weights[:, unit], cell, score - score.mean(), shape, noise)
+
+    (profiles,) = profiles_of(np.ones((1, len(within))))
     tree, distances = _tree(profiles, method)
     k, silhouette = _chosen(tree, distances, n_clusters)
     leaves = leaves_list(tree)
     labels = pd.Index(dict.fromkeys(_cut(tree, k)[leaves])).get_indexer(pd.Index(_cut(tree, k)))  # in their order
     redrawn = np.empty((0, b), dtype=np.intp)
-    if table.repeated and n_draws:
-        drawn = table.profiles(table.draw(n_draws, generator))
+    if repeated and n_draws:
+        drawn = profiles_of(_drawn(n_draws, cell, unit, within, generator))
         redrawn = np.array([_cut(_tree(profile, method)[0], k) for profile in drawn])
-    names = list(table.levels[BENCHMARK])
+    names = levels[BENCHMARK]
     together = np.full((b, b), np.nan)
     if len(redrawn):
         together = np.mean(redrawn[:, :, None] == redrawn[:, None, :], axis=0)
     with np.errstate(invalid="ignore"):
         same = (labels[:, None] == labels[None, :]) & ~np.eye(b, dtype=bool)
         kept = (together * same).sum(axis=1) / same.sum(axis=1)
-    by_benchmark = pd.DataFrame({"benchmark": names, "cluster": labels + 1, "silhouette": silhouette, "kept": kept})
-    parts = [table.levels[ALGORITHM], table.levels[CONDITION]]
-    columns = [BETWEEN.join(filter(None, (a, c))) for c in parts[1] for a in parts[0]]
-    return BenchmarkClusters(
-        table=by_benchmark.iloc[leaves].reset_index(drop=True),
-        clusters=_stability(labels, redrawn, names),
-        together=pd.DataFrame(together, index=names, columns=names),
-        profiles=pd.DataFrame(profiles, index=names, columns=columns),
-        linkage=tree,
-        scale=scale,
-        method=method,
-        n_clusters=k,
-        cophenetic=float(cophenet(tree, distances)[0]) if np.ptp(distances) > 0 else float("nan"),
-        n_draws=len(redrawn),
-        score=runs.score,
-        notes=(*layout.notes, *table.notes()),
+    benchmarks = pd.DataFrame({"benchmark": names, "cluster": labels + 1, "silhouette": silhouette, "kept": kept})
+    clusters = _stability(labels, redrawn, names)
+    columns = [BETWEEN.join(filter(None, (a, c))) for c in levels[CONDITION] for a in levels[ALGORITHM]]
+    cophenetic = float(cophenet(tree, distances)[0]) if np.ptp(distances) > 0 else float("nan")
+    notes = [*design.notes]
+    spread = (mean - mean.mean(axis=2, keepdims=True)).std(axis=(1, 2))
+    flat = np.flatnonzero(spread <= 1e-12 * np.abs(mean).max())
+    if len(flat):
+        notes.append(
+            f"On {', '.join(names[i] for i in flat)} all algorithms have the same mean; such a benchmark has no order "
+            "of algorithms and lies in the middle of all others."
+        )
+    if not repeated:
+        notes.append(
+            "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with "
+            "other seeds."
+        )
+    what = {
+        "shape": "deviations of the algorithms from their mean, divided by their standard deviation on the "
+        "benchmark: who is better, not by how much",
+        "noise": "deviations of the algorithms from their mean, in standard deviations of a run on the benchmark",
+    }[scale]
+    stability = f" Stability from {len(redrawn):,} tables with redrawn seeds." if len(redrawn) else ""
+    return Answer(
+        question="benchmark_clusters",
+        title="Benchmarks by relative performance",
+        tables={
+            "benchmarks": benchmarks.iloc[leaves].reset_index(drop=True),
+            "clusters": clusters,
+            "together": pd.DataFrame(together, index=names, columns=names),
+            "profiles": pd.DataFrame(profiles, index=names, columns=columns),
+        },
+        values={
+            "linkage": tree,
+            "scale": scale,
+            "method": method,
+            "n_clusters": k,
+            "cophenetic": cophenetic,
+            "n_draws": len(redrawn),
+            "score": runs.score,
+        },
+        facts=(f"{method} linkage of {what}; cophenetic correlation {written(cophenetic, '.2f')}.{stability}",),
+        findings=(_finding(clusters, b, len(redrawn)),),
+        notes=tuple(notes),
+        printed=clusters,
+        formats=dict.fromkeys(["jaccard", "recovered", "dissolved"], ".2f"),
+        figure="benchmark_clusters_plot",
+    )
+
+
+def _finding(clusters: pd.DataFrame, n: int, n_draws: int) -> str:
+    """How many clusters there are and whether they are stable."""
+    k = len(clusters)
+    found = f"{n} benchmarks in {k} clusters"
+    if not n_draws:
+        return f"{found}; without repeated runs nothing is known of their stability."
+    stable = clusters.loc[clusters["decision"] == "stable", "size"]
+    if len(stable) == k:
+        return f"{found}, all of them stable when the runs are redrawn."
+    if not len(stable) or (len(stable) == 1 and 2 * int(stable.iloc[0]) > n):
+        bulk = ": only the bulk of the benchmarks stays together" if len(stable) else ""
+        return (
+            f"{found}, but no grouping is stable when the runs are redrawn{bulk}. The clusters should not be "
+            "interpreted."
+        )
+    return (
+        f"{found}, {len(stable)} of them stable when the runs are redrawn; the others may be due to chance in the "
+        "runs and should not be interpreted."
     )
 
 
 # ---------------------------------------------------------------------- profiles
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _RunTable:
-    """Runs as codes, so that profiles of many reweighted tables are matrix products."""
+def _means(cell: Index, score: Array, shape: tuple[int, ...], design: RunDesign, levels: dict[str, list[str]]) -> Array:
+    """Mean scores by benchmark, condition and algorithm; refused where an algorithm was not run."""
+    count = np.bincount(cell, minlength=int(np.prod(shape)))
+    for i, c, a in np.argwhere(count.reshape(shape) == 0):
+        algorithm, condition = (":".join(design.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
+        where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
+        raise DataError(
+            f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, "
+            "so its relative performance there is not known. Leave the algorithm or the benchmark out: "
+            "runs.filter(...)."
+        )
+    return np.asarray((np.bincount(cell, weights=score) / count).reshape(shape))
 
-    levels: dict[str, list[str]]  # of benchmarks, conditions and algorithms
-    cell: Index  # (runs,) benchmark, condition and algorithm
-    unit: Index  # (runs,) what is redrawn as a whole
-    within: Index  # (units,) the instance (or cell) within which it is redrawn
-    score: Array
-    mean: Array  # (benchmarks, conditions, algorithms)
-    noise: Array | None  # (benchmarks,) standard deviation of a run
 
-    @classmethod
-    def of(cls, layout: RunLayout, scale: str) -> _RunTable:
-        frame = layout.frame if CONDITION in layout.frame else layout.frame.assign(**{CONDITION: ""})
-        levels = {role: in_order(frame[role].unique()) for role in (BENCHMARK, CONDITION, ALGORITHM)}
-        codes = [pd.Index(names).get_indexer(pd.Index(frame[role])) for role, names in levels.items()]
-        shape = tuple(map(len, levels.values()))
-        cell = np.ravel_multi_index(codes, shape)
-        count = np.bincount(cell, minlength=int(np.prod(shape)))
-        for i, c, a in np.argwhere(count.reshape(shape) == 0):
-            algorithm, condition = (":".join(layout.columns.get(role, [])) for role in (ALGORITHM, CONDITION))
-            where = f" at {condition} {levels[CONDITION][c]!r}" if condition else ""
-            raise DataError(
-                f"{algorithm} {levels[ALGORITHM][a]!r} was not run on {levels[BENCHMARK][i]!r}{where}, "
-                "so its relative performance there is not known. Leave the algorithm or the benchmark out: "
-                "runs.filter(...)."
-            )
-        score, unit, within = frame["score"].to_numpy(), np.arange(len(frame)), cell
-        if SEED in frame:
-            instance = cell // shape[2]
-            unit = frame.groupby([instance, frame[SEED]], sort=False).ngroup().to_numpy()
-            within = instance[np.unique(unit, return_index=True)[1]]
-        mean = np.bincount(cell, weights=score) / count
-        noise = None
-        if scale == "noise":
-            ss = np.bincount(codes[0], weights=(score - mean[cell]) ** 2)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                noise = np.sqrt(ss / (np.bincount(codes[0]) - shape[1] * shape[2]))
-            for i in np.flatnonzero(~(np.isfinite(noise) & (noise > 0))):
-                raise DataError(
-                    f"scale='noise' needs runs that differ on every benchmark; on {levels[BENCHMARK][i]!r} they do "
-                    "not, or are not repeated. Use scale='shape', or leave the benchmark out: runs.filter(...)."
-                )
-        score, mean = score - score.mean(), mean.reshape(shape)
-        return cls(levels=levels, cell=cell, unit=unit, within=within, score=score, mean=mean, noise=noise)
+def _noise(benchmark: Index, residual: Array, shape: tuple[int, ...], names: list[str]) -> Array:
+    """Standard deviation of a run on each benchmark."""
+    squares = np.bincount(benchmark, weights=residual**2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        noise = np.sqrt(squares / (np.bincount(benchmark) - shape[1] * shape[2]))
+    for i in np.flatnonzero(~(np.isfinite(noise) & (noise > 0))):
+        raise DataError(
+            f"scale='noise' needs runs that differ on every benchmark; on {names[i]!r} they do "
+            "not, or are not repeated. Use scale='shape', or leave the benchmark out: runs.filter(...)."
+        )
+    return np.asarray(noise)
 
-    @property
-    def repeated(self) -> bool:
-        """Whether there is more than one run in each cell, and more than one to draw from."""
-        return bool(np.bincount(self.cell).min() > 1 and np.bincount(self.within).min() > 1)
 
-    def profiles(self, weights: Array) -> Array:
-        """``(tables, benchmarks, columns)`` standardised deviations with these weights of the units."""
-        out = np.empty((len(weights), self.mean.size))
-        for row, w in zip(out, weights[:, self.unit], strict=True):
-            total = np.bincount(self.cell, weights=w, minlength=self.mean.size)
-            row[:] = np.bincount(self.cell, weights=w * self.score, minlength=self.mean.size) / total
-        means = out.reshape(-1, *self.mean.shape)
-        deviation = means - means.mean(axis=3, keepdims=True)
-        if self.noise is not None:
-            scaled = deviation / self.noise[:, None, None]
-        else:
-            spread = np.sqrt((deviation**2).mean(axis=(2, 3), keepdims=True))
-            scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 1e-300)
-        return scaled.reshape(len(weights), len(self.mean), -1)
+def _profiles(weights: Array, cell: Index, score: Array, shape: tuple[int, ...], noise: Array | None) -> Array:
+    """``(tables, benchmarks, columns)`` standardised deviations with these weights of the runs."""
+    size = int(np.prod(shape))
+    means = np.empty((len(weights), size))
+    for row, w in zip(means, weights, strict=True):
+        row[:] = np.bincount(cell, weights=w * score, minlength=size) / np.bincount(cell, weights=w, minlength=size)
+    deviation = means.reshape(-1, *shape)
+    deviation = deviation - deviation.mean(axis=3, keepdims=True)
+    if noise is not None:
+        scaled = deviation / noise[:, None, None]
+    else:
+        spread = np.sqrt((deviation**2).mean(axis=(2, 3), keepdims=True))
+        scaled = np.divide(deviation, spread, out=np.zeros_like(deviation), where=spread > 1e-300)
+    return scaled.reshape(len(weights), shape[0], -1)
 
-    def draw(self, n: int, rng: np.random.Generator) -> Array:
-        """``(n, units)`` how often each unit is in a redrawn table."""
-        out = np.zeros((n, len(self.within)))
-        for group in np.unique(self.within):
-            members = np.flatnonzero(self.within == group)
-            m, inside = len(members), np.isin(self.unit, members)
-            cells = np.unique(self.cell[inside])
-            there = np.unique(np.column_stack([self.unit[inside], self.cell[inside]]), axis=0)
-            if len(there) == m * len(cells):
-                out[:, members] = rng.multinomial(m, np.full(m, 1.0 / m), size=n)
-            else:  # a redrawn table could lose all runs of an algorithm; these weights are above 0
-                out[:, members] = m * rng.dirichlet(np.ones(m), size=n)
-        return out
 
-    def notes(self) -> list[str]:
-        """Benchmarks without an order of the algorithms, and runs that cannot be redrawn."""
-        notes = []
-        spread = (self.mean - self.mean.mean(axis=2, keepdims=True)).std(axis=(1, 2))
-        flat = np.flatnonzero(spread <= 1e-12 * np.abs(self.mean).max())
-        if len(flat):
-            notes.append(
-                f"On {', '.join(self.levels[BENCHMARK][i] for i in flat)} all algorithms have the same mean; such a "
-                "benchmark has no order of algorithms and lies in the middle of all others."
-            )
-        if not self.repeated:
-            notes.append(
-                "Some algorithm was run only once on some benchmark, so runs cannot be redrawn. Repeat runs with "
-                "other seeds."
-            )
-        return notes
+def _drawn(n: int, cell: Index, unit: Index, within: Index, rng: np.random.Generator) -> Array:
+    """``(n, units)`` how often each unit is in a redrawn table."""
+    out = np.zeros((n, len(within)))
+    for group in np.unique(within):
+        members = np.flatnonzero(within == group)
+        m, inside = len(members), np.isin(unit, members)
+        cells = np.unique(cell[inside])
+        there = np.unique(np.column_stack([unit[inside], cell[inside]]), axis=0)
+        if len(there) == m * len(cells):
+            out[:, members] = rng.multinomial(m, np.full(m, 1.0 / m), size=n)
+        else:  # a redrawn table could lose all runs of an algorithm; these weights are above 0
+            out[:, members] = m * rng.dirichlet(np.ones(m), size=n)
+    return out
 
 
 # ---------------------------------------------------------------------- trees

@@ -17,24 +17,24 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.benchmark.effect_plan import Plan, family_columns
+from lmemtest.bench.benchmark.effect_plan import effect_plan, family_columns
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.variation.run_layout import one_score_per_run
-from lmemtest.core.result import Result, result
+from lmemtest.bench.variation.run_design import mean_over_budgets
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.core.words import counted, listed, p_text, plural
 from lmemtest.errors import ArgumentError, DesignError, EstimationError, UnknownColumnError
 from lmemtest.lmm.cells import compress
-from lmemtest.lmm.diagnostics.influence import InfluenceResult, influence
+from lmemtest.lmm.diagnostics.influence import influence
 from lmemtest.lmm.distributions.equal_variances import bartlett
 from lmemtest.lmm.engine import prediction
 from lmemtest.lmm.engine.error_slopes import theta_slopes
 from lmemtest.lmm.formula import parse_formula
 from lmemtest.lmm.formula.terms import INTERCEPT
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.hypotheses.glrt import GlrtResult, glrt
+from lmemtest.lmm.hypotheses.glrt import glrt
 from lmemtest.lmm.hypotheses.ranova import with_terms
 from lmemtest.lmm.intervals.random_effects import effect_intervals
 from lmemtest.lmm.model import fit_lmm
@@ -83,7 +83,7 @@ class BenchmarkEffects(Result):
         Confidence level.
     between_sd : dict of (str, str) to float
         Comparison (algorithm, versus) to the standard deviation of the true difference between benchmarks (families).
-    heterogeneity : GlrtResult or None
+    heterogeneity : Answer or None
         By family: the likelihood-ratio test of the model in which advantages change between benchmarks alone.
     direction : {"minimize", "maximize"}
     fit : LmmFit
@@ -100,7 +100,7 @@ class BenchmarkEffects(Result):
     between_sd: dict[tuple[str, str], float]
     direction: str
     fit: LmmFit
-    heterogeneity: GlrtResult | None = None
+    heterogeneity: Answer | None = None
     notes: tuple[str, ...] = ()
 
     figure = "benchmark_effects_plot"
@@ -165,7 +165,7 @@ class BenchmarkEffects(Result):
             return (text,)
         return text, f"{guessed} more {'are' if guessed > 1 else 'is'} extrapolated to where an algorithm was not run."
 
-    def drivers(self, **options: Any) -> InfluenceResult:
+    def drivers(self, **options: Any) -> Answer:
         """Which benchmarks (families) drive the conclusion: the model without each of them in turn.
 
         Parameters
@@ -175,7 +175,7 @@ class BenchmarkEffects(Result):
 
         Returns
         -------
-        InfluenceResult
+        Answer
             Its sentences name the benchmarks on which a decision rests.
         """
         runs = self.fit.data
@@ -298,17 +298,20 @@ def benchmark_effects(
     check_flag(simultaneous, "simultaneous")
     level = check_fraction(level, "level")
     generator = resolve_rng(rng)
-    means = one_score_per_run(runs, task="benchmarks are compared")
+    means = mean_over_budgets(runs, task="benchmarks are compared")
     given = recommend(means).formula if formula is None else formula
     if isinstance(dispersion, str) and dispersion == "auto" and "auto" not in means.columns:
         dispersion = _unequal_noise(means, parse_formula(given))
     fit = fit_lmm(given, means, dispersion=dispersion)
     _check_formula(fit, means)
     _check_size(means, contrast)
-    plan = Plan.of(means, contrast, by)
+    cells, weights, observed, gaps = effect_plan(means, contrast, by)
     if formula is None and by != "family":
         fit = _own_variances(fit)
-    table, between, notes = _predicted(fit, plan, simultaneous, level, generator)
+    # by family the cells have a benchmark for the fixed effects, which cancels, and none for the modes
+    comparisons = Differences.of(fit, cells, cells.drop(columns=means.benchmark) if by == "family" else cells, weights)
+    table, between, notes = _predicted(fit, comparisons, observed, by, simultaneous, level, generator)
+    notes += _gap_notes(gaps, table, by)
     if by == "family":
         table = table.rename(columns={"benchmark": "family"})
     return BenchmarkEffects(
@@ -328,7 +331,7 @@ def benchmark_effects(
 # ---------------------------------------------------------------------- comparisons on each benchmark
 
 
-def _without_families(fit: LmmFit) -> GlrtResult:
+def _without_families(fit: LmmFit) -> Answer:
     """The model against the one whose advantages change between benchmarks alone."""
     own = {*family_columns(fit.data), fit.data.algorithm}
     parsed = fit.design.parsed
@@ -348,16 +351,17 @@ class Differences:
     unseen: tuple[Array, ...]
 
     @classmethod
-    def of(cls, fit: LmmFit, plan: Plan) -> Differences:
+    def of(cls, fit: LmmFit, cells: pd.DataFrame, of_modes: pd.DataFrame, weights: Array) -> Differences:
+        """Weights of cells; `of_modes` has what tells the groups of the random effects apart that are predicted."""
         random, unseen = [], []
         for index, (q, k) in enumerate(shapes(fit)):
-            basis, codes, n_new = _rows_of(fit, plan.of_modes, index, k)
-            out = np.zeros((q + n_new, k, len(plan.weights)))
+            basis, codes, n_new = _rows_of(fit, of_modes, index, k)
+            out = np.zeros((q + n_new, k, len(weights)))
             for cell, code in enumerate(codes):
-                out[code] += np.outer(basis[cell], plan.weights[:, cell])
+                out[code] += np.outer(basis[cell], weights[:, cell])
             random.append(out[:q])
             unseen.append(out[q:])
-        fixed = (plan.weights @ fit.design.rows(plan.cells))[:, fit.problem.kept]
+        fixed = (weights @ fit.design.rows(cells))[:, fit.problem.kept]
         return cls(targets=prediction.Targets(fixed=fixed, random=tuple(random)), unseen=tuple(unseen))
 
     def __getitem__(self, which: NDArray[np.intp]) -> Differences:
@@ -441,14 +445,19 @@ def _check_formula(fit: LmmFit, runs: Runs) -> None:
 
 
 def _predicted(
-    fit: LmmFit, plan: Plan, simultaneous: bool, level: float, rng: np.random.Generator
+    fit: LmmFit,
+    comparisons: Differences,
+    table: pd.DataFrame,
+    by: str,
+    simultaneous: bool,
+    level: float,
+    rng: np.random.Generator,
 ) -> tuple[pd.DataFrame, dict[tuple[str, str], float], list[str]]:
     runs = fit.data
-    comparisons = Differences.of(fit, plan)
     targets, variance = comparisons.targets, comparisons.between(fit)
     if not any(np.abs(coefficients).max(initial=0.0) > 1e-12 for coefficients in targets.random):
         noun, place, takes = "benchmark", runs.benchmark, "several runs of each algorithm on each benchmark"
-        if plan.by == "family":
+        if by == "family":
             noun, place, takes = "family", ":".join(family_columns(runs)), "several benchmarks in each"
         raise DesignError(
             f"the model {fit.formula!r} lets no difference between algorithms change from {noun} to {noun}. "
@@ -456,16 +465,13 @@ def _predicted(
         )
     overall = targets.fixed @ fit.kept_params
     modes = sum(np.einsum("qac,qa->c", K, u) for K, u in zip(targets.random, fit.modes, strict=True))
-    of_pairs = np.split(np.arange(len(overall)), len(plan.comparisons))
+    pairs = list(dict.fromkeys(zip(table["algorithm"], table["versus"], strict=True)))
+    of_pairs = np.split(np.arange(len(overall)), len(pairs))
     with one_blas_thread():  # each comparison by itself, as its intervals are
         errors = [comparisons[rows].error(fit, fit.optim.theta, fit.optim.criterion) for rows in of_pairs]
         df = comparisons.df(fit, np.concatenate([error.diagonal() for error in errors]))
-    estimate, n, notes = overall + modes, len(plan.units), list[str]()
+    estimate, notes = overall + modes, list[str]()
     zero = variance <= _ZERO * fit.mean_residual_variance
-    table = pd.DataFrame({"benchmark": [*plan.units] * len(plan.comparisons)})
-    table[["algorithm", "versus"]] = [pair for pair in plan.comparisons for _ in plan.units]
-    table["n_runs"] = plan.n_runs.astype(int)
-    table["observed"] = plan.observed
     table = table.assign(overall=overall, estimate=estimate, se=np.nan, df=np.nan, ci_low=np.nan, ci_high=np.nan)
     for rows, whole in zip(of_pairs, errors, strict=True):
         kept = ~zero[rows]
@@ -475,27 +481,27 @@ def _predicted(
             table.loc[use, ["estimate", "df", "ci_low", "ci_high"]] = found.to_numpy()
             table.loc[use, "se"] = np.sqrt(np.maximum(error.diagonal(), 0.0))
             notes += [note] if note and not notes else []  # how the intervals were made; alike for all comparisons
-    table["extrapolated"] = ~plan.complete
-    between = {pair: float(np.sqrt(variance[i * n : (i + 1) * n].mean())) for i, pair in enumerate(plan.comparisons)}
-    return table, between, [*notes, *_gap_notes(plan, zero)]
-
-
-def _gap_notes(plan: Plan, zero: NDArray[np.bool_]) -> list[str]:
-    notes, noun = [], "family" if plan.by == "family" else "benchmark"
+    table["extrapolated"] = table["observed"].isna()
+    between = {pair: float(np.sqrt(variance[rows].mean())) for pair, rows in zip(pairs, of_pairs, strict=True)}
     if zero.any():
+        noun = "family" if by == "family" else "benchmark"
         notes.append(
             f"The model estimates that these differences do not change between {plural(noun)} at all: every {noun} "
             "gets the overall difference, without an interval. This does not show that they are equal."
         )
-    gaps = plan.gaps
-    if gaps:
-        shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
-        notes.append(
-            f"On {len(gaps)} of {len(plan.units)} {plural(plan.by)} some algorithm was not run ({shown}"
-            f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
-            "if it were missing by chance; an algorithm that failed there is probably worse."
-        )
-    return notes
+    return table, between, notes
+
+
+def _gap_notes(gaps: dict[str, tuple[str, ...]], table: pd.DataFrame, by: str) -> list[str]:
+    """A note on benchmarks or families without runs of some algorithm."""
+    if not gaps:
+        return []
+    shown = "; ".join(f"{unit}: {listed(names)}" for unit, names in list(gaps.items())[:3])
+    return [
+        f"On {len(gaps)} of {table['benchmark'].nunique()} {plural(by)} some algorithm was not run ({shown}"
+        f"{'; ...' if len(gaps) > 3 else ''}). Rows marked extrapolated are what the model expects of it there, as "
+        "if it were missing by chance; an algorithm that failed there is probably worse."
+    ]
 
 
 def _noise(runs: Runs, transform: Callable[[Array], Array] | None) -> tuple[Array, Array]:

@@ -13,16 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
-from lmemtest.bench.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
-from lmemtest.core.result import result
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.pair_scores import (
+    Axes,
+    contrasts_answer,
+    level_pairs,
+    n_budgets,
+    of_pair,
+    pair_scores,
+    ran,
+)
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
 from lmemtest.core.words import format_level, format_number, p_text, percent
 from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.formula.tokens import quote_name
-from lmemtest.lmm.intervals.partial_pooling import FEWEST, PartialPooling, pool
+from lmemtest.lmm.intervals.partial_pooling import FEWEST, Mixture, pool
 from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.means.moderation import fit_scaled_f, squeeze
@@ -32,7 +39,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Mask
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.model import LmmFit
 
 
@@ -43,108 +51,6 @@ _MOST_LEVELS, _FEWEST_BENCHMARKS = 4, 6
 _JOINT = 60
 _SMALL = 0.02  # of the mean variance of a level: below it a benchmark's own counts as this
 _ROUNDING = 1e-12  # of the largest score: differences that vary less do not vary
-
-
-@result
-class MetafeatureEffect(MetafeatureContrasts):
-    """Contrasts of contrasts from one mixed model, over benchmarks and for each benchmark.
-
-    Attributes
-    ----------
-    algorithms, metafeature, levels, benchmarks, alpha, notes
-        As in `MetafeatureContrasts`. Advantages are of the first over the second, on the scale of the score: positive
-        is better.
-    fit : LmmFit
-        The model of the runs' means over budgets.
-    advantages : pandas.DataFrame
-        One row per level: ``level``, ``advantage`` (over benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value``,
-        ``ci_low``, ``ci_high``.
-    overall : pandas.DataFrame
-        One row per pair of levels: ``level``, ``reference``, ``contrast`` (of the advantages), ``se``, ``df``,
-        ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high``.
-    contrasts : pandas.DataFrame
-        One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``raw`` (the contrast of the
-        benchmark's own means), ``contrast`` (drawn towards the mean over benchmarks), ``se`` (of its error),
-        ``own_share`` (what `raw` counts in `contrast`; the rest is the mean), ``p_value``, ``ci_low``, ``ci_high``
-        (simultaneous over all rows), ``deviation`` (from the mean over benchmarks), ``p_others`` (of no deviation, all
-        rows together), ``singled_out``.
-    """
-
-    figure = "metafeature_effect_plot"
-    parts = {"contrasts": "contrasts", "advantages": "advantages", "overall": "overall"}
-    formats = {"p_others": "p"}
-
-    fit: LmmFit
-    advantages: pd.DataFrame
-
-    @property
-    def formula(self) -> str:
-        """The model."""
-        return self.fit.formula
-
-    @property
-    def rule(self) -> str:
-        """How benchmarks are singled out, in words."""
-        return (
-            f"Rule: a benchmark is singled out if the contrast over benchmarks differs from zero at "
-            f"{percent(self.alpha)}, and the benchmark's own one, by itself, is not significant in this direction but "
-            f"differs from the mean over benchmarks in the other (one-sided, {percent(self.alpha)} each)."
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """Plain sentences: the advantage at each level, its contrast, and the benchmarks that do not follow."""
-        first, second = self.names
-        out = []
-        for row in self.advantages.to_dict("records"):
-            level, (size, signed) = format_level(row["level"]), self._written(row, "advantage")
-            if below(row["p_value"], self.alpha):
-                side = "better" if row["advantage"] > 0 else "worse"
-                out.append(f"At {level} {first} is {side} than {second} by {size}.")
-            else:
-                out.append(f"At {level} {first} and {second} are not significantly different (advantage {signed}).")
-        for row in self.overall.to_dict("records"):
-            level, reference = format_level(row["level"]), format_level(row["reference"])
-            size, signed = self._written(row, "contrast")
-            if not below(row["p_value"], self.alpha):
-                out.append(
-                    f"The advantage at {level} is not significantly different from that at {reference} ({signed})."
-                )
-                continue
-            part = self.of_pair(row)
-            odd = [format_level(name) for name in part["benchmark"][part["singled_out"]]]
-            clear = int((below(part["p_value"], self.alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
-            side = "smaller" if row["contrast"] < 0 else "larger"
-            tail = f"; singled out: {', '.join(odd)}" if odd else "; none is singled out"
-            out += [
-                f"The advantage is {side} at {level} than at {reference} by {size}.",
-                f"On {clear} of {len(part)} benchmarks the interval is on this side of zero{tail}.",
-            ]
-        return tuple(out)
-
-    def _written(self, row: dict[Any, Any], name: str) -> tuple[str, str]:
-        """A number with its interval and p-value: its size, and with its sign."""
-        signed = [float(row[key]) for key in (name, "ci_low", "ci_high")]
-        size = [-signed[0], -signed[2], -signed[1]] if signed[0] < 0 else signed
-        texts = []
-        for numbers in (size, signed):
-            value, low, high = map(format_number, numbers)
-            texts.append(f"{value} ({percent(1.0 - self.alpha)} CI {low} to {high}, {p_text(row['p_value'])})")
-        return texts[0], texts[1]
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return f"{self.names[0]} against {self.names[1]}: contrasts of advantages by {self.metafeature}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The model, the contrast and the rule."""
-        first, second = self.names
-        return (
-            f"{self.fit.formula}; mean score of each run over the budgets, REML. Contrast: advantage of {first} over "
-            f"{second} at the level minus that at the reference, on the scale of the score.",
-            self.rule,
-        )
 
 
 @one_blas_thread()
@@ -162,7 +68,7 @@ def metafeature_effect(
     unit: str | None = None,
     adjust: str | None = None,
     n_draws: int | None = None,
-) -> MetafeatureEffect | MetafeatureOutcomes:
+) -> Answer:
     """Compare the advantage of one algorithm over another between the levels of a metafeature.
 
     Parameters
@@ -192,7 +98,23 @@ def metafeature_effect(
 
     Returns
     -------
-    MetafeatureEffect or MetafeatureOutcomes
+    Answer
+        Advantages are of the first algorithm over the second, on the scale of the score: positive is better. Tables:
+
+        - ``contrasts``: one row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``raw`` (the
+          contrast of the benchmark's own means), ``contrast`` (drawn towards the mean over benchmarks), ``se`` (of its
+          error), ``own_share`` (what ``raw`` counts in ``contrast``; the rest is the mean), ``p_value``, ``ci_low``,
+          ``ci_high`` (simultaneous over all rows), ``deviation`` (from the mean over benchmarks), ``p_others`` (of no
+          deviation, all rows together), ``singled_out``;
+        - ``advantages``: one row per level: ``level``, ``advantage`` (over benchmarks), ``se``, ``df``, ``t_ratio``,
+          ``p_value``, ``ci_low``, ``ci_high``;
+        - ``overall``: one row per pair of levels: ``level``, ``reference``, ``contrast`` (of the advantages), ``se``,
+          ``df``, ``t_ratio``, ``p_value``, ``ci_low``, ``ci_high``.
+
+        Values: ``algorithms``, ``metafeature``, ``levels``, ``benchmarks``, ``alpha``, ``method``; ``singled_out``, the
+        benchmarks that are singled out for every pair of levels that differ over benchmarks, and ``rule``, how;
+        ``fit``, the model of the runs' means over budgets, and its ``formula``. The tables of "outcomes" are those of
+        `lmemtest.bench.benchmark.metafeature_outcomes.metafeature_outcomes`.
 
     Raises
     ------
@@ -258,50 +180,116 @@ def _by_model(
     dispersion: str | None = None,
     alpha: float,
     rng: Any,
-) -> MetafeatureEffect:
+) -> Answer:
     alpha = check_fraction(alpha, "alpha")
     generator = resolve_rng(rng)
     if dispersion is not None and not (isinstance(dispersion, str) and dispersion == "benchmark"):
         raise ArgumentError(f"dispersion must be 'benchmark' or None, got {dispersion!r}.")
-    pairs = pair_scores(runs, algorithms, metafeature, levels)
-    if len(pairs.benchmarks) < FEWEST:
+    losses, axes, notes = pair_scores(runs, algorithms, metafeature, levels)
+    if len(losses) < FEWEST:
         raise DataError(
-            f"A model of benchmarks as a sample needs three or more, there are {len(pairs.benchmarks)}. "
+            f"A model of benchmarks as a sample needs three or more, there are {len(losses)}. "
             "method='outcomes' compares levels on each benchmark by itself."
         )
-    _check_difference(pairs)
+    # the mean of each run over the budgets; 0 where there is no run
+    y, there = np.nansum(losses, axis=4) / n_budgets(losses)[:, None, None, None], ran(losses)
+    first, second = map(format_level, axes["algorithm"])
+    _check_difference(y, there, first, second)
     half = "half"  # 1/2 for the first algorithm and -1/2 for the second: its random slope is the difference
     while half in runs.columns:
         half += "_"
+    b, v, a, s = np.nonzero(there)
+    table = {
+        runs.benchmark: _factor(b, axes["benchmark"]),
+        metafeature: _factor(v, axes["level"]),
+        runs.algorithm: _factor(a, axes["algorithm"]),
+        runs.seed: _factor(s, axes["seed"]),
+        half: 0.5 - a,
+        runs.score: y[b, v, a, s] if runs.direction == "minimize" else -y[b, v, a, s],
+    }
     roles = {**runs.roles(), "budget": None, "metafeatures": (metafeature,), "ignore": (), "failed": None}
-    table = type(runs)(_run_means(pairs, runs, half), **roles)
-    fit = fit_lmm(_formula(pairs, runs, half), table, dispersion=runs.benchmark if dispersion else None)
-    advantages, overall = _over_benchmarks(fit, pairs, runs, alpha, generator)
-    contrasts, how = _of_benchmarks(fit, pairs, overall, alpha)
-    return MetafeatureEffect(
-        **pairs.labels,
-        fit=fit,
-        advantages=advantages,
-        overall=overall,
-        contrasts=contrasts,
+    paired = bool(there.all(axis=2).any())
+    formula = _formula(runs, metafeature, half, axes, paired=paired)
+    fit = fit_lmm(formula, type(runs)(pd.DataFrame(table), **roles), dispersion=runs.benchmark if dispersion else None)
+    advantages, overall = _over_benchmarks(fit, runs, metafeature, axes, alpha, generator)
+    contrasts, how = _of_benchmarks(fit, losses, y, metafeature, axes, overall, alpha)
+    rule = (
+        f"Rule: a benchmark is singled out if the contrast over benchmarks differs from zero at "
+        f"{percent(alpha)}, and the benchmark's own one, by itself, is not significant in this direction but "
+        f"differs from the mean over benchmarks in the other (one-sided, {percent(alpha)} each)."
+    )
+    fact = (
+        f"{fit.formula}; mean score of each run over the budgets, REML. Contrast: advantage of {first} over "
+        f"{second} at the level minus that at the reference, on the scale of the score."
+    )
+    return contrasts_answer(
+        axes,
+        metafeature,
+        {"contrasts": contrasts, "advantages": advantages, "overall": overall},
         alpha=alpha,
-        notes=(*pairs.notes, *how, *fit.notes),
+        rule=rule,
+        values={"method": "model", "fit": fit, "formula": fit.formula},
+        title=f"{first} against {second}: contrasts of advantages by {metafeature}",
+        facts=(fact, rule),
+        findings=_sentences(advantages, overall, contrasts, first, second, alpha),
+        notes=(*notes, *how, *fit.notes),
+        formats={"p_others": "p"},
     )
 
 
-def _check_difference(pairs: PairScores) -> None:
+def _sentences(
+    advantages: pd.DataFrame, overall: pd.DataFrame, contrasts: pd.DataFrame, first: str, second: str, alpha: float
+) -> tuple[str, ...]:
+    """Plain sentences: the advantage at each level, its contrast, and the benchmarks that do not follow."""
+
+    def sized(row: dict[Any, Any], name: str) -> tuple[str, str]:
+        """A number with its interval and p-value: its size, and with its sign."""
+        signed = [float(row[key]) for key in (name, "ci_low", "ci_high")]
+        size = [-signed[0], -signed[2], -signed[1]] if signed[0] < 0 else signed
+        texts = []
+        for numbers in (size, signed):
+            value, low, high = map(format_number, numbers)
+            texts.append(f"{value} ({percent(1.0 - alpha)} CI {low} to {high}, {p_text(row['p_value'])})")
+        return texts[0], texts[1]
+
+    out = []
+    for row in advantages.to_dict("records"):
+        level, (size, signed) = format_level(row["level"]), sized(row, "advantage")
+        if below(row["p_value"], alpha):
+            side = "better" if row["advantage"] > 0 else "worse"
+            out.append(f"At {level} {first} is {side} than {second} by {size}.")
+        else:
+            out.append(f"At {level} {first} and {second} are not significantly different (advantage {signed}).")
+    for row in overall.to_dict("records"):
+        level, reference = format_level(row["level"]), format_level(row["reference"])
+        size, signed = sized(row, "contrast")
+        if not below(row["p_value"], alpha):
+            out.append(f"The advantage at {level} is not significantly different from that at {reference} ({signed}).")
+            continue
+        part = of_pair(contrasts, row)
+        odd = [format_level(name) for name in part["benchmark"][part["singled_out"]]]
+        clear = int((below(part["p_value"], alpha) & (part["contrast"] * row["contrast"] > 0)).sum())
+        side = "smaller" if row["contrast"] < 0 else "larger"
+        tail = f"; singled out: {', '.join(odd)}" if odd else "; none is singled out"
+        out += [
+            f"The advantage is {side} at {level} than at {reference} by {size}.",
+            f"On {clear} of {len(part)} benchmarks the interval is on this side of zero{tail}.",
+        ]
+    return tuple(out)
+
+
+def _check_difference(y: Array, there: Mask, first: str, second: str) -> None:
     """Refuse runs without chance: the difference of two paired runs is the same all over each instance.
 
     The residual variance would be zero, and what the search then finds, and whether it stops, depends on the processor.
     """
-    scores, paired = pairs.run_means, pairs.in_both
+    paired = there.all(axis=2)
     if paired.sum(axis=2).max() > 1:
-        of_runs = np.where(paired, scores[:, :, 0] - scores[:, :, 1], np.nan)
+        of_runs = np.where(paired, y[:, :, 0] - y[:, :, 1], np.nan)
     else:
-        of_runs = np.where(pairs.ran, scores, np.nan)
+        of_runs = np.where(there, y, np.nan)
     spread = np.fmax.reduce(of_runs, axis=-1) - np.fmin.reduce(of_runs, axis=-1)
-    if np.nanmax(spread) <= _ROUNDING * np.abs(scores).max():
-        first, second = map(format_level, pairs.algorithms)
+    if np.nanmax(spread) <= _ROUNDING * np.abs(y).max():
         raise DesignError(
             f"the difference between {first} and {second} does not vary between runs, so there is nothing to judge it "
             "by. Check for constant scores, for seeds that change nothing and for an algorithm that is a copy of "
@@ -312,17 +300,17 @@ def _check_difference(pairs: PairScores) -> None:
 # ---------------------------------------------------------------------- the model
 
 
-def _formula(pairs: PairScores, runs: Runs, half: str) -> str:
+def _formula(runs: Runs, metafeature: str, half: str, axes: Axes, *, paired: bool) -> str:
     """The model, its terms from benchmarks to runs; the last one is the only one about runs."""
-    columns = (runs.score, runs.algorithm, str(runs.benchmark), str(runs.seed), pairs.metafeature, half)
+    columns = (runs.score, runs.algorithm, str(runs.benchmark), str(runs.seed), metafeature, half)
     y, a, b, s, m, h = map(quote_name, columns)
-    rich = len(pairs.levels) <= _MOST_LEVELS and len(pairs.benchmarks) >= _FEWEST_BENCHMARKS
+    rich = len(axes["level"]) <= _MOST_LEVELS and len(axes["benchmark"]) >= _FEWEST_BENCHMARKS
     groups = (
         [f"(0 + {m} | {b})", f"(0 + {m}:{h} | {b})"]
         if rich
         else [f"(1 | {b})", f"(1 | {b}:{m})", f"(0 + {h} | {b})", f"(0 + {h} | {b}:{m})"]
     )
-    shared = [f"(1 | {b}:{m}:{s})"] if pairs.in_both.any() else []
+    shared = [f"(1 | {b}:{m}:{s})"] if paired else []
     return " + ".join([f"{y} ~ {a} + {m} + {a}:{m}", *groups, *shared])
 
 
@@ -331,49 +319,27 @@ def _factor(codes: Any, levels: tuple[Any, ...]) -> Any:
     return pd.Categorical.from_codes(codes, categories=pd.Index([format_level(level) for level in levels]))
 
 
-def _run_means(pairs: PairScores, runs: Runs, half: str) -> pd.DataFrame:
-    """One row per run: its mean score over the shared budgets."""
-    b, v, a, s = np.nonzero(pairs.ran)
-    columns = {
-        runs.benchmark: _factor(b, pairs.benchmarks),
-        pairs.metafeature: _factor(v, pairs.levels),
-        runs.algorithm: _factor(a, pairs.algorithms),
-        runs.seed: _factor(s, pairs.seeds),
-        half: 0.5 - a,
-        runs.score: pairs.run_means[b, v, a, s],
-    }
-    return pd.DataFrame(columns)
-
-
 # ---------------------------------------------------------------------- over benchmarks
 
 
 def _over_benchmarks(
-    fit: LmmFit, pairs: PairScores, runs: Runs, alpha: float, rng: np.random.Generator
+    fit: LmmFit, runs: Runs, metafeature: str, axes: Axes, alpha: float, rng: np.random.Generator
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The advantage over benchmarks at each level and its contrasts, each with simultaneous intervals."""
-    k = len(pairs.levels)
-    first, second = (
-        fit.design.rows(
-            pd.DataFrame(
-                {
-                    pairs.metafeature: _factor(np.arange(k), pairs.levels),
-                    runs.algorithm: _factor(np.full(k, a), pairs.algorithms),
-                }
-            )
-        )
-        for a in (0, 1)
-    )
+    levels, k = axes["level"], len(axes["level"])
+    at = [{metafeature: _factor(np.arange(k), levels), runs.algorithm: _factor(np.full(k, a), axes["algorithm"])}
+          for a in (0, 1)]  # fmt: skip
+    first, second = (fit.design.rows(pd.DataFrame(columns)) for columns in at)
     em = Estimates.of(
-        {"level": [format_level(level) for level in pairs.levels]},
+        {"level": [format_level(level) for level in levels]},
         b=fit.params,
         V=fit.cov_params(),
         df=lambda L: np.asarray(fit.df(L, "satterthwaite"), dtype=float),
-        L=pairs.sign * (second - first),  # to minimize, the advantage of the first is second minus first
+        L=second - first if runs.direction == "minimize" else first - second,  # advantages of the first
         score=runs.score,
         level=1.0 - alpha,
     )
-    late, early = np.array(pairs.pairs()).T
+    late, early = np.array(level_pairs(levels)).T
     unit = np.eye(k)
     tables = []
     for rows in (unit, unit[late] - unit[early]):
@@ -381,9 +347,9 @@ def _over_benchmarks(
         adjust = "mvt" if len(rows) <= _JOINT else "sidak"
         tables.append(em.contrast(coefficients, adjust=adjust, rng=rng).to_frame().drop(columns="contrast"))
     advantages, overall = tables
-    advantages.insert(0, "level", list(pairs.levels))
-    overall.insert(0, "level", [pairs.levels[i] for i in late])
-    overall.insert(1, "reference", [pairs.levels[i] for i in early])
+    advantages.insert(0, "level", list(levels))
+    overall.insert(0, "level", [levels[i] for i in late])
+    overall.insert(1, "reference", [levels[i] for i in early])
     return advantages.rename(columns={"estimate": "advantage"}), overall.rename(columns={"estimate": "contrast"})
 
 
@@ -391,7 +357,7 @@ def _over_benchmarks(
 
 
 def _of_benchmarks(
-    fit: LmmFit, pairs: PairScores, overall: pd.DataFrame, alpha: float
+    fit: LmmFit, losses: Array, y: Array, metafeature: str, axes: Axes, overall: pd.DataFrame, alpha: float
 ) -> tuple[pd.DataFrame, list[str]]:
     """Contrasts of every benchmark that has both levels, pooled for each pair of levels; and notes.
 
@@ -400,14 +366,16 @@ def _of_benchmarks(
     advantage without error (their simultaneous 95 % intervals covered in 0 to 30 % of such tables).
     """
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.nansum(pairs.scores, axis=(3, 4)) / np.isfinite(pairs.scores).sum(axis=(3, 4))
-    raw = pairs.sign * (means[:, :, 1] - means[:, :, 0])  # of the means of all runs
-    own, variance, df = _own_advantages(fit, pairs)
-    members = [np.flatnonzero(pairs.compared[:, late] & pairs.compared[:, early]) for late, early in pairs.pairs()]
+        means = np.nansum(losses, axis=(3, 4)) / np.isfinite(losses).sum(axis=(3, 4))
+    raw = means[:, :, 1] - means[:, :, 0]  # of the means of all runs
+    there, levels = ran(losses), axes["level"]
+    own, variance, df = _own_advantages(fit, y, there, _run_variances(fit, axes["benchmark"])[:, None])
+    pairs, compared = level_pairs(levels), np.asarray(there.any(axis=(2, 3)))
+    members = [np.flatnonzero(compared[:, late] & compared[:, early]) for late, early in pairs]
     m = sum(len(b) for b in members if len(b) >= FEWEST)
     parts, notes = [], []
-    for (late, early), b, general in zip(pairs.pairs(), members, overall.to_dict("records"), strict=True):
-        level, reference = pairs.levels[late], pairs.levels[early]
+    for (late, early), b, general in zip(pairs, members, overall.to_dict("records"), strict=True):
+        level, reference = levels[late], levels[early]
         if len(b) < FEWEST:
             notes.append(
                 f"Only {len(b)} benchmarks have both {format_level(level)} and {format_level(reference)}: too few to "
@@ -420,12 +388,12 @@ def _of_benchmarks(
         pooled = pool(
             own[b, late] - own[b, early], total, total**2 / (parts_of**2 / freedom).sum(axis=1)
         )  # Satterthwaite
-        part = pd.DataFrame({"benchmark": [pairs.benchmarks[i] for i in b], "level": level, "reference": reference})
+        part = pd.DataFrame({"benchmark": [axes["benchmark"][i] for i in b], "level": level, "reference": reference})
         part["raw"] = raw[b, late] - raw[b, early]
         parts.append(_tested(part, pooled, general, alpha, m))
     if not parts:
         raise DataError(
-            f"No two levels of {pairs.metafeature} were run on {FEWEST} common benchmarks, so nothing can be "
+            f"No two levels of {metafeature} were run on {FEWEST} common benchmarks, so nothing can be "
             "pooled. method='outcomes' compares levels on each benchmark by itself."
         )
     notes.append(
@@ -435,9 +403,11 @@ def _of_benchmarks(
     return pd.concat(parts, ignore_index=True), notes
 
 
-def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any], alpha: float, m: int) -> pd.DataFrame:
+def _tested(
+    part: pd.DataFrame, pooled: tuple[Mixture, Mixture, Array], general: dict[Any, Any], alpha: float, m: int
+) -> pd.DataFrame:
     """Contrasts of one pair of levels with intervals and tests that are simultaneous over all `m` rows."""
-    values, deviations = pooled.values, pooled.deviations
+    values, deviations, own_share = pooled
     tail = -0.5 * np.expm1(np.log1p(-alpha) / m)  # Šidák's inequality
     # the other benchmarks give the direction, so the tests of whether this one has it, and less of it, are one-sided
     positive = general["contrast"] > 0
@@ -446,7 +416,7 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
     return part.assign(
         contrast=values.mean,
         se=values.sd,
-        own_share=pooled.own_share,
+        own_share=own_share,
         p_value=adjust_raw(values.p_value(), "sidak", m),
         ci_low=values.quantile(tail),
         ci_high=values.quantile(1.0 - tail),
@@ -456,16 +426,16 @@ def _tested(part: pd.DataFrame, pooled: PartialPooling, general: dict[Any, Any],
     )
 
 
-def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array]:
+def _own_advantages(fit: LmmFit, y: Array, there: Mask, run: Array) -> tuple[Array, Array, Array]:
     """Advantages by the runs of a benchmark alone ``(m, k)``, the parts of their variances, and df of these.
 
     Runs of both algorithms with one seed share its effect; the others do not. Generalised least squares for the two
-    means with the variances of runs and seeds of the fit. The parts ``(m, k, 3)`` are those of the pairs and of the
-    single runs of each algorithm, each as large as the runs of that kind at that level show.
+    means with the variances of runs (`run`, on each benchmark) and of seeds of the fit. The parts ``(m, k, 3)`` are
+    those of the pairs and of the single runs of each algorithm, each as large as the runs of that kind at that level
+    show.
     """
-    y, ran, both = pairs.run_means, pairs.ran, pairs.in_both[:, :, None, :]
-    paired, single = ran & both, ran & ~both
-    run = _run_variances(fit, pairs)[:, None]
+    both, compared = np.asarray(there.all(axis=2))[:, :, None, :], np.asarray(there.any(axis=(2, 3)))
+    paired, single = there & both, there & ~both
     seed = fit.covariances[-1][0, 0] if both.any() else 0.0
     n_paired, n_single = paired.sum(axis=3)[:, :, 0], single.sum(axis=3)
     total, across = run + seed, run * (run + 2.0 * seed)  # a pair has the covariance [[total, seed], [seed, total]]
@@ -473,7 +443,7 @@ def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array
     of_pair /= across[..., None, None]
     information = n_paired[..., None, None] * of_pair + n_single[..., None] / total[..., None, None] * np.eye(2)
     score = np.einsum("bkij,bkj->bki", of_pair, (y * paired).sum(axis=3)) + (y * single).sum(axis=3) / total[..., None]
-    information[~pairs.compared] = np.eye(2)
+    information[~compared] = np.eye(2)
     covariance = np.linalg.inv(information)
     means = np.einsum("bkij,bkj->bki", covariance, score)
     weight = covariance @ np.array([-1.0, 1.0])
@@ -488,8 +458,8 @@ def _own_advantages(fit: LmmFit, pairs: PairScores) -> tuple[Array, Array, Array
         axis=2,
     )
     df = np.concatenate([n_paired[..., None], n_single], axis=2) - 1.0
-    ratio, freedom = _scatter(squares, np.where(pairs.compared[..., None], np.maximum(df, 0.0), 0.0))
-    return pairs.sign * (means[..., 1] - means[..., 0]), parts * ratio, freedom
+    ratio, freedom = _scatter(squares, np.where(compared[..., None], np.maximum(df, 0.0), 0.0))
+    return means[..., 1] - means[..., 0], parts * ratio, freedom
 
 
 def _about_mean(y: Array, which: NDArray[np.bool_]) -> Array:
@@ -517,9 +487,9 @@ def _scatter(squares: Array, df: Array) -> tuple[Array, Array]:
     return np.maximum(np.moveaxis(value, -1, 0), common), np.minimum(np.moveaxis(freedom, -1, 0), most)
 
 
-def _run_variances(fit: LmmFit, pairs: PairScores) -> Array:
+def _run_variances(fit: LmmFit, benchmarks: tuple[Any, ...]) -> Array:
     """``(m,)``: variance of a run on each benchmark."""
     found = fit.residual_variances
     if fit.dispersion is None:
-        return np.full(len(pairs.benchmarks), float(found.iloc[0]))
-    return found.loc[[format_level(name) for name in pairs.benchmarks]].to_numpy(dtype=float)
+        return np.full(len(benchmarks), float(found.iloc[0]))
+    return found.loc[[format_level(name) for name in benchmarks]].to_numpy(dtype=float)

@@ -12,149 +12,40 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.benchmark.outcomes import (
-    UNCLEAR,
-    Outcomes,
-    contrasts,
-    decided,
-    mean_outcomes,
-    overall,
-    test_points,
-    without_room,
+from lmemtest.bench.benchmark.outcomes import flip_p, mean_outcomes, test_points
+from lmemtest.bench.benchmark.pair_scores import (
+    Axes,
+    contrasts_answer,
+    level_pairs,
+    n_budgets,
+    of_pair,
+    pair_scores,
+    ran,
 )
-from lmemtest.bench.benchmark.pair_scores import MetafeatureContrasts, PairScores, pair_scores
-from lmemtest.core.result import result
+from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
-from lmemtest.core.words import format_level, format_number, joined, p_text, percent
-from lmemtest.errors import ArgumentError
+from lmemtest.core.words import format_level, format_number, joined, listed, p_text, percent
+from lmemtest.errors import ArgumentError, DataError
+from lmemtest.lmm.distributions.student import two_sided_p
+from lmemtest.lmm.distributions.studentized_range import ptukey
+from lmemtest.lmm.means.adjust import adjust_raw, critical_values
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.result import Answer
 
 
 TESTS = {"two-sample": "two-sample t-test with pooled variance", "paired": "t-test of the differences within seeds"}
 UNITS = ("run", "budget")
-_SHARES = {"better": 1.0, "equal": 0.0, "worse": -1.0}  # of the budgets, with what an outcome is there
 ADJUSTS = ("holm", "tukey", "sidak", "bonferroni", "fdr", "none")
-
-
-@result
-class MetafeatureOutcomes(MetafeatureContrasts):
-    """Outcomes of one algorithm against another by benchmark and level of a metafeature.
-
-    Attributes
-    ----------
-    algorithms, metafeature, levels, benchmarks, alpha, notes
-        As in `MetafeatureContrasts`. An outcome of 1 means that the first algorithm is better, -1 that the second is.
-    points : pandas.DataFrame
-        One row per benchmark, level and budget: ``benchmark``, ``level``, ``budget``, ``outcome`` (1, 0, -1),
-        ``advantage`` (of the first algorithm, on the scale of the score), ``t_ratio``, ``df``, ``p_value``.
-    instances : pandas.DataFrame
-        One row per benchmark and level: ``benchmark``, ``level``, ``budgets`` (how many), ``better``, ``equal``,
-        ``worse`` (shares of them), ``outcome`` (their mean).
-    contrasts : pandas.DataFrame
-        One row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``, ``level_outcome`` and
-        ``reference_outcome`` (mean outcomes over the budgets), ``contrast`` (their difference), ``p_raw`` and
-        ``p_value`` (adjusted) of "no difference", ``decision``, ``singled_out``, ``no_room`` (mean outcomes lie between
-        -1 and 1, and from where the benchmark is at one of the levels the mean contrast would lead out of this range,
-        so the verdicts cannot follow). p-values are two-sided. Decisions:
-        "follows" (significant, in the direction of the mean over benchmarks), "unclear" (not so, but significant in
-        this direction in a one-sided test without adjustment), "reversed" (significant in the other direction without
-        adjustment), "none found".
-    overall : pandas.DataFrame
-        One row per pair of levels: ``level``, ``reference``, ``benchmarks`` (how many), ``contrast`` (mean over
-        benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm over the pairs), ``ci_low``, ``ci_high``.
-    order : tuple of int
-        Positions of the benchmarks in the order of the dendrogram, like beside like.
-    linkage : (benchmarks - 1, 4) float
-        Average linkage of the benchmarks' mean outcomes, in scipy's form; empty for one benchmark.
-    test : {"two-sample", "paired"}
-        The test at each point.
-    unit : {"run", "budget"}
-        What the p-values of the contrasts take for independent.
-    adjust : str
-        Adjustment of these p-values.
-    """
-
-    figure = "metafeature_effect_plot"
-    parts = {"contrasts": "contrasts", "overall": "overall", "instances": "instances", "points": "points"}
-    formats = dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f") | {"p_raw": "p"}
-
-    points: pd.DataFrame
-    instances: pd.DataFrame
-    order: tuple[int, ...]
-    linkage: Array
-    test: str
-    unit: str
-    adjust: str
-
-    @property
-    def rule(self) -> str:
-        """How benchmarks are singled out, in words."""
-        return (
-            f"Rule: a benchmark is singled out if the mean contrast over benchmarks differs from zero (t-test over "
-            f"benchmarks, {percent(self.alpha)}, Holm over pairs of levels) and its own contrast is not significant "
-            f"in the same direction in a one-sided test at {percent(self.alpha)} without adjustment (which would "
-            "single out the more benchmarks the more there are)."
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """One sentence per pair of levels, and one for the benchmarks that do not follow it."""
-        return tuple(text for row in self.overall.to_dict("records") for text in self._sentences(row))
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return f"{self.names[0]} against {self.names[1]}: outcomes by {self.metafeature}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What an outcome and a contrast are, and the rule."""
-        first, second = self.names
-        return (
-            f"Outcome at each benchmark, {self.metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
-            f"if neither is significant ({TESTS[self.test]}, alpha = {self.alpha:g}); averaged over "
-            f"budgets. Contrast: level minus reference.",
-            self.rule,
-        )
-
-    def _sentences(self, row: dict[Any, Any]) -> list[str]:
-        first, second = self.names
-        level, reference = format_level(row["level"]), format_level(row["reference"])
-        n, mean, p = int(row["benchmarks"]), float(row["contrast"]), float(row["p_value"])
-        head = f"Over {n} benchmarks the mean outcome of {first} against {second} at {level}"
-        if not np.isfinite(p):
-            return [f"{head} minus that at {reference} is {format_number(mean)}; one benchmark gives no test of it."]
-        side = "lower" if mean < 0 else "higher"
-        interval = (
-            f"{percent(1 - self.alpha)} CI of the contrast {written(row['ci_low'], '.3f')} to "
-            f"{written(row['ci_high'], '.3f')}"
-        )
-        if not below(p, self.alpha):
-            return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text(p)})."]
-        out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text(p)})."]
-        part = self.of_pair(row)
-        odd = part[part["singled_out"]]
-        if not len(odd):
-            return [*out, f"None of the {n} benchmarks is singled out."]
-        names = [
-            f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['decision']})" for r in odd.to_dict("records")
-        ]
-        full = odd.loc[odd["no_room"], "benchmark"].tolist()
-        unclear = int((part["decision"] == UNCLEAR).sum())
-        more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
-        counts = f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}."
-        if not full:
-            return [*out, counts]
-        room = (
-            f"Of these, {joined(map(format_level, full), 8)} {'has' if len(full) == 1 else 'have'} no room for the "
-            "mean contrast: at one of the levels the outcome is too close to 1 or -1 already, so verdicts cannot show "
-            "an effect of that size. method='model' compares the scores."
-        )
-        return [*out, counts, room]
+FOLLOWS, UNCLEAR, NONE_FOUND, REVERSED = "follows", "unclear", "none found", "reversed"
+_SHARES = {"better": 1.0, "equal": 0.0, "worse": -1.0}  # of the budgets, with what an outcome is there
+_FEW_SEEDS = 7  # fewer have at most 32 different sign patterns: no p-value below 0.03
 
 
 @one_blas_thread()
@@ -170,7 +61,7 @@ def metafeature_outcomes(
     alpha: float = 0.05,
     n_draws: int = 9999,
     rng: int | np.random.Generator | None = None,
-) -> MetafeatureOutcomes:
+) -> Answer:
     """Compare the outcomes of two algorithms between the levels of a metafeature, benchmark by benchmark.
 
     Parameters
@@ -193,7 +84,28 @@ def metafeature_outcomes(
 
     Returns
     -------
-    MetafeatureOutcomes
+    Answer
+        An outcome of 1 means that the first algorithm is better, -1 that the second is. Tables:
+
+        - ``contrasts``: one row per benchmark and pair of levels: ``benchmark``, ``level``, ``reference``,
+          ``level_outcome`` and ``reference_outcome`` (mean outcomes over the budgets), ``contrast`` (their difference),
+          ``p_raw`` and ``p_value`` (adjusted) of "no difference", ``decision``, ``singled_out``, ``no_room`` (mean
+          outcomes lie between -1 and 1, and from where the benchmark is at one of the levels the mean contrast would
+          lead out of this range, so the verdicts cannot follow). p-values are two-sided. Decisions: "follows"
+          (significant, in the direction of the mean over benchmarks), "unclear" (not so, but significant in this
+          direction in a one-sided test without adjustment), "reversed" (significant in the other direction without
+          adjustment), "none found";
+        - ``overall``: one row per pair of levels: ``level``, ``reference``, ``benchmarks`` (how many), ``contrast``
+          (mean over benchmarks), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm over the pairs), ``ci_low``,
+          ``ci_high``;
+        - ``instances``: one row per benchmark and level: ``benchmark``, ``level``, ``budgets`` (how many), ``better``,
+          ``equal``, ``worse`` (shares of them), ``outcome`` (their mean);
+        - ``points``: one row per benchmark, level and budget: ``benchmark``, ``level``, ``budget``, ``outcome`` (1, 0,
+          -1), ``advantage`` (of the first algorithm, on the scale of the score), ``t_ratio``, ``df``, ``p_value``.
+
+        Values as in `lmemtest.metafeature_effect`, and ``test``, ``unit``, ``adjust``; ``linkage``, the average linkage
+        of the benchmarks' mean outcomes in scipy's form, empty for one benchmark, and ``order``, the positions of the
+        benchmarks in the order of its dendrogram, like beside like.
 
     Notes
     -----
@@ -242,33 +154,220 @@ def metafeature_outcomes(
     alpha = check_fraction(alpha, "alpha")
     n_draws = check_positive_int(n_draws, "n_draws", minimum=99)
     generator = resolve_rng(rng)
-    pairs = pair_scores(runs, algorithms, metafeature, levels)
-    if unit == "budget" and pairs.n_budgets.max() < 2:
+    losses, axes, notes = pair_scores(runs, algorithms, metafeature, levels)
+    if unit == "budget" and n_budgets(losses).max() < 2:
         raise ArgumentError("unit='budget' needs two or more budgets, the runs have one. Use unit='run'.")
-    outcomes = test_points(pairs, test, alpha)
-    table, how = contrasts(
-        pairs, outcomes, unit=unit, adjust=adjust, test=test, alpha=alpha, n_draws=n_draws, rng=generator
-    )
-    over_benchmarks = overall(pairs, table, alpha)
+    points = test_points(losses, test, alpha)
+    means = mean_outcomes(points["outcome"])
+    table, (b, late, early) = _contrasts(means, axes)
+    contrast = table["contrast"].to_numpy()
+    if unit == "budget":
+        raw, p, how = _p_over_budgets(points["outcome"], contrast, b, late, early, adjust)
+    else:
+        options: dict[str, Any] = {"test": test, "alpha": alpha, "n": n_draws, "rng": generator}
+        every = zip(b.tolist(), late.tolist(), early.tolist(), contrast.tolist(), strict=True)
+        raw = np.array([flip_p(losses[i], *of, **options) for i, *of in every])
+        p, how = adjust_raw(raw, adjust, len(raw)), _flip_notes(losses, len(raw), n_draws, adjust, alpha)
+    over_benchmarks = _overall(table, axes["level"], alpha)
+    table = table.assign(p_raw=raw, p_value=p)
     table, close = decided(table, over_benchmarks, alpha, n_draws if unit == "run" else None)
-    table["no_room"] = without_room(table, over_benchmarks)
-    means = mean_outcomes(outcomes.outcome)
+    table["no_room"] = _without_room(table, over_benchmarks)
     order, tree = _clusters(means)
-    points, instances = _frames(pairs, outcomes, means)
-    return MetafeatureOutcomes(
-        **pairs.labels,
-        points=points,
-        instances=instances,
-        contrasts=table,
-        overall=over_benchmarks,
-        order=order,
-        linkage=tree,
-        test=test,
-        unit=unit,
-        adjust=adjust,
-        alpha=alpha,
-        notes=(*pairs.notes, *how, *close),
+    at_points, instances = _frames(points, means, axes)
+    first, second = map(format_level, axes["algorithm"])
+    rule = (
+        f"Rule: a benchmark is singled out if the mean contrast over benchmarks differs from zero (t-test over "
+        f"benchmarks, {percent(alpha)}, Holm over pairs of levels) and its own contrast is not significant "
+        f"in the same direction in a one-sided test at {percent(alpha)} without adjustment (which would "
+        "single out the more benchmarks the more there are)."
     )
+    fact = (
+        f"Outcome at each benchmark, {metafeature} and budget: 1 if {first} is better, -1 if {second} is, 0 "
+        f"if neither is significant ({TESTS[test]}, alpha = {alpha:g}); averaged over "
+        f"budgets. Contrast: level minus reference."
+    )
+    rows = over_benchmarks.to_dict("records")
+    return contrasts_answer(
+        axes,
+        metafeature,
+        {"contrasts": table, "overall": over_benchmarks, "instances": instances, "points": at_points},
+        alpha=alpha,
+        rule=rule,
+        values={"method": "outcomes", "test": test, "unit": unit, "adjust": adjust, "order": order, "linkage": tree},
+        title=f"{first} against {second}: outcomes by {metafeature}",
+        facts=(fact, rule),
+        findings=tuple(text for row in rows for text in _sentences(row, of_pair(table, row), first, second, alpha)),
+        notes=(*notes, *how, *close),
+        formats=dict.fromkeys(("level_outcome", "reference_outcome", "contrast"), ".3f") | {"p_raw": "p"},
+    )
+
+
+def _sentences(row: dict[Any, Any], part: pd.DataFrame, first: str, second: str, alpha: float) -> list[str]:
+    """One sentence for a pair of levels, and one for the benchmarks that do not follow it."""
+    level, reference = format_level(row["level"]), format_level(row["reference"])
+    n, mean, p = int(row["benchmarks"]), float(row["contrast"]), float(row["p_value"])
+    head = f"Over {n} benchmarks the mean outcome of {first} against {second} at {level}"
+    if not np.isfinite(p):
+        return [f"{head} minus that at {reference} is {format_number(mean)}; one benchmark gives no test of it."]
+    side = "lower" if mean < 0 else "higher"
+    interval = (
+        f"{percent(1 - alpha)} CI of the contrast {written(row['ci_low'], '.3f')} to {written(row['ci_high'], '.3f')}"
+    )
+    if not below(p, alpha):
+        return [f"{head} is not significantly different from that at {reference} ({interval}, {p_text(p)})."]
+    out = [f"{head} is {side} than at {reference} by {written(abs(mean), '.3f')} ({interval}, {p_text(p)})."]
+    odd = part[part["singled_out"]]
+    if not len(odd):
+        return [*out, f"None of the {n} benchmarks is singled out."]
+    names = [f"{format_level(r['benchmark'])} ({r['contrast']:+.3f}, {r['decision']})" for r in odd.to_dict("records")]
+    full = odd.loc[odd["no_room"], "benchmark"].tolist()
+    unclear = int((part["decision"] == UNCLEAR).sum())
+    more = f", {unclear} {'is' if unclear == 1 else 'are'} unclear" if unclear else ""
+    out.append(f"{n - len(odd) - unclear} benchmarks follow{more}; singled out: {', '.join(names)}.")
+    if full:
+        out.append(
+            f"Of these, {joined(map(format_level, full), 8)} {'has' if len(full) == 1 else 'have'} no room for the "
+            "mean contrast: at one of the levels the outcome is too close to 1 or -1 already, so verdicts cannot show "
+            "an effect of that size. method='model' compares the scores."
+        )
+    return out
+
+
+# ---------------------------------------------------------------------- contrasts
+
+
+def _contrasts(means: Array, axes: Axes) -> tuple[pd.DataFrame, tuple[Index, Index, Index]]:
+    """One row per benchmark and pair of levels with the contrast, and the positions of these."""
+    both = np.isfinite(means)
+    pairs = level_pairs(axes["level"])
+    where = [(i, late, early) for late, early in pairs for i in np.flatnonzero(both[:, late] & both[:, early])]
+    if not where:
+        first, second = map(format_level, axes["algorithm"])
+        raise DataError(
+            f"{first} and {second} have outcomes at two levels on no benchmark. test='paired' takes runs of both with "
+            "the same seed; test='two-sample' needs two runs of each."
+        )
+    b, late, early = (np.array(part, dtype=np.intp) for part in zip(*where, strict=True))
+    table = {
+        "benchmark": [axes["benchmark"][i] for i in b],
+        "level": [axes["level"][i] for i in late],
+        "reference": [axes["level"][i] for i in early],
+        "level_outcome": means[b, late],
+        "reference_outcome": means[b, early],
+        "contrast": means[b, late] - means[b, early],
+    }
+    return pd.DataFrame(table), (b, late, early)
+
+
+def _flip_notes(losses: Array, m: int, n: int, adjust: str, alpha: float) -> list[str]:
+    notes = [
+        f"p-values of the contrasts: {n:,} tables with the common difference at both levels and random signs of the "
+        f"residuals, flipped by seed; {ADJUSTMENT_NAMES[adjust]} adjustment over {m} contrast{'s' * (m > 1)}."
+    ]
+    if adjust in ("holm", "bonferroni", "sidak") and m / (n + 1.0) >= alpha:
+        notes.append(
+            f"The smallest p-value that {n:,} tables can give is not significant after the adjustment: use n_draws of "
+            f"at least {int(np.ceil(2 * m / alpha)):,}."
+        )
+    seeds = int(ran(losses).any(axis=(1, 2)).sum(axis=1).min())
+    if seeds < _FEW_SEEDS:
+        notes.append(
+            f"There are benchmarks with {seeds} seeds only, whose signs give {2 ** (seeds - 1):,} different tables, "
+            "so small p-values are impossible there."
+        )
+    return notes
+
+
+def _p_over_budgets(
+    outcome: Array, contrast: Array, b: Index, late: Index, early: Index, adjust: str
+) -> tuple[Array, Array, list[str]]:
+    """Analysis of variance of the outcomes, budgets as repetitions: the p-values of the paper."""
+    n = np.isfinite(outcome).sum(axis=2).astype(float)
+    df = float((n[n > 0] - 1.0).sum())
+    variance = float(np.nansum((outcome - mean_outcomes(outcome)[..., None]) ** 2)) / df
+    se = np.sqrt(variance * (1.0 / n[b, late] + 1.0 / n[b, early]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(np.abs(contrast) < 1e-12, 0.0, np.abs(contrast) / se)
+    family, raw = int((n > 0).sum()), two_sided_p(t, df)
+    if adjust == "tukey":
+        p, over = ptukey(np.sqrt(2.0) * t, family, df, upper=True), f"all pairs of {family} instances"
+    else:
+        p, over = adjust_raw(raw, adjust, len(t)), f"{len(t)} contrasts"
+    note = (
+        f"p-values of the contrasts: analysis of variance with the budgets as repetitions, {ADJUSTMENT_NAMES[adjust]} "
+        f"adjustment over {over}. The outcomes at the budgets are of the same runs and not independent, so these "
+        "p-values are too small; unit='run' gives honest ones."
+    )
+    return raw, p, [note]
+
+
+def _overall(table: pd.DataFrame, levels: tuple[Any, ...], alpha: float) -> pd.DataFrame:
+    """One row per pair of levels: the mean contrast over benchmarks with its t-test and the interval of its step."""
+    rows = []
+    for late, early in level_pairs(levels):
+        level, reference = levels[late], levels[early]
+        part = of_pair(table, {"level": level, "reference": reference})["contrast"].to_numpy(dtype=float)
+        if not len(part):
+            continue
+        m, mean = len(part), float(part.mean())
+        se = float(part.std(ddof=1) / np.sqrt(m)) if m > 1 else np.nan
+        t = np.nan if m < 2 else 0.0 if abs(mean) < 1e-12 else mean / se if se > 1e-12 else np.copysign(np.inf, mean)
+        rows.append((level, reference, m, mean, se, m - 1.0, t))
+    frame = pd.DataFrame(rows, columns=["level", "reference", "benchmarks", "contrast", "se", "df", "t_ratio"])
+    t_ratio, df = frame["t_ratio"].to_numpy(dtype=float), np.maximum(frame["df"].to_numpy(dtype=float), 1.0)
+    raw = two_sided_p(t_ratio, df)
+    half = critical_values(df, raw, method="holm", n_tests=len(frame), level=1.0 - alpha) * frame["se"]
+    low, high = frame["contrast"] - half, frame["contrast"] + half
+    return frame.assign(p_value=adjust_raw(raw, "holm", len(frame)), ci_low=low, ci_high=high)
+
+
+def _without_room(table: pd.DataFrame, over_benchmarks: pd.DataFrame) -> NDArray[np.bool_]:
+    """Where no contrast was found that could not be as large as the mean, since outcomes end at -1 and 1."""
+    mean = table[["level", "reference"]].merge(over_benchmarks, on=["level", "reference"], how="left")["contrast"]
+    up = np.sign(mean)
+    room = np.minimum(1.0 - up * table["reference_outcome"], 1.0 + up * table["level_outcome"])
+    return np.asarray(below(room, np.abs(mean)) & (table["decision"] == NONE_FOUND), dtype=bool)
+
+
+def decided(
+    table: pd.DataFrame, over_benchmarks: pd.DataFrame, alpha: float, n_draws: int | None
+) -> tuple[pd.DataFrame, list[str]]:
+    """The contrasts with their decisions, whether the benchmark is singled out, and a note on close calls.
+
+    With the number of drawn tables the note names the p-values that other random signs could move to the other side of
+    their limit.
+    """
+    columns = ["level", "reference", "contrast", "p_value"]
+    of_pair = table[columns[:2]].merge(over_benchmarks[columns], on=columns[:2], how="left")
+    same = np.sign(table["contrast"].to_numpy(dtype=float)) == np.sign(of_pair["contrast"].to_numpy(dtype=float))
+    raw, p = (table[name].to_numpy(dtype=float) for name in ("p_raw", "p_value"))
+    # the other benchmarks give the direction, so the test of whether this one has it is one-sided
+    cases = [same & below(p, alpha), same & (raw < 2.0 * alpha), ~same & (raw < alpha)]
+    decision = np.select(cases, [FOLLOWS, UNCLEAR, REVERSED], default=NONE_FOUND)
+    odd = below(of_pair["p_value"], alpha) & np.isin(decision, [NONE_FOUND, REVERSED])
+    table = table.assign(decision=decision, singled_out=odd)
+    if n_draws is None:
+        return table, []
+    error = 2.0 * np.sqrt(raw * (1.0 - raw) / (n_draws + 1.0))
+    several = len(over_benchmarks) > 1
+    close = []
+    for what, values, errors, limits in (
+        # an adjusted p-value is about a multiple of the unadjusted one
+        ("adjusted", p, error * p / raw, np.full(len(p), alpha)),
+        # a contrast that follows after adjustment has no second limit
+        ("unadjusted", np.where(same & (p < alpha), np.nan, raw), error, np.where(same, 2.0 * alpha, alpha)),
+    ):
+        for i in np.flatnonzero(np.abs(values - limits) <= errors):
+            name, level, reference = (format_level(table[key].iloc[i]) for key in ("benchmark", *columns[:2]))
+            which = f"{name}, {level} - {reference}" if several else name
+            close.append(
+                f"{which} ({what} {p_text(values[i])}, limit {limits[i]:g}, error {written(errors[i], '.2g')})"
+            )
+    note = (
+        f"Close calls, which other random signs could change: the Monte Carlo error of a p-value (two standard errors, "
+        f"n_draws={n_draws:,}) reaches the limit it is compared with: {listed(close, 6)}. A larger n_draws settles it."
+    )
+    return table, [note] if close else []
 
 
 # ---------------------------------------------------------------------- clusters and tables
@@ -291,23 +390,20 @@ def _clusters(means: Array) -> tuple[tuple[int, ...], Array]:
     return tuple(int(leaf) for leaf in leaves_list(tree)), tree
 
 
-def _frames(pairs: PairScores, outcomes: Outcomes, means: Array) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _frames(points: dict[str, Array], means: Array, axes: Axes) -> tuple[pd.DataFrame, pd.DataFrame]:
     """One row per benchmark, level and budget; and one per benchmark and level."""
-    b, v, f = np.nonzero(np.isfinite(outcomes.outcome))
-    points = pd.DataFrame({name: values[b, v, f] for name, values in outcomes._asdict().items()})
-    points["outcome"] = points["outcome"].astype(int)
-    at = {"benchmark": [pairs.benchmarks[i] for i in b], "level": [pairs.levels[i] for i in v]}
-    at["budget"] = [pairs.budgets[i] for i in f]
+    b, v, f = np.nonzero(np.isfinite(points["outcome"]))
+    at = {"benchmark": [axes["benchmark"][i] for i in b], "level": [axes["level"][i] for i in v]}
+    at["budget"] = [axes["budget"][i] for i in f]
+    every = pd.DataFrame(at | {name: values[b, v, f] for name, values in points.items()})
     b, v = np.nonzero(np.isfinite(means))
-    outcome = outcomes.outcome[b, v]
+    outcome = points["outcome"][b, v]
     n = np.isfinite(outcome).sum(axis=1)
-    instances = pd.DataFrame(
-        {
-            "benchmark": [pairs.benchmarks[i] for i in b],
-            "level": [pairs.levels[i] for i in v],
-            "budgets": n,
-            **{name: (outcome == value).sum(axis=1) / n for name, value in _SHARES.items()},
-            "outcome": means[b, v],
-        }
-    )
-    return pd.concat([pd.DataFrame(at), points], axis=1), instances
+    instances = {
+        "benchmark": [axes["benchmark"][i] for i in b],
+        "level": [axes["level"][i] for i in v],
+        "budgets": n,
+        **{name: (outcome == value).sum(axis=1) / n for name, value in _SHARES.items()},
+        "outcome": means[b, v],
+    }
+    return every.assign(outcome=every["outcome"].astype(int)), pd.DataFrame(instances)

@@ -8,8 +8,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.study import labels
-from lmemtest.core.result import Result, result
-from lmemtest.core.rounding import below
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_level
 from lmemtest.errors import UnknownColumnError
 from lmemtest.lmm.cells import compress
@@ -28,79 +27,8 @@ if TYPE_CHECKING:
 ROUNDING = 64 * np.finfo(float).eps  # relative to the scores: what arithmetic makes of equal ones
 
 
-@result
-class ObservedAdvantages(Result):
-    """Each algorithm's deviation from the mean of each benchmark (with metafeatures: of each instance).
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per instance and algorithm: ``benchmark`` (label of the instance), ``algorithm``, ``n_runs``, ``mean``
-        (observed), ``effect`` (observed deviation from the mean of the algorithms there), ``se``, ``df``, ``ci_low``,
-        ``ci_high``, ``shrunken`` (the deviation that the model expects if the benchmark is run again).
-    replicates : {"seed", "row"} or None
-        What repeats within a benchmark and gives the intervals; None if nothing does.
-    paired : int
-        Instances on which all algorithms share their seeds, so that differences were taken within seeds.
-    wins : dict of str to int
-        By algorithm: the instances on which its observed mean is the best; ties count for each.
-    wins_by : dict
-        The same for each level of each metafeature: column -> level -> algorithm -> wins.
-    benchmark_of : dict
-        Label of an instance -> its benchmark (None without a benchmark column).
-    level : float
-        Confidence level of each interval, not adjusted for their number.
-    score : str
-        Scale of the effects.
-    notes : tuple of str
-        What could not be computed, and why.
-    """
-
-    table: pd.DataFrame
-    replicates: str | None
-    paired: int
-    wins: dict[str, int]
-    wins_by: dict[str, dict[str, dict[str, int]]]
-    benchmark_of: dict[str, Any]
-    level: float
-    score: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def n_instances(self) -> int:
-        """How many instances there are."""
-        return len(self.benchmark_of)
-
-    @property
-    def counted(self) -> pd.DataFrame:
-        """The rows with an interval; where two algorithms ran, their effects are mirror images and count once."""
-        groups = self.table.groupby("benchmark", sort=False)["algorithm"]
-        mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
-        return self.table[self.table["ci_low"].notna() & ~mirrored]
-
-    @property
-    def intervals(self) -> int:
-        """How many intervals count."""
-        return len(self.counted)
-
-    @property
-    def clear(self) -> int:
-        """How many of these exclude zero."""
-        return int(((self.counted["ci_low"] > 0) | (self.counted["ci_high"] < 0)).sum())
-
-    @property
-    def incomplete(self) -> int:
-        """Instances on which some algorithm did not run."""
-        return int((self.table.groupby("benchmark", sort=False).size() < len(self.wins)).sum())
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Effects by benchmark"
-
-
-def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> ObservedAdvantages | None:
-    """Observed and shrunken effects of the algorithms on every benchmark; None if the runs have no benchmark.
+def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Answer | None:
+    """Each algorithm's deviation from the mean of each benchmark, observed and shrunken; None without benchmarks.
 
     A run counts once: the scores of a seed are averaged over its budgets first. Observed effects and their intervals
     use one benchmark at a time, so a noisy benchmark does not widen the intervals of a quiet one. Where all algorithms
@@ -108,6 +36,20 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
     of their own (Welch 1947, doi:10.1093/biomet/34.1-2.28). The shrunken effect is the fixed effect plus the
     conditional modes (BLUPs; Robinson 1991, doi:10.1214/ss/1177011926) of all terms whose groups are benchmarks, or
     benchmarks and algorithms.
+
+    Returns
+    -------
+    Answer or None
+        The ``table`` has one row per benchmark (with metafeatures: per instance) and algorithm: ``benchmark`` (label of
+        the instance), ``algorithm``, ``n_runs``, ``mean`` (observed), ``effect`` (observed deviation from the mean of
+        the algorithms there), ``se``, ``df``, ``ci_low``, ``ci_high`` (at `level`, not adjusted for their number),
+        ``shrunken`` (the deviation that the model expects if the benchmark is run again). Values: ``replicates``
+        ("seed", "row" or None), what repeats within a benchmark and gives the intervals; ``paired``, how many of the
+        ``n_instances`` have the same seeds for all algorithms, so that differences were taken within seeds;
+        ``incomplete``, on how many some algorithm did not run; ``intervals``, how many there are (those of two
+        algorithms are mirror images and count once), and ``clear``, how many exclude zero; ``wins``, by algorithm the
+        instances on which its observed mean is the best (ties count for each), ``wins_by``, the same for each level of
+        each metafeature; ``benchmark_of``, label of an instance to its benchmark; ``level``, ``score``.
 
     Examples
     --------
@@ -158,16 +100,28 @@ def observed_advantages(fit: LmmFit, runs: Runs, *, level: float = 0.95) -> Obse
         codes, levels = pd.factorize(firsts[column], sort=True)
         by_level[column] = {format_level(level): wins(best[codes == code]) for code, level in enumerate(levels)}
     benchmarks = firsts[runs.benchmark] if runs.benchmark else [None] * len(names)
-    return ObservedAdvantages(
-        table=table,
-        replicates=replicates if table["se"].notna().any() else None,
-        paired=paired,
-        wins=wins(best),
-        benchmark_of=dict(zip(names, benchmarks, strict=True)),
-        wins_by=by_level,
-        level=level,
-        score=parsed.score,
-        notes=_notes(table, runs),
+    groups = table.groupby("benchmark", sort=False)["algorithm"]
+    mirrored = (groups.transform("size") == 2) & (groups.cumcount() == 1)
+    counted, incomplete = table[table["ci_low"].notna() & ~mirrored], int((groups.size() < len(runs.algorithms)).sum())
+    values = {
+        "replicates": replicates if table["se"].notna().any() else None,
+        "paired": paired,
+        "n_instances": len(names),
+        "incomplete": incomplete,
+        "intervals": len(counted),
+        "clear": int(((counted["ci_low"] > 0) | (counted["ci_high"] < 0)).sum()),
+        "wins": wins(best),
+        "wins_by": by_level,
+        "benchmark_of": dict(zip(names, benchmarks, strict=True)),
+        "level": level,
+        "score": parsed.score,
+    }
+    return Answer(
+        question="observed_advantages",
+        title="Effects by benchmark",
+        tables={"table": table},
+        values=values,
+        notes=_notes(table, incomplete, len(names)),
     )
 
 
@@ -279,15 +233,13 @@ def turns(by_level: dict[str, dict[str, int]]) -> bool:
     return len(by_level) >= 2 and not set.intersection(*(set(leaders(wins)) for wins in by_level.values()))
 
 
-def _notes(table: pd.DataFrame, runs: Runs) -> tuple[str, ...]:
+def _notes(table: pd.DataFrame, incomplete: int, n_instances: int) -> tuple[str, ...]:
     notes = []
     if not table["se"].notna().any():
         notes.append("Nothing is repeated within a benchmark, so the observed effects have no intervals.")
-    counts = table.groupby("benchmark", sort=False).size()
-    incomplete = int((counts < len(runs.algorithms)).sum())
     if incomplete:
         notes.append(
-            f"On {incomplete} of {len(counts)} benchmarks some algorithm is missing; deviations there are from the "
+            f"On {incomplete} of {n_instances} benchmarks some algorithm is missing; deviations there are from the "
             "mean of the algorithms that ran."
         )
     if table["shrunken"].isna().all():
@@ -300,54 +252,19 @@ def _notes(table: pd.DataFrame, runs: Runs) -> tuple[str, ...]:
 # ---------------------------------------------------------------------- one number per benchmark
 
 
-@result
-class CautiousCheck(Result):
-    """Paired t-tests of one algorithm against each other over the means of the benchmarks.
-
-    Attributes
-    ----------
-    leader : str
-        The algorithm that is compared with each other one.
-    table : pandas.DataFrame
-        One row per other algorithm: ``algorithm``, ``n_benchmarks`` (on which both ran), ``difference`` (leader -
-        algorithm), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer than two benchmarks).
-    """
-
-    formats = {"t": ".2f", "p": "p"}
-
-    leader: str
-    table: pd.DataFrame
-
-    def beaten(self, alpha: float) -> list[str]:
-        """Algorithms that differ from the leader at this level."""
-        return self.table["algorithm"][below(self.table["p_value"], alpha)].tolist()
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "A cautious check over benchmark means"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the tests were made."""
-        return (
-            f"Paired t-tests of {self.leader} against each other algorithm, over one mean per benchmark and "
-            "algorithm; p-values adjusted by Holm's method.",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """The tests, with columns as a reader names them."""
-        frame = self.to_frame()
-        frame.columns = ["compared with", "benchmarks", f"{self.leader} − other", "SE", "df", "t", "p"]
-        return frame
-
-
-def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
+def cautious_check(effects: Answer, leader: str) -> Answer:
     """Compare one algorithm with each other one over the means of the benchmarks, from their observed means.
 
     Differences are taken within instances, averaged to one number per benchmark, and tested against zero with one
     degree of freedom less than benchmarks. This is valid whatever the variation within benchmarks, if differences are
     about normal between them; with few benchmarks it finds large differences only.
+
+    Returns
+    -------
+    Answer
+        The ``table`` has one row per other algorithm: ``algorithm``, ``n_benchmarks`` (on which both ran),
+        ``difference`` (leader - algorithm), ``se``, ``df``, ``t_ratio``, ``p_value`` (Holm-adjusted; NaN with fewer
+        than two benchmarks); ``leader``.
 
     Examples
     --------
@@ -373,4 +290,18 @@ def cautious_check(effects: ObservedAdvantages, leader: str) -> CautiousCheck:
     found = {"algorithm": others, "n_benchmarks": n, "difference": mean, "se": se, "df": np.maximum(n - 1, 0)}
     table = pd.DataFrame({**found, "t_ratio": t})
     raw = two_sided_p(table["t_ratio"].to_numpy(), np.maximum(table["df"].to_numpy(dtype=float), 1.0))
-    return CautiousCheck(leader=leader, table=table.assign(p_value=adjust_raw(raw, "holm", len(table))))
+    table["p_value"] = adjust_raw(raw, "holm", len(table))
+    shown = ["compared with", "benchmarks", f"{leader} − other", "SE", "df", "t", "p"]
+    fact = (
+        f"Paired t-tests of {leader} against each other algorithm, over one mean per benchmark and "
+        "algorithm; p-values adjusted by Holm's method."
+    )
+    return Answer(
+        question="cautious_check",
+        title="A cautious check over benchmark means",
+        tables={"table": table},
+        values={"leader": leader},
+        facts=(fact,),
+        printed=table.set_axis(shown, axis=1),
+        formats={"t": ".2f", "p": "p"},
+    )

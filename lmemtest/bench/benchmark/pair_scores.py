@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -12,7 +11,7 @@ import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.codes import group_codes
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import among, check_columns, several
 from lmemtest.core.words import format_level, listed, suggest
@@ -25,66 +24,18 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Mask
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PairScores:
-    """Scores of two algorithms on m benchmarks at k levels of a metafeature.
-
-    ``scores`` is (m, k, 2, seeds, budgets), NaN where a run takes no part: at an instance (a benchmark at a level)
-    without two runs of each algorithm, and at budgets that not all runs of the benchmark have. The other fields say
-    what its axes stand for; a table without budgets has the single budget None. ``sign`` is 1 where a low score is
-    good, -1 where a high one is.
-    """
-
-    scores: Array
-    benchmarks: tuple[Any, ...]
-    levels: tuple[Any, ...]
-    algorithms: tuple[Any, Any]
-    seeds: tuple[Any, ...]
-    budgets: tuple[Any, ...]
-    metafeature: str
-    sign: int
-    notes: tuple[str, ...] = ()
-
-    @property
-    def ran(self) -> Mask:
-        """(m, k, 2, seeds): which runs take part."""
-        return np.asarray(np.isfinite(self.scores).any(axis=4))
-
-    @property
-    def in_both(self) -> Mask:
-        """(m, k, seeds): seeds that both algorithms ran."""
-        return np.asarray(self.ran.all(axis=2))
-
-    @property
-    def compared(self) -> Mask:
-        """(m, k): instances at which the algorithms are compared."""
-        return np.asarray(self.ran.any(axis=(2, 3)))
-
-    @property
-    def n_budgets(self) -> NDArray[np.intp]:
-        """(m,): budgets that all runs of a benchmark have."""
-        return np.isfinite(self.scores).any(axis=(1, 2, 3)).sum(axis=1)
-
-    @property
-    def run_means(self) -> Array:
-        """(m, k, 2, seeds): the mean of each run over the budgets; 0 where there is no run."""
-        return np.nansum(self.scores, axis=4) / self.n_budgets[:, None, None, None]
-
-    @property
-    def labels(self) -> dict[str, Any]:
-        """What stands where, for the results."""
-        names = ("algorithms", "metafeature", "levels", "benchmarks")
-        return {name: getattr(self, name) for name in names}
-
-    def pairs(self) -> list[tuple[int, int]]:
-        """Pairs of levels, the later one first: what is compared is later minus earlier."""
-        return [(late, early) for early, late in itertools.combinations(range(len(self.levels)), 2)]
+Axes = dict[str, tuple[Any, ...]]  # what stands along the axes of the losses
 
 
 def pair_scores(
     runs: Runs, algorithms: Sequence[Any], metafeature: str, levels: Sequence[Any] | None = None
-) -> PairScores:
-    """Collect the scores of two algorithms, in this order, at some levels of a metafeature, all by default.
+) -> tuple[Array, Axes, list[str]]:
+    """Scores of two algorithms, in this order, at some levels of a metafeature, all by default; axes; and notes.
+
+    The scores are losses, with the sign for which less is better, (benchmarks, levels, 2, seeds, budgets). They are NaN
+    where a run takes no part: at an instance (a benchmark at a level) without two runs of each algorithm, and at
+    budgets that not all runs of the benchmark have. The axes are "benchmark", "level", "algorithm", "seed" and
+    "budget", which is (None,) for a table without budgets.
 
     Raises
     ------
@@ -101,62 +52,105 @@ def pair_scores(
     wanted = _check_levels(runs, metafeature, levels)
     part = runs.filter(**{runs.algorithm: list(pair), metafeature: list(wanted)})
     _check_others(part, metafeature)
-    keys = (runs.benchmark, metafeature, runs.algorithm, runs.seed, runs.budget)
-    cells = part.study.cells([name for name in keys if name is not None])
-
-    def axis(column: str) -> tuple[NDArray[np.intp], tuple[Any, ...]]:
-        code, keys = group_codes([cells.frame[column]], len(cells.n))
-        return code, tuple(pd.Series(keys.levels[0]).tolist())
-
-    def place(column: str, names: tuple[Any, ...]) -> NDArray[np.intp]:
-        return cells.frame[column].astype(object).map({name: i for i, name in enumerate(names)}).to_numpy(np.intp)
-
-    (b, benchmarks), (s, seeds) = axis(str(runs.benchmark)), axis(str(runs.seed))
-    f, budgets = axis(runs.budget) if runs.budget else (np.zeros(len(cells.n), dtype=np.intp), (None,))
-    scores = np.full((len(benchmarks), len(wanted), 2, len(seeds), len(budgets)), np.nan)
-    scores[b, place(metafeature, wanted), place(runs.algorithm, pair), s, f] = cells.mean
-    nowhere = ~np.isfinite(scores).any(axis=(0, 3, 4))
-    for v, a in np.argwhere(nowhere):
+    columns = {"benchmark": runs.benchmark, "level": metafeature, "algorithm": runs.algorithm, "seed": runs.seed,
+               "budget": runs.budget}  # fmt: skip
+    cells = part.study.cells([name for name in columns.values() if name is not None])
+    axes: Axes = {"level": wanted, "algorithm": pair}
+    codes = []
+    for axis, column in columns.items():
+        if column is None:
+            code, axes[axis] = np.zeros(len(cells.n), dtype=np.intp), (None,)
+        elif axis in axes:
+            place = {name: i for i, name in enumerate(axes[axis])}
+            code = cells.frame[column].astype(object).map(place).to_numpy(np.intp)
+        else:
+            code, keys = group_codes([cells.frame[column]], len(cells.n))
+            axes[axis] = tuple(pd.Series(keys.levels[0]).tolist())
+        codes.append(code)
+    losses = np.full([len(axes[axis]) for axis in columns], np.nan)
+    losses[tuple(codes)] = cells.mean if runs.direction == "minimize" else -cells.mean
+    for v, a in np.argwhere(~np.isfinite(losses).any(axis=(0, 3, 4))):
         raise DataError(
             f"{pair[a]} has no run at {metafeature}={format_level(wanted[v])}, so it cannot be compared there. "
             "Give the levels at which both algorithms ran: levels=[...]."
         )
-    kept, notes = _restricted(scores, runs, pair, wanted, benchmarks, metafeature)
+    losses, notes = _restricted(losses, runs, axes, metafeature)
     several = int((cells.n > 1).sum())
     if several:
         notes.insert(0, f"{several:,} points of a run have several scores; their mean was taken.")
-    used = np.asarray(np.isfinite(kept).any(axis=(1, 2, 3, 4)))
-    return PairScores(
-        scores=kept[used],
-        benchmarks=tuple(itertools.compress(benchmarks, used.tolist())),
-        levels=wanted,
-        algorithms=pair,
-        seeds=seeds,
-        budgets=budgets,
-        metafeature=metafeature,
-        sign=1 if runs.direction == "minimize" else -1,
-        notes=tuple(notes),
+    used = np.asarray(ran(losses).any(axis=(1, 2, 3)))
+    axes["benchmark"] = tuple(itertools.compress(axes["benchmark"], used.tolist()))
+    return losses[used], axes, notes
+
+
+def ran(losses: Array) -> Mask:
+    """Which runs take part, (benchmarks, levels, 2, seeds)."""
+    return np.asarray(np.isfinite(losses).any(axis=4))
+
+
+def n_budgets(losses: Array) -> NDArray[np.intp]:
+    """Budgets that all runs of a benchmark have, (benchmarks,)."""
+    return np.asarray(np.isfinite(losses).any(axis=(1, 2, 3)).sum(axis=1))
+
+
+def level_pairs(levels: Sequence[Any]) -> list[tuple[int, int]]:
+    """Pairs of levels, the later one first: what is compared is later minus earlier."""
+    return [(late, early) for early, late in itertools.combinations(range(len(levels)), 2)]
+
+
+def of_pair(contrasts: pd.DataFrame, row: dict[Any, Any]) -> pd.DataFrame:
+    """The contrasts of the benchmarks between the levels of a row of those over benchmarks."""
+    return contrasts[(contrasts["level"] == row["level"]) & (contrasts["reference"] == row["reference"])]
+
+
+def contrasts_answer(
+    axes: Axes,
+    metafeature: str,
+    tables: dict[str, pd.DataFrame],
+    *,
+    alpha: float,
+    rule: str,
+    values: dict[str, Any],
+    **content: Any,
+) -> Answer:
+    """The answer to the question of a metafeature, by either method, from contrasts of benchmarks and over them.
+
+    Benchmarks are singled out as a whole for every pair of levels that differ over benchmarks.
+    """  # fmt: skip
+    contrasts, overall = tables["contrasts"], tables["overall"]
+    general = overall.loc[below(overall["p_value"], alpha), ["level", "reference"]]
+    odd = contrasts.merge(general).groupby("benchmark", observed=True)["singled_out"].all()
+    return Answer(
+        question="metafeature_effect",
+        tables=tables,
+        values={
+            "algorithms": axes["algorithm"],
+            "metafeature": metafeature,
+            "levels": axes["level"],
+            "benchmarks": axes["benchmark"],
+            "singled_out": tuple(benchmark for benchmark in axes["benchmark"] if odd.get(benchmark, False)),
+            "alpha": alpha,
+            "rule": rule,
+            **values,
+        },
+        printed=contrasts.assign(singled_out=np.where(contrasts["singled_out"], "yes", "")),
+        figure="metafeature_effect_plot",
+        **content,
     )
 
 
-def _restricted(
-    scores: Array,
-    runs: Runs,
-    pair: tuple[Any, Any],
-    levels: tuple[Any, ...],
-    benchmarks: tuple[Any, ...],
-    metafeature: str,
-) -> tuple[Array, list[str]]:
+def _restricted(losses: Array, runs: Runs, axes: Axes, metafeature: str) -> tuple[Array, list[str]]:
     """The scores at instances with two runs of each algorithm and at budgets that all runs of a benchmark have."""
+
+    benchmarks, levels, pair = axes["benchmark"], axes["level"], axes["algorithm"]
 
     def named(which: Mask) -> str:
         return listed([format_level(name) for name in itertools.compress(benchmarks, which)], 6)
 
     notes = []
-    known = np.isfinite(scores)
-    ran = known.any(axis=4)
-    count = ran.sum(axis=3)
-    compared = (count >= 2).all(axis=2)
+    known, there = np.isfinite(losses), ran(losses)
+    count = there.sum(axis=3)
+    compared = np.asarray((count >= 2).all(axis=2))
     if count.max() < 2:
         raise DataError(
             f"There is one run ({runs.seed}) per algorithm and instance, so a difference cannot be distinguished from "
@@ -171,18 +165,18 @@ def _restricted(
     if len(left_out):
         where = [f"{format_level(benchmarks[b])} at {format_level(levels[v])}" for b, v in left_out]
         notes.append(f"Left out, as one of the algorithms has fewer than two runs there: {listed(where, 6)}.")
-    ran &= compared[:, :, None, None]
-    shared = (known | ~ran[..., None]).all(axis=(1, 2, 3)) & compared.any(axis=1)[:, None]
+    there &= compared[:, :, None, None]
+    shared: Mask = (known | ~there[..., None]).all(axis=(1, 2, 3)) & np.asarray(compared.any(axis=1))[:, None]
     if not shared.any():
         raise DataError(
             f"No benchmark has a budget ({runs.budget}) at which all runs of {pair[0]} and {pair[1]} have a score. "
             "Take the runs at budgets that all of them reached: runs.filter(...)."
         )
-    empty = compared.any(axis=1) & ~shared.any(axis=1)
+    empty = np.asarray(compared.any(axis=1) & ~shared.any(axis=1))
     if empty.any():
         notes.append(f"Left out, as no budget is shared by all runs there: {named(empty)}.")
-    occurring = (known & ran[..., None]).any(axis=(1, 2, 3))
-    some = (occurring & ~shared).any(axis=1) & ~empty
+    occurring: Mask = np.asarray((known & there[..., None]).any(axis=(1, 2, 3)))
+    some = np.asarray((occurring & ~shared).any(axis=1)) & ~empty
     if some.any():
         notes.append(
             f"On {some.sum()} of {len(some)} benchmarks the runs have different budgets; only those that all runs of "
@@ -199,66 +193,15 @@ def _restricted(
     alone = compared.sum(axis=1) == 1
     if alone.any():
         notes.append(f"{metafeature} is constant on {named(alone)}: no contrast there.")
-    used = (ran & compared[:, :, None, None])[..., None] & shared[:, None, None, None, :]
+    used = (there & compared[:, :, None, None])[..., None] & shared[:, None, None, None, :]
     for (a, name), (early, late) in itertools.product(enumerate(pair), itertools.combinations(range(len(levels)), 2)):
         both = used[:, late, a] & used[:, early, a]
-        if both.any() and np.array_equal(scores[:, late, a][both], scores[:, early, a][both]):
+        if both.any() and np.array_equal(losses[:, late, a][both], losses[:, early, a][both]):
             notes.append(
                 f"The scores of {name} are the same at {format_level(levels[early])} and {format_level(levels[late])}: "
                 "one set of runs, used twice."
             )
-    return np.where(used, scores, np.nan), notes
-
-
-@result
-class MetafeatureContrasts(Result):
-    """What both answers to the question of a metafeature have in common.
-
-    Attributes
-    ----------
-    algorithms : tuple of two
-        The first against the second.
-    metafeature : str
-    levels, benchmarks : tuple
-    contrasts : pandas.DataFrame
-        One row per benchmark and pair of levels.
-    overall : pandas.DataFrame
-        One row per pair of levels, over benchmarks.
-    alpha : float
-        Level of the decisions; one minus that of the intervals.
-    notes : tuple of str
-        What was left out, and how intervals and p-values were made.
-    """
-
-    algorithms: tuple[Any, Any]
-    metafeature: str
-    levels: tuple[Any, ...]
-    benchmarks: tuple[Any, ...]
-    contrasts: pd.DataFrame
-    overall: pd.DataFrame
-    alpha: float
-    notes: tuple[str, ...] = ()
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The two algorithms in words."""
-        return format_level(self.algorithms[0]), format_level(self.algorithms[1])
-
-    @property
-    def singled_out(self) -> tuple[Any, ...]:
-        """Benchmarks that are singled out for every pair of levels that differ over benchmarks."""
-        general = self.overall.loc[below(self.overall["p_value"], self.alpha), ["level", "reference"]]
-        by_benchmark = self.contrasts.merge(general).groupby("benchmark", observed=True)["singled_out"].all()
-        return tuple(benchmark for benchmark in self.benchmarks if by_benchmark.get(benchmark, False))
-
-    def of_pair(self, row: dict[Any, Any]) -> pd.DataFrame:
-        """The contrasts of the levels of a row of `overall`."""
-        same = (self.contrasts["level"] == row["level"]) & (self.contrasts["reference"] == row["reference"])
-        return self.contrasts[same]
-
-    def shown(self) -> pd.DataFrame:
-        """The contrasts, the benchmarks that are singled out marked."""
-        return self.contrasts.assign(singled_out=np.where(self.contrasts["singled_out"], "yes", ""))
+    return np.where(used, losses, np.nan), notes
 
 
 # ---------------------------------------------------------------------- checks

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -9,21 +12,18 @@ import numpy as np
 import pandas as pd
 from scipy.special import fdtrc
 
-from lmemtest.bench.budget.curves import (
-    CurveModel,
-    MeanCurves,
-    complete_curves,
-    curve_model,
-    ranges_text,
-    spline_curves,
-    to_axis,
-)
-from lmemtest.core.result import Result, result
+from lmemtest.bench.budget.curves import SCALES, MeanCurves, check_columns_option, mean_curves, ranges_text, to_axis
+from lmemtest.bench.budget.horizons import at
+from lmemtest.bench.budget.relative_ranks import ranks
+from lmemtest.bench.data.runs import require_runs
+from lmemtest.core.hints import guess
+from lmemtest.core.result import Result
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_positive_int, resolve_rng
 from lmemtest.core.words import format_number, listed, p_text, percent
 from lmemtest.errors import ArgumentError, DesignError
+from lmemtest.lmm.distributions.largest_t import largest_over_curves
 from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.means.adjust import adjust
 from lmemtest.lmm.means.groups import maximal_cliques
@@ -33,22 +33,25 @@ from lmemtest.lmm.means.moderation import pair_ratios
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.budget.curves import MeanCurves
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array, Codes
-    from lmemtest.lmm.means.estimates import Estimates
+    from lmemtest.core.arrays import Array, Codes, Mask
     from lmemtest.lmm.means.moderation import Moderation
-    from lmemtest.lmm.model import LmmFit
 
 
 _FEW = 6  # benchmarks
-_ROUNDING = 1e-12  # of the largest score
 _CHANCE = 0.05  # that the variances of pairs differ as much as they do
+_OF_CURVES = (  # what is made when curves are first looked at
+    *("curves", "differences", "stretches", "best", "overall", "decisions", "algorithms", "budgets", "observed"),
+    *("estimates", "critical_means", "critical_differences", "df_means", "df_differences", "vcov", "scale", "columns"),
+    *("formula", "fit", "sample", "n_sample", "notes"),
+)
 
 
-@result
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Anytime(Result):
     """Curves over the budget, their differences, and what can be said at all budgets at once.
+
+    The curves are made when one of these attributes is first asked for; `at` and `ranks` do not need them.
 
     Attributes
     ----------
@@ -73,51 +76,69 @@ class Anytime(Result):
         and figure reads this.
     algorithms : tuple of str
     budgets : (points,) float
-        Where curves are evaluated: the observed budgets, and points between them on smooth curves.
+        Where curves are evaluated: the `observed` budgets, and points between them on smooth curves.
     estimates : Estimates
         The curves by budget, with the errors of the model: ``.pairs()``, ``.decisions()`` at each budget by itself.
     critical_means : float
     critical_differences : (pairs, points) float
         Half widths of the bands in standard errors.
+    df_means : float
     df_differences : (pairs, points) float
     vcov : {"moderated", "model"}
         Standard errors of differences: each pair's own, squeezed towards the common ones, or the common ones.
-    level : float
-    model : CurveModel
-        How curves are modelled: ``scale`` and ``columns`` of the spline, the observed ``budgets``, ``sample`` and
-        ``n_sample``, ``df_means``.
-    score, direction, budget : str
+    scale, columns, formula
+        Of the spline; no columns and no formula where every budget has means of its own.
+    sample, n_sample
+        What the curves are a sample of ("families", "benchmarks" or "runs"), and how many.
     fit : LmmFit or None
         The fit of smooth curves; None where the table is complete and the solution is in closed form.
     notes : tuple of str
+    runs : Runs
+    options : dict
+        What curves are asked for.
     """
 
     parts = {name: name for name in ("differences", "curves", "stretches", "best", "overall")}
     formats = {"budget_from": ".4g", "budget_to": ".4g", "at": ".4g"}
     figure = "anytime_plot"
 
-    curves: pd.DataFrame
-    differences: pd.DataFrame
-    stretches: pd.DataFrame
-    best: pd.DataFrame
-    overall: pd.DataFrame
-    decisions: NDArray[np.int8]
-    algorithms: tuple[str, ...]
-    budgets: Array
-    estimates: Estimates
-    critical_means: float
-    critical_differences: Array
-    df_differences: Array
-    vcov: str
-    level: float
-    model: CurveModel
-    score: str
-    direction: str
-    budget: str
-    fit: LmmFit | None
-    notes: tuple[str, ...] = ()
+    runs: Runs
+    options: Mapping[str, Any]
 
-    def at(self, budget: float) -> pd.DataFrame:
+    at = at
+    ranks = ranks
+
+    def __getattr__(self, name: str) -> Any:
+        return self._made[name] if name in _OF_CURVES else guess(self, name)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *_OF_CURVES})
+
+    @cached_property
+    def _made(self) -> dict[str, Any]:
+        return _compared_curves(self.runs, **self.options)
+
+    @property
+    def level(self) -> float:
+        """Confidence of the bands and of all statements about budgets at once."""
+        return float(self.options["level"])
+
+    @property
+    def score(self) -> str:
+        """The column."""
+        return self.runs.score
+
+    @property
+    def direction(self) -> str:
+        """Which end of the score is better."""
+        return self.runs.direction
+
+    @property
+    def budget(self) -> str:
+        """The column."""
+        return str(self.runs.budget)
+
+    def differences_at(self, budget: float) -> pd.DataFrame:
         """The differences at one budget, from the curves.
 
         Parameters
@@ -145,11 +166,6 @@ class Anytime(Result):
         ranked.sort(key=lambda group: order[group[0]])
         return tuple(tuple(self.algorithms[i] for i in group) for group in ranked)
 
-    @property
-    def formula(self) -> str | None:
-        """The model of smooth curves; None where every budget has means of its own."""
-        return None if self.model.spec is None else self.model.spec.formula
-
     def means(self) -> Array:
         """``(k, points)`` mean curves; NaN beyond the budgets of an algorithm."""
         return self.curves["mean"].to_numpy(dtype=float).reshape(len(self.algorithms), -1)
@@ -173,19 +189,18 @@ class Anytime(Result):
     @property
     def facts(self) -> tuple[str, ...]:
         """The model of the curves, and how large a difference must be."""
-        model = self.model
-        over = f"the logarithm of {self.budget}" if model.scale == "log" else self.budget
+        over = f"the logarithm of {self.budget}" if self.scale == "log" else self.budget
 
         def span(values: Array) -> str:
             return " to ".join(dict.fromkeys(written(float(x), ".3g") for x in (values.min(), values.max())))
 
         return (
-            f"{self.formula}: splines with {model.columns} columns over {over}."
+            f"{self.formula}: splines with {self.columns} columns over {over}."
             if self.formula
             else f"Means at each observed {self.budget}, with an unstructured covariance.",
             f"Simultaneous for all pairs and budgets at {percent(self.level)}: a difference counts beyond "
             f"{span(self.critical_differences)} standard errors ({span(self.df_differences)} degrees of freedom, "
-            f"{model.n_sample} {model.sample}).",
+            f"{self.n_sample} {self.sample}).",
         )
 
     def shown(self) -> pd.DataFrame:
@@ -203,11 +218,10 @@ class Anytime(Result):
                 f"budget must be between {low:g} and {high:g}, the budgets of the runs, got {budget!r}: curves say "
                 "nothing beyond them."
             )
-        axis, scale = to_axis(self.budgets, self.model.scale), self.model.scale
-        return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), scale))))
+        axis = to_axis(self.budgets, self.scale)
+        return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale))))
 
 
-@one_blas_thread()
 def anytime(
     runs: Runs,
     *,
@@ -219,13 +233,15 @@ def anytime(
     n_draws: int = 10_000,
     rng: int | np.random.Generator | None = None,
 ) -> Anytime:
-    """Compare algorithms over all budgets at once.
+    """Compare algorithms over the budget: at all budgets at once, at some of them, or by their ranks.
+
+    The options are those of the curves; ``.at()`` and ``.ranks()`` have their own.
 
     Parameters
     ----------
     runs : Runs
-        With two or more algorithms, three or more budgets (numbers), and several benchmarks or seeds. Filter them to a
-        window of budgets to judge that window, or to a level of a metafeature.
+        For curves with two or more algorithms, three or more budgets (numbers), and several benchmarks or seeds. Filter
+        them to a window of budgets to judge that window, or to a level of a metafeature.
     scale : {"auto", "linear", "log"}
         Where curves are smooth: over the budget or over its logarithm. "auto" takes the logarithm if the largest
         budget is eight times the smallest or more.
@@ -250,14 +266,16 @@ def anytime(
     Returns
     -------
     Anytime
+        The curves are made when they are first looked at; ``.at(budgets)`` compares at a few budgets or windows and
+        tests what changes between them, ``.ranks()`` has the mean ranks at every budget.
 
     Raises
     ------
     ArgumentError, DataError
-        If there are no curves to compare: no budget column, fewer than three budgets, nothing repeated, ranges of
-        budgets that do not overlap.
+        If there are no curves to compare, at the first look at them: no budget column, fewer than three budgets,
+        nothing repeated, ranges of budgets that do not overlap.
     DesignError
-        If differences do not vary.
+        Then, if differences do not vary.
 
     Notes
     -----
@@ -287,59 +305,76 @@ def anytime(
     >>> result.stretches[["better", "worse"]].drop_duplicates().values.tolist()
     [['HB', 'RS']]
     """
-    level = check_fraction(level, "level")
-    n_draws = check_positive_int(n_draws, "n_draws", minimum=1000)
-    average = check_flag(average, "average")
-    check_choice(vcov, "vcov", ("moderated", "model"))
-    draws: dict[str, Any] = {"n_draws": n_draws, "rng": resolve_rng(rng)}
-    model = curve_model(runs, scale=scale, columns=columns, average=average)
-    fit = None
-    if model.paired is not None:
-        mean = complete_curves(model.paired, model, runs)
-    else:
-        assert model.spec is not None  # means per budget need a complete table
-        fit = model.spec.fit(model.frame)
-        mean = spline_curves(fit, model, runs)
-    curves, pairs = mean.curves(), mean.differences()
-    if not (pairs.se > _ROUNDING * model.frame[runs.score].abs().max()).any():  # rounding is no error
+    require_runs(runs)
+    options = {
+        "scale": check_choice(scale, "scale", SCALES),
+        "columns": check_columns_option(columns),
+        "average": check_flag(average, "average"),
+        "vcov": check_choice(vcov, "vcov", ("moderated", "model")),
+        "level": check_fraction(level, "level"),
+        "n_draws": check_positive_int(n_draws, "n_draws", minimum=1000),
+        "rng": resolve_rng(rng),
+    }
+    return Anytime(runs=runs, options=options)
+
+
+@one_blas_thread()
+def _compared_curves(
+    runs: Runs,
+    *,
+    scale: str,
+    columns: str | int,
+    average: bool,
+    vcov: str,
+    level: float,
+    n_draws: int,
+    rng: np.random.Generator,
+) -> dict[str, Any]:
+    """The curves and their comparison, by the names of `Anytime`."""
+    mean = mean_curves(runs, scale=scale, columns=columns, average=average)
+    (first, second), V = mean.pairs, mean.estimates.V
+    difference_rows = mean.rows[first] - mean.rows[second]
+    curve, curve_se = mean.evaluate(mean.rows)
+    difference, pair_se = mean.evaluate(difference_rows)
+    if not (pair_se > mean.rounding).any():
         raise DesignError(
-            f"the differences between algorithms are the same for all {model.sample}, so there is no variation to "
+            f"the differences between algorithms are the same for all {mean.sample}, so there is no variation to "
             "judge them by. Check for constant scores and for an algorithm that is a copy of another: "
             "lmemtest.check(runs)."
         )
-    curve_se, pair_se = curves.se, pairs.se
-    critical_means = float(mean.largest(curves, model.df_means, **draws).isf(1.0 - level, model.df_means))
-    df = np.full(pair_se.shape, model.df_differences)
-    spread = None
-    if vcov == "moderated" and len(model.algorithms) > 2 and model.paired is not None and model.paired.free > 1:
-        law = mean.largest(pairs, np.inf, **draws)
-        spread, ratio, df = pair_ratios(np.asarray(mean.residuals), model.paired.free, model.df_differences)
+    draws: dict[str, Any] = {"n_draws": n_draws, "rng": rng}
+    law = largest_over_curves(mean.rows, V, mean.df_means, defined=np.isfinite(curve_se), **draws)
+    critical_means = float(law.isf(1.0 - level, mean.df_means))
+    moderate = vcov == "moderated" and len(mean.algorithms) > 2 and mean.free > 1
+    law = largest_over_curves(
+        difference_rows, V, np.inf if moderate else mean.df_differences, defined=np.isfinite(pair_se), **draws
+    )
+    df, spread = np.full(pair_se.shape, mean.df_differences), None
+    if moderate:
+        spread, ratio, df = pair_ratios(np.asarray(mean.residuals), mean.free, mean.df_differences)
         # of the errors of curves, the part that differences have is exchanged for each algorithm's own
         advantage = np.nan_to_num(pair_se[0]) ** 2 / 2.0
         shared = np.maximum(curve_se**2 - advantage, 0.0)
         curve_se, pair_se = np.sqrt(shared + advantage * spread.scale[:, None]), pair_se * np.sqrt(ratio)
-    else:
-        law = mean.largest(pairs, model.df_differences, **draws)
     critical = np.asarray(law.isf(1.0 - level, df))
-    t_ratio = pairs.estimate / pair_se
-    square, half = mean.square(pairs.estimate, -1.0), mean.square(critical * pair_se)
+    t_ratio = difference / pair_se
+    square, half = mean.square(difference, -1.0), mean.square(critical * pair_se)
     sign = -1 if runs.direction == "minimize" else 1
-    shown = mean.square(np.where(np.abs(t_ratio) > critical, sign * np.sign(t_ratio), 0.0), -1.0)
-    decisions = np.nan_to_num(shown).astype(np.int8)
-    t = float(t_quantile(0.5 * (1.0 - level), model.df_means))
-    first, second = mean.pairs
-    names = np.array(model.algorithms, dtype=object)
-    return Anytime(
-        curves=_table(
-            {"algorithm": names[:, None], "budget": mean.budgets, "mean": curves.estimate, "se": curve_se},
+    better = mean.square(np.where(np.abs(t_ratio) > critical, sign * np.sign(t_ratio), 0.0), -1.0)
+    decisions = np.nan_to_num(better).astype(np.int8)
+    t = float(t_quantile(0.5 * (1.0 - level), mean.df_means))
+    names = np.array(mean.algorithms, dtype=object)
+    return {
+        "curves": _table(
+            {"algorithm": names[:, None], "budget": mean.budgets, "mean": curve, "se": curve_se},
             {"ci": t * curve_se, "band": critical_means * curve_se},
         ),
-        differences=_table(
+        "differences": _table(
             {
                 "left": names[first][:, None],
                 "right": names[second][:, None],
                 "budget": mean.budgets,
-                "estimate": pairs.estimate,
+                "estimate": difference,
                 "se": pair_se,
                 "df": df,
                 "t_ratio": t_ratio,
@@ -347,25 +382,27 @@ def anytime(
             },
             {"band": critical * pair_se},
         ),
-        stretches=better_stretches(mean, decisions, square, half),
-        best=best_stretches(mean, decisions, np.isfinite(curves.estimate)),
-        overall=_overall(mean, level, moderate=spread is not None),
-        decisions=decisions,
-        algorithms=model.algorithms,
-        budgets=mean.budgets,
-        estimates=mean.estimates,
-        critical_means=critical_means,
-        critical_differences=critical,
-        df_differences=df,
-        vcov="model" if spread is None else "moderated",
-        level=level,
-        model=model,
-        score=runs.score,
-        direction=runs.direction,
-        budget=str(runs.budget),
-        fit=fit,
-        notes=(*model.notes, *_cautions(fit, model), *_variance_notes(runs, mean, spread, vcov)),
-    )
+        "stretches": better_stretches(mean, decisions, square, half),
+        "best": best_stretches(mean, decisions, np.isfinite(curve)),
+        "overall": _overall(mean, difference_rows, np.isfinite(difference), level, moderate=moderate),
+        "decisions": decisions,
+        "algorithms": mean.algorithms,
+        "budgets": mean.budgets,
+        "observed": mean.observed,
+        "estimates": mean.estimates,
+        "critical_means": critical_means,
+        "critical_differences": critical,
+        "df_means": mean.df_means,
+        "df_differences": df,
+        "vcov": "moderated" if moderate else "model",
+        "scale": mean.scale,
+        "columns": mean.columns,
+        "formula": mean.formula,
+        "fit": mean.fit,
+        "sample": mean.sample,
+        "n_sample": mean.n_sample,
+        "notes": (*mean.notes, *_cautions(mean), *_variance_notes(runs, mean, spread, vcov)),
+    }
 
 
 def _table(columns: dict[str, Any], half_widths: dict[str, Array]) -> pd.DataFrame:
@@ -376,19 +413,18 @@ def _table(columns: dict[str, Any], half_widths: dict[str, Array]) -> pd.DataFra
     return pd.DataFrame({name: np.broadcast_to(x, estimate.shape).ravel() for name, x in columns.items()})
 
 
-def _overall(mean: MeanCurves, level: float, *, moderate: bool) -> pd.DataFrame:
+def _overall(mean: MeanCurves, rows: Array, defined: Mask, level: float, *, moderate: bool) -> pd.DataFrame:
     """Differences of the means over the axis, with Tukey's adjustment, or step-down with moderated standard errors."""
-    model, (first, second) = mean.model, mean.pairs
-    found = mean.mean_differences()
-    estimate, se, df = found.estimate, found.se, np.full(found.se.shape, model.df_differences)
+    first, second = mean.pairs
+    estimate, se = mean.evaluate(mean.over_the_axis(rows, defined))
+    df = np.full(se.shape, mean.df_differences)
     if moderate:
-        assert model.paired is not None
-        _, ratio, df = pair_ratios(mean.mean_residuals()[:, :, None], model.paired.free, model.df_differences)
+        _, ratio, df = pair_ratios(mean.mean_residuals()[:, :, None], mean.free, mean.df_differences)
         se = se * np.sqrt(ratio)
     t, method = estimate / se, "stepdown" if moderate else "tukey"
-    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(model.algorithms), level=level)
-    names = np.array(model.algorithms, dtype=object)
-    both = np.where(np.isfinite(mean.differences().estimate), mean.budgets, np.nan)
+    adjusted = adjust(t[:, 0], df[:, 0], method=method, n_means=len(mean.algorithms), level=level)
+    names = np.array(mean.algorithms, dtype=object)
+    both = np.where(defined, mean.budgets, np.nan)
     columns = {
         "left": names[first][:, None],
         "right": names[second][:, None],
@@ -403,49 +439,48 @@ def _overall(mean: MeanCurves, level: float, *, moderate: bool) -> pd.DataFrame:
     return _table(columns, {"ci": adjusted.critical[:, None] * se})
 
 
-def _cautions(fit: LmmFit | None, model: CurveModel) -> list[str]:
+def _cautions(mean: MeanCurves) -> list[str]:
     notes = []
-    if model.sample == "runs":
+    if mean.sample == "runs":
         notes.append("There is one benchmark, so the answer holds there and says nothing about others.")
-    elif model.n_sample < _FEW:
+    elif mean.n_sample < _FEW:
         notes.append(
-            f"There are only {model.n_sample} {model.sample}: only large and consistent differences can be shown, and "
-            f"bands may be too narrow (with 2 to 5 {model.sample} they held in 91 to 97 % of simulated tables at 95 %)."
+            f"There are only {mean.n_sample} {mean.sample}: only large and consistent differences can be shown, and "
+            f"bands may be too narrow (with 2 to 5 {mean.sample} they held in 91 to 97 % of simulated tables at 95 %)."
         )
-    if len(set(model.ranges.values())) > 1:
-        ranges = ranges_text(model.ranges)
+    if len(set(mean.ranges.values())) > 1:
+        ranges = ranges_text(mean.ranges)
         notes.append(f"Algorithms have different budgets ({ranges}); each pair is compared where both have.")
-    if fit is not None and not fit.converged:
+    if mean.fit is not None and not mean.fit.converged:
         notes.append("The optimiser's certificate is not complete; see result.fit.certificate().")
     return notes
 
 
 def _variance_notes(runs: Runs, mean: MeanCurves, spread: Moderation | None, vcov: str) -> list[str]:
     """Whose variances the standard errors of differences are, and who varies more than the others."""
-    model, names, paired = mean.model, mean.model.algorithms, mean.model.paired
+    names, variances = mean.algorithms, mean.own_variances
     if spread is not None:
         scatter = mean.mean_residuals()
         scatter = scatter - scatter.mean(axis=1, keepdims=True)
-        unit = runs.seed if model.sample == "runs" else runs.study.sampled.column
+        unit = runs.seed if mean.sample == "runs" else runs.study.sampled.column
         return [
             "Standard errors of differences are moderated: each pair's own scatter over the "
-            f"{model.n_sample} {model.sample}, squeezed towards the common one.",
+            f"{mean.n_sample} {mean.sample}, squeezed towards the common one.",
             *deviations(spread.observed, scatter, list(names), str(unit)),
         ]
     if vcov == "moderated" and len(names) > 2:
-        why = "The table is not complete" if paired is None else f"There are only {model.n_sample} {model.sample}"
+        why = "The table is not complete" if variances is None else f"There are only {mean.n_sample} {mean.sample}"
         return [f"{why}, so all pairs have the model's standard errors, which are right if all algorithms vary alike."]
-    if paired is None or len(names) < 3 or paired.free < 3:
+    if variances is None or len(names) < 3 or mean.free < 3:
         return []
-    squares = paired.own_variances().mean(axis=1)
-    least = max(squares.min(), np.finfo(float).tiny)
-    chance = len(squares) * float(fdtrc(paired.free, paired.free, squares.max() / least))
-    if not squares.any() or chance > _CHANCE:
+    least = max(variances.min(), np.finfo(float).tiny)
+    chance = len(variances) * float(fdtrc(mean.free, mean.free, variances.max() / least))
+    if not variances.any() or chance > _CHANCE:
         return []
-    worst, ratio = int(np.argmax(squares)), float(np.sqrt(squares.max() / squares.mean()))
+    worst, ratio = int(np.argmax(variances)), float(np.sqrt(variances.max() / variances.mean()))
     left, right = (names[side[worst]] for side in mean.pairs)
     return [
-        f"The difference of {left} and {right} varies between {model.sample} more than that of other pairs: its own "
+        f"The difference of {left} and {right} varies between {mean.sample} more than that of other pairs: its own "
         f"standard error is {written(ratio, '.2f')} times the common one, so statements about it are overconfident. "
         "vcov='moderated' gives each pair its own."
     ]
@@ -493,7 +528,7 @@ def stretch_sentences(result: Anytime) -> list[str]:
 
 def overall_sentences(result: Anytime) -> list[str]:
     """Who is better on average over the budgets that both have."""
-    how = " (log scale)" if result.model.scale == "log" else ""
+    how = " (log scale)" if result.scale == "log" else ""
 
     def averaged(low: float, high: float) -> str:
         return f"Averaged over {result.budget} {written(low, '.4g')} to {written(high, '.4g')}{how}"
@@ -524,8 +559,8 @@ def range_text(result: Anytime, low: float, high: float) -> str:
 
 def better_stretches(mean: MeanCurves, decisions: Codes, differences: Array, half_width: Array) -> pd.DataFrame:
     """Stretches where one algorithm of a pair is better: one row per stretch."""
-    names, axis = mean.model.algorithms, mean.axis
-    smooth = mean.model.columns is not None
+    names, axis = mean.algorithms, mean.axis
+    smooth = mean.columns is not None
     rows = []
     for i, j in np.argwhere((decisions == 1).any(axis=2)):
         known = np.flatnonzero(np.isfinite(differences[i, j]))
@@ -546,7 +581,7 @@ def better_stretches(mean: MeanCurves, decisions: Codes, differences: Array, hal
 
 def best_stretches(mean: MeanCurves, decisions: Codes, present: NDArray[np.bool_]) -> pd.DataFrame:
     """Who can be the best from which budget to which: one row per stretch with the same answer."""
-    names = np.array(mean.model.algorithms, dtype=object)
+    names = np.array(mean.algorithms, dtype=object)
     candidate = candidates(decisions, present)
     n = present.sum(axis=0)
     beats_all = present & ((decisions == 1).sum(axis=1) == n - 1) & (n > 1)

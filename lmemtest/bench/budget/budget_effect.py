@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, replace
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +14,6 @@ from lmemtest.bench.budget.budget_model import (
     LINES,
     MOST_BUDGETS,
     BudgetCurves,
-    BudgetTest,
     Fitted,
     budget_curves,
     budget_tests,
@@ -22,13 +21,13 @@ from lmemtest.bench.budget.budget_model import (
 from lmemtest.bench.budget.curves import to_axis
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys, group_means, group_numbers
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
 from lmemtest.core.words import format_level, format_number, format_p, p_text, sentence
 from lmemtest.lmm.distributions.student import t_quantile
-from lmemtest.lmm.hypotheses.mean_vectors import MeanVector, fewest_directions
+from lmemtest.lmm.hypotheses.mean_vectors import fewest_directions, mean_about_groups
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,122 +43,6 @@ _MOST_PAIRS = 10_000
 _LEVEL = 0.95
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
-    """Change of the mean score from the lowest to the highest budget by the form that is tested, with an interval.
-
-    `level` is what the questions and their tests leave of the level, so that a line's interval excludes zero exactly if
-    the mean alone shows an effect, whatever the rest shows.
-    """
-
-    estimate: float
-    ci_low: float
-    ci_high: float
-    level: float
-
-
-@result
-class BudgetEffect(Result):
-    """Whether the budget matters, and for all algorithms alike.
-
-    Attributes
-    ----------
-    decision : {"none", "simple", "interaction"}
-        No effect of the budget was shown; it has one; it has one that differs between algorithms.
-    tests : tuple of BudgetTest
-        "effect", "interaction" and "lack of fit", as far as the design has them.
-    slopes : pandas.DataFrame
-        Per algorithm: ``algorithm``, ``estimate``, ``se``, ``df``, ``ci_low``, ``ci_high``; what `per` says.
-    per : str
-        What an estimate is a difference over: one unit of budget, a doubling, or the whole range.
-    change : Change or None
-        Of the mean of all algorithms; None where scores are relative to the benchmark.
-    difference : float
-        The changes of no two algorithms over the whole range differ by more (level of `change`, all pairs together);
-        NaN where that is not known.
-    curves : pandas.DataFrame
-        Mean scores: ``algorithm``, ``budget``, ``mean``, ``ci_low``, ``ci_high`` (95 %, each by itself).
-    observed : pandas.DataFrame
-        ``algorithm``, ``budget``, ``mean`` over instances with equal weight, ``n``; empty with many budgets.
-    form : str
-        What was tested.
-    drawn : str
-        Form of `slopes` and `curves`: `form`, or with ``form="auto"`` the means at each budget (a spline, with more
-        than 50) where they contradict the line.
-    alpha : float
-    score, direction, budget, sample : str
-    range : tuple
-        Lowest and highest budget.
-    n_sample, n_obs : int
-    notes : tuple of str
-    """
-
-    parts = {"tests": "_table", "slopes": "slopes", "curves": "curves", "observed": "observed"}
-    formats = {"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"}
-    figure = "budget_effect_plot"
-
-    decision: str
-    tests: tuple[BudgetTest, ...]
-    slopes: pd.DataFrame
-    per: str
-    change: Change | None
-    difference: float
-    curves: pd.DataFrame
-    observed: pd.DataFrame
-    form: str
-    drawn: str
-    alpha: float
-    score: str
-    direction: str
-    budget: str
-    range: tuple[str, str]
-    sample: str
-    n_sample: int
-    n_obs: int
-    notes: tuple[str, ...] = ()
-
-    def get(self, question: str) -> BudgetTest | None:
-        """The test of a question, None where it was not asked."""
-        return next((test for test in self.tests if test.question == question), None)
-
-    def __getitem__(self, question: str) -> BudgetTest:
-        """The test of a question."""
-        test = self.get(question)
-        if test is None:
-            raise KeyError(f"no test of {question!r}; there are: {', '.join(t.question for t in self.tests)}")
-        return test
-
-    def _table(self) -> pd.DataFrame:
-        """One row per question: question, f_ratio, df_num, df_den, mean_p, better, worse, agreement, direction_p, n,
-        uses_direction, p_raw, p_value, significant."""
-        table = pd.DataFrame(map(asdict, self.tests)).drop(columns="deciding")
-        counts = table[["better", "worse"]].astype("Int64")
-        table[["better", "worse"]] = counts.mask(counts < 0)
-        return table.assign(significant=pd.array(np.asarray(below(table["p_value"], self.alpha)), dtype="boolean"))
-
-    @property
-    def fits(self) -> bool:
-        """Whether the budget means do not contradict the form."""
-        lack = self.get("lack of fit")
-        return lack is None or not below(lack.p_value, self.alpha)
-
-    @property
-    def title(self) -> str:
-        """The question and the decision."""
-        return f"Does {self.budget} matter? Decision: {self.decision}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the tests are and how they share the level."""
-        return method_notes(self)
-
-    def sentences(self) -> tuple[str, ...]:
-        """The decision, the effect on the mean and on each algorithm, and where the form does not fit."""
-        slopes = [slope_sentence(self, row) for row in self.slopes.to_dict("records")]
-        texts = (decision_sentence(self), effect_sentence(self), *slopes, fit_sentence(self))
-        return tuple(text for text in texts if text)
-
-
 @one_blas_thread()
 def budget_effect(
     runs: Runs,
@@ -167,7 +50,7 @@ def budget_effect(
     budget: str | None = None,
     form: str = "auto",
     alpha: float = 0.05,
-) -> BudgetEffect:
+) -> Answer:
     """Test whether scores depend on the budget, and whether they do so alike for all algorithms.
 
     Parameters
@@ -186,8 +69,27 @@ def budget_effect(
 
     Returns
     -------
-    BudgetEffect
-        ``decision``, ``to_frame()`` (one row per question), ``slopes``, ``curves``, ``sentences()``.
+    Answer
+        - ``decision``: "none" (no effect of the budget was shown), "simple" (it has one), "interaction" (it has one
+          that differs between algorithms).
+        - ``effect``, ``interaction``, ``lack_of_fit``: the `BudgetTest` of each question, None where the design has
+          none; ``tests`` has a row for each: question, f_ratio, df_num, df_den, mean_p, better, worse, agreement,
+          direction_p, n, uses_direction, p_raw, p_value, significant. ``fits``: whether the budget means do not
+          contradict the form.
+        - ``slopes``, per algorithm: ``algorithm``, ``estimate``, ``se``, ``df``, ``ci_low``, ``ci_high``; a difference
+          over what ``per`` says: one unit of budget, a doubling, or the whole range.
+        - ``change``, ``change_low``, ``change_high``: of the mean score of all algorithms from the lowest to the
+          highest budget by the form that is tested, with an interval at ``change_level``, which is what the questions
+          and their tests leave of the level, so that a line's interval excludes zero exactly if the mean alone shows an
+          effect, whatever the rest shows. NaN where scores are relative to the benchmark.
+        - ``difference``: the changes of no two algorithms over the whole range differ by more (level of the change, all
+          pairs together); NaN where that is not known.
+        - ``curves``, mean scores: ``algorithm``, ``budget``, ``mean``, ``ci_low``, ``ci_high`` (95 %, each by itself);
+          ``observed``: ``algorithm``, ``budget``, ``mean`` over instances with equal weight, ``n``; empty with many
+          budgets.
+        - ``form`` (what was tested), ``drawn`` (of slopes and curves: the form, or with ``form="auto"`` the means at
+          each budget, with more than 50 a spline, where they contradict the line), ``alpha``, ``score``, ``direction``,
+          ``budget``, ``range`` (lowest and highest budget), ``sample``, ``n_sample``, ``n_obs``.
 
     Raises
     ------
@@ -237,27 +139,46 @@ def budget_effect(
         drawn, fitted = "categorical" if len(curves.budgets) <= MOST_BUDGETS else "spline", curves.free
     change, difference = _over_the_range(curves, tests, alpha)
     slopes, per = _slopes(curves, fitted, drawn)
-    return BudgetEffect(
-        decision="interaction" if "interaction" in shown else "simple" if "effect" in shown else "none",
-        tests=tests,
-        slopes=slopes,
-        per=per,
-        change=change,
-        difference=difference,
-        curves=_curves(curves, fitted, drawn),
-        observed=_observed(curves),
-        form=curves.form,
-        drawn=drawn,
-        alpha=alpha,
-        score=curves.runs.score,
-        direction=curves.runs.direction,
-        budget=str(curves.runs.budget),
-        range=curves.ends,
-        sample=curves.sample,
-        n_sample=len(curves.group),
-        n_obs=curves.n_obs,
+    table = pd.DataFrame(map(asdict, tests)).drop(columns="deciding")
+    counts = table[["better", "worse"]].astype("Int64")
+    table[["better", "worse"]] = counts.mask(counts < 0)
+    table["significant"] = pd.array(np.asarray(below(table["p_value"], alpha)), dtype="boolean")
+    by_question = {test.question.replace(" ", "_"): test for test in tests}
+    decision = "interaction" if "interaction" in shown else "simple" if "effect" in shown else "none"
+    answer = Answer(
+        question="budget_effect",
+        title=f"Does {curves.runs.budget} matter? Decision: {decision}",
+        tables={
+            "tests": table,
+            "slopes": slopes,
+            "curves": _curves(curves, fitted, drawn),
+            "observed": _observed(curves),
+        },
+        values={
+            "decision": decision,
+            **{name: by_question.get(name) for name in ("effect", "interaction", "lack_of_fit")},
+            "fits": "lack of fit" not in shown,
+            "per": per,
+            **change,
+            "difference": difference,
+            "form": curves.form,
+            "drawn": drawn,
+            "alpha": alpha,
+            "score": curves.runs.score,
+            "direction": curves.runs.direction,
+            "budget": str(curves.runs.budget),
+            "range": curves.ends,
+            "sample": curves.sample,
+            "n_sample": len(curves.group),
+            "n_obs": curves.n_obs,
+        },
         notes=(*curves.notes, *left_out, *_cautions(curves, tests, fitted, alpha)),
+        formats={"f_ratio": ".4g", "df_num": ".3g", "df_den": ".3g", "agreement": ".2f"},
+        figure="budget_effect_plot",
     )
+    each = [slope_sentence(answer, row) for row in slopes.to_dict("records")]
+    texts = (decision_sentence(answer), effect_sentence(answer), *each, fit_sentence(answer))
+    return replace(answer, facts=method_notes(answer), findings=tuple(filter(None, texts)))
 
 
 def _intervals(values: Array, group: NDArray[np.intp], level: float) -> pd.DataFrame:
@@ -267,26 +188,28 @@ def _intervals(values: Array, group: NDArray[np.intp], level: float) -> pd.DataF
         known = np.isfinite(column)
         if not known.any():
             continue
-        found = MeanVector.of(column[known, None], np.unique(group[known], return_inverse=True)[1])
-        row[0] = found.mean[0]
-        if found.df > 0:
-            se = float(found.errors()[0])
-            half = float(t_quantile(0.5 * (1.0 - level), float(found.df))) * se
-            row[1:] = se, found.df, row[0] - half, row[0] + half
+        groups = np.unique(group[known], return_inverse=True)[1]
+        mean, residuals, df, size = mean_about_groups(column[known, None], groups)
+        row[0] = mean[0]
+        if df > 0:
+            se = float(np.sqrt(np.square(residuals).sum() / (df * size)))
+            half = float(t_quantile(0.5 * (1.0 - level), float(df))) * se
+            row[1:] = se, df, row[0] - half, row[0] + half
     return pd.DataFrame(rows, columns=["estimate", "se", "df", "ci_low", "ci_high"])
 
 
-def _over_the_range(curves: BudgetCurves, tests: tuple[BudgetTest, ...], alpha: float) -> tuple[Change | None, float]:
+def _over_the_range(
+    curves: BudgetCurves, tests: tuple[BudgetTest, ...], alpha: float
+) -> tuple[dict[str, float], float]:
     """The change of the mean, and the largest difference of two changes that is not excluded."""
     questions = sum(test.question != "lack of fit" for test in tests)
     level = 1.0 - alpha / (questions * (2 if tests[0].uses_direction else 1))  # of one test of the mean among them
     changes = curves.changes
     whole = np.isfinite(changes).all(axis=1)
-    change = None
+    change = dict.fromkeys(("change", "change_low", "change_high"), float("nan")) | {"change_level": level}
     if not curves.relative and whole.any():
         row = _intervals(changes[whole].mean(axis=1)[:, None], curves.group[whole], level).iloc[0]
-        estimate, _, _, low, high = row.tolist()
-        change = Change(estimate=estimate, ci_low=low, ci_high=high, level=level)
+        change |= {"change": row["estimate"], "change_low": row["ci_low"], "change_high": row["ci_high"]}
     left, right = np.triu_indices(changes.shape[1], 1)
     if not 0 < len(left) <= _MOST_PAIRS:
         return change, float("nan")
@@ -386,10 +309,10 @@ FORM_WORDS = {
 }
 
 
-def decision_sentence(result: BudgetEffect) -> str:
+def decision_sentence(result: Answer) -> str:
     """What was shown and by which tests; what could not be shown, and how large it may be."""
     budget, score = result.budget, result.score
-    effect, different = result.get("effect"), result["interaction"]
+    effect, different = result.effect, result.interaction
     tested = _tested(result, different)
     if result.decision == "interaction":
         return (
@@ -408,17 +331,17 @@ def decision_sentence(result: BudgetEffect) -> str:
             f"budget.{_disagreement(result, effect)}"
         )
     text = f"No effect of {budget} on {score} was shown ({_tested(result, effect)})"
-    if result.change is not None and np.isfinite(result.change.ci_low):
-        low, high = format_number(result.change.ci_low), format_number(result.change.ci_high)
+    if np.isfinite(result.change_low):
+        low, high = format_number(result.change_low), format_number(result.change_high)
         text += f"; changes of the mean by {low} to {high} between {budget} {' and '.join(result.range)}"
-        text += f" are not excluded ({100 * result.change.level:.4g} % interval)"
+        text += f" are not excluded ({100 * result.change_level:.4g} % interval)"
     text += f".{one_way(result, effect)} No difference between algorithms was shown either ({tested}){most}."
     return text + ("" if result.fits else f" But {_misfit(result)}; {_more(result)}.")
 
 
-def effect_sentence(result: BudgetEffect) -> str:
+def effect_sentence(result: Answer) -> str:
     """Beside an interaction, the effect on the mean of the algorithms; else empty."""
-    effect = result.get("effect")
+    effect = result.effect
     if result.decision != "interaction" or effect is None:
         return ""
     changes = f"the mean of the algorithms changes with {result.budget}"
@@ -426,7 +349,7 @@ def effect_sentence(result: BudgetEffect) -> str:
     return sentence(f"{shown} ({_tested(result, effect)})")
 
 
-def slope_sentence(result: BudgetEffect, row: dict[Any, Any]) -> str:
+def slope_sentence(result: Answer, row: dict[Any, Any]) -> str:
     """The effect on one algorithm, with its interval."""
     low, high, estimate = row["ci_low"], row["ci_high"], row["estimate"]
     if not np.isfinite(estimate):
@@ -440,7 +363,7 @@ def slope_sentence(result: BudgetEffect, row: dict[Any, Any]) -> str:
     return f"{text} (95 % interval of the change {format_number(low)} to {format_number(high)}{shown})."
 
 
-def fit_sentence(result: BudgetEffect) -> str:
+def fit_sentence(result: Answer) -> str:
     """Whether the budget means contradict the form; empty where they do not, or where that was not tested."""
     if result.fits:
         return ""
@@ -450,18 +373,20 @@ def fit_sentence(result: BudgetEffect) -> str:
     return sentence(f"{_misfit(result)}, so curves and changes are those of {drawn}; the decision is about the trend")
 
 
-def short_fit(result: BudgetEffect) -> str:
+def short_fit(result: Answer) -> str:
     """The same for a figure; empty where there is nothing to say."""
     if result.fits:
         return ""
     form = "the curve" if result.form == "spline" else "a straight line"
-    return f"{form} does not fit, {p_text(result['lack of fit'].p_value)}"
+    return f"{form} does not fit, {p_text(result.lack_of_fit.p_value)}"
 
 
-def method_notes(result: BudgetEffect) -> tuple[str, ...]:
+def method_notes(result: Answer) -> tuple[str, ...]:
     """What the tests are and how they share the level."""
     form = FORM_WORDS[result.form].format(budget=result.budget)
-    together = "p_raw is twice the smaller one" if result.tests[0].uses_direction else "p_raw is that of the mean"
+    together = "p_raw is that of the mean"
+    if (result.effect or result.interaction).uses_direction:
+        together = "p_raw is twice the smaller one"
     return (
         f"n = {result.n_obs:,} rows, {result.n_sample:,} {result.sample}. Effects are those of {form}. mean_p: "
         "F-test of the mean effect, Box's degrees of freedom; direction_p: exact test of their direction, free of "
@@ -469,7 +394,7 @@ def method_notes(result: BudgetEffect) -> tuple[str, ...]:
     )
 
 
-def tests_text(result: BudgetEffect, test: BudgetTest) -> str:
+def tests_text(result: Answer, test: BudgetTest) -> str:
     """The tests of the mean and of the direction."""
     mean = "mean: no variation"
     if np.isfinite(test.mean_p):
@@ -486,7 +411,7 @@ def tests_text(result: BudgetEffect, test: BudgetTest) -> str:
     return f"{mean}; direction: {direction}, {p_text(test.direction_p) if test.uses_direction else 'too few to test'}"
 
 
-def one_way(result: BudgetEffect, test: BudgetTest) -> str:
+def one_way(result: Answer, test: BudgetTest) -> str:
     """An effect of one sign on all benchmarks, which are too few to show it for others."""
     if min(test.better, test.worse) != 0 or test.better == test.worse:
         return ""
@@ -496,12 +421,12 @@ def one_way(result: BudgetEffect, test: BudgetTest) -> str:
     return f" It gets {way} on {where}, which are too few to generalise from."
 
 
-def _tested(result: BudgetEffect, test: BudgetTest) -> str:
+def _tested(result: Answer, test: BudgetTest) -> str:
     both = f"; adjusted {p_text(test.p_value)}" if test.uses_direction or test.p_value != test.mean_p else ""
     return f"{tests_text(result, test)}{both}"
 
 
-def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
+def _disagreement(result: Answer, test: BudgetTest) -> str:
     """What it means if one test shows it and the other does not."""
     if not test.uses_direction or not np.isfinite(test.mean_p):
         return ""
@@ -516,12 +441,12 @@ def _disagreement(result: BudgetEffect, test: BudgetTest) -> str:
     return ""
 
 
-def _misfit(result: BudgetEffect) -> str:
+def _misfit(result: Answer) -> str:
     form = FORM_WORDS[result.form].format(budget=result.budget)
-    return f"{form} does not describe the mean scores (lack of fit, {_tested(result, result['lack of fit'])})"
+    return f"{form} does not describe the mean scores (lack of fit, {_tested(result, result.lack_of_fit)})"
 
 
-def _more(result: BudgetEffect) -> str:
+def _more(result: Answer) -> str:
     if len(result.observed) == 0 or result.form == "spline":
         return f"form={'categorical' if len(result.observed) else 'spline'!r} follows more than that"
     return "form='categorical' looks for more than a trend"

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,14 +40,14 @@ from lmemtest.core.codes import column_codes, first_rows, group_numbers
 from lmemtest.core.validate import check_columns
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.hypotheses.mean_vectors import MeanTest, direction_test, fewest_directions, mean_test
+from lmemtest.lmm.hypotheses.mean_vectors import direction_test, fewest_directions, mean_test
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.cells import Cells
+    from lmemtest.lmm.means.f_test import FTest
 
     Columns = Callable[[Any], Array]  # budgets to (n, c)
 
@@ -119,15 +120,27 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
     study, name = runs.study, str(runs.budget)
     budgets = study.distinct([name])[name]
     numeric = bool(pd.api.types.is_numeric_dtype(budgets) and not pd.api.types.is_bool_dtype(budgets))
-    found = study.cells([*study.run, *_sample(runs), name])
+    sample = () if study.sampled.column is None else (study.sampled.column,)
+    keys, points = study.curves([*study.run, *sample])
     form, notes = _checked_form(budgets, numeric, form)
     notes += _check_common(runs, form)
     require_repeats(runs, f"the curve of a run cannot be distinguished from an effect of {name}")
     levels = tuple(budgets.tolist())
     axis = form if form in LINES else natural_scale(budgets.to_numpy(dtype=float)) if numeric else None
     columns, wider = budget_columns(levels, form, axis)
-    rows, group = _by_run(runs, found)
-    fitted = rows.fitted(columns)
+    # runs by cell (an algorithm on an instance, or a run), cells by unit and algorithm
+    several = study.several_benchmarks
+    cell = group_numbers(keys, (*study.instance, runs.algorithm) if several else study.run)
+    each = keys.iloc[first_rows(cell, int(cell.max()) + 1)]
+    seed = () if runs.seed is None else (runs.seed,)
+    unit = group_numbers(each, sample if several else (*study.instance, *seed))
+    group = np.zeros(int(unit.max()) + 1, dtype=np.intp)
+    if not several:
+        group[unit] = group_numbers(each, study.instance)
+    algorithm, algorithms = column_codes(each[runs.algorithm])
+    points["budget"] = column_codes(points["budget"])[0]
+    fit = partial(_fitted, points, cell, unit * len(algorithms) + algorithm, (len(group), len(algorithms)), levels)
+    fitted = fit(columns)
     if np.isnan(fitted.coefficients).all(axis=(0, 2)).any():
         raise DataError(
             f"Some algorithm lacks budgets that form={form!r} needs, so its curve is not identified. Use "
@@ -140,11 +153,11 @@ def budget_curves(runs: Runs, budget: str | None, form: str) -> BudgetCurves:
         algorithms=runs.levels(runs.algorithm),
         budgets=levels,
         fitted=fitted,
-        free=None if wider is None else rows.fitted(wider),
-        sample=study.sampled.nouns if study.several_benchmarks else "runs",
+        free=None if wider is None else fit(wider),
+        sample=study.sampled.nouns if several else "runs",
         group=group,
         relative=_relative(fitted.coefficients),
-        n_obs=found.n_rows,
+        n_obs=runs.n_rows,
         notes=(*study.sampled.notes, *study.sampled.weights, *notes),
     )
 
@@ -284,85 +297,48 @@ def _smooth(x: Array, axis: str, spline: int | None, without: Array | None = Non
 # ------------------------------------------------------------------ coefficients
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _ByRun:
-    """Scores by run and budget, runs by cell (an algorithm on an instance, or a run), cells by unit and algorithm."""
+def _fitted(
+    points: pd.DataFrame,
+    cell_of_run: Index,
+    place_of_cell: Index,
+    shape: tuple[int, int],
+    budgets: tuple[Any, ...],
+    columns: Columns,
+) -> Fitted:
+    """Curves on the columns by least squares within runs, cell by cell; conditions of a unit are averaged.
 
-    budgets: tuple[Any, ...]
-    shape: tuple[int, int]
-    y: Array
-    budget: Index
-    run: Index
-    cell_of_run: Index
-    place_of_cell: Index  # unit * algorithms + algorithm
-
-    def fitted(self, columns: Columns) -> Fitted:
-        """Curves on the columns, with runs as blocks; conditions of a unit are averaged."""
-        Z, y, cell = columns(self.budgets), pd.Series(self.y), self.cell_of_run[self.run]
-        level = y.groupby(self.run).mean().to_numpy()
-        if len(y) == len(level) * len(Z):  # every run at every budget: Z'Z is the number of runs
-            coefficients = y.groupby([cell, self.budget]).mean().to_numpy().reshape(-1, len(Z)) @ Z
-            place = np.zeros_like(coefficients)
-        else:
-            coefficients, place = self._incomplete(Z, level, cell)
-        rounding = _ROUNDING * np.sqrt(len(Z)) * y.abs().groupby(cell).max().to_numpy()
-        coefficients = np.where(np.abs(coefficients) <= rounding[:, None], 0.0, coefficients)
-        mean = pd.Series(level).groupby(self.cell_of_run).mean().to_numpy()
-        units, algorithms = self.shape
-
-        def averaged(values: Array) -> Array:
-            """Over the cells of a unit and algorithm that have them, NaN where there is none."""
-            known = pd.DataFrame(values).dropna()
-            means = known.groupby(self.place_of_cell[known.index]).mean().reindex(range(units * algorithms))
-            return means.to_numpy().reshape(units, algorithms, -1)
-
-        return Fitted(columns, averaged(coefficients), averaged(mean)[:, :, 0], averaged(place))
-
-    def _incomplete(self, Z: Array, level: Array, cell: Index) -> tuple[Array, Array]:
-        """Least squares within runs, cell by cell."""
-        places = pd.DataFrame(Z[self.budget]).groupby(self.run).mean().to_numpy()
-        place = pd.DataFrame(places).groupby(self.cell_of_run).mean().to_numpy()
+    `points` have ``run``, ``budget`` (its place among `budgets`) and ``score``; the place of a cell is unit *
+    algorithms + algorithm, and `shape` are the numbers of these.
+    """
+    Z, y, run, budget = columns(budgets), points["score"], points["run"].to_numpy(), points["budget"].to_numpy()
+    cell = cell_of_run[run]
+    level = y.groupby(run).mean().to_numpy()
+    if len(y) == len(level) * len(Z):  # every run at every budget: Z'Z is the number of runs
+        coefficients = y.groupby([cell, budget]).mean().to_numpy().reshape(-1, len(Z)) @ Z
+        place = np.zeros_like(coefficients)
+    else:
+        places = pd.DataFrame(Z[budget]).groupby(run).mean().to_numpy()
+        place = pd.DataFrame(places).groupby(cell_of_run).mean().to_numpy()
         coefficients = np.full(place.shape, np.nan)
         for i, rows in pd.Series(cell).groupby(cell).indices.items():
-            run = self.run[rows]
-            within = Z[self.budget[rows]] - places[run]
-            found, _, rank, _ = np.linalg.lstsq(within, self.y[rows] - level[run], rcond=1e-10)
+            within = Z[budget[rows]] - places[run[rows]]
+            found, _, rank, _ = np.linalg.lstsq(within, y.to_numpy()[rows] - level[run[rows]], rcond=1e-10)
             if rank == Z.shape[1]:
                 coefficients[i] = found
-        return coefficients, place
+    rounding = _ROUNDING * np.sqrt(len(Z)) * y.abs().groupby(cell).max().to_numpy()
+    coefficients = np.where(np.abs(coefficients) <= rounding[:, None], 0.0, coefficients)
+    mean = pd.Series(level).groupby(cell_of_run).mean().to_numpy()
+
+    def averaged(values: Array) -> Array:
+        """Over the cells of a unit and algorithm that have them, NaN where there is none."""
+        known = pd.DataFrame(values).dropna()
+        means = known.groupby(place_of_cell[known.index]).mean().reindex(range(shape[0] * shape[1]))
+        return means.to_numpy().reshape(*shape, -1)
+
+    return Fitted(columns, averaged(coefficients), averaged(mean)[:, :, 0], averaged(place))
 
 
-def _sample(runs: Runs) -> tuple[str, ...]:
-    """The column of the benchmarks, or of the families where these are the sample."""
-    column = runs.study.sampled.column
-    return () if column is None else (column,)
-
-
-def _by_run(runs: Runs, found: Cells) -> tuple[_ByRun, Index]:
-    """The scores by run, and the condition of each unit (runs on one benchmark)."""
-    study, frame = runs.study, found.frame
-    seed = () if runs.seed is None else (runs.seed,)
-    several = study.several_benchmarks
-    run = group_numbers(frame, study.run)
-    own = frame.iloc[first_rows(run, int(run.max()) + 1)]
-    cell = group_numbers(own, (*study.instance, runs.algorithm) if several else study.run)
-    each = own.iloc[first_rows(cell, int(cell.max()) + 1)]
-    unit = group_numbers(each, _sample(runs) if several else (*study.instance, *seed))
-    group = np.zeros(int(unit.max()) + 1, dtype=np.intp)
-    if not several:
-        group[unit] = group_numbers(each, study.instance)
-    algorithm, algorithms = column_codes(each[runs.algorithm])
-    budget, budgets = column_codes(frame[str(runs.budget)])
-    rows = _ByRun(
-        budgets=tuple(pd.Series(budgets).tolist()),
-        shape=(len(group), len(algorithms)),
-        y=found.mean,
-        budget=budget,
-        run=run,
-        cell_of_run=cell,
-        place_of_cell=unit * len(algorithms) + algorithm,
-    )
-    return rows, group
+# ------------------------------------------------------------------ tests
 
 
 _HELD = 0.9  # of the squared effects: who decides a mean
@@ -471,10 +447,7 @@ def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) ->
     spec = ModelSpec.parse("slope ~ 0 + algorithm")
     fit = (spec.with_term("(1 | unit)") if several.any() else spec).fit(frame)
     L = np.full((1, k), 1.0 / k) if question == "effect" else np.eye(k)[1:] - np.eye(k)[0]
-    found = f_test(fit, L, ddf="satterthwaite")
-    model = MeanTest(
-        f_ratio=found.f_ratio, df_num=float(found.df_num), df_den=float(found.df_den), p_value=float(found.p_value)
-    )
+    model = f_test(fit, L, ddf="satterthwaite")
     mean = np.nansum(slopes, axis=1) / np.maximum(known.sum(axis=1), 1)
     if question == "effect":
         return _tested(question, mean[:, None], model, level, curves)
@@ -483,17 +456,17 @@ def _patchy(curves: BudgetCurves, question: str, slopes: Array, level: float) ->
 
 
 def _tested(
-    question: str, vectors: Array, mean: MeanTest, level: float, curves: BudgetCurves, *, paired: bool = True
+    question: str, vectors: Array, mean: FTest, level: float, curves: BudgetCurves, *, paired: bool = True
 ) -> BudgetTest:
     """Both tests and their p-value; runs of one algorithm each have no direction of differences."""
-    direction = direction_test(vectors)
+    agreement, direction_p, _ = direction_test(vectors)
     n = len(vectors)
     uses = paired and n >= fewest_directions(level / 2.0)
     p = mean.p_value
     if paired and not np.abs(vectors).any():
         p = 1.0  # nothing to find: algorithms with the same curves do not differ, and exact lines fit
     elif uses:
-        p = min(1.0, 2.0 * float(np.nanmin([p, direction.p_value])))
+        p = min(1.0, 2.0 * float(np.nanmin([p, direction_p])))
     if np.isnan(p):
         raise DataError(
             f"The effect of {curves.runs.budget} is the same on all {n} {curves.sample} to the last digit, so how "
@@ -510,13 +483,13 @@ def _tested(
     return BudgetTest(
         question=question,
         f_ratio=mean.f_ratio,
-        df_num=mean.df_num,
+        df_num=float(mean.df_num),
         df_den=mean.df_den,
         mean_p=mean.p_value,
         better=better,
         worse=worse,
-        agreement=direction.agreement,
-        direction_p=direction.p_value,
+        agreement=agreement,
+        direction_p=direction_p,
         n=n,
         uses_direction=uses,
         p_raw=p,

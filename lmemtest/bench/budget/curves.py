@@ -7,18 +7,17 @@ rows stay rows and every run has a random curve of its own. With one benchmark t
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.levels import in_order
 from lmemtest.core.rounding import written
-from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.validate import check_positive_int
 from lmemtest.core.words import format_level, listed, plural
 from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.distributions.largest_t import DrawnLargestT, largest_over_curves
 from lmemtest.lmm.formula import Term, parse_term
 from lmemtest.lmm.formula.smooth import fit_spline
 from lmemtest.lmm.formula.tokens import quote_name
@@ -28,10 +27,8 @@ from lmemtest.lmm.model import ModelSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.model import LmmFit
 
 
@@ -45,6 +42,7 @@ LARGE_BIAS = 0.5
 LOG_RANGE = 8.0
 MOST_CONDITIONS = 4
 MOST_MEANS = 60  # budgets with means of their own
+_ROUNDING = 1e-12  # of the largest score
 UNKNOWN_RUNS = (
     "Which rows belong to one run is not known, and with one benchmark the runs are the sample. Name the seed column: "
     "Runs(table, ..., seed=...)."
@@ -55,89 +53,125 @@ ONE_RUN = (
 )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairedCurves:
-    """Curves of all algorithms at all budgets on every unit (a benchmark, an instance, a seed).
-
-    `scores` and `residuals` (less the mean of their condition) are ``(units, algorithms, budgets)``; `free` is the
-    number of units less that of conditions, which all have the same number of units.
-    """
-
-    scores: Array
-    residuals: Array
-    free: int
-
-    @property
-    def mean(self) -> Array:
-        """``(algorithms, budgets)``."""
-        return np.asarray(self.scores.mean(axis=0))
-
-    def own_variances(self) -> Array:
-        """Variances of the mean difference of each pair from its own variation, ``(pairs, budgets)``."""
-        first, second = np.triu_indices(self.scores.shape[1], 1)
-        squares = ((self.residuals[:, first] - self.residuals[:, second]) ** 2).sum(axis=0)
-        return np.asarray(squares / (self.free * len(self.scores)))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class CurveModel:
-    """Curves over the budget and their model.
+class MeanCurves:
+    """Mean curves of the algorithms on a grid of budgets, and how they were modelled.
 
     Attributes
     ----------
-    frame : pandas.DataFrame
-        The rows that are fitted; algorithms are text, in the order of their levels.
-    spec : ModelSpec or None
-        None where every budget has means of its own, as `columns` of the spline is then.
-    conditions : tuple of str
-        Metafeatures with fixed effects, over whose levels the curves are averaged with equal weights.
+    ranges : dict
+        Algorithm, as text in the order of their levels, to its lowest and highest budget.
+    budgets, observed : (points,) and (n,) float
+        The grid, and the budgets of the runs.
     scale : {"linear", "log"}
     columns : int or None
+        Of the spline; None where every budget has means of its own.
+    formula : str or None
+        The model of smooth curves.
     sample : {"families", "benchmarks", "runs"}
         What the curves are a sample of, and so what the answer generalises to; `n_sample` of them (runs of an
         algorithm).
-    n_sample : int
     df_means, df_differences : float
         Degrees of freedom of the variances of mean curves and of their differences.
-    paired : PairedCurves or None
-        The curves themselves, where the table is complete.
-    ranges : dict
-        Algorithm to its lowest and highest budget.
-    budgets : (n,) float
-        Observed ones.
+    estimates : Estimates
+        Each algorithm at each of the budgets, algorithms first, NaN where one has no curve.
+    residuals : (units, k, points) float or None
+        The curves of every unit less their means, where the table is complete, with `free` degrees of freedom (else 0).
+    own_variances : (pairs,) float or None
+        Then, of the mean difference of each pair by its own variation, averaged over the observed budgets.
+    rounding : float
+        A standard error of less is none.
+    fit : LmmFit or None
+        Where the table is not complete.
     notes : tuple of str
     """
 
-    frame: pd.DataFrame
-    spec: ModelSpec | None
-    conditions: tuple[str, ...]
+    ranges: dict[str, tuple[float, float]]
+    budgets: Array
+    observed: Array
     scale: str
     columns: int | None
+    formula: str | None
     sample: str
     n_sample: int
     df_means: float
     df_differences: float
-    paired: PairedCurves | None
-    ranges: dict[str, tuple[float, float]]
-    budgets: Array
+    estimates: Estimates
+    residuals: Array | None
+    free: int
+    own_variances: Array | None
+    rounding: float
+    fit: LmmFit | None
     notes: tuple[str, ...]
 
     @property
     def algorithms(self) -> tuple[str, ...]:
+        """As text, in the order of their levels."""
         return tuple(self.ranges)
 
+    @property
+    def axis(self) -> Array:
+        """Places of the grid on the axis on which curves are smooth."""
+        return to_axis(self.budgets, self.scale)
 
-def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) -> CurveModel:
-    """Choose the curves, the spline and the random effects for a table of runs."""
-    require_runs(runs)
+    @property
+    def pairs(self) -> tuple[Index, Index]:
+        """Left and right algorithm of each pair."""
+        first, second = np.triu_indices(len(self.ranges), 1)
+        return first, second
+
+    @property
+    def rows(self) -> Array:
+        """``(k, points, p)``: the mean curves as linear functions of the coefficients."""
+        return np.asarray(self.estimates.L.reshape(len(self.ranges), len(self.budgets), -1))
+
+    def evaluate(self, rows: Array) -> tuple[Array, Array]:
+        """Estimates and standard errors ``(curves, points)`` of linear functions of the coefficients."""
+        shape = rows.shape[:2]
+        estimate, se, _ = self.estimates.evaluate(rows.reshape(-1, rows.shape[2]))
+        return estimate.reshape(shape), np.where(se > 0, se, np.nan).reshape(shape)
+
+    @property
+    def weights(self) -> Array:
+        """Of the points, for a mean over the axis (trapezoid rule)."""
+        gaps = np.diff(self.axis) / 2.0
+        return np.concatenate([[0.0], gaps]) + np.concatenate([gaps, [0.0]])
+
+    def over_the_axis(self, rows: Array, defined: Mask) -> Array:
+        """``(curves, 1, p)``: means of curves over their part of the axis."""
+        weights = np.where(defined, self.weights, 0.0)
+        with np.errstate(invalid="ignore"):  # of two without a common point
+            weights = weights / weights.sum(axis=1, keepdims=True)
+        return np.asarray(np.einsum("cx,cxp->cp", weights, np.nan_to_num(rows))[:, None])
+
+    def mean_residuals(self) -> Array:
+        """Means of `residuals` over the axis, ``(units, k)``."""
+        return np.asarray(np.asarray(self.residuals) @ self.weights / self.weights.sum())
+
+    def square(self, values: Array, sign: float = 1.0) -> Array:
+        """``(k, k, points)`` from values of the pairs; `sign` -1 for what changes sign with the order."""
+        (first, second), k = self.pairs, len(self.ranges)
+        out = np.full((k, k, values.shape[1]), np.nan)
+        out[first, second], out[second, first] = values, sign * values
+        return out
+
+    def budgets_at(self, places: Array) -> Array:
+        """Places of the axis as budgets; those of the grid exactly."""
+        budgets = from_axis(np.asarray(places, dtype=float), self.scale)
+        nearest = self.budgets[np.abs(budgets[:, None] - self.budgets).argmin(axis=1)]
+        return np.where(np.isclose(budgets, nearest, rtol=1e-9), nearest, budgets)
+
+
+def mean_curves(runs: Runs, *, scale: str, columns: str | int, average: bool) -> MeanCurves:
+    """Choose the curves, the spline and the random effects for a table of runs, and fit them."""
     budget, names = runs.study.require("budget", "there are no curves"), [str(a) for a in runs.algorithms]
     runs.study.require_scores()
     ranges = _checked_ranges(runs)
     require_repeats(runs, "how much curves vary is not known")
     lowest = min(low for low, _ in ranges.values())
-    budgets = np.array(runs.study.levels(budget), dtype=float)
-    if check_choice(scale, "scale", SCALES) == "auto":
-        scale = natural_scale(budgets)
+    observed = np.array(runs.study.levels(budget), dtype=float)
+    if scale == "auto":
+        scale = natural_scale(observed)
     elif scale == "log" and lowest <= 0:
         raise ArgumentError(
             f"scale='log' needs budgets above 0, the lowest {budget} is {format_level(lowest)}. Use 'linear'."
@@ -147,9 +181,13 @@ def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) ->
     if average and whole.noun == "family":
         averaged, more = _averaged_over_families(averaged)
         notes += more
-    study = averaged.study
-    paired = _paired_curves(averaged)
-    chosen, more = _columns(averaged, paired, to_axis(budgets, scale), columns)
+    study, x = averaged.study, to_axis(observed, scale)
+    complete = _complete_curves(averaged)
+    variances = bias_of = None
+    if complete is not None:
+        variances = _pair_variances(*complete[1:])
+        bias_of = partial(_bias, complete[0], variances, x)
+    chosen, more = _columns(averaged, bias_of, len(x), columns)
     n_sample, df_means, df_differences = _degrees_of_freedom(averaged)
     cells = study.cells([*study.run, *(name for name in [study.sampled.column] if name), budget])
     frame = cells.frame.assign(**{runs.score: cells.mean})
@@ -157,19 +195,44 @@ def curve_model(runs: Runs, *, scale: str, columns: str | int, average: bool) ->
     crossed = study.conditions
     if study.several_benchmarks:
         crossed = tuple(c for c in crossed if study.count(c) <= MOST_CONDITIONS)
-    return CurveModel(
-        frame=frame,
-        spec=None if chosen is None else _spec(averaged, crossed, frame, scale, chosen),
-        conditions=crossed,
+    spec = None if chosen is None else _spec(averaged, crossed, frame, scale, chosen)
+    grid = observed if chosen is None else _grid(observed, scale)
+    fit, residuals = None, None
+    if complete is not None:
+        spline = None if chosen is None else spline_over(x, chosen)
+        at, on = (np.eye(len(x)),) * 2 if spline is None else (spline(x), spline(to_axis(grid, scale)))
+        rows, b, V, residuals = _closed_form(*complete, at, on)
+    else:
+        assert spec is not None  # means per budget need a complete table
+        fit = spec.fit(frame)
+        rows = _spline_rows(fit, runs, grid, ranges, {c: in_order(frame[c].unique()) for c in crossed})
+        b, V = fit.kept_params, fit.cov_params().to_numpy()
+    return MeanCurves(
+        ranges=ranges,
+        budgets=grid,
+        observed=observed,
         scale=scale,
         columns=chosen,
+        formula=None if spec is None else spec.formula,
         sample=whole.nouns if study.several_benchmarks else "runs",
         n_sample=n_sample,
         df_means=df_means,
         df_differences=df_differences,
-        paired=paired,
-        ranges=ranges,
-        budgets=budgets,
+        estimates=Estimates.of(
+            L=rows.reshape(-1, len(b)),
+            b=b,
+            V=V,
+            df=df_means,
+            frame=pd.MultiIndex.from_product([ranges, grid], names=["algorithm", "budget"]).to_frame(index=False),
+            by=("budget",),
+            score=runs.score,
+            direction=runs.direction,
+        ),
+        residuals=residuals,
+        free=0 if complete is None else complete[2],
+        own_variances=None if variances is None else variances.mean(axis=1),
+        rounding=_ROUNDING * float(frame[runs.score].abs().max()),
+        fit=fit,
         notes=(*whole.notes, *notes, *more),
     )
 
@@ -184,12 +247,12 @@ def _checked_ranges(runs: Runs) -> dict[str, tuple[float, float]]:
     if not pd.api.types.is_numeric_dtype(every) or pd.api.types.is_bool_dtype(every):
         raise DataError(
             f"A curve over {budget!r} needs numbers, and the column has none. Give the budgets as numbers, or "
-            "compare at single budgets with lmemtest.horizons(runs)."
+            "compare at single budgets with lmemtest.anytime(runs).at()."
         )
     if len(every) < FEWEST_BUDGETS:
         raise DataError(
             f"A curve needs scores at {FEWEST_BUDGETS} budgets or more, {budget!r} has {len(every)}. Compare at each "
-            "of them with lmemtest.horizons(runs)."
+            "of them with lmemtest.anytime(runs).at()."
         )
     own = budgets_of(runs)
     short = [algorithm for algorithm, budgets in own.items() if len(budgets) < FEWEST_BUDGETS]
@@ -279,8 +342,12 @@ def _averaged_over_families(runs: Runs) -> tuple[Runs, list[str]]:
     return sample.runs, list(sample.weights)
 
 
-def _paired_curves(runs: Runs) -> PairedCurves | None:
-    """The curves of a complete table: every unit has every algorithm at every budget."""
+def _complete_curves(runs: Runs) -> tuple[Array, Array, int] | None:
+    """The curves of a complete table: every unit (benchmark, instance, seed) has every algorithm at every budget.
+
+    Scores and residuals (scores less the mean of their condition), ``(units, algorithms, budgets)``, and the number of
+    units less that of conditions, which all have the same number of units.
+    """
     study = runs.study
     several = runs.seed is not None or study.conditions or study.sampled.noun == "family"
     if study.several_benchmarks and several:
@@ -297,7 +364,14 @@ def _paired_curves(runs: Runs) -> PairedCurves | None:
         return None
     curves = scores[present]
     means = np.stack([curves[group == g].mean(axis=0) for g in range(len(sizes))])
-    return PairedCurves(curves, curves - means[group], len(curves) - len(sizes))
+    return curves, curves - means[group], len(curves) - len(sizes)
+
+
+def _pair_variances(residuals: Array, free: int) -> Array:
+    """Variances of the mean difference of each pair from its own variation, ``(pairs, budgets)``."""
+    first, second = np.triu_indices(residuals.shape[1], 1)
+    squares = ((residuals[:, first] - residuals[:, second]) ** 2).sum(axis=0)
+    return np.asarray(squares / (free * len(residuals)))
 
 
 def _degrees_of_freedom(runs: Runs) -> tuple[int, float, float]:
@@ -346,36 +420,43 @@ def spline_over(x: Array, columns: int) -> Callable[[Array], Array]:
     return lambda places: np.column_stack([np.ones_like(places), spline(places)])
 
 
-def _columns(runs: Runs, paired: PairedCurves | None, x: Array, given: str | int) -> tuple[int | None, list[str]]:
+def _columns(
+    runs: Runs, bias_of: Callable[[int], float] | None, n_budgets: int, wanted: str | int
+) -> tuple[int | None, list[str]]:
     """Columns of the spline over the places of the budgets, and what to say about it.
 
     The fewest columns with which no difference of two mean curves departs from the observed one by more than a
-    quarter of its standard error; if none follows them to half of it, every budget gets means of its own.
+    quarter of its standard error; if none follows them to half of it, every budget gets means of its own. `bias_of`
+    some columns is that distance in a complete table; None in others.
     """
     study = runs.study
     table = study.distinct([*study.run, str(runs.budget)])
     most = max(int(table.groupby(list(study.run), observed=True).size().median()) - 2, 1)
-    if isinstance(given, str) and given == "budgets":
-        if paired is None:
+    if wanted == "budgets":
+        if bias_of is None:
             raise DataError(
                 "columns='budgets' needs a complete table: every algorithm at every budget on each benchmark (on each "
                 "seed where there is one benchmark). Use columns='auto', a smooth curve, or filter the runs to what is "
                 "complete."
             )
         return None, []
-    automatic = isinstance(given, str) and given == "auto"
-    chosen = min(DEFAULT_COLUMNS, most) if automatic else _given_columns(given, most)
-    if paired is None:
+    if wanted != "auto" and int(wanted) > most:
+        raise ArgumentError(
+            f"columns must be at most {most} with {most + 2} budgets, two less than there are, got {wanted}. Use "
+            "columns='auto', or columns='budgets' for means of their own at every budget."
+        )
+    chosen = min(DEFAULT_COLUMNS, most) if wanted == "auto" else int(wanted)
+    if bias_of is None:
         return chosen, []
-    if not automatic:
-        return chosen, _bias_notes(chosen, _bias(paired, x, chosen))
+    if wanted != "auto":
+        return chosen, _bias_notes(chosen, bias_of(chosen))
     # With more than a column for every other budget a spline swings between budgets.
     options = range(min(DEGREE, most), max(min(MOST_COLUMNS, most, (most + 2) // 2), min(DEGREE, most)) + 1)
-    biases = {option: _bias(paired, x, option) for option in options}
+    biases = {option: bias_of(option) for option in options}
     chosen = next(
         (option for option, bias in biases.items() if bias <= SMALL_BIAS), min(biases, key=biases.__getitem__)
     )
-    if biases[chosen] > LARGE_BIAS and len(x) <= MOST_MEANS:
+    if biases[chosen] > LARGE_BIAS and n_budgets <= MOST_MEANS:
         return None, [
             f"No spline with up to {options[-1]} columns follows the observed differences, so each budget has means of "
             f"its own and nothing is said between budgets. columns={options[-1]} gives smooth curves."
@@ -383,25 +464,22 @@ def _columns(runs: Runs, paired: PairedCurves | None, x: Array, given: str | int
     return chosen, _bias_notes(chosen, biases[chosen])
 
 
-def _given_columns(given: str | int, most: int) -> int:
+def check_columns_option(columns: Any) -> int | str:
+    """Columns of a spline as they were asked for."""
+    if isinstance(columns, str) and columns in ("auto", "budgets"):
+        return columns
     try:
-        columns = check_positive_int(given, "columns")
+        return check_positive_int(columns, "columns")
     except ArgumentError:
-        raise ArgumentError(f"columns must be a whole number, 'auto' or 'budgets', got {given!r}.") from None
-    if columns > most:
-        raise ArgumentError(
-            f"columns must be at most {most} with {most + 2} budgets, two less than there are, got {columns}. Use "
-            "columns='auto', or columns='budgets' for means of their own at every budget."
-        )
-    return columns
+        raise ArgumentError(f"columns must be a whole number, 'auto' or 'budgets', got {columns!r}.") from None
 
 
-def _bias(paired: PairedCurves, x: Array, columns: int) -> float:
+def _bias(scores: Array, variances: Array, x: Array, columns: int) -> float:
     """Largest distance of a difference of curves on a spline from the observed one, in (pooled) standard errors."""
-    first, second = np.triu_indices(paired.scores.shape[1], 1)
-    difference = paired.mean[first] - paired.mean[second]
-    pooled = np.sqrt(paired.own_variances().mean(axis=0))
-    se = np.maximum(pooled, 1e-9 * max(float(np.abs(paired.scores).max()), np.finfo(float).tiny))
+    first, second = np.triu_indices(scores.shape[1], 1)
+    mean, pooled = scores.mean(axis=0), np.sqrt(variances.mean(axis=0))
+    difference = mean[first] - mean[second]
+    se = np.maximum(pooled, 1e-9 * max(float(np.abs(scores).max()), np.finfo(float).tiny))
     basis = np.linalg.qr(spline_over(x, columns)(x))[0]
     return float(np.max(np.abs(difference - difference @ basis @ basis.T) / se))
 
@@ -457,126 +535,29 @@ _POINTS = 41  # evenly spaced, beside the observed budgets
 _MOST_OBSERVED = 60
 
 
-class Family(NamedTuple):
-    """Linear functions ``(curves, points, p)`` of the coefficients, with estimates and errors ``(curves, points)``."""
-
-    rows: Array
-    estimate: Array
-    se: Array
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeanCurves:
-    """Mean curves of the algorithms on a grid of budgets.
-
-    `estimates` has each algorithm at each of the budgets, algorithms first, NaN where one has no curve; `residuals`
-    ``(units, k, points)`` the curves of every unit less their means, where the table is complete.
-    """
-
-    model: CurveModel
-    budgets: Array
-    estimates: Estimates
-    residuals: Array | None = None
-
-    @classmethod
-    def of(cls, model: CurveModel, runs: Runs, budgets: Array, rows: Array, b: Array, V: Array) -> MeanCurves:
-        """From linear functions ``(k, points, p)``, NaN where there is no curve."""
-        grid = pd.MultiIndex.from_product([model.algorithms, budgets], names=["algorithm", "budget"])
-        estimates = Estimates.of(
-            L=rows.reshape(-1, len(b)),
-            b=b,
-            V=V,
-            df=model.df_means,
-            frame=grid.to_frame(index=False),
-            by=("budget",),
-            score=runs.score,
-            direction=runs.direction,
-        )
-        return cls(model, budgets, estimates)
-
-    @property
-    def axis(self) -> Array:
-        """Places of the grid on the axis on which curves are smooth."""
-        return to_axis(self.budgets, self.model.scale)
-
-    @property
-    def pairs(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Left and right algorithm of each pair."""
-        first, second = np.triu_indices(len(self.model.algorithms), 1)
-        return first, second
-
-    def curves(self) -> Family:
-        """The mean curves."""
-        return self._family(self.estimates.L.reshape(len(self.model.algorithms), len(self.budgets), -1))
-
-    def differences(self) -> Family:
-        """All differences, left minus right."""
-        rows, (first, second) = self.curves().rows, self.pairs
-        return self._family(rows[first] - rows[second])
-
-    def mean_differences(self) -> Family:
-        """Differences of the means over the axis where both have curves (trapezoid rule), ``(pairs, 1)``."""
-        found = self.differences()
-        weights = np.where(np.isnan(found.estimate), 0.0, self.weights)
-        with np.errstate(invalid="ignore"):  # of two without a common point
-            weights = weights / weights.sum(axis=1, keepdims=True)
-        return self._family(np.einsum("cx,cxp->cp", weights, np.nan_to_num(found.rows))[:, None])
-
-    @property
-    def weights(self) -> Array:
-        """Of the points, for a mean over the axis."""
-        gaps = np.diff(self.axis) / 2.0
-        return np.concatenate([[0.0], gaps]) + np.concatenate([gaps, [0.0]])
-
-    def _family(self, rows: Array) -> Family:
-        shape = rows.shape[:2]
-        estimate, se, _ = self.estimates.evaluate(rows.reshape(-1, rows.shape[2]))
-        return Family(rows, estimate.reshape(shape), np.where(se > 0, se, np.nan).reshape(shape))
-
-    def largest(self, family: Family, df: float, *, n_draws: int, rng: np.random.Generator) -> DrawnLargestT:
-        """Law of the largest |t| over all curves and points."""
-        known = np.isfinite(family.se)
-        return largest_over_curves(family.rows, self.estimates.V, df, defined=known, n_draws=n_draws, rng=rng)
-
-    def mean_residuals(self) -> Array:
-        """Means of `residuals` over the axis, ``(units, k)``."""
-        assert self.residuals is not None
-        return np.asarray(self.residuals @ self.weights / self.weights.sum())
-
-    def square(self, values: Array, sign: float = 1.0) -> Array:
-        """``(k, k, points)`` from values of the pairs; `sign` -1 for what changes sign with the order."""
-        (first, second), k = self.pairs, len(self.model.algorithms)
-        out = np.full((k, k, values.shape[1]), np.nan)
-        out[first, second], out[second, first] = values, sign * values
-        return out
-
-    def budgets_at(self, places: Array) -> Array:
-        """Places of the axis as budgets; those of the grid exactly."""
-        budgets = from_axis(np.asarray(places, dtype=float), self.model.scale)
-        nearest = self.budgets[np.abs(budgets[:, None] - self.budgets).argmin(axis=1)]
-        return np.where(np.isclose(budgets, nearest, rtol=1e-9), nearest, budgets)
-
-
-def spline_curves(fit: LmmFit, model: CurveModel, runs: Runs) -> MeanCurves:
-    """Curves of a fitted spline model, conditions averaged with equal weights."""
-    algorithms, budgets = model.algorithms, _grid(model)
-    values = [algorithms, *(in_order(model.frame[c].unique()) for c in model.conditions), budgets]
-    grid = pd.MultiIndex.from_product(values, names=[runs.algorithm, *model.conditions, str(runs.budget)])
+def _spline_rows(
+    fit: LmmFit, runs: Runs, budgets: Array, ranges: Mapping[str, tuple[float, float]], conditions: dict[str, Any]
+) -> Array:
+    """``(k, points, p)`` curves of a fitted spline model, conditions averaged with equal weights; NaN out of range."""
+    grid = pd.MultiIndex.from_product(
+        [ranges, *conditions.values(), budgets], names=[runs.algorithm, *conditions, str(runs.budget)]
+    )
     rows = fit.design.rows(grid.to_frame(index=False))
-    rows = rows.reshape(len(algorithms), -1, len(budgets), rows.shape[1]).mean(axis=1)
-    known = fit.estimable(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:2])
-    lost = [a for a, ok in zip(algorithms, known.any(axis=1), strict=True) if not ok]
+    rows = rows.reshape(len(ranges), -1, len(budgets), rows.shape[1]).mean(axis=1)
+    estimable = fit.estimable(rows.reshape(-1, rows.shape[-1])).reshape(rows.shape[:2])
+    lost = [a for a, ok in zip(ranges, estimable.any(axis=1), strict=True) if not ok]
     if lost:
         raise DataError(
-            f"The curve of {listed(lost)} cannot be estimated: it lacks some of the conditions "
-            f"({listed(model.conditions)}) that the others have. Filter the runs to conditions that all have."
+            f"The curve of {listed(lost)} cannot be estimated: it lacks some of the conditions ({listed(conditions)}) "
+            "that the others have. Filter the runs to conditions that all have."
         )
-    inside = np.array([(budgets >= low) & (budgets <= high) for low, high in model.ranges.values()])
-    rows = np.where((inside & known)[:, :, None], rows[:, :, fit.problem.kept], np.nan)
-    return MeanCurves.of(model, runs, budgets, rows, fit.kept_params, fit.cov_params().to_numpy())
+    inside = np.array([(budgets >= low) & (budgets <= high) for low, high in ranges.values()])
+    return np.where((inside & estimable)[:, :, None], rows[:, :, fit.problem.kept], np.nan)
 
 
-def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> MeanCurves:
+def _closed_form(
+    scores: Array, residuals: Array, free: int, basis: Array, at_grid: Array
+) -> tuple[Array, Array, Array, Array]:
     """Curves of a complete table in closed form: means at every budget, or their projections on the spline.
 
     Every unit has coefficients of its own for every algorithm (scores at the budgets, or least-squares coefficients of
@@ -585,32 +566,28 @@ def complete_curves(paired: PairedCurves, model: CurveModel, runs: Runs) -> Mean
     covariance ``(J/k x M + (I - J/k) x W) / n``. This is the restricted maximum-likelihood fit of the mixed model where
     no variance is zero; where one is (scores like ranks have the same mean on every benchmark) it stays right, while
     the fit takes the spread of the means for evidence that differences vary little.
+
+    Linear functions ``(k, points, p)`` on the grid, coefficients, their covariance, and the residuals on the grid.
     """
-    k, observed = paired.scores.shape[1], to_axis(model.budgets, model.scale)
-    if model.columns is None:
-        budgets, basis, at_grid = model.budgets, np.eye(len(observed)), np.eye(len(observed))
-    else:
-        budgets, spline = _grid(model), spline_over(observed, model.columns)
-        basis, at_grid = spline(observed), spline(to_axis(budgets, model.scale))
+    k = scores.shape[1]
     least_squares = np.linalg.pinv(basis).T
-    e = paired.residuals @ least_squares
+    e = residuals @ least_squares
     centre = e.mean(axis=1)
     around = e - centre[:, None]
-    between = k * centre.T @ centre / paired.free
-    within = np.einsum("uax,uay->xy", around, around) / (paired.free * (k - 1))
+    between = k * centre.T @ centre / free
+    within = np.einsum("uax,uay->xy", around, around) / (free * (k - 1))
     share = np.full((k, k), 1.0 / k)
     cov = (np.kron(share, between) + np.kron(np.eye(k) - share, within)) / len(e)
     rows = np.stack([np.kron(np.eye(k)[i], at_grid) for i in range(k)])
-    mean = MeanCurves.of(model, runs, budgets, rows, (paired.mean @ least_squares).ravel(), cov)
-    return MeanCurves(model, budgets, mean.estimates, e @ at_grid.T)
+    return rows, (scores.mean(axis=0) @ least_squares).ravel(), cov, e @ at_grid.T
 
 
-def _grid(model: CurveModel) -> Array:
+def _grid(observed: Array, scale: str) -> Array:
     """The observed budgets and points between them, for a smooth curve."""
-    low, high = model.budgets[0], model.budgets[-1]
-    start, end = to_axis(np.array([low, high]), model.scale)
-    even = from_axis(np.linspace(start, end, _POINTS), model.scale)[1:-1]
-    if len(model.budgets) > _MOST_OBSERVED:
+    low, high = observed[0], observed[-1]
+    start, end = to_axis(np.array([low, high]), scale)
+    even = from_axis(np.linspace(start, end, _POINTS), scale)[1:-1]
+    if len(observed) > _MOST_OBSERVED:
         return np.concatenate([[low], even, [high]])
-    far = np.abs(even[:, None] - model.budgets).min(axis=1) > 1e-6 * (high - low)
-    return np.unique(np.concatenate([model.budgets, even[far]]))
+    far = np.abs(even[:, None] - observed).min(axis=1) > 1e-6 * (high - low)
+    return np.unique(np.concatenate([observed, even[far]]))

@@ -10,14 +10,14 @@ any of them is at most alpha, whatever the dependence between families.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.budget.horizon_scores import HorizonScores, RunCurves
+from lmemtest.bench.budget.horizon_scores import Place, one_score
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.rounding import below, tolerance
 from lmemtest.core.words import format_number, listed, p_text
@@ -25,6 +25,7 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
@@ -42,25 +43,15 @@ _CHANGES = [
 _EXAMPLES = 3  # of pairs that differ at one horizon only: more would bury the changes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Family:
-    """The comparisons of one fit.
-
-    `pairs` has p-values adjusted within the family and intervals at the level at which the family is tested,
-    `decisions` the decisions at that level, and `table` one row per pair: left, right, estimate, se, df, p_raw (of
-    this test alone), p_value (adjusted within the family and over families), significant (missing without a test),
-    ci_low, ci_high.
-    """
-
-    pairs: Comparisons
-    decisions: Decisions
-    table: pd.DataFrame
-
-
 def families_of(
     fits: Sequence[LmmFit], algorithm: str, *, adjust: str | None, se: str | None, across: str, alpha: float, ddf: str
-) -> list[Family]:
-    """Compare the algorithms in each fit, with the error over all of them under control."""
+) -> list[tuple[Comparisons, Decisions, pd.DataFrame]]:
+    """Compare the algorithms in each fit, with the error over all of them under control.
+
+    Of each fit: the pairs, with p-values adjusted within the fit and intervals at its level; the decisions at that
+    level; and one row per pair: left, right, estimate, se, df, p_raw (of this test alone), p_value (adjusted within the
+    fit and over fits), significant (missing without a test), ci_low, ci_high.
+    """
     found = [emmeans(fit, algorithm, ddf=ddf).pairs(adjust=adjust, se=se, level=1.0 - alpha) for fit in fits]
     adjusted, levels = share_level([pairs.table["p_value"] for pairs in found], alpha, across)
     families = []
@@ -73,7 +64,7 @@ def families_of(
         decided = [decisions.decision.loc[a, b] for a, b in zip(table["left"], table["right"], strict=True)]
         p_raw = two_sided_p(table["t_ratio"].to_numpy(dtype=float), table["df"].to_numpy(dtype=float))
         table = table.assign(p_raw=p_raw, p_value=p_value, significant=pd.array(decided, dtype="boolean"))
-        families.append(Family(pairs, decisions, table[_TESTED]))
+        families.append((pairs, decisions, table[_TESTED]))
     return families
 
 
@@ -143,7 +134,12 @@ def best_sentence(found: Decisions, where: str) -> str:
 
 
 def compare_changes(
-    curves: RunCurves, at: Sequence[HorizonScores], tables: Sequence[pd.DataFrame], **options: Any
+    runs: Runs,
+    keys: pd.DataFrame,
+    places: Sequence[Place],
+    scores: Sequence[Array],
+    tables: Sequence[pd.DataFrame],
+    **options: Any,
 ) -> tuple[pd.DataFrame, str | None, list[str]]:
     """Test the change of each pairwise difference between each two horizons of which none is a part of the other.
 
@@ -151,30 +147,30 @@ def compare_changes(
     """
     fits: dict[tuple[int, int], LmmFit | None] = {}
     notes: list[str] = []
-    name = f"{curves.runs.score}_change"
-    while name in curves.keys.columns:
+    name = f"{runs.score}_change"
+    while name in keys.columns:
         name += "_"
-    for i, j in combinations(range(len(at)), 2):
-        early, late = at[i].place, at[j].place
+    for i, j in combinations(range(len(places)), 2):
+        early, late = places[i], places[j]
         if early.within(late) or late.within(early):
             continue
-        change = at[j].scores - at[i].scores
-        if np.ptp(change) <= 1e-12 * max(np.abs(at[i].scores).max(), np.abs(at[j].scores).max()):
+        change = scores[j] - scores[i]
+        if np.ptp(change) <= 1e-12 * max(np.abs(scores[i]).max(), np.abs(scores[j]).max()):
             overlap = early.overlaps(late)
             what = "differ by the same amount between" if overlap else "change by the same amount from"
             link = "and" if overlap else "to"
             notes.append(f"All runs {what} {early.label} {link} {late.label}: no test is needed.")
             fits[i, j] = None
         else:  # a model of the changes themselves: benchmarks may differ less in them than in the scores
-            table = curves.table(change, name)
+            table = one_score(runs, keys, change, name)
             fits[i, j] = recommend(table).spec.fit(table)
     moving = {place: fit for place, fit in fits.items() if fit is not None}
-    families = families_of(list(moving.values()), curves.runs.algorithm, **options)
-    found = dict(zip(moving, families, strict=True))
+    tested = [table for _, _, table in families_of(list(moving.values()), runs.algorithm, **options)]
+    found = dict(zip(moving, tested, strict=True))
     parts = []
     for i, j in fits:
         if (i, j) in found:
-            frame = found[i, j].table
+            frame = found[i, j]
         else:  # the same scores: there is no change to test
             frame = tables[i][["left", "right"]].assign(
                 **dict.fromkeys(("estimate", "se", "ci_low", "ci_high"), 0.0),
@@ -182,8 +178,8 @@ def compare_changes(
                 significant=pd.array([False] * len(tables[i]), dtype="boolean"),
             )
         frame = frame.rename(columns={"estimate": "change"}).assign(
-            earlier=at[i].place.label,
-            later=at[j].place.label,
+            earlier=places[i].label,
+            later=places[j].label,
             estimate_earlier=tables[i]["estimate"].to_numpy(),
             estimate_later=tables[j]["estimate"].to_numpy(),
         )

@@ -3,23 +3,23 @@
 At every budget the algorithms are ranked within each instance and seed (1 = best), and the ranks are averaged over the
 seeds of an instance, the instances of a benchmark, the benchmarks. Only complete comparisons count: an instance with a
 seed takes part if all algorithms ran there, and a budget if all of these runs have it; else the mean over budgets would
-also show which runs come and go.
+also show which runs come and go. Such an instance with a seed is a block: ranks are ``(blocks, algorithms, budgets)``,
+and `codes` number the instance, seed, benchmark, family and group (the level of the column that splits them) of each.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.runs import require_runs
+from lmemtest.bench.budget.horizon_scores import last_points
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.data.study import labels
 from lmemtest.bench.data.trace import checked_budgets
 from lmemtest.core.codes import column_codes, group_numbers
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_column, check_fraction
@@ -30,6 +30,7 @@ from lmemtest.lmm.distributions.student import t_quantile
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from lmemtest.bench.budget.anytime import Anytime
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index, Mask
 
@@ -40,159 +41,22 @@ _SHOWN = 5  # budgets in the printed table
 _EQUAL = 1e-9  # mean ranks that differ by less are equal
 
 
-@result
-class RelativeRanks(Result):
-    """Mean ranks of the algorithms over the budget.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per panel, algorithm and budget: the column of ``by`` if there is one ("all" for all instances
-        together), ``algorithm``, ``budget``, ``rank`` (mean rank), ``se``, ``ci_low``, ``ci_high`` (within 1 and the
-        number of algorithms), ``n`` (benchmarks or seeds behind the standard error).
-    by : str or None
-        The column that splits the instances.
-    panels : tuple of str
-        ``"all"``, then the levels of `by` as text; ``("all",)`` without it.
-    algorithms : tuple
-    budgets : tuple
-        ``(None,)`` where the runs have no budget.
-    budget : str or None
-        The column.
-    unit : {"families", "benchmarks", "seeds"}
-        The sample that the intervals generalise from.
-    level : float
-        Coverage of each interval by itself.
-    n_benchmarks, n_seeds : int
-        0 seeds if the runs name none.
-    score, direction : str
-    notes : tuple of str
-    """
-
-    parts = {"table": "table", "leaders": "leaders"}
-    formats = {**dict.fromkeys(["rank", "ci_low", "ci_high"], ".2f"), "se": ".3f"}
-    figure = "relative_ranks_plot"
-
-    table: pd.DataFrame
-    by: str | None
-    panels: tuple[str, ...]
-    algorithms: tuple[Any, ...]
-    budgets: tuple[Any, ...]
-    budget: str | None
-    unit: str
-    level: float
-    n_benchmarks: int
-    n_seeds: int
-    score: str
-    direction: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What is ranked by which score."""
-        return f"Relative ranks by {self.score} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """Which budgets are printed, and what the intervals mean."""
-        shown, every = len(self._printed()), len(self.budgets)
-        cut = (f"{shown} of {every} budgets; all are in to_frame().",) if shown < every else ()
-        return (*cut, f"Intervals: {self.band}")
-
-    @property
-    def band(self) -> str:
-        """What the intervals mean, for the foot of a figure."""
-        size = f"{percent(self.level)} t intervals over"
-        if self.unit == "seeds":
-            return f"{size} seeds: what other seeds would show on these benchmarks, and nothing about others."
-        return f"{size} {self.unit}: mean ranks to expect on other {self.unit} of this kind."
-
-    def panel(self, name: str) -> pd.DataFrame:
-        """The rows of one panel."""
-        check_choice(name, "name", self.panels)
-        return self.table if self.by is None else self.table[self.table[self.by] == name]
-
-    def leaders(self) -> pd.DataFrame:
-        """Who has the lowest mean rank at each budget.
-
-        One row per panel and budget: ``by`` (if split), ``budget``, ``best`` (names joined by " and " where they tie),
-        ``rank``, ``apart`` (whether the interval of the best ends below those of all others).
-        """
-        rows = []
-        for name in self.panels:
-            for budget, part in self.panel(name).groupby("budget", dropna=False, sort=False):
-                rank = part["rank"].to_numpy(dtype=float)
-                first = rank <= rank.min() + _EQUAL
-                apart = part["ci_high"].to_numpy()[first][0] < part["ci_low"].to_numpy()[~first].min(initial=np.inf)
-                row = {
-                    "budget": budget if self.budget else None,
-                    "best": " and ".join(map(str, part["algorithm"][first])),
-                    "rank": float(rank.min()),
-                    "apart": bool(first.sum() == 1 and apart),
-                }
-                rows.append(row if self.by is None else {self.by: name, **row})
-        return pd.DataFrame(rows)
-
-    def sentences(self) -> tuple[str, ...]:
-        """One sentence per panel: who ranks best, from which budget on, and whether the intervals separate."""
-        leaders = self.leaders()
-        if self.by is None:
-            return (self._who(leaders),)
-        scopes = ["All instances: ", *(f"{self.by} {name}: " for name in self.panels[1:])]
-        parts = [leaders[leaders[self.by] == name].reset_index(drop=True) for name in self.panels]
-        return tuple(scope + self._who(part) for scope, part in zip(scopes, parts, strict=True))
-
-    def _who(self, rows: pd.DataFrame) -> str:
-        best = rows["best"].iloc[-1]
-        others = np.flatnonzero((rows["best"] != best).to_numpy())
-        start = int(others[-1]) + 1 if len(others) else 0  # from here on the last leader leads
-        if len(rows) == 1:
-            when = f" (mean rank {written(rows['rank'].iloc[0], '.2f')})"
-        elif start == 0:
-            when = f" at all {len(rows)} budgets"
-        else:
-            before = listed(name for name in dict.fromkeys(rows["best"].iloc[:start]) if name != best)
-            on = f"from {self.budget} {format_level(rows['budget'].iloc[start])} on"
-            when = f" {on if start < len(rows) - 1 else 'at the last budget only'} (before: {before})"
-        if best not in map(str, self.algorithms):
-            return f"{best} have the best observed rank{when}."
-        apart = rows["apart"].iloc[start:]
-        count, total = int(apart.sum()), len(apart)
-        no = "" if count else "not "
-        if total == 1:
-            share = f"{no}clear of all others{' there' if len(rows) > 1 else ''}"
-        elif count in (0, total):
-            share = f"{no}clear of all others at {'all' if count else 'any'} of these {total} budgets"
-        else:
-            share = f"clear of all others at {count} of these {total} budgets"
-        return f"{best} has the best observed rank{when}; its {percent(self.level)} interval is {share}."
-
-    def _printed(self) -> list[Any]:
-        at = np.linspace(0, len(self.budgets) - 1, min(_SHOWN, len(self.budgets)))
-        return [self.budgets[i] for i in np.unique(at.round().astype(int))]
-
-    def shown(self) -> pd.DataFrame:
-        """The mean ranks; of many budgets, a few."""
-        if self.budget is None:
-            return self.table.drop(columns="budget")
-        return self.table[self.table["budget"].isin(self._printed())].reset_index(drop=True)
-
-
 @one_blas_thread()
-def relative_ranks(
-    runs: Runs,
+def ranks(
+    curves: Anytime,
+    /,
     *,
     by: str | None = None,
     unit: str | None = None,
     level: float = 0.95,
     budgets: Iterable[float] | None = None,
-) -> RelativeRanks:
+) -> Answer:
     """Mean ranks of the algorithms at every budget, with intervals.
+
+    Every algorithm must have run on every instance (benchmark and level of the metafeatures).
 
     Parameters
     ----------
-    runs : Runs
-        Every algorithm on every instance (benchmark and level of the metafeatures).
     by : str, optional
         A column that is constant within each instance, such as a metafeature: ranks are given for all instances and for
         each of its levels.
@@ -210,7 +74,16 @@ def relative_ranks(
 
     Returns
     -------
-    RelativeRanks
+    Answer
+        - ``table``, a row per panel, algorithm and budget: the column of ``by`` if there is one ("all" for all
+          instances together), ``algorithm``, ``budget``, ``rank`` (mean rank), ``se``, ``ci_low``, ``ci_high`` (within
+          1 and the number of algorithms), ``n`` (benchmarks or seeds behind the standard error).
+        - ``leaders``, who has the lowest mean rank, a row per panel and budget: ``by`` (if split), ``budget``, ``best``
+          (names joined by " and " where they tie), ``rank``, ``apart`` (whether the interval of the best ends below
+          those of all others).
+        - ``by``, ``panels`` ("all", then the levels of `by` as text), ``algorithms``, ``budgets`` (``(None,)`` without
+          any), ``budget`` (the column or None), ``unit`` (the sample that the intervals generalise from), ``level``,
+          ``band`` (what the intervals mean), ``n_benchmarks``, ``n_seeds`` (0 without seeds), ``score``, ``direction``.
 
     Raises
     ------
@@ -237,9 +110,8 @@ def relative_ranks(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.budget.relative_ranks import relative_ranks
     >>> runs = lt.datasets.load_hpo_runs().filter(algorithm=["RS", "HB", "HB+prior"])
-    >>> ranks = relative_ranks(runs, by="prior")
+    >>> ranks = lt.anytime(runs).ranks(by="prior")
     >>> for sentence in ranks.sentences():
     ...     print(sentence.split(";")[0])
     All instances: HB has the best observed rank from budget 16 on (before: HB+prior)
@@ -250,48 +122,73 @@ def relative_ranks(
     0   all        HB       1  1.92  0.04    1.84     2.01  20
     1   all        HB       2  1.91  0.05    1.81     2.01  20
     """
-    require_runs(runs)
-    level = check_fraction(level, "level")
+    runs, level = curves.runs, check_fraction(level, "level")
     if unit is not None:
         check_choice(unit, "unit", UNITS)
-    blocks, notes = _blocks(runs, by, budgets)
-    top = f"({ALL})" if ALL in blocks.groups else ALL
-    panels = {top: blocks} | {name: blocks.part(blocks.codes["group"] == i) for i, name in enumerate(blocks.groups)}
-    unit, more = _unit(panels, unit, families=runs.study.sampled.noun == "family")
-    table = pd.concat({name: _summary(part, unit, level) for name, part in panels.items()}, names=[by, None])
-    table = table.reset_index(level=0, drop=by is None).reset_index(drop=True)
+    each, codes, algorithms, every, groups, notes = _ranks(runs, by, budgets)
+    top = f"({ALL})" if ALL in groups else ALL
+    panels = {top: np.ones(len(each), dtype=bool)}
+    panels |= {name: (codes["group"] == i).to_numpy() for i, name in enumerate(groups)}
+    parts = {name: (each[kept], codes[kept].reset_index(drop=True)) for name, kept in panels.items()}
+    unit, more = _unit({name: own for name, (_, own) in parts.items()}, unit, runs.study.sampled.noun == "family")
+    tables = {name: _summary(*part, algorithms, every, unit, level) for name, part in parts.items()}
+    table = pd.concat(tables, names=[by, None]).reset_index(level=0, drop=by is None).reset_index(drop=True)
+    led = [_leaders(part, every, {} if by is None else {by: name}) for name, part in tables.items()]
     if unit == runs.study.sampled.nouns:
         notes = [*runs.study.sampled.notes, *runs.study.sampled.weights, *notes]
     notes += [
         *more,
-        f"Ranks are among these {len(blocks.algorithms)} algorithms: with another set of algorithms two of them can "
-        "change places.",
+        f"Ranks are among these {len(algorithms)} algorithms: with another set of algorithms two of them can change "
+        "places.",
     ]
-    if len(blocks.budgets) > 1:
+    if len(every) > 1:
         notes.append(
             "Each interval holds at its own budget only; budgets of one run are not independent. Intervals of two "
             "algorithms that overlap do not show that the two are equal: ranks of one run depend on each other."
         )
     if (table["se"] == 0).any():
         notes.append("A standard error of 0 only says that every sample mean was the same.")
-    return RelativeRanks(
-        table=table,
-        by=by,
-        panels=tuple(panels),
-        algorithms=blocks.algorithms,
-        budgets=blocks.budgets,
-        budget=runs.budget,
-        unit=unit,
-        level=level,
-        n_benchmarks=blocks.codes["benchmark"].nunique(),
-        n_seeds=blocks.codes["seed"].nunique() if runs.seed else 0,
-        score=runs.score,
-        direction=runs.direction,
+    names = set(map(str, algorithms))
+    scopes = [""] if by is None else ["All instances: ", *(f"{by} {name}: " for name in groups)]
+    band = f"{percent(level)} t intervals over {unit}: mean ranks to expect on other {unit} of this kind."
+    if unit == "seeds":
+        band = (
+            f"{percent(level)} t intervals over seeds: what other seeds would show on these benchmarks, and nothing "
+            "about others."
+        )
+    places = np.unique(np.linspace(0, len(every) - 1, min(_SHOWN, len(every))).round().astype(int))
+    some = [every[i] for i in places]
+    cut = (f"{len(some)} of {len(every)} budgets; all are in to_frame().",) if len(some) < len(every) else ()
+    return Answer(
+        question="relative_ranks",
+        title=f"Relative ranks by {runs.score} ({'lower' if runs.direction == 'minimize' else 'higher'} is better)",
+        tables={"table": table, "leaders": pd.concat(led, ignore_index=True)},
+        values={
+            "by": by,
+            "panels": tuple(panels),
+            "algorithms": algorithms,
+            "budgets": every,
+            "budget": runs.budget,
+            "unit": unit,
+            "level": level,
+            "band": band,
+            "n_benchmarks": codes["benchmark"].nunique(),
+            "n_seeds": codes["seed"].nunique() if runs.seed else 0,
+            "score": runs.score,
+            "direction": runs.direction,
+        },
+        facts=(*cut, f"Intervals: {band}"),
+        findings=tuple(scope + _who(rows, runs.budget, names, level) for scope, rows in zip(scopes, led, strict=True)),
         notes=tuple(notes),
+        printed=table.drop(columns="budget")
+        if runs.budget is None
+        else table[table["budget"].isin(some)].reset_index(drop=True),
+        formats={**dict.fromkeys(["rank", "ci_low", "ci_high"], ".2f"), "se": ".3f"},
+        figure="relative_ranks_plot",
     )
 
 
-def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tuple[str, list[str]]:
+def _unit(codes: dict[str, pd.DataFrame], unit: str | None, families: bool) -> tuple[str, list[str]]:
     """What the intervals generalise from, and the notes on it."""
 
     def where(names: list[str]) -> str:
@@ -303,7 +200,7 @@ def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tu
             f"unit='families' needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...). "
             "Use unit='benchmarks': intervals for benchmarks like these."
         )
-    lacking = [name for name, part in panels.items() if part.codes["family"].nunique() < 2]
+    lacking = [name for name, own in codes.items() if own["family"].nunique() < 2]
     if unit == "families" and lacking:
         raise ArgumentError(
             f"unit='families' needs at least 2 families, but there is one{where(lacking)}. Use unit='benchmarks': "
@@ -311,7 +208,7 @@ def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tu
         )
     if unit == "families" or (unit is None and families and not lacking):
         return "families", []
-    few = [name for name, part in panels.items() if part.codes["benchmark"].nunique() < 2]
+    few = [name for name, own in codes.items() if own["benchmark"].nunique() < 2]
     if unit == "benchmarks" and few:
         raise ArgumentError(
             f"unit='benchmarks' needs at least 2 benchmarks, but there is one{where(few)}. "
@@ -319,7 +216,7 @@ def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tu
         )
     if unit == "benchmarks" or (unit is None and not few):
         return "benchmarks", []
-    short = [name for name, part in panels.items() if len(part.common_seeds) < 2]
+    short = [name for name, own in codes.items() if len(_common_seeds(own)) < 2]
     if short:
         wanted = "unit='seeds' needs" if unit else "one benchmark leaves the seeds as the sample, which needs"
         raise ArgumentError(
@@ -329,27 +226,34 @@ def _unit(panels: dict[str, _Blocks], unit: str | None, *, families: bool) -> tu
     notes = []
     if unit is None:
         notes.append(f"There is one benchmark only{where(few)}, so the intervals are over seeds.")
-    if any(len(part.common_seeds) < part.codes["seed"].nunique() for part in panels.values()):
+    if any(len(_common_seeds(own)) < own["seed"].nunique() for own in codes.values()):
         notes.append("Seeds that some instances do not have were left out.")
     return "seeds", notes
 
 
-def _summary(blocks: _Blocks, unit: str, level: float) -> pd.DataFrame:
+def _common_seeds(codes: pd.DataFrame) -> Index:
+    """The seeds that every instance has."""
+    return np.flatnonzero(np.bincount(codes["seed"]) == codes["instance"].nunique())
+
+
+def _summary(
+    ranks: Array, codes: pd.DataFrame, algorithms: tuple[Any, ...], budgets: tuple[Any, ...], unit: str, level: float
+) -> pd.DataFrame:
     """Mean, standard error and interval per algorithm and budget."""
-    k, budgets = len(blocks.algorithms), blocks.budgets
+    k, each = len(algorithms), pd.DataFrame(ranks.reshape(len(ranks), -1))
     if unit == "seeds":
-        blocks = blocks.part(blocks.codes["seed"].isin(blocks.common_seeds))
-        sample = blocks.means(["seed"])
+        kept = codes["seed"].isin(_common_seeds(codes))
+        sample = each[kept].groupby(codes["seed"][kept]).mean()
     else:
         top = {"families": "family", "benchmarks": "benchmark"}[unit]
-        sample = blocks.means([top, "instance"]).groupby(level=top).mean()
+        sample = each.groupby([codes[top], codes["instance"]]).mean().groupby(level=top).mean()
     n = len(sample)
     mean, se = sample.mean().to_numpy(), sample.sem().to_numpy()
     se = np.where(se < _EQUAL, 0.0, se)
     half = t_quantile((1.0 - level) / 2.0, np.array(n - 1.0)) * se
     return pd.DataFrame(
         {
-            "algorithm": np.repeat(np.array(blocks.algorithms, dtype=object), len(budgets)),
+            "algorithm": np.repeat(np.array(algorithms, dtype=object), len(budgets)),
             "budget": list(budgets) * k,
             "rank": mean,
             "se": se,
@@ -360,39 +264,55 @@ def _summary(blocks: _Blocks, unit: str, level: float) -> pd.DataFrame:
     )
 
 
+def _leaders(table: pd.DataFrame, budgets: tuple[Any, ...], panel: dict[str, str]) -> pd.DataFrame:
+    """Who has the lowest mean rank at each budget, and whether the interval is clear of all others."""
+    names = np.array([*map(str, table["algorithm"])], dtype=object).reshape(-1, len(budgets))[:, 0]
+    rank, low, high = table[["rank", "ci_low", "ci_high"]].to_numpy(dtype=float).T.reshape(3, len(names), -1)
+    first = rank <= rank.min(axis=0) + _EQUAL
+    clear = np.where(first, high, np.inf).min(axis=0) < np.where(first, np.inf, low).min(axis=0)
+    best = [" and ".join(names[tied]) for tied in first.T]
+    columns = {"budget": list(budgets), "best": best, "rank": rank.min(axis=0)}
+    return pd.DataFrame({**dict.fromkeys(panel), **columns, "apart": (first.sum(axis=0) == 1) & clear}).assign(**panel)
+
+
+def _who(rows: pd.DataFrame, budget: str | None, algorithms: set[str], level: float) -> str:
+    """Who ranks best, from which budget on, and whether the intervals separate."""
+    best = rows["best"].iloc[-1]
+    others = np.flatnonzero((rows["best"] != best).to_numpy())
+    start = int(others[-1]) + 1 if len(others) else 0  # from here on the last leader leads
+    if len(rows) == 1:
+        when = f" (mean rank {written(rows['rank'].iloc[0], '.2f')})"
+    elif start == 0:
+        when = f" at all {len(rows)} budgets"
+    else:
+        before = listed(name for name in dict.fromkeys(rows["best"].iloc[:start]) if name != best)
+        on = f"from {budget} {format_level(rows['budget'].iloc[start])} on"
+        when = f" {on if start < len(rows) - 1 else 'at the last budget only'} (before: {before})"
+    if best not in algorithms:
+        return f"{best} have the best observed rank{when}."
+    apart = rows["apart"].iloc[start:]
+    count, total = int(apart.sum()), len(apart)
+    no = "" if count else "not "
+    if total == 1:
+        share = f"{no}clear of all others{' there' if len(rows) > 1 else ''}"
+    elif count in (0, total):
+        share = f"{no}clear of all others at {'all' if count else 'any'} of these {total} budgets"
+    else:
+        share = f"clear of all others at {count} of these {total} budgets"
+    return f"{best} has the best observed rank{when}; its {percent(level)} interval is {share}."
+
+
 # ------------------------------------------------------------------ ranks of complete comparisons
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Blocks:
-    """Ranks ``(blocks, algorithms, budgets)``; a block is an instance with a seed on which all algorithms ran.
+def _ranks(
+    runs: Runs, by: str | None, budgets: Iterable[float] | None
+) -> tuple[Array, pd.DataFrame, tuple[Any, ...], tuple[Any, ...], tuple[str, ...], list[str]]:
+    """Rank the algorithms within every instance, seed and budget.
 
-    `codes` has the instance, the seed, the benchmark and the group of each block; `groups` are the levels of the column
-    that splits the instances.
+    The ranks, the codes of their blocks, the algorithms, the budgets, the levels of the column that splits the
+    instances, and notes.
     """
-
-    ranks: Array
-    codes: pd.DataFrame
-    groups: tuple[str, ...]
-    algorithms: tuple[Any, ...]
-    budgets: tuple[Any, ...]
-
-    def part(self, kept: pd.Series[bool]) -> _Blocks:
-        codes = self.codes[kept].reset_index(drop=True)
-        return _Blocks(self.ranks[kept.to_numpy()], codes, self.groups, self.algorithms, self.budgets)
-
-    @property
-    def common_seeds(self) -> Index:
-        """The seeds that every instance has."""
-        return np.flatnonzero(np.bincount(self.codes["seed"]) == self.codes["instance"].nunique())
-
-    def means(self, groups: list[str]) -> pd.DataFrame:
-        """Mean ranks of some groups of blocks, one column per algorithm and budget."""
-        return pd.DataFrame(self.ranks.reshape(len(self.ranks), -1)).groupby([self.codes[g] for g in groups]).mean()
-
-
-def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tuple[_Blocks, list[str]]:
-    """Rank the algorithms within every instance, seed and budget."""
     from scipy.stats import rankdata
 
     if by is not None:
@@ -402,18 +322,18 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
                 f"by must name a column that describes instances, such as a metafeature, got {by!r}, which is the "
                 "score, the algorithm, the seed or the budget."
             )
-    own = [name for name in (runs.seed, runs.algorithm, runs.budget) if name]
     sample = runs.study.sampled.column
-    cells = runs.study.cells([*runs.instance, *(name for name in (sample, by) if name), *own])
-    frame, notes = cells.frame, []
+    named = (sample, by, runs.seed, runs.algorithm)
+    keys, points = runs.study.curves([*runs.instance, *(name for name in named if name)])
+    notes = []
 
     def coded(column: str | None) -> tuple[Index, tuple[Any, ...]]:
         if column is None:
-            return np.zeros(len(frame), dtype=np.intp), (None,)
-        codes, levels = column_codes(frame[column])
+            return np.zeros(len(keys), dtype=np.intp), (None,)
+        codes, levels = column_codes(keys[column])
         return codes.astype(np.intp), tuple(pd.Series(levels).tolist())
 
-    instance = group_numbers(frame, runs.instance)
+    instance = group_numbers(keys, runs.instance)
     first = np.unique(instance, return_index=True)[1]
     group, groups = coded(by)
     if (group[first][instance] != group).any():
@@ -421,14 +341,14 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
             f"by must name a column that is constant within each instance ({':'.join(runs.instance)}), but {by!r} "
             f"changes there. If it describes the circumstances of a run, name it in Runs(..., metafeatures=({by!r},))."
         )
-    if cells.n_rows > len(frame):
+    if runs.n_rows > len(points):
         what = "" if runs.seed else " (no column of seeds is named)"
         notes.append(f"Repeated rows of an algorithm on an instance{what} were averaged before they were ranked.")
     seed, seeds = coded(runs.seed)
     algorithm, algorithms = coded(runs.algorithm)
     there = np.zeros((len(first), len(seeds), len(algorithms)), dtype=bool)
     there[instance, seed, algorithm] = True
-    names = labels(frame.iloc[first], runs.instance) if runs.instance else np.array(["the table"], dtype=object)
+    names = labels(keys.iloc[first], runs.instance) if runs.instance else np.array(["the table"], dtype=object)
     ran: Mask = np.asarray(there.any(axis=1))
     if not ran.all():
         i, a = np.argwhere(~ran)[0]
@@ -449,34 +369,36 @@ def _blocks(runs: Runs, by: str | None, budgets: Iterable[float] | None) -> tupl
         notes.append(f"{dropped:,} pairs of instance and seed that some algorithm does not have were left out.")
     rows = complete[instance, seed]
     block = np.cumsum(complete.ravel()).reshape(complete.shape)[instance, seed][rows] - 1
-    points = pd.DataFrame({"run": block * len(algorithms) + algorithm[rows], "score": cells.mean[rows]})
-    place, every = coded(runs.budget)
-    n_runs = int(complete.sum()) * len(algorithms)
+    place = np.full(len(keys), -1)  # of a run among the complete comparisons
+    place[rows] = block * len(algorithms) + algorithm[rows]
+    points["code"], every = column_codes(points["budget"])
+    points = points[rows[points["run"]]]
+    points = points.assign(run=place[points["run"]])
     if budgets is None:
-        scores, levels, more = _at_common_budgets(points, place[rows], every, n_runs, runs.budget)
+        scores, levels, more = _at_common_budgets(points, every, int(rows.sum()), runs.budget)
     else:
         wanted = checked_budgets(runs, budgets)
-        points["budget"] = np.asarray(every, dtype=float)[place[rows]]
-        scores, more = _at_given_budgets(points, wanted, n_runs, str(runs.budget))
+        scores, more = _at_given_budgets(points, wanted, str(runs.budget))
         levels = tuple(wanted.tolist())
     scores = scores.reshape(-1, len(algorithms), len(levels))
     i, s = np.nonzero(complete)
     benchmark, family = coded(runs.benchmark)[0][first], coded(sample)[0][first]
     codes = {"instance": i, "seed": s, "benchmark": benchmark[i], "family": family[i], "group": group[first][i]}
-    ranks = rankdata(scores if runs.direction == "minimize" else -scores, axis=1)
+    each = rankdata(scores if runs.direction == "minimize" else -scores, axis=1)
     split = tuple(map(str, groups)) if by is not None else ()
-    return _Blocks(ranks, pd.DataFrame(codes), split, algorithms, levels), [*notes, *more]
+    return each, pd.DataFrame(codes), algorithms, levels, split, [*notes, *more]
 
 
 def _at_common_budgets(
-    points: pd.DataFrame, place: Index, every: tuple[Any, ...], n_runs: int, column: str | None
+    points: pd.DataFrame, every: Any, n_runs: int, column: str | None
 ) -> tuple[Array, tuple[Any, ...], list[str]]:
     """``(runs, budgets)`` scores at the budgets that all runs have."""
+    place = points["code"].to_numpy()
     common = np.bincount(place, minlength=len(every)) == n_runs
     if not common.any():
         raise DataError(
             f"the runs have no value of {column!r} in common, so there is no budget at which all algorithms can be "
-            "ranked. Name budgets: relative_ranks(runs, budgets=[...]) takes the last score of each run up to them."
+            "ranked. Name budgets: anytime(runs).ranks(budgets=[...]) takes the last score of each run up to them."
         )
     kept = common[place]
     scores = np.empty((n_runs, int(common.sum())))
@@ -488,11 +410,12 @@ def _at_common_budgets(
             f"other{'s were' if left > 1 else ' was'} left out (budgets=[...] ranks at any, by each run's last score "
             "up to them)."
         )
-    return scores, tuple(every[i] for i in np.flatnonzero(common)), notes
+    return scores, (None,) if column is None else tuple(pd.Series(every)[common].tolist()), notes
 
 
-def _at_given_budgets(points: pd.DataFrame, wanted: Array, n_runs: int, column: str) -> tuple[Array, list[str]]:
+def _at_given_budgets(points: pd.DataFrame, wanted: Array, column: str) -> tuple[Array, list[str]]:
     """``(runs, budgets)`` last scores of every run at or before each budget."""
+    points = points.assign(budget=points["budget"].astype(float)).sort_values("run", kind="stable")
     ends = points.groupby("run")["budget"].agg(["min", "max"])
     begin, end = ends["min"].max(), ends["max"].min()
     if wanted[0] < begin:
@@ -500,10 +423,7 @@ def _at_given_budgets(points: pd.DataFrame, wanted: Array, n_runs: int, column: 
             f"budgets must not be below {begin:g}, where the last of the runs begins, got {wanted[0]:g}: before "
             "its first score a run has no rank."
         )
-    scores = np.empty((n_runs, len(wanted)))
-    for i, budget in enumerate(wanted):
-        reached = points[points["budget"] <= budget]  # in the order of budgets: the last score of a run stays
-        scores[reached["run"], i] = reached["score"]
+    scores = points["score"].to_numpy()[last_points(points, wanted)].T
     notes = [f"At each {column} every run has its last score so far, which suits scores of the best so far."]
     if wanted[-1] > end:
         notes.append(f"Some runs end at {end:g}; beyond it they keep their last score.")

@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.recommend import recommend
@@ -32,7 +33,7 @@ from lmemtest.core.codes import group_numbers
 from lmemtest.core.executors import Executor
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_fraction, check_names, check_positive_int, resolve_rng
@@ -45,8 +46,6 @@ from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.means.moderated import Moderated, ModeratedMeans, moderated
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.permutation.permutation import Relabelling
     from lmemtest.core.arrays import Index
@@ -65,139 +64,6 @@ UNSEEN = (
 
 _LEVEL = 0.95  # of the interval of a rate: the simulation's own error
 _DOUBTFUL = 2.0  # times alpha: an interval that reaches further does not show that a model keeps its level
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rate:
-    """Rejections of one model under one kind of exchange.
-
-    Attributes
-    ----------
-    model : {"naive", "yours", "recommended"}
-        Which model.
-    formula : str
-        With the residual variances by a column where the model has them.
-    unit : {"family", "benchmark", "instance", "run"}
-        What was exchanged.
-    n_draws : int
-        Relabelled tables.
-    rejected, failed, unconverged : int
-        Tables in which some pair differs "significantly"; in which the model could not be fitted (no rejection); in
-        which the search did not complete its certificate (kept).
-    alpha : float
-        Nominal level.
-    """
-
-    model: str
-    formula: str
-    unit: str
-    n_draws: int
-    rejected: int
-    failed: int
-    unconverged: int
-    alpha: float
-
-    @property
-    def rate(self) -> float:
-        """Share of the tables that could be fitted in which the model rejects."""
-        return self.rejected / (self.n_draws - self.failed)
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """Clopper and Pearson's 95 % interval of the rate."""
-        low, high = clopper_pearson(self.rejected, self.n_draws - self.failed, _LEVEL)
-        return float(low), float(high)
-
-    @property
-    def decision(self) -> str:
-        """Whether the interval lies above, around or below the nominal level, or is too wide to say.
-
-        "too often" and "too rarely" where it excludes `alpha`; "nominal" where it contains `alpha` and excludes
-        twice `alpha`; else "cannot tell".
-        """
-        low, high = self.interval
-        if low > self.alpha or high < self.alpha:
-            return "too often" if low > self.alpha else "too rarely"
-        return "nominal" if high <= _DOUBTFUL * self.alpha else "cannot tell"
-
-
-@result
-class Audit(Result):
-    """Realised false-positive rates of models on one table.
-
-    Attributes
-    ----------
-    rates : tuple of Rate
-        By unit, the user's or the naive model before the recommended one.
-    alpha : float
-        Nominal level.
-    exchanged : dict of str to str
-        What was exchanged for each unit, in words.
-    notes : tuple of str
-        What was left out and why.
-    """
-
-    figure = "audit_plot"
-    parts = {"rates": "_frame"}
-    formats = {"rate": percent, "ci_low": percent, "ci_high": percent}
-
-    rates: tuple[Rate, ...]
-    alpha: float
-    exchanged: dict[str, str]
-    notes: tuple[str, ...] = ()
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per unit and model, with the fields of its `Rate`."""
-        import pandas as pd
-
-        columns = ["unit", "model", "rate", "ci_low", "ci_high"]
-        columns += ["n_draws", "rejected", "failed", "unconverged", "decision", "formula"]
-        counts = [(r.n_draws, r.rejected, r.failed, r.unconverged, r.decision, r.formula) for r in self.rates]
-        rows = [(r.unit, r.model, r.rate, *r.interval, *more) for r, more in zip(self.rates, counts, strict=True)]
-        return pd.DataFrame(rows, columns=columns)
-
-    def sentences(self) -> tuple[str, ...]:
-        """One plain sentence per unit and model."""
-        return tuple(self._sentence(r) for r in self.rates)
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return f"False positives at a nominal {percent(self.alpha)} (family of all pairs, Tukey)"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The models, what was exchanged, and what that cannot show."""
-        models = {r.model: r.formula for r in self.rates}
-        facts = [f"{name}: {formula}" for name, formula in models.items()]
-        facts += [f"unit {unit}: exchanged are {words}." for unit, words in self.exchanged.items()]
-        return (*facts, *([UNSEEN] if set(self.exchanged) - {"run"} else []))
-
-    def shown(self) -> pd.DataFrame:
-        """The rates without the columns that the notes tell."""
-        return self._frame().drop(columns=["formula", "unconverged"])
-
-    def _sentence(self, r: Rate) -> str:
-        who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[r.model]
-        how = {
-            "family": "the algorithms' names are swapped at random on each family of benchmarks, so that all are alike",
-            "benchmark": "the algorithms' names are swapped at random on each benchmark, so that all are alike",
-            "instance": "the algorithms' names are swapped at random on each instance, so that all are alike",
-            "run": "the algorithms' names are swapped at random between single runs, so that there is no difference",
-        }[r.unit]
-        low, high = r.interval
-        end = {
-            "too often": f"{r.rate / r.alpha:.1f} times the nominal {percent(r.alpha)}, so do not trust its p-values "
-            "here",
-            "nominal": f"which agrees with the nominal {percent(r.alpha)}",
-            "cannot tell": f"too few tables to tell whether that is the nominal {percent(self.alpha)}; "
-            f"n_draws={tables_needed(self.alpha):,} would tell for a model that keeps its level",
-            "too rarely": f"below the nominal {percent(r.alpha)}: it is conservative and may miss true differences",
-        }[r.decision]
-        return (
-            f"When {how}, {who} still reports a significant difference in {percent(r.rate)} of "
-            f"{r.n_draws - r.failed:,} tables (95 % interval {percent(low)} to {percent(high)}), {end}."
-        )
 
 
 def tables_needed(alpha: float) -> int:
@@ -255,16 +121,10 @@ def _has_error(fit: LmmFit, L: Any) -> Any:
     return fit.estimable(L) & fit.has_error(L)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Draw:
+def _rejections(exchange: Relabelling, models: Sequence[_Rejects], rng: np.random.Generator) -> list[Any]:
     """Whether each model rejects on one relabelled table."""
-
-    exchange: Relabelling
-    models: tuple[_Rejects, ...]
-
-    def __call__(self, rng: np.random.Generator) -> list[Any]:
-        taken = self.exchange.draw(rng)
-        return [_decided(model, taken) for model in self.models]
+    taken = exchange.draw(rng)
+    return [_decided(model, taken) for model in models]
 
 
 def _decided(model: _Rejects, taken: Index) -> Any:
@@ -289,7 +149,7 @@ def audit(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> Audit:
+) -> Answer:
     """Measure how often a model finds a difference that is not there.
 
     Parameters
@@ -324,7 +184,14 @@ def audit(
 
     Returns
     -------
-    Audit
+    Answer
+        ``rates``, one row per unit and model, the user's or the naive one before the recommended one: ``unit``,
+        ``model`` ("naive", "yours" or "recommended"), ``rate`` (share of the tables that could be fitted in which the
+        model rejects), ``ci_low``, ``ci_high`` (95 %), ``n_draws``, ``rejected`` (tables in which some pair differs
+        "significantly"), ``failed`` (in which the model could not be fitted: no rejection), ``unconverged`` (in which
+        the search did not complete its certificate: kept), ``decision`` (see Notes) and ``formula``, with the residual
+        variances by a column where the model has them. ``alpha``; ``exchanged``, what was exchanged for each unit, in
+        words.
 
     Raises
     ------
@@ -377,7 +244,7 @@ def audit(
     fits, same_response = _fits(runs, model) if placebo is None else _fits_of_placebo(runs, model, placebo)
     notes += same_response
     columns = list(dict.fromkeys(name for _, fit in fits for name in fit.cells.frame.columns))
-    rates: list[Rate] = []
+    rates: list[dict[str, Any]] = []
     exchanged = {}
     generator = resolve_rng(rng)
     for one in units:
@@ -387,7 +254,7 @@ def audit(
         models = tuple(_rejects(runs, fit, exchange, alpha, name) for name, fit in fits)
         label = f"Exchanges by {one}"
         results = replicate(
-            _Draw(exchange, models),
+            partial(_rejections, exchange, models),
             n_draws,
             rng=generator,
             n_jobs=n_jobs,
@@ -399,7 +266,7 @@ def audit(
             rate, why = _rate([r[i] for r in results], name, fit.label, one, alpha)
             rates.append(rate)
             notes += why
-    return Audit(rates=tuple(rates), alpha=alpha, exchanged=exchanged, notes=(*notes, *left_out))
+    return _answer(rates, alpha, exchanged, (*notes, *left_out))
 
 
 def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name: str) -> _Rejects:
@@ -419,30 +286,77 @@ def _rejects(runs: Runs, fit: LmmFit, exchange: Relabelling, alpha: float, name:
     )
 
 
-def _rate(outcomes: list[Any], name: str, formula: str, unit: str, alpha: float) -> tuple[Rate, list[str]]:
+def _rate(outcomes: list[Any], name: str, formula: str, unit: str, alpha: float) -> tuple[dict[str, Any], list[str]]:
+    """A row of the table of rates, and what to know of the tables on which the model failed."""
     failures = [v.reason for v in outcomes if isinstance(v, Failure)]
     done = [v for v in outcomes if not isinstance(v, Failure)]
     if not done:
         raise EstimationError(f"the {name} model could be fitted to no relabelled table. {failures[0]}")
-    rate = Rate(
-        model=name,
-        formula=formula,
-        unit=unit,
-        n_draws=len(outcomes),
-        rejected=sum(rejected for rejected, _ in done),
-        failed=len(failures),
-        unconverged=sum(not converged for _, converged in done),
-        alpha=alpha,
-    )
+    rejected, unconverged = sum(rejected for rejected, _ in done), sum(not converged for _, converged in done)
+    counts = {"n_draws": len(outcomes), "rejected": rejected, "failed": len(failures), "unconverged": unconverged}
     notes = []
     if failures:
         notes.append(f"The {name} model failed on {len(failures):,} tables, which are not in its rate ({failures[0]}).")
-    if rate.unconverged:
+    if unconverged:
         notes.append(
-            f"On {rate.unconverged:,} tables the search of the {name} model did not complete its certificate; they are "
+            f"On {unconverged:,} tables the search of the {name} model did not complete its certificate; they are "
             "in its rate."
         )
-    return rate, notes
+    return _row(unit, name, counts, formula, alpha), notes
+
+
+def _row(unit: str, model: str, counts: dict[str, int], formula: str, alpha: float) -> dict[str, Any]:
+    """The rate with Clopper and Pearson's interval, and whether that lies above, around or below the nominal level."""
+    fitted = counts["n_draws"] - counts["failed"]
+    low, high = map(float, clopper_pearson(counts["rejected"], fitted, _LEVEL))
+    decision = "nominal" if high <= _DOUBTFUL * alpha else "cannot tell"
+    if low > alpha or high < alpha:
+        decision = "too often" if low > alpha else "too rarely"
+    rate = {"rate": counts["rejected"] / fitted, "ci_low": low, "ci_high": high}
+    return {"unit": unit, "model": model, **rate, **counts, "decision": decision, "formula": formula}
+
+
+def _answer(rates: list[dict[str, Any]], alpha: float, exchanged: dict[str, str], notes: tuple[str, ...]) -> Answer:
+    table = pd.DataFrame(rates)
+    models = {rate["model"]: rate["formula"] for rate in rates}
+    facts = [f"{name}: {formula}" for name, formula in models.items()]
+    facts += [f"unit {unit}: exchanged are {words}." for unit, words in exchanged.items()]
+    return Answer(
+        question="audit",
+        title=f"False positives at a nominal {percent(alpha)} (family of all pairs, Tukey)",
+        tables={"rates": table},
+        values={"alpha": alpha, "exchanged": exchanged},
+        facts=(*facts, *([UNSEEN] if set(exchanged) - {"run"} else [])),
+        findings=tuple(_sentence(rate, alpha) for rate in rates),
+        notes=notes,
+        printed=table.drop(columns=["formula", "unconverged"]),
+        formats={"rate": percent, "ci_low": percent, "ci_high": percent},
+        figure="audit_plot",
+    )
+
+
+def _sentence(rate: dict[str, Any], alpha: float) -> str:
+    """One plain sentence on a unit and a model."""
+    who = {NAIVE: "the naive model", YOURS: "your model", RECOMMENDED: "the recommended model"}[rate["model"]]
+    how = {
+        "family": "the algorithms' names are swapped at random on each family of benchmarks, so that all are alike",
+        "benchmark": "the algorithms' names are swapped at random on each benchmark, so that all are alike",
+        "instance": "the algorithms' names are swapped at random on each instance, so that all are alike",
+        "run": "the algorithms' names are swapped at random between single runs, so that there is no difference",
+    }[rate["unit"]]
+    end = {
+        "too often": f"{rate['rate'] / alpha:.1f} times the nominal {percent(alpha)}, so do not trust its p-values "
+        "here",
+        "nominal": f"which agrees with the nominal {percent(alpha)}",
+        "cannot tell": f"too few tables to tell whether that is the nominal {percent(alpha)}; "
+        f"n_draws={tables_needed(alpha):,} would tell for a model that keeps its level",
+        "too rarely": f"below the nominal {percent(alpha)}: it is conservative and may miss true differences",
+    }[rate["decision"]]
+    return (
+        f"When {how}, {who} still reports a significant difference in {percent(rate['rate'])} of "
+        f"{rate['n_draws'] - rate['failed']:,} tables (95 % interval {percent(rate['ci_low'])} to "
+        f"{percent(rate['ci_high'])}), {end}."
+    )
 
 
 def _few_relabellings(exchange: Relabelling) -> list[str]:

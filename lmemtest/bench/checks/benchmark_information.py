@@ -7,8 +7,6 @@ algorithms.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,12 +16,12 @@ from scipy import special
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.codes import group_means
 from lmemtest.core.options import ADJUSTMENT_NAMES
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction
 from lmemtest.core.words import IN_SENTENCE, format_level, joined, listed
-from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.errors import DataError, DesignError
 from lmemtest.lmm.distributions.student import noncentrality_interval
 from lmemtest.lmm.means.adjust import adjust_raw
 
@@ -42,91 +40,6 @@ _SCALES_APART = 10.0  # ratio of residual deviations from which raw variances ra
 _CONSTANT = 1e-12  # relative to the mean square of the scores
 
 
-@result
-class BenchmarkInformation(Result):
-    """What each benchmark says about the algorithms.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per benchmark or instance: benchmark, n_runs, n_algorithms, best, f_ratio, df_num, df_den, p_raw,
-        p_value, informative (missing where no test was possible), share (of the variance between runs that
-        algorithms explain), share_low, share_high; with ``rank_benchmarks`` also variance (between the algorithms'
-        means), variance_low, variance_high, rank.
-    alpha : float
-        Level of the family of tests.
-    adjust : {"holm", "bonferroni", "fdr", "none"}
-    level : float
-        Confidence level of the intervals, each on its own.
-    ranked : bool
-        Whether variances were asked for.
-    notes : tuple of str
-    remarks : mapping of str to sequence of str
-        What the notes say of each benchmark, by its name in the table.
-    """
-
-    table: pd.DataFrame
-    alpha: float
-    adjust: str
-    level: float
-    ranked: bool
-    notes: tuple[str, ...] = ()
-    remarks: Mapping[str, Sequence[str]] = field(default_factory=dict)
-
-    figure = "benchmark_information_plot"
-
-    @property
-    def informative(self) -> tuple[str, ...]:
-        """The benchmarks on which the algorithms differ."""
-        return self._found(True)
-
-    @property
-    def uninformative(self) -> tuple[str, ...]:
-        """The benchmarks that were tested and on which no difference was found."""
-        return self._found(False)
-
-    @property
-    def untested(self) -> tuple[str, ...]:
-        """The benchmarks on which no test was possible; the notes say why."""
-        return tuple(self.table.loc[self.table["informative"].isna(), "benchmark"])
-
-    def _found(self, answer: bool) -> tuple[str, ...]:
-        return tuple(self.table.loc[(self.table["informative"] == answer).fillna(False), "benchmark"])
-
-    def sentences(self) -> tuple[str, ...]:
-        """On which benchmarks algorithms differ, and what is not known of the others."""
-        how = f"(Welch's F-test per benchmark, {ADJUSTMENT_NAMES[self.adjust]} adjustment, alpha = {self.alpha:g})"
-        total = len(self.table) - len(self.untested)
-        tested = "tested benchmarks" if self.untested else "benchmarks"
-        many = f"all {total}" if not self.uninformative else f"{len(self.informative)} of {total}"
-        parts = [f"Algorithms differ on {many} {tested} {how}."]
-        if self.uninformative:
-            limit = self.table.loc[self.table["benchmark"].isin(self.uninformative), "share_high"].max()
-            parts.append(
-                f"No difference was found on {listed(self.uninformative)}, which is not proof that there is none: "
-                f"algorithms may still explain up to {written(100 * limit, '.0f')} % of the variance between runs "
-                f"there."
-            )
-        if self.untested:
-            parts.append(f"{listed(self.untested)} could not be tested, so nothing is known there.")
-        return tuple(parts)
-
-    def ranking(self) -> pd.DataFrame:
-        """The rows by rank, the largest variance between algorithms first; needs ``rank_benchmarks=True``."""
-        if not self.ranked:
-            raise ArgumentError("there is no ranking: call benchmark_information(runs, rank_benchmarks=True).")
-        return self.table.sort_values("rank", kind="stable", ignore_index=True)
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "On which benchmarks do the algorithms differ?"
-
-    def shown(self) -> pd.DataFrame:
-        """The rows, by rank where there is one."""
-        return self.ranking() if self.ranked else self.table
-
-
 @one_blas_thread()
 def benchmark_information(
     runs: Runs,
@@ -136,7 +49,7 @@ def benchmark_information(
     alpha: float = 0.05,
     adjust: str = "holm",
     level: float = 0.95,
-) -> BenchmarkInformation:
+) -> Answer:
     """Test on each benchmark whether the algorithms differ.
 
     Parameters
@@ -157,7 +70,15 @@ def benchmark_information(
 
     Returns
     -------
-    BenchmarkInformation
+    Answer
+        ``table``, one row per benchmark or instance: ``benchmark``, ``n_runs``, ``n_algorithms``, ``best``,
+        ``f_ratio``, ``df_num``, ``df_den``, ``p_raw``, ``p_value``, ``informative`` (missing where no test was
+        possible), ``share`` (of the variance between runs that algorithms explain), ``share_low``, ``share_high``; with
+        `rank_benchmarks` also ``variance`` (between the algorithms' means), ``variance_low``, ``variance_high``,
+        ``rank``, and the same rows by rank, the largest variance first, as ``ranking``. Names of benchmarks:
+        ``informative`` (the algorithms differ), ``uninformative`` (tested, no difference found), ``untested`` (no test
+        was possible; the notes say why). ``remarks``: what the notes say of each benchmark, by its name in the table.
+        ``alpha``, ``adjust``, ``level``.
 
     Raises
     ------
@@ -231,15 +152,48 @@ def benchmark_information(
     notes += _cautions(frame, table, rank_benchmarks)
     if not rank_benchmarks:
         table = table.drop(columns=["variance", "variance_low", "variance_high"])
-    return BenchmarkInformation(
-        table=table,
-        alpha=alpha,
-        adjust=adjust,
-        level=level,
-        ranked=bool(rank_benchmarks),
+    values: dict[str, Any] = {
+        "alpha": alpha,
+        "adjust": adjust,
+        "level": level,
+        "remarks": remarks,
+        "informative": tuple(table.loc[table["informative"].fillna(False), "benchmark"]),
+        "uninformative": tuple(table.loc[~table["informative"].fillna(True), "benchmark"]),
+        "untested": tuple(table.loc[table["informative"].isna(), "benchmark"]),
+    }
+    if rank_benchmarks:
+        values["ranking"] = table.sort_values("rank", kind="stable", ignore_index=True)
+    return Answer(
+        question="benchmark_information",
+        title="On which benchmarks do the algorithms differ?",
+        tables={"table": table},
+        values=values,
+        findings=_findings(table, values),
         notes=tuple(notes),
-        remarks=remarks,
+        printed=values.get("ranking"),
+        figure="benchmark_information_plot",
     )
+
+
+def _findings(table: pd.DataFrame, values: dict[str, Any]) -> tuple[str, ...]:
+    """On which benchmarks algorithms differ, and what is not known of the others."""
+    informative, uninformative, untested = (values[name] for name in ("informative", "uninformative", "untested"))
+    how = (
+        f"(Welch's F-test per benchmark, {ADJUSTMENT_NAMES[values['adjust']]} adjustment, alpha = {values['alpha']:g})"
+    )
+    total = len(table) - len(untested)
+    tested = "tested benchmarks" if untested else "benchmarks"
+    many = f"all {total}" if not uninformative else f"{len(informative)} of {total}"
+    parts = [f"Algorithms differ on {many} {tested} {how}."]
+    if uninformative:
+        limit = table.loc[table["benchmark"].isin(uninformative), "share_high"].max()
+        parts.append(
+            f"No difference was found on {listed(uninformative)}, which is not proof that there is none: algorithms "
+            f"may still explain up to {written(100 * limit, '.0f')} % of the variance between runs there."
+        )
+    if untested:
+        parts.append(f"{listed(untested)} could not be tested, so nothing is known there.")
+    return tuple(parts)
 
 
 def _per_benchmark(frame: pd.DataFrame, runs: Runs) -> pd.DataFrame:
@@ -284,61 +238,50 @@ def _one(name: str, part: pd.DataFrame, runs: Runs, level: float) -> tuple[dict[
         note = "fewer than two algorithms ran there more than once, so chance cannot be judged."
         return row | dict.fromkeys((*_TEST, *_SIZE), float("nan")), [note]
     notes = [f"{listed(alone)} ran once there and took no part in the test."] if alone else []
-    layout = _OneWay(samples)
-    test, note = layout.test()
-    return row | test | layout.size(level), [*notes, *([note] if note else [])]
+    numbers, note = _one_way(samples, level)
+    return row | numbers, [*notes, *([note] if note else [])]
 
 
 _TEST = ("f_ratio", "df_num", "df_den", "p_raw")
 _SIZE = ("share", "share_low", "share_high", "variance", "variance_low", "variance_high")
 
 
-class _OneWay:
-    """The runs of some algorithms on one benchmark: moments and mean squares."""
-
-    def __init__(self, samples: list[Array]) -> None:
-        self.n = np.array([len(y) for y in samples], dtype=float)
-        self.mean = np.array([y.mean() for y in samples])
-        self.variance = np.array([y.var(ddof=1) for y in samples])
-        self.negligible = _CONSTANT * float(np.mean(np.concatenate(samples) ** 2))
-        self.k, self.rows = len(samples), float(self.n.sum())
-        self.between = float(self.n @ (self.mean - self.n @ self.mean / self.rows) ** 2) / (self.k - 1)
-        self.within = float((self.n - 1) @ self.variance) / (self.rows - self.k)
-
-    def test(self) -> tuple[dict[str, float], str]:
-        """Welch's F-test (1951), the classical one where some variance is zero; and why there is none."""
-        k, moving, note = self.k, self.variance > self.negligible, ""
-        if not moving.any():
-            note = "no algorithm's score varies between runs, so there is no chance to judge differences by."
-            if np.ptp(self.mean) <= np.sqrt(self.negligible):
-                note = "all runs have the same score, so it says nothing about the algorithms."
-            return dict.fromkeys(_TEST, float("nan")), note
-        if moving.all():
-            weight = self.n / self.variance
-            share = weight / weight.sum()
-            between = float(weight @ (self.mean - share @ self.mean) ** 2) / (k - 1)
-            lack = float(np.sum((1.0 - share) ** 2 / (self.n - 1)))
-            f, df_den = between / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * lack), (k**2 - 1) / (3.0 * lack)
-        else:
-            f, df_den = self.between / self.within, self.rows - k
-            note = (
-                "some algorithm's score does not vary there, so the classical F-test was used, which pools variances."
-            )
-        return dict(zip(_TEST, (f, k - 1.0, df_den, float(special.fdtrc(k - 1.0, df_den, f))), strict=True)), note
-
-    def size(self, level: float) -> dict[str, float]:
-        """Share of the variance that algorithms explain and variance of their means, with intervals."""
-        k, rows, nan = self.k, self.rows, float("nan")
-        average = (rows - float(self.n @ self.n) / rows) / (k - 1)  # multiplies the variance in the mean square between
-        estimate = (self.between - self.within) / average
-        if self.within <= self.negligible:
-            return dict(zip(_SIZE, (nan, nan, nan, estimate, nan, nan), strict=True))
-        f = self.between / self.within
+def _one_way(samples: list[Array], level: float) -> tuple[dict[str, float], str]:
+    """Test and size of the differences between samples, and what to know of the test, if anything."""
+    n, mean = np.array([len(y) for y in samples], dtype=float), np.array([y.mean() for y in samples])
+    variance = np.array([y.var(ddof=1) for y in samples])
+    negligible = _CONSTANT * float(np.mean(np.concatenate(samples) ** 2))
+    k, rows, nan = len(samples), float(n.sum()), float("nan")
+    between = float(n @ (mean - n @ mean / rows) ** 2) / (k - 1)
+    within = float((n - 1) @ variance) / (rows - k)
+    average = (rows - float(n @ n) / rows) / (k - 1)  # multiplies the variance in the mean square between
+    estimate = (between - within) / average
+    if within <= negligible:
+        size: tuple[float, ...] = (nan, nan, nan, estimate, nan, nan)
+    else:
+        f = between / within
         low, high = noncentrality_interval(f, k - 1, rows - k, level)
-        per_unit = self.within / (average * (k - 1))
+        per_unit = within / (average * (k - 1))
         point = max((k - 1) * (f - 1.0), 0.0)  # omega squared
         shares = [part / (part + rows) for part in (point, low, high)]
-        return dict(zip(_SIZE, (*shares, estimate, low * per_unit, high * per_unit), strict=True))
+        size = (*shares, estimate, low * per_unit, high * per_unit)
+    moving, note = variance > negligible, ""
+    if not moving.any():
+        note = "no algorithm's score varies between runs, so there is no chance to judge differences by."
+        if np.ptp(mean) <= np.sqrt(negligible):
+            note = "all runs have the same score, so it says nothing about the algorithms."
+        return dict(zip((*_TEST, *_SIZE), (nan,) * len(_TEST) + size, strict=True)), note
+    if moving.all():  # Welch (1951)
+        weight = n / variance
+        share = weight / weight.sum()
+        lack = float(np.sum((1.0 - share) ** 2 / (n - 1)))
+        f = float(weight @ (mean - share @ mean) ** 2) / (k - 1) / (1.0 + 2.0 * (k - 2) / (k**2 - 1) * lack)
+        df_den = (k**2 - 1) / (3.0 * lack)
+    else:
+        f, df_den = between / within, rows - k
+        note = "some algorithm's score does not vary there, so the classical F-test was used, which pools variances."
+    test = (f, k - 1.0, df_den, float(special.fdtrc(k - 1.0, df_den, f)))
+    return dict(zip((*_TEST, *_SIZE), test + size, strict=True)), note
 
 
 def _cautions(frame: pd.DataFrame, table: pd.DataFrame, ranked: bool) -> list[str]:

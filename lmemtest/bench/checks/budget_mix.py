@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import fdtrc
 
-from lmemtest.bench.data.points import Points, starts_of
+from lmemtest.bench.data.points import shape_of, starts_of
 from lmemtest.core.caller import advice
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.data.study import Study
 
 __all__ = ["are_single_trials", "budgets_shared", "budgets_unlike", "common_budgets_advice", "trials_advice"]
 
@@ -46,41 +47,41 @@ def trials_advice() -> str:
     return f"Compare the best so far: {best}; or, if the mean over trials is what you want, give one mean per run."
 
 
-def budgets_shared(points: Points) -> bool:
+def budgets_shared(study: Study) -> bool:
     """Whether all runs on one instance were scored at the same budgets."""
-    n_instances, _ = points.shape
-    cells = len(np.unique(points.instance.astype(np.int64) * len(points.budgets) + points.budget))
-    runs = np.bincount(points.instance[starts_of(points.run)[0]], minlength=n_instances)
-    here = np.bincount(points.instance, minlength=n_instances)
+    n_instances, _ = shape_of(study)
+    cells = len(np.unique(study.code("instance").astype(np.int64) * len(study.names("budget")) + study.code("budget")))
+    runs = np.bincount(study.code("instance")[starts_of(study.code("run"))[0]], minlength=n_instances)
+    here = np.bincount(study.code("instance"), minlength=n_instances)
     budgets = here / runs
     return bool(np.all(budgets == np.round(budgets)) and budgets.sum() == cells)
 
 
-def budgets_unlike(points: Points) -> bool:
+def budgets_unlike(study: Study) -> bool:
     """Whether algorithms were scored at different budgets on the same instance, beyond chance and to an extent.
 
     Three numbers describe the budgets of a run, in ranks among the rows of its instance (0 to 1): their mean, their
     mean distance from the middle, and the last. An analysis of variance within instances compares algorithms by each.
     """
-    if budgets_shared(points):
+    if budgets_shared(study):
         return False
-    u = _ranks(points)
-    starts, size = starts_of(points.run)
+    u = _ranks(study)
+    starts, size = starts_of(study.code("run"))
     last = u[starts + size - 1]
-    group = points.instance[starts] * len(points.algorithms) + points.algorithm[starts]
-    instance = points.instance[starts]
+    group = study.code("instance")[starts] * len(study.names("algorithm")) + study.code("algorithm")[starts]
+    instance = study.code("instance")[starts]
     for value in (np.add.reduceat(u, starts) / size, np.add.reduceat(np.abs(u - 0.5), starts) / size, last):
-        if _differ(value, group, instance, points.algorithm[starts]):
+        if _differ(value, group, instance, study.code("algorithm")[starts]):
             return True
     return False
 
 
-def _ranks(points: Points) -> np.ndarray:
+def _ranks(study: Study) -> np.ndarray:
     """Mid-ranks of the budgets among the rows of their instance, from 0 to 1."""
-    n_budgets = len(points.budgets)
-    key = points.instance.astype(np.int64) * n_budgets + points.budget
+    n_budgets = len(study.names("budget"))
+    key = study.code("instance").astype(np.int64) * n_budgets + study.code("budget")
     keys, at = np.unique(key, return_inverse=True)
-    rows = np.bincount(at, weights=points.n)
+    rows = np.bincount(at, weights=study.points.n)
     instance = keys // n_budgets
     total = np.bincount(instance, weights=rows)
     before = np.cumsum(rows) - rows
@@ -115,20 +116,20 @@ def _differ(value: np.ndarray, group: np.ndarray, instance: np.ndarray, algorith
     return within <= 0 or bool(fdtrc(df, df_within, between / df / (within / df_within)) < _CHANCE)
 
 
-def are_single_trials(points: Points) -> bool:
+def are_single_trials(study: Study) -> bool:
     """Whether rows look like the trials of a search: numbered from 0 or 1, and neither curves nor bests so far."""
-    levels, name = points.budgets, str(points.runs.budget)
-    if points.runs.budget is None or not points.regular or _TRAINS.search(name) or not _numbered(levels):
+    levels, name = study.names("budget"), str(study.runs.budget)
+    if study.runs.budget is None or not study.regular or _TRAINS.search(name) or not _numbered(levels):
         return False
-    good = points.valid > 0
-    run, y = points.run[good], points.mean[good]
+    good = study.points.valid > 0
+    run, y = study.code("run")[good], study.points.mean[good]
     starts, size = starts_of(run)
     centre = np.repeat(np.add.reduceat(y, starts) / size, size)
     deviations = float(np.sum((y - centre) ** 2 * np.repeat(size / np.maximum(size - 1, 1), size)))
     inside = np.diff(run) == 0
     step = np.diff(y)[inside]
     pairs = float(np.sum(step**2)) * float(np.sum(size)) / max(float(np.sum(size - 1)), 1.0)
-    worse = step > 0 if points.runs.direction == "minimize" else step < 0
+    worse = step > 0 if study.runs.direction == "minimize" else step < 0
     often = len(np.unique(run[1:][inside][worse])) >= _OFTEN * len(starts)
     rough = _ROUGH_NAMED if _COUNTS_TRIALS.search(name) else _ROUGH
     return bool(often and deviations > 0 and pairs / deviations > rough)

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from lmemtest.bench.checks import coverage, rules
 from lmemtest.bench.checks.benchmark_information import benchmark_information
-from lmemtest.bench.checks.copies import copied_runs
+from lmemtest.bench.checks.copies import copied_runs, copy_findings
 from lmemtest.bench.checks.failed import failed_findings, failures_by_algorithm
 from lmemtest.bench.checks.families import family_findings
-from lmemtest.bench.checks.findings import SEVERITIES, CheckOutcome, Finding, RunsCheck
+from lmemtest.bench.checks.findings import CheckOutcome, RunsCheck
 from lmemtest.bench.checks.seed_effect import seed_effect
-from lmemtest.bench.checks.similar import similar_algorithms, similar_benchmarks
-from lmemtest.bench.checks.traces import broken_traces
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.checks.similar import (
+    algorithm_findings,
+    benchmark_findings,
+    similar_algorithms,
+    similar_benchmarks,
+)
+from lmemtest.bench.checks.traces import broken_traces, trace_findings
+from lmemtest.bench.data.points import cell_table, overview
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.data.scales import Modelled, scale_ratio
-from lmemtest.bench.data.score_kind import score_kind
+from lmemtest.bench.data.scales import Modelled, residual_scales, scale_ratio
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.hints import guided
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_callable, check_choice, check_flag, check_fraction, check_names, resolve_rng
@@ -32,7 +37,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.data.score_kind import ScoreKind
+    from lmemtest.bench.data.study import Study
     from lmemtest.lmm.model import LmmFit
 
 _NAMED = 6  # columns without a role
@@ -50,29 +55,26 @@ class _Subject:
     modelled: Modelled | None  # the function of the score that a model takes: scales are those of its values
 
     @cached_property
-    def points(self) -> Points:
-        return self.runs.study.points
+    def study(self) -> Study:
+        return self.runs.study.detailed
 
     @cached_property
-    def judged(self) -> Points:
-        """The points with the values whose scales count."""
-        return self.points if self.modelled is None else self.modelled.of(self.points)
-
-    @cached_property
-    def kind(self) -> ScoreKind:
-        return score_kind(self.points)
+    def judged(self) -> Study:
+        """The study of the values whose scales count."""
+        return self.study if self.modelled is None else self.modelled.of(self.study)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        return self.points.cells()
+        return cell_table(self.study)
 
     @cached_property
     def scales(self) -> pd.DataFrame:
-        return self.judged.residual_scales()
+        return residual_scales(self.judged)
 
     @cached_property
     def tied(self) -> tuple[np.ndarray, np.ndarray]:
-        return rules.tied_pairs(self.points, limit=self.kind.high if self.kind.kind == "capped" else float("inf"))
+        kind = self.study.kind
+        return rules.tied_pairs(self.study, limit=kind.high if kind.kind == "capped" else float("inf"))
 
     @cached_property
     def fit(self) -> LmmFit:
@@ -84,214 +86,188 @@ class _Subject:
         return fit_lmm(model.formula, model.runs)
 
 
-class Answer(NamedTuple):
-    """What a check found: findings, or a sentence on what is fine or why it was left out."""
-
-    findings: Sequence[Finding]
-    text: str = ""
-    skipped: bool = False
-    result: Any = None
+def _outcome(findings: Sequence[Finding], text: str = "", *, skipped: bool = False, result: Any = None) -> CheckOutcome:
+    """What a check found: findings, the worst first, or a sentence on what is fine or why it was left out."""
+    ordered = tuple(sorted(findings, key=lambda finding: SEVERITIES.index(finding.severity)))
+    return CheckOutcome(findings=ordered, text=text, skipped=skipped, result=result)
 
 
-def _skipped(reason: str, result: Any = None) -> Answer:
-    return Answer((), reason, True, result)
+def _left_out(reason: str) -> CheckOutcome:
+    return _outcome((), f"Left out: {reason}", skipped=True)
 
 
 # ---------------------------------------------------------------------- rules
 
 
-def _scores(subject: _Subject) -> Answer:
-    runs, points = subject.runs, subject.points
-    found = rules.non_finite(points) if runs.failed is None else []
+def _scores(subject: _Subject) -> CheckOutcome:
+    runs, study = subject.runs, subject.study
+    found = rules.non_finite(study) if runs.failed is None else []
     if runs.failed is not None or runs.failures is not None:
-        found = [*failed_findings(points), *found]
+        found = [*failed_findings(study), *found]
     if found:
         found += failures_by_algorithm(runs, subject.alpha)
-    return Answer(found, "Every score is a finite number.")
+    return _outcome(found, "Every score is a finite number.")
 
 
-def _kind(subject: _Subject) -> Answer:
-    return Answer(rules.kind_findings(subject.points, subject.kind), subject.kind.evidence)
+def _kind(subject: _Subject) -> CheckOutcome:
+    return _outcome(rules.kind_findings(subject.study, subject.study.kind), subject.study.kind.evidence)
 
 
-def _names(subject: _Subject) -> Answer:
-    return Answer(rules.similar_levels(subject.points), "No two names differ in case or blanks only.")
+def _names(subject: _Subject) -> CheckOutcome:
+    return _outcome(rules.similar_levels(subject.study), "No two names differ in case or blanks only.")
 
 
-def _roles(subject: _Subject) -> Answer:
+def _roles(subject: _Subject) -> CheckOutcome:
     found = [*rules.role_findings(subject.runs), *family_findings(subject.runs)]
     unused = listed(map(repr, subject.runs.unused), _NAMED)
-    return Answer(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
+    return _outcome(found, "No column without a role structures the rows." + f" Not used: {unused}." * bool(unused))
 
 
-def _coverage(subject: _Subject) -> Answer:
-    runs, points = subject.runs, subject.points
-    found = [*coverage.no_common_benchmark(points), *coverage.missing_cells(points)]
-    found += [*coverage.unpaired_seeds(points), *coverage.missing_budgets(points)]
+def _coverage(subject: _Subject) -> CheckOutcome:
+    runs, study = subject.runs, subject.study
+    found = [*coverage.no_common_benchmark(study), *coverage.missing_cells(study)]
+    found += [*coverage.unpaired_seeds(study), *coverage.missing_budgets(study)]
     if not found and not (runs.instance or runs.seed or runs.budget):
-        return _skipped(
-            "Left out: the table has no benchmark, seed or budget column, so there is nothing that an algorithm could "
-            "lack."
+        return _left_out(
+            "the table has no benchmark, seed or budget column, so there is nothing that an algorithm could lack."
         )
     named = [f"{role}s" for role in ("seed", "budget") if getattr(runs, role) is not None]
-    return Answer(found, f"Every algorithm ran everywhere{', with the same ' * bool(named)}{' and '.join(named)}.")
+    return _outcome(found, f"Every algorithm ran everywhere{', with the same ' * bool(named)}{' and '.join(named)}.")
 
 
-def _duplicates(subject: _Subject) -> Answer:
+def _duplicates(subject: _Subject) -> CheckOutcome:
     if subject.runs.seed is None:
-        return _skipped(
-            "Left out: the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
+        return _left_out(
+            "the runs have no seed column, so a row that stands twice looks like a repeated run. Name it: "
             f"{advice('role', role='seed')}."
         )
-    return Answer(rules.duplicates(subject.points), "There is one row per run and budget.")
+    return _outcome(rules.duplicates(subject.study), "There is one row per run and budget.")
 
 
-def _copies(subject: _Subject) -> Answer:
+def _copies(subject: _Subject) -> CheckOutcome:
     found = copied_runs(subject.runs)
-    return Answer(found.findings, found.sentences()[0], not found.judged, found)
+    return _outcome(copy_findings(found.table, subject.runs), found.findings[0], skipped=not found.judged, result=found)
 
 
-def _constant(subject: _Subject) -> Answer:
-    found = rules.constant_scores(subject.points, subject.kind)
-    if not found and subject.kind.equal_by_nature:
-        return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
+def _constant(subject: _Subject) -> CheckOutcome:
+    found = rules.constant_scores(subject.study, subject.study.kind)
+    if not found and subject.study.kind.equal_by_nature:
+        return _left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
     if not found and not (subject.cells["n"] > 1).any():
-        return _skipped("Left out: no algorithm has two scores on a benchmark, so nothing says whether they vary.")
-    return Answer(found, "No algorithm has one score throughout a benchmark.")
+        return _left_out("no algorithm has two scores on a benchmark, so nothing says whether they vary.")
+    return _outcome(found, "No algorithm has one score throughout a benchmark.")
 
 
-def _curves(subject: _Subject) -> Answer:
+def _curves(subject: _Subject) -> CheckOutcome:
     found = broken_traces(subject.runs)
-    return Answer(found.findings, found.sentences()[0], found.decision == "not judged", found)
+    return _outcome(
+        trace_findings(found, subject.study), found.findings[0], skipped=found.decision == "not judged", result=found
+    )
 
 
-def _ties(subject: _Subject) -> Answer:
-    if subject.kind.equal_by_nature:
-        return _skipped(f"Left out: equal scores are no fault here. {subject.kind.evidence}")
-    return Answer(rules.ties(subject.points, *subject.tied), "Exact ties of algorithms are rare.")
+def _ties(subject: _Subject) -> CheckOutcome:
+    if subject.study.kind.equal_by_nature:
+        return _left_out(f"equal scores are no fault here. {subject.study.kind.evidence}")
+    return _outcome(rules.ties(subject.study, *subject.tied), "Exact ties of algorithms are rare.")
 
 
-def _scales(subject: _Subject) -> Answer:
-    if subject.kind.kind in ("two-valued", "ranks"):
-        return _skipped(f"Left out: such scores have one scale by nature. {subject.kind.evidence}")
+def _scales(subject: _Subject) -> CheckOutcome:
+    if subject.study.kind.kind in ("two-valued", "ranks"):
+        return _left_out(f"such scores have one scale by nature. {subject.study.kind.evidence}")
     if len(subject.scales) < 2:
-        return _skipped("Left out: there are no two benchmarks, so there are no scales to compare.")
-    found = rules.scale_findings(subject.points, subject.judged, subject.kind, subject.scales, subject.modelled)
-    return Answer(found, "No sign that benchmarks are on different scales.")
+        return _left_out("there are no two benchmarks, so there are no scales to compare.")
+    found = rules.scale_findings(subject.study, subject.judged, subject.study.kind, subject.scales, subject.modelled)
+    return _outcome(found, "No sign that benchmarks are on different scales.")
 
 
 # ---------------------------------------------------------------------- tests, and rules for a fit
 
 
-def _similar_algorithms(subject: _Subject) -> Answer:
+def _similar_algorithms(subject: _Subject) -> CheckOutcome:
     found = similar_algorithms(subject.runs, alpha=subject.alpha, model=subject.fit)
-    return Answer(found.findings, found.sentences()[0], result=found)
+    return _outcome(algorithm_findings(found.table, found.margin), found.findings[0], result=found)
 
 
-def _bounds(subject: _Subject) -> Answer:
+def _bounds(subject: _Subject) -> CheckOutcome:
     """Floors and ceilings, as `fit.diagnose()` finds them."""
     from lmemtest.lmm.diagnostics.bounds import bounds
     from lmemtest.lmm.diagnostics.scores import rows_of
 
     found = bounds(subject.fit, rows_of(subject.fit))
     if found.table.empty:  # too few scores to judge
-        return _skipped(found.advice, found)
-    severity = {"look": "note", "act": "warning"}.get(found.decision)
-    notes = () if severity is None else (Finding(severity=severity, kind="bounds", message=found.advice, advice=""),)
-    return Answer(notes, found.advice, result=found)
+        return _outcome((), found.advice, skipped=True, result=found)
+    severity = found.severity if found.severity in ("note", "warning") else None
+    notes = () if severity is None else (Finding(severity, "bounds", found.advice, ""),)
+    return _outcome(notes, found.advice, result=found)
 
 
-def _similar_benchmarks(subject: _Subject) -> Answer:
+def _similar_benchmarks(subject: _Subject) -> CheckOutcome:
     found = similar_benchmarks(subject.runs, alpha=subject.alpha)
-    return Answer(found.findings, found.sentences()[0], found.smallest_p >= subject.alpha, found)
+    return _outcome(
+        benchmark_findings(found.table), found.findings[0], skipped=found.smallest_p >= subject.alpha, result=found
+    )
 
 
-def _information(subject: _Subject) -> Answer:
+def _information(subject: _Subject) -> CheckOutcome:
     found = benchmark_information(subject.runs, alpha=subject.alpha)
     text = " ".join(found.sentences())
     if not found.uninformative and not found.untested:
-        return Answer((), text, result=found)
+        return _outcome((), text, result=found)
     advice = "Keep it in a comparison over all benchmarks, where it counts as it should; it just decides nothing."
     note = Finding(
-        severity="note",
-        kind="benchmark_information",
-        message=text,
-        advice=advice if found.uninformative else "",
+        "note",
+        "benchmark_information",
+        text,
+        advice if found.uninformative else "",
         count=len(found.uninformative) + len(found.untested),
     )
-    return Answer((note,), result=found)
+    return _outcome((note,), result=found)
 
 
-def _seeds(subject: _Subject) -> Answer:
+def _seeds(subject: _Subject) -> CheckOutcome:
     found = seed_effect(subject.runs, alpha=subject.alpha, rng=subject.rng)
     text = " ".join(found.sentences())
     advice = "Settle this before counting the seeds as independent repetitions."
-    warning = Finding(severity="warning", kind="seed_effect", message=text, advice=advice, count=len(found.affected))
-    return Answer((warning,) if found.affected else (), text, result=found)
+    warning = Finding("warning", "seed_effect", text, advice, count=len(found.affected))
+    return _outcome((warning,) if found.affected else (), text, result=found)
 
 
-def _budget(subject: _Subject) -> Answer:
+def _budget(subject: _Subject) -> CheckOutcome:
     from lmemtest.bench.budget.budget_effect import budget_effect, fit_sentence, one_way
 
     found = budget_effect(subject.runs.study.detailed.runs, form=subject.form, alpha=subject.alpha)
-    text, effect = found.sentences()[0], found.get("effect")
+    text, effect = found.sentences()[0], found.effect
     if found.decision == "none" and found.fits and not (effect is not None and one_way(found, effect)):
-        return Answer((), text, result=found)
+        return _outcome((), text, result=found)
     messages = [text, *([fit_sentence(found)] if found.decision != "none" and not found.fits else [])]
-    notes = [Finding(severity="note", kind="budget_effect", message=message, advice="") for message in messages]
-    return Answer(notes, result=found)
+    notes = [Finding("note", "budget_effect", message, "") for message in messages]
+    return _outcome(notes, result=found)
 
 
-class Question(NamedTuple):
-    """A check of the tree: what it asks, and the function that answers.
-
-    An error of lmemtest means that the check does not apply to this table, and its message says why.
-    """
-
-    stage: str
-    name: str
-    question: str
-    answer: Callable[[_Subject], Answer]
-    test: bool = False  # at level alpha; else a rule
-    fits: bool = False  # a model; else it reads the table only
-
-
-# The order is that of the tree: a problem can cause those below it, so it is fixed first.
-TREE = (
-    Question("table", "scores", "Is every score a finite number?", _scores),
-    Question("table", "roles", "Does every column that structures the rows have a role?", _roles),
-    Question("table", "kind", "What kind of score is it?", _kind),
-    Question("table", "names", "Is every level written in one way?", _names),
-    Question(
-        "table",
-        "coverage",
-        "Did every algorithm run everywhere, with the same seeds and budgets?",
-        _coverage,
-    ),
-    Question("runs", "duplicates", "Is there one row per run and budget?", _duplicates),
-    Question("runs", "copies", "Does a run occur under two names?", _copies),
-    Question("runs", "constant", "Do scores vary between runs?", _constant),
-    Question("runs", "curves", "Does a best-so-far curve get worse?", _curves),
-    Question("algorithms", "ties", "Are scores of different algorithms exactly equal?", _ties),
-    Question("algorithms", "similar algorithms", "Do algorithms perform alike?", _similar_algorithms, True, True),
-    Question("benchmarks", "scales", "Are scores of all benchmarks on one scale?", _scales),
-    Question("benchmarks", "bounds", "Do scores sit on a floor or ceiling?", _bounds, fits=True),
-    Question(
-        "benchmarks", "similar benchmarks", "Do benchmarks order the algorithms alike?", _similar_benchmarks, test=True
-    ),
-    Question("benchmarks", "information", "Does every benchmark tell the algorithms apart?", _information, test=True),
-    Question("effects", "seeds", "Does the score of an algorithm depend on the seed?", _seeds, test=True),
-    Question(
-        "effects",
-        "budget",
-        "Does the score depend on the budget, and alike for all algorithms?",
-        _budget,
-        test=True,
-        fits=True,
-    ),
+# What each check is about, its name, what it asks, and the function that answers; an error of lmemtest means that it
+# does not apply to this table, and the message says why. A problem can cause those below it, so it is fixed first.
+TREE: tuple[tuple[str, str, str, Callable[[_Subject], CheckOutcome]], ...] = (
+    ("table", "scores", "Is every score a finite number?", _scores),
+    ("table", "roles", "Does every column that structures the rows have a role?", _roles),
+    ("table", "kind", "What kind of score is it?", _kind),
+    ("table", "names", "Is every level written in one way?", _names),
+    ("table", "coverage", "Did every algorithm run everywhere, with the same seeds and budgets?", _coverage),
+    ("runs", "duplicates", "Is there one row per run and budget?", _duplicates),
+    ("runs", "copies", "Does a run occur under two names?", _copies),
+    ("runs", "constant", "Do scores vary between runs?", _constant),
+    ("runs", "curves", "Does a best-so-far curve get worse?", _curves),
+    ("algorithms", "ties", "Are scores of different algorithms exactly equal?", _ties),
+    ("algorithms", "similar algorithms", "Do algorithms perform alike?", _similar_algorithms),
+    ("benchmarks", "scales", "Are scores of all benchmarks on one scale?", _scales),
+    ("benchmarks", "bounds", "Do scores sit on a floor or ceiling?", _bounds),
+    ("benchmarks", "similar benchmarks", "Do benchmarks order the algorithms alike?", _similar_benchmarks),
+    ("benchmarks", "information", "Does every benchmark tell the algorithms apart?", _information),
+    ("effects", "seeds", "Does the score of an algorithm depend on the seed?", _seeds),
+    ("effects", "budget", "Does the score depend on the budget, and alike for all algorithms?", _budget),
 )
-CHECKS = tuple(question.name for question in TREE)
-RULES = tuple(question.name for question in TREE if not question.test and not question.fits)
+CHECKS = tuple(name for _, name, _, _ in TREE)
+TESTS = ("similar algorithms", "similar benchmarks", "information", "seeds", "budget")  # at level alpha
+RULES = tuple(name for name in CHECKS if name not in (*TESTS, "bounds"))  # read the table only
 
 
 @guided
@@ -381,37 +357,27 @@ def check_rules(runs: Runs, modelled: Modelled | None = None) -> RunsCheck:
 def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], None] | None) -> RunsCheck:
     outcomes: list[CheckOutcome] = []
     met = subject.runs.study.crossing
-    broken = bool((subject.points.valid < subject.points.n).any()) or (met is not None and met.none_meet)
-    for question in TREE:
-        if question.name not in names:
+    broken = bool((subject.study.points.n_bad > 0).any()) or (met is not None and met.none_meet)
+    for stage, name, question, answer in TREE:
+        if name not in names:
             continue
         if progress is not None:
-            progress(f"checking {question.name}")
-        if broken and question.name not in RULES:
-            answer = _skipped("Left out: the scores have to be complete first.")
+            progress(f"checking {name}")
+        if broken and name not in RULES:
+            outcome = _left_out("the scores have to be complete first.")
         else:
             try:
-                answer = question.answer(subject)
+                outcome = answer(subject)
             except LmemtestError as error:
-                answer = _skipped(f"Left out: {error}")
-        outcomes.append(
-            CheckOutcome(
-                stage=question.stage,
-                check=question.name,
-                question=question.question,
-                findings=tuple(sorted(answer.findings, key=lambda found: SEVERITIES.index(found.severity))),
-                text=answer.text,
-                skipped=answer.skipped,
-                level=subject.alpha if question.test else float("nan"),
-                result=answer.result,
-            )
-        )
+                outcome = _left_out(str(error))
+        level = subject.alpha if name in TESTS else float("nan")
+        outcomes.append(replace(outcome, stage=stage, check=name, question=question, level=level))
     equal, pairs = subject.tied
     return RunsCheck(
         outcomes=tuple(outcomes),
-        overview=subject.points.overview(),
+        overview=overview(subject.study),
         alpha=subject.alpha,
-        kind=subject.kind,
+        kind=subject.study.kind,
         cells=subject.cells,
         scales=subject.scales,
         scale_ratio=scale_ratio(subject.scales["residual_sd"]),

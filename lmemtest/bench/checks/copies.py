@@ -14,13 +14,13 @@ import pandas as pd
 from scipy.sparse import csr_array
 from scipy.special import gammaln
 
-from lmemtest.bench.checks.findings import Finding
-from lmemtest.bench.data.points import Points, starts_of
+from lmemtest.bench.data.points import starts_of
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.score_kind import ScoreKind, score_kind
-from lmemtest.bench.data.study import labels
+from lmemtest.bench.data.study import Study, labels
+from lmemtest.core.findings import Finding
 from lmemtest.core.levels import in_order
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_level
 
 if TYPE_CHECKING:
@@ -45,56 +45,7 @@ _PAIRS_AT_ONCE = 2_000_000
 _COLUMNS = ["kind", "left", "right", "algorithm", "runs", "equal", "share"]
 
 
-@result
-class CopiedRuns(Result):
-    """Runs with equal scores at all budgets.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per finding: ``kind`` ("seed", "algorithm", "benchmark", "metafeature"), ``left``, ``right`` (what has
-        the same runs; for "seed" the benchmark and None), ``algorithm`` (None for all), ``runs`` (compared),
-        ``equal``, ``share``.
-    findings : tuple of Finding
-        The same in words, with advice.
-    n_runs : int
-    judged : bool
-        Whether the runs are enough, or long enough, for a copy to be distinguished from a tie.
-    """
-
-    table: pd.DataFrame
-    findings: tuple[Finding, ...]
-    n_runs: int
-    judged: bool = True
-
-    def sentences(self) -> tuple[str, ...]:
-        """What was found."""
-        if not self.judged:
-            return (
-                f"Copies cannot be distinguished from ties: the {self.n_runs:,} runs have fewer than {LONG} "
-                "different scores "
-                f"each, and no two algorithms or benchmarks have {FEWEST} to compare.",
-            )
-        found = tuple(finding.message for finding in self.findings)
-        return found or (f"None of {self.n_runs:,} runs is a copy of another.",)
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Copied runs"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """When a run is a copy."""
-        return (
-            f"A run is copied if its scores at all budgets are equal to another's: seeds with {_CERTAIN} or more "
-            f"different scores; else, and for algorithms and benchmarks, {LONG} or more if {100 * SHARE_LONG:g} % of "
-            f"the runs agree, fewer if {100 * SHARE:g} % of those with the same seed do. Where scores are equal by "
-            "nature (two values, ranks, counts), algorithms and benchmarks must agree in all runs, beyond chance.",
-        )
-
-
-def copied_runs(runs: Runs) -> CopiedRuns:
+def copied_runs(runs: Runs) -> Answer:
     """Find runs whose scores are those of another run; with budgets a run is its whole curve.
 
     Compared are: seeds of one algorithm on one instance; algorithms on one instance; benchmarks at one combination of
@@ -104,6 +55,14 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     coincide now and then, stay below them. Where scores are equal by nature (two values, ranks, counts), algorithms
     and benchmarks are copies only if all of their runs agree, and runs shuffled among those on which the others did
     about as well would hardly ever do so.
+
+    Returns
+    -------
+    Answer
+        ``table``, one row per finding: ``kind`` ("seed", "algorithm", "benchmark", "metafeature"), ``left``, ``right``
+        (what has the same runs; for "seed" the benchmark and None), ``algorithm`` (None for all), ``runs`` (compared),
+        ``equal``, ``share``. ``n_runs``; ``judged``, whether the runs are enough, or long enough, for a copy to be
+        distinguished from a tie.
 
     Examples
     --------
@@ -115,8 +74,8 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     ("'RS' has the same scores as 'HB' in 1 of 1 runs.",)
     """
     require_runs(runs)
-    points = runs.study.points
-    curves, kind = curves_of(points), score_kind(points)
+    study = runs.study.detailed
+    curves, kind = curves_of(study), score_kind(study)
     if conditions := _conditions(runs):
         levels = labels(runs.study.distinct(runs.instance), conditions)
         curves["metafeature"] = levels[curves["instance"].to_numpy()]
@@ -125,11 +84,27 @@ def copied_runs(runs: Runs) -> CopiedRuns:
     algorithms, benchmarks = same_runs(curves, "algorithm", kind), same_runs(curves, "benchmark", kind)
     rows = [*_same_seeds(curves), *algorithms, *benchmarks, *_same_levels(curves)]
     table = pd.DataFrame(rows, columns=_COLUMNS)
-    return CopiedRuns(
-        table=table,
-        findings=tuple(_finding(row, runs) for row in table.to_dict("records")),
-        n_runs=len(curves),
-        judged=_enough(curves),
+    judged, n_runs = _enough(curves), len(curves)
+    if judged:
+        found = tuple(finding.message for finding in copy_findings(table, runs))
+        found = found or (f"None of {n_runs:,} runs is a copy of another.",)
+    else:
+        found = (
+            f"Copies cannot be distinguished from ties: the {n_runs:,} runs have fewer than {LONG} different scores "
+            f"each, and no two algorithms or benchmarks have {FEWEST} to compare.",
+        )
+    return Answer(
+        question="copied_runs",
+        title="Copied runs",
+        tables={"table": table},
+        values={"n_runs": n_runs, "judged": judged},
+        facts=(
+            f"A run is copied if its scores at all budgets are equal to another's: seeds with {_CERTAIN} or more "
+            f"different scores; else, and for algorithms and benchmarks, {LONG} or more if {100 * SHARE_LONG:g} % of "
+            f"the runs agree, fewer if {100 * SHARE:g} % of those with the same seed do. Where scores are equal by "
+            "nature (two values, ranks, counts), algorithms and benchmarks must agree in all runs, beyond chance.",
+        ),
+        findings=found,
     )
 
 
@@ -138,24 +113,25 @@ def _conditions(runs: Runs) -> tuple[str, ...]:
     return tuple(name for name in runs.instance if name != runs.benchmark)
 
 
-def curves_of(points: Points) -> pd.DataFrame:
+def curves_of(study: Study) -> pd.DataFrame:
     """One row per run with finite scores: roles, the code of its curve, how many different scores, and their total."""
-    starts, size = starts_of(points.run)
+    points = study.points
+    starts, size = starts_of(study.code("run"))
     level, values = pd.factorize(points.mean, sort=True)  # equal curves have equal codes; NaN is -1
-    keys = level.astype(np.int64) * len(points.budgets) + points.budget
+    keys = level.astype(np.int64) * len(study.names("budget")) + study.code("budget")
     if len(starts) < len(keys):
         steps, ends = keys.tobytes(), (8 * (starts + size)).tolist()
         keys = np.empty(len(starts), dtype=object)
         keys[:] = [steps[start:end] for start, end in zip((8 * starts).tolist(), ends, strict=True)]
     which = np.repeat(np.arange(len(starts)), size)
     different = pd.unique(which * np.int64(len(values) + 1) + level + 1) // (len(values) + 1)
-    instance = points.instance[starts]
+    instance = study.code("instance")[starts]
     frame = pd.DataFrame(
         {
             "instance": instance,
-            "benchmark": _taken(points.benchmarks, points.benchmark_of[instance]),
-            "seed": points.seed[starts],
-            "algorithm": _taken(points.algorithms, points.algorithm[starts]),
+            "benchmark": _taken(study.names("benchmark"), study.benchmark_of[instance]),
+            "seed": study.code("seed")[starts],
+            "algorithm": _taken(study.names("algorithm"), study.code("algorithm")[starts]),
             "curve": pd.factorize(keys)[0],
             "distinct": np.bincount(different, minlength=len(starts)),
             "total": np.add.reduceat(level, starts),
@@ -365,6 +341,11 @@ def _same_levels(curves: pd.DataFrame) -> list[list[Any]]:
         ]
         for i, j, n, same in sorted(_same_by_seed(level, slot, curves["curve"].to_numpy(), SHARE_LONG))
     ]
+
+
+def copy_findings(table: pd.DataFrame, runs: Runs) -> list[Finding]:
+    """The rows of the table of copied runs in words, with advice."""
+    return [_finding(row, runs) for row in table.to_dict("records")]
 
 
 def _finding(row: dict[Any, Any], runs: Runs) -> Finding:

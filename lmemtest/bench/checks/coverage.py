@@ -9,16 +9,28 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import common_budgets_advice
-from lmemtest.bench.checks.findings import SHOWN, Finding, on, per_cell
-from lmemtest.bench.data.points import Points, occurring
+from lmemtest.bench.checks.findings import SHOWN, on, per_cell
+from lmemtest.bench.data.points import (
+    by_cell,
+    lacking,
+    n_cells,
+    occurring,
+    place_of,
+    seed_groups,
+    seeds_run,
+    shape_of,
+    starts_of,
+)
+from lmemtest.bench.data.study import Study
+from lmemtest.core.findings import Finding
 from lmemtest.core.words import format_number, listed
 
 COMMON_BUDGETS = 0.8  # of the whole range of budgets; below it algorithms are not compared at the same ones
 
 
-def no_common_benchmark(points: Points) -> list[Finding]:
+def no_common_benchmark(study: Study) -> list[Finding]:
     """Algorithms that never met on a benchmark: an error if none did, a warning if some did not."""
-    met = points.runs.study.crossing
+    met = study.runs.study.crossing
     if met is None or not met.apart:
         return []
     count = len(met.apart)
@@ -31,29 +43,29 @@ def no_common_benchmark(points: Points) -> list[Finding]:
             f"common ({met.shown()}), so what sets them apart may as well be their benchmarks."
         )
         advice = "They are not compared. Run these algorithms on the same benchmarks to compare them."
-    return [Finding(severity=severity, kind="no_common_benchmark", count=count, message=message, advice=advice)]
+    return [Finding(severity, "no_common_benchmark", message, advice, count=count)]
 
 
-def missing_cells(points: Points) -> list[Finding]:
+def missing_cells(study: Study) -> list[Finding]:
     """Algorithms without any run on an instance where others ran, if any two met."""
-    met = points.runs.study.crossing
+    met = study.runs.study.crossing
     if met is not None and met.none_meet:
         return []
-    absent = points.by_instance((points.seeds_run == 0).astype(int))
-    instances = np.bincount(points.benchmark_of, minlength=len(points.benchmarks))
+    absent = by_cell(study, (seeds_run(study) == 0).astype(int))
+    instances = np.bincount(study.benchmark_of, minlength=len(study.names("benchmark")))
     advice = (
         "Run what is missing; until then conclusions about this algorithm rest on what is there, and if the "
         "missing part is a hard one, it looks better than it is."
     )
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
-        several = instances[cell // len(points.algorithms)]
+        several = instances[cell // len(study.names("algorithm"))]
         if several > 1:
-            within = [name for name in points.runs.instance if name != points.runs.benchmark]
+            within = [name for name in study.runs.instance if name != study.runs.benchmark]
             where += f" for {count} of {several} values of {listed(within)}"
         return f"{algorithm} has no runs{where}, where other algorithms have.", advice
 
-    return per_cell(points, absent, "warning", "missing_cells", say)
+    return per_cell(study, absent, "warning", "missing_cells", say)
 
 
 _UNPAIRED = (
@@ -66,33 +78,33 @@ _STOPPED = (
 )
 
 
-def unpaired_seeds(points: Points) -> list[Finding]:
+def unpaired_seeds(study: Study) -> list[Finding]:
     """Seeds that not all algorithms ran: a warning where they share some, a note where they share none."""
-    if points.runs.seed is None:
+    if study.runs.seed is None:
         return []
-    n_instances, n_algorithms = points.shape
-    ran = points.seeds_run
-    group, size = points.seed_groups()
-    lacking = size - ran
+    n_instances, n_algorithms = shape_of(study)
+    ran = seeds_run(study)
+    group, size = seed_groups(study)
+    few = size - ran
     members = np.zeros((n_instances, n_algorithms), dtype=int)
     np.add.at(members, (np.arange(n_instances)[:, None], group), ran > 0)
-    runs = occurring(points.run, n_instances * len(points.seeds) * n_algorithms)
+    runs = occurring(study.code("run"), n_instances * len(study.names("seed")) * n_algorithms)
     pair, users = np.unique(runs // n_algorithms, return_counts=True)
     first = np.searchsorted(np.sort(runs), pair * n_algorithms)  # any user of the seed names the group
     user = np.sort(runs)[first] % n_algorithms
-    instance, seed = pair // len(points.seeds), pair % len(points.seeds)
+    instance, seed = pair // len(study.names("seed")), pair % len(study.names("seed"))
     unpaired = users < members[instance, group[instance, user]]
     found = []
-    for b, benchmark in enumerate(points.benchmarks):
-        rows = points.benchmark_of == b
-        found += _apart(points, benchmark, group[rows], members[rows])
+    for b, benchmark in enumerate(study.names("benchmark")):
+        rows = study.benchmark_of == b
+        found += _apart(study, benchmark, group[rows], members[rows])
         here = rows[instance]
         lone = here & unpaired
         if not lone.any():
             continue
         count, total = int(lone.sum()), int(here.sum())
-        examples = [str(points.seeds[i]) for i in dict.fromkeys(seed[lone].tolist())]
-        what = f"combinations of seed and {listed(points.runs.metafeatures)}" if rows.sum() > 1 else "seeds"
+        examples = [str(study.names("seed")[i]) for i in dict.fromkeys(seed[lone].tolist())]
+        what = f"combinations of seed and {listed(study.runs.metafeatures)}" if rows.sum() > 1 else "seeds"
         were = "was" if count == 1 else "were"
         every = "every algorithm" if (members[rows] > 0).sum(axis=1).max() == 1 else "every algorithm that shares seeds"
         finding = Finding(
@@ -102,20 +114,22 @@ def unpaired_seeds(points: Points) -> list[Finding]:
             count=count,
             message=f"{count:,} of {total:,} {what}{on(benchmark)} {were} not run by {every} "
             f"(such as seed{'s' * (len(examples) > 1)} {', '.join(examples[:SHOWN])}; "
-            f"{points.algorithms[lacking[rows].sum(axis=0).argmax()]!r} lacks most).",
+            f"{study.names('algorithm')[few[rows].sum(axis=0).argmax()]!r} lacks most).",
             advice=_STOPPED,
         )
         found.append(finding)
     return found
 
 
-def _apart(points: Points, benchmark: Any, group: np.ndarray, members: np.ndarray) -> list[Finding]:
+def _apart(study: Study, benchmark: Any, group: np.ndarray, members: np.ndarray) -> list[Finding]:
     """A note where algorithms ran on seeds of their own: nothing is missing, but nothing is paired either."""
     groups = (members > 0).sum(axis=1)
     if groups.max() < 2:
         return []
     i = int(groups.argmax())
-    together = [[points.algorithms[a] for a in np.flatnonzero(group[i] == g)] for g in np.flatnonzero(members[i])]
+    together = [
+        [study.names("algorithm")[a] for a in np.flatnonzero(group[i] == g)] for g in np.flatnonzero(members[i])
+    ]
     alone = [names[0] for names in together if len(names) == 1]
     if members.max() == 1:
         message = f"No seed{on(benchmark)} is used by more than one algorithm."
@@ -128,26 +142,26 @@ def _apart(points: Points, benchmark: Any, group: np.ndarray, members: np.ndarra
         parts = "; ".join(listed(names, most=SHOWN) for names in together)
         message = f"The algorithms{on(benchmark)} form {len(together)} groups without a common seed: {parts}."
     finding = Finding(
-        severity="note",
-        kind="unpaired_seeds",
+        "note",
+        "unpaired_seeds",
+        message,
+        _UNPAIRED,
         benchmark=benchmark,
-        count=len(np.unique(points.run[points.benchmark_of[points.instance] == points.benchmarks.index(benchmark)])),
-        message=message,
-        advice=_UNPAIRED,
+        count=len(np.unique(study.code("run")[study.code("benchmark") == study.names("benchmark").index(benchmark)])),
     )
     return [finding]
 
 
-def _mixed_budgets(points: Points) -> list[Finding]:
+def _mixed_budgets(study: Study) -> list[Finding]:
     """A warning for every benchmark on which scores of different algorithms come from different ranges of budgets."""
-    values = _as_numbers(points.budgets)[points.budget]
-    size = points.n_cells
+    values = _as_numbers(study.names("budget"))[study.code("budget")]
+    size = n_cells(study)
     low, high = np.full(size, np.inf), np.full(size, -np.inf)
-    np.minimum.at(low, points.cell, values)
-    np.maximum.at(high, points.cell, values)
+    np.minimum.at(low, study.code("cell"), values)
+    np.maximum.at(high, study.code("cell"), values)
     found = []
-    for b, benchmark in enumerate(points.benchmarks):
-        cells = np.arange(b * len(points.algorithms), (b + 1) * len(points.algorithms))
+    for b, benchmark in enumerate(study.names("benchmark")):
+        cells = np.arange(b * len(study.names("algorithm")), (b + 1) * len(study.names("algorithm")))
         cells = cells[low[cells] <= high[cells]]
         width = high[cells].max() - low[cells].min()
         common = high[cells].min() - low[cells].max()
@@ -161,18 +175,18 @@ def _mixed_budgets(points: Points) -> list[Finding]:
         }
         parts = []
         for cell in cells[sorted(ends)][:SHOWN]:
-            used = points.budget[points.cell == cell]
-            first, last = (_budget_text(points.budgets[i]) for i in (used.min(), used.max()))
-            parts.append(f"{str(points.where(cell)[1])!r} at {first}{f' to {last}' if first != last else ''}")
+            used = study.code("budget")[study.code("cell") == cell]
+            first, last = (_budget_text(study.names("budget")[i]) for i in (used.min(), used.max()))
+            parts.append(f"{str(place_of(study, cell)[1])!r} at {first}{f' to {last}' if first != last else ''}")
         finding = Finding(
             severity="warning",
             kind="irregular_budgets",
             benchmark=benchmark,
-            count=int(np.isin(points.cell, cells).sum()),
-            message=f"Scores{on(benchmark)} were taken at different ranges of {points.runs.budget!r} "
+            count=int(np.isin(study.code("cell"), cells).sum()),
+            message=f"Scores{on(benchmark)} were taken at different ranges of {study.runs.budget!r} "
             f"({', '.join(parts)}), so a comparison of all rows mixes budgets: more budget may pass for a better "
             f"algorithm.",
-            advice=f"{common_budgets_advice(points.runs)} If {points.runs.budget!r} is no budget but a setting of the "
+            advice=f"{common_budgets_advice(study.runs)} If {study.runs.budget!r} is no budget but a setting of the "
             "run, name it as a metafeature or leave it out.",
         )
         found.append(finding)
@@ -195,32 +209,31 @@ def _budget_text(value: Any) -> str:
     return format_number(value) if isinstance(value, float) and not value.is_integer() else str(value)
 
 
-def missing_budgets(points: Points) -> list[Finding]:
+def missing_budgets(study: Study) -> list[Finding]:
     """Budgets that runs lack, or that they hardly have in common."""
-    runs = points.runs
+    runs = study.runs
     if runs.budget is None:
         return []
-    if not points.regular:
-        if mixed := _mixed_budgets(points):
+    if not study.regular:
+        if mixed := _mixed_budgets(study):
             return mixed
-        single = len(points.run) == 1 + int((points.run[1:] != points.run[:-1]).sum())  # sorted by run
+        n_budgets, single = len(study.names("budget")), len(starts_of(study.code("run"))[0]) == len(study.points.n)
         finding = Finding(
             severity="note",
             kind="irregular_budgets",
-            count=len(points.budgets),
-            message=f"Every run has a score at one budget only, while {runs.budget!r} takes "
-            f"{len(points.budgets):,} values."
+            count=n_budgets,
+            message=f"Every run has a score at one budget only, while {runs.budget!r} takes {n_budgets:,} values."
             if single
-            else f"Runs have few budgets in common ({len(points.budgets):,} different values of {runs.budget!r}), "
+            else f"Runs have few budgets in common ({n_budgets:,} different values of {runs.budget!r}), "
             f"so algorithms are rarely seen at the same budget.",
             advice="If it is a setting of the run rather than the moment at which its score was taken, name it as "
             "a metafeature or leave it out."
             if single
-            else common_budgets_advice(points.runs),
+            else common_budgets_advice(study.runs),
         )
         return [finding]
-    lacking = points.by_instance(points.lacking(points.seeds_run))
-    there = np.bincount(points.cell, minlength=points.n_cells)
+    absent = by_cell(study, lacking(study, seeds_run(study)))
+    there = np.bincount(study.code("cell"), minlength=n_cells(study))
     advice = "If runs stopped early, carry their last score forward; if they failed, score them as worst."
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
@@ -229,4 +242,4 @@ def missing_budgets(points: Points) -> list[Finding]:
             advice
         )
 
-    return per_cell(points, lacking, "warning", "missing_budgets", say)
+    return per_cell(study, absent, "warning", "missing_budgets", say)

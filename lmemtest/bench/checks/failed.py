@@ -6,12 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from lmemtest.bench.checks.findings import Finding, per_cell
+from lmemtest.bench.checks.findings import per_cell
 from lmemtest.bench.data.failures import rows_or_runs
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import n_cells
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.failures.counts import alike_p_value, failure_counts, recovered_runs
+from lmemtest.bench.data.study import Study
+from lmemtest.bench.failures.counts import alike_p_values, failure_counts, recovered_runs
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import below
 from lmemtest.core.words import counted, format_level, joined, p_text
 
@@ -20,47 +22,46 @@ __all__ = ["failed_findings", "failures_by_algorithm"]
 _TESTED = {"run": "within benchmarks", "benchmark": "over benchmarks", "family": "over families"}
 
 
-def failed_findings(points: Points) -> list[Finding]:
+def failed_findings(study: Study) -> list[Finding]:
     """An error for every algorithm and benchmark with failures that no policy has scored; a note on those that are."""
-    runs = points.runs
+    points = study.points
+    runs = study.runs
     if runs.failures is not None:
         return [_scored(runs)] if runs.failures.n_failed else []
     what = rows_or_runs(runs)
-    bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
-    rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
+    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=n_cells(study))
+    rows = np.bincount(study.code("cell"), weights=points.n, minlength=n_cells(study))
     policies = f"Say what a failure counts: {advice('policies_in_short')}{_where(runs)}"
 
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"{count:,} of {int(rows[cell]):,} {what} of {algorithm}{where} failed.", policies
 
-    return per_cell(points, bad, "error", "failed_runs", say)
+    return per_cell(study, bad, "error", "failed_runs", say)
 
 
 def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
     """A warning where the algorithms do not fail alike, so that failed runs are not missing by chance."""
     if runs.failed is None and runs.failures is None:  # nobody has said that missing scores are failures
         runs = runs.restricted(runs.frame, (), failed="nonfinite", ignore=runs.ignore)
-    counts = failure_counts(runs)
-    for population in counts.populations[::-1]:  # from the widest for which it may be shown
-        p = alike_p_value(counts, population)
-        if below(p, alpha):
-            break
-    else:
+    failed, ran, _, family = failure_counts(runs)
+    shown = [(population, p) for population, p in alike_p_values(failed, ran, family).items() if below(p, alpha)]
+    if not shown:
         return []
+    population, p = shown[-1]  # the widest
     spread = f"not spread over the algorithms by chance ({p_text(p)}, exact test {_TESTED[population]})"
     if population == "run":
-        shown = f"If runs fail independently, those without a score are {spread}"
+        claim = f"If runs fail independently, those without a score are {spread}"
     else:
-        shown = f"Runs without a score are {spread}"
-    failed, ran = counts.failed.sum(axis=0), counts.runs.sum(axis=0)
+        claim = f"Runs without a score are {spread}"
+    failed, ran = failed.sum(axis=0), ran.sum(axis=0)
     order = np.argsort(-failed / np.maximum(ran, 1), kind="stable")
-    named = [f"{format_level(counts.algorithms[i])} {failed[i]:,} of {ran[i]:,}" for i in order]
+    named = [f"{format_level(runs.algorithms[i])} {failed[i]:,} of {ran[i]:,}" for i in order]
     return [
         Finding(
             severity="note" if runs.failures is not None and runs.failures.policy != "drop" else "warning",
             kind="failures_depend_on_algorithm",
             count=int(failed.sum()),
-            message=f"{shown}: {joined(named)} runs.",
+            message=f"{claim}: {joined(named)} runs.",
             advice="Leaving them out makes algorithms that fail where scores are bad look better than they are. Report "
             f"how often each fails{advice('failure_rates')}",
         )
@@ -70,11 +71,11 @@ def failures_by_algorithm(runs: Runs, alpha: float) -> list[Finding]:
 def _scored(runs: Runs) -> Finding:
     done: Any = runs.failures
     return Finding(
-        severity="note",
-        kind="failed_runs",
+        "note",
+        "failed_runs",
+        f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
+        advice("robustness of failures"),
         count=done.n_failed,
-        message=f"{done.note} There were {done.n_rows:,} {rows_or_runs(done.source)} in all.",
-        advice=advice("robustness of failures"),
     )
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.roles import role_of
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import Finding
 from lmemtest.core.words import counted, format_level, listed, plural, spoken
 from lmemtest.errors import DataError
 
@@ -104,7 +104,7 @@ def _crossed(runs: Runs) -> list[Finding]:
     )
     remedy = f"If the labels only number the {tasks} of each {spoken(name)}, give them names of their own: {which}."
     severity = "warning" if numbers else "note"
-    return [Finding(severity=severity, kind="families", count=several, message=message, advice=remedy)]
+    return [Finding(severity, "families", message, remedy, count=several)]
 
 
 def _unequal(runs: Runs) -> list[Finding]:
@@ -150,4 +150,4 @@ def _absent(runs: Runs) -> list[Finding]:
 
 
 def _note(message: str, advice: str, count: int = 1) -> Finding:
-    return Finding(severity="note", kind="families", count=count, message=message, advice=advice)
+    return Finding("note", "families", message, advice, count=count)

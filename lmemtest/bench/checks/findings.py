@@ -1,4 +1,4 @@
-"""Findings about a table of runs, with one scale of severity, and the record of all checks."""
+"""The record of all checks of a table of runs, as a tree."""
 
 from __future__ import annotations
 
@@ -10,52 +10,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import place_of
 from lmemtest.bench.data.scales import SCALE_RATIO
 from lmemtest.bench.data.score_kind import ScoreKind
+from lmemtest.bench.data.study import Study
 from lmemtest.core.caller import advice
+from lmemtest.core.findings import SEVERITIES, Finding
 from lmemtest.core.result import Result, result
 from lmemtest.core.table import Text
 from lmemtest.core.text import one_line
 from lmemtest.core.words import joined, listed
 
-__all__ = ["SEVERITIES", "SHOWN", "CheckOutcome", "Finding", "RunsCheck", "on", "per_cell"]
+__all__ = ["SHOWN", "CheckOutcome", "RunsCheck", "on", "per_cell"]
 
-SEVERITIES = ("error", "warning", "note", "fine", "skipped")
 SHOWN = 3  # findings of one kind in a text
 _BRANCH = 2  # findings of one check in the tree; all are in `to_frame`
 LINES = 60  # of the text
 _CHARACTERS = 400  # of a line of the tree
 _NAMED = 6  # checks that could not be made in the sentence; all are in `left_out`
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
-    """One thing to know about a table of runs.
-
-    Attributes
-    ----------
-    severity : {"error", "warning", "note"}
-        An error stops a fit, a warning can change a conclusion, a note explains.
-    kind : str
-        A stable word for the check, such as ``"duplicates"``.
-    message : str
-        What was found, in a sentence.
-    advice : str
-        What to do about it, in a sentence; empty where there is nothing to do.
-    count : int
-        How many rows, runs or cells it concerns.
-    benchmark, algorithm : object or None
-        Where it was found; None for everywhere.
-    """
-
-    severity: str
-    kind: str
-    message: str
-    advice: str
-    count: int = 1
-    benchmark: Any = None
-    algorithm: Any = None
 
 
 def on(benchmark: Any) -> str:
@@ -64,7 +36,7 @@ def on(benchmark: Any) -> str:
 
 
 def per_cell(
-    points: Points,
+    study: Study,
     counts: np.ndarray,
     severity: str,
     kind: str,
@@ -77,7 +49,7 @@ def per_cell(
     hit = np.flatnonzero(counts)
     found = []
     for cell in hit[np.argsort(-counts[hit], kind="stable")].tolist():
-        benchmark, algorithm = points.where(cell)
+        benchmark, algorithm = place_of(study, cell)
         count = int(counts[cell])
         message, advice = say(cell, repr(str(algorithm)), on(benchmark), count)
         place = {"benchmark": benchmark, "algorithm": algorithm, "count": count}
@@ -108,13 +80,13 @@ class CheckOutcome:
         The result behind it, with its tables; None for rules of the table.
     """
 
-    stage: str
-    check: str
-    question: str
+    stage: str = ""
+    check: str = ""
+    question: str = ""
     findings: tuple[Finding, ...]
     text: str
     skipped: bool
-    level: float
+    level: float = float("nan")
     result: Any = None
 
     @property
@@ -296,7 +268,7 @@ class RunsCheck(Result):
         rank = {o.check: i for i, o in enumerate(self.to_fix, start=1)}
         rows = []
         for o in sorted(self.outcomes, key=lambda o: SEVERITIES.index(o.severity)):
-            nothing = Finding(severity=o.severity, kind="", message=o.text, advice="")
+            nothing = Finding(o.severity, "", o.text, "")
             for f in o.findings or (nothing,):
                 rows.append((rank.get(o.check), o.stage, o.check, f.severity, f.message, f.advice, o.level))
         columns = ["priority", "stage", "check", "severity", "found", "advice", "level"]

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding, on, per_cell
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.checks.findings import on, per_cell
+from lmemtest.bench.data.points import n_cells, range_of
 from lmemtest.bench.data.roles import Unnamed, call_of, direction_of, options_of, role_of, unnamed_columns, with_roles
-from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, remedies, remedy_text, scale_ratio
+from lmemtest.bench.data.scales import SCALE_RATIO, Modelled, effect_scales, remedy_text, scale_ratio
 from lmemtest.bench.data.score_kind import ScoreKind, looks_like
 from lmemtest.core.caller import advice, command_with
+from lmemtest.core.findings import Finding
 from lmemtest.core.rounding import written
 from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
@@ -23,6 +24,7 @@ from lmemtest.lmm.distributions.equal_variances import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.data.study import Study
 
 TIED_SHARE = 0.1  # fewer exactly equal scores are no cause for a look
 CHANCE = 0.05  # scales that differ by more than this chance, where few scores tell them
@@ -58,8 +60,7 @@ def _unnamed(runs: Runs, known: Iterable[str] = ()) -> list[Finding]:
         f"{'have' if several else 'has'} no role, but rows that are alike in all named columns differ there: they "
         "would count as independent, and chance would pass for differences between algorithms."
     )
-    return [Finding(severity="warning", kind="unnamed_columns", count=len(columns), message=message,
-                    advice=_advice(runs, columns))]  # fmt: skip
+    return [Finding("warning", "unnamed_columns", message, _advice(runs, columns), count=len(columns))]
 
 
 def _advice(runs: Runs, columns: tuple[Unnamed, ...]) -> str:
@@ -88,7 +89,7 @@ def _ignored(runs: Runs) -> list[Finding]:
         "share a value there count as independent."
     )
     advice = "If they are not, the p-values are too small: give the column a role, or average over it first."
-    return [Finding(severity="note", kind="ignored_columns", count=len(columns), message=message, advice=advice)]
+    return [Finding("note", "ignored_columns", message, advice, count=len(columns))]
 
 
 def _direction(runs: Runs) -> list[Finding]:
@@ -111,10 +112,11 @@ def _direction(runs: Runs) -> list[Finding]:
 # ---------------------------------------------------------------------- scores and rows
 
 
-def non_finite(points: Points) -> list[Finding]:
-    bad = np.bincount(points.cell, weights=points.n - points.valid, minlength=points.n_cells)
-    rows = np.bincount(points.cell, weights=points.n, minlength=points.n_cells)
-    worst = "largest" if points.runs.direction == "minimize" else "smallest"
+def non_finite(study: Study) -> list[Finding]:
+    points = study.points
+    bad = np.bincount(study.code("cell"), weights=points.n - points.valid, minlength=n_cells(study))
+    rows = np.bincount(study.code("cell"), weights=points.n, minlength=n_cells(study))
+    worst = "largest" if study.runs.direction == "minimize" else "smallest"
     remedy = (
         f"If these runs failed, give them the worst possible score (the {worst} one), because a failure is "
         f"a result{of_failures()}; drop them with {advice('drop_missing')} only if failing has nothing to do with the "
@@ -126,15 +128,15 @@ def non_finite(points: Points) -> list[Finding]:
         share = f"{count:,} of {total:,} score{'s' * (total > 1)} of {algorithm}{where}"
         return f"{share} {'is' if count == 1 else 'are'} missing or infinite, so no model can be fitted.", remedy
 
-    return per_cell(points, bad, "error", "non_finite", say)
+    return per_cell(study, bad, "error", "non_finite", say)
 
 
-def similar_levels(points: Points) -> list[Finding]:
+def similar_levels(study: Study) -> list[Finding]:
     """Levels that differ in case, blanks or characters that cannot be seen only: nearly always one level, misspelt."""
     found = []
     for column, levels in (
-        (points.runs.algorithm, points.algorithms),
-        (points.runs.benchmark, points.benchmarks),
+        (study.runs.algorithm, study.names("algorithm")),
+        (study.runs.benchmark, study.names("benchmark")),
     ):
         groups: dict[str, list[str]] = {}
         for level in levels:
@@ -143,20 +145,20 @@ def similar_levels(points: Points) -> list[Finding]:
             if len(alike) > 1:
                 message = f"The column {column!r} holds {' and '.join(map(repr, alike))}, which count as different."
                 advice = "If they are the same, write them in the same way."
-                found.append(Finding(severity="warning", kind="similar_levels", count=len(alike), message=message,
-                                     advice=advice))  # fmt: skip
+                found.append(Finding("warning", "similar_levels", message, advice, count=len(alike)))
     return found
 
 
-def duplicates(points: Points) -> list[Finding]:
+def duplicates(study: Study) -> list[Finding]:
     """Rows beyond the first of a run at a budget: copies, with equal scores, and reruns, with others."""
-    if points.runs.seed is None or _told_apart(points.runs):  # they are repetitions
+    points = study.points
+    if study.runs.seed is None or _told_apart(study.runs):  # they are repetitions
         return []
     extra = points.n - 1
     differ = points.low < points.high
-    names = (points.runs.algorithm, *points.runs.instance, points.runs.seed, points.runs.budget)
+    names = (study.runs.algorithm, *study.runs.instance, study.runs.seed, study.runs.budget)
     key = listed([str(name) for name in names if name is not None])
-    forgotten = "a metafeature" if points.runs.budget else "a budget, a metafeature"
+    forgotten = "a metafeature" if study.runs.budget else "a budget, a metafeature"
     repeats = (
         f"Perhaps a column that tells them apart ({forgotten}) was not named: name it. If they are true repetitions, "
         "give each its own seed."
@@ -173,8 +175,8 @@ def duplicates(points: Points) -> list[Finding]:
 
     found = []
     for kind, rows, say in (("duplicates", extra * ~differ, copy), ("reruns", extra * differ, rerun)):
-        counts = np.bincount(points.cell, weights=rows, minlength=points.n_cells)
-        found += per_cell(points, counts, "warning", kind, say)
+        counts = np.bincount(study.code("cell"), weights=rows, minlength=n_cells(study))
+        found += per_cell(study, counts, "warning", kind, say)
     return found
 
 
@@ -184,30 +186,29 @@ def _told_apart(runs: Runs) -> bool:
     return bool(columns) and not runs.is_lazy and runs.study.count(*runs.study.columns, *columns) == runs.n_rows
 
 
-def constant_scores(points: Points, kind: ScoreKind) -> list[Finding]:
+def constant_scores(study: Study, kind: ScoreKind) -> list[Finding]:
     """Benchmarks and algorithms with one score throughout; none where that is what the score brings."""
     if kind.kind == "two-valued":
-        return one_answer(points)
+        return one_answer(study)
     if kind.equal_by_nature:
         return []
-    low, high = points.range_of(points.cell, points.n_cells)
-    n = np.bincount(points.cell, weights=points.valid, minlength=points.n_cells)
+    low, high = range_of(study, "cell")
+    n = np.bincount(study.code("cell"), weights=study.points.valid, minlength=n_cells(study))
     limit = kind.high if kind.kind == "capped" else np.inf  # what ends at a limit is a finding of its own
     found, single = [], np.where((low == high) & (low < limit) & (n > 1), n, 0)
-    shape = (len(points.benchmarks), len(points.algorithms))
+    shape = (len(study.names("benchmark")), len(study.names("algorithm")))
     lowest, highest = low.reshape(shape).min(axis=1), high.reshape(shape).max(axis=1)
     total = n.reshape(shape).sum(axis=1).astype(int)
     for i in np.flatnonzero((lowest == highest) & (lowest < limit) & (total > 1)):
+        benchmark = study.names("benchmark")[i]
         message = (
-            f"All scores{on(points.benchmarks[i])} are {format_number(lowest[i])}, in {total[i]:,} rows and for every "
-            "algorithm."
+            f"All scores{on(benchmark)} are {format_number(lowest[i])}, in {total[i]:,} rows and for every algorithm."
         )
         advice = (
             "Check the score column. If the scores are right, keep the benchmark: it says that the algorithms are "
             "equal there, and without it their mean differences would be overstated."
         )
-        found.append(Finding(severity="warning", kind="constant_scores", benchmark=points.benchmarks[i],
-                             count=int(total[i]), message=message, advice=advice))  # fmt: skip
+        found.append(Finding("warning", "constant_scores", message, advice, benchmark=benchmark, count=int(total[i])))
         single.reshape(shape)[i] = 0
 
     advice = (
@@ -218,17 +219,17 @@ def constant_scores(points: Points, kind: ScoreKind) -> list[Finding]:
     def say(cell: int, algorithm: str, where: str, count: int) -> tuple[str, str]:
         return f"All {count:,} scores of {algorithm}{where} are {format_number(low[cell])}.", advice
 
-    return found + per_cell(points, single, "warning", "constant_scores", say)
+    return found + per_cell(study, single, "warning", "constant_scores", say)
 
 
 def scale_findings(
-    points: Points, judged: Points, kind: ScoreKind, scales: pd.DataFrame, modelled: Modelled | None
+    study: Study, judged: Study, kind: ScoreKind, scales: pd.DataFrame, modelled: Modelled | None
 ) -> list[Finding]:
     """Whether scores, or the values `judged` of a function of them, are on other scales on other benchmarks.
 
     0 or 1 and ranks have one scale by nature.
     """
-    if kind.kind in ("two-valued", "ranks") or unlike_units(points):
+    if kind.kind in ("two-valued", "ranks") or unlike_units(study):
         return []
     what = "Scores" if modelled is None else f"Values of {modelled.label}"
     if (scales["df"] > 0).sum() > 1:
@@ -239,7 +240,7 @@ def scale_findings(
             f"so the noisiest benchmarks would decide the comparison."
         )
     else:  # nothing was repeated: whether the differences between algorithms are on other scales, beyond chance
-        scales = judged.effect_scales()
+        scales = effect_scales(judged)
         scales = scales[scales["sd"] > 0]
         spread, df = scales["sd"], scales["df"].to_numpy()
         ratio = scale_ratio(spread)
@@ -254,29 +255,30 @@ def scale_findings(
         return []
     sd = spread.where(spread > 0)
     large, small = sd.idxmax(), sd.idxmin()
-    ends = [f"{str(points.benchmarks[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
-    found = [remedy for remedy in remedies(points, kind) if remedy.ratio < ratio]
+    ends = [f"{str(study.names('benchmark')[i])!r} ({format_number(sd[i], 3)})" for i in (large, small)]
+    found = [remedy for remedy in study.remedies if remedy.ratio < ratio]
     return [
         Finding(
-            severity="warning",
-            kind="score_scale",
-            benchmark=points.benchmarks[large],
+            "warning",
+            "score_scale",
+            message.format(*ends),
+            remedy_text(tuple(found), ratio, study.runs.benchmark),
+            benchmark=study.names("benchmark")[large],
             count=int((sd > SCALE_RATIO * sd.min()).sum()),
-            message=message.format(*ends),
-            advice=remedy_text(tuple(found), ratio, points.runs.benchmark),
         )
     ]
 
 
-def tied_pairs(points: Points, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
+def tied_pairs(study: Study, *, limit: float = np.inf) -> tuple[np.ndarray, np.ndarray]:
     """By benchmark: pairs of algorithms with equal scores below a limit on the same instance, seed and budget; all."""
-    block = (points.instance * np.int64(len(points.seeds)) + points.seed) * len(points.budgets) + points.budget
+    block = study.code("instance") * np.int64(len(study.names("seed"))) + study.code("seed")
+    block = block * len(study.names("budget")) + study.code("budget")
     order = np.argsort(block, kind="stable")
-    block, mean = block[order], points.mean[order]
-    benchmark = points.benchmark_of[points.instance[order]]
-    size = len(points.benchmarks)
+    block, mean = block[order], study.points.mean[order]
+    benchmark = study.code("benchmark")[order]
+    size = len(study.names("benchmark"))
     equal, pairs = np.zeros(size, dtype=int), np.zeros(size, dtype=int)
-    for lag in range(1, len(points.algorithms)):  # a block has at most one entry per algorithm
+    for lag in range(1, len(study.names("algorithm"))):  # a block has at most one entry per algorithm
         together = (block[lag:] == block[:-lag]) & np.isfinite(mean[lag:]) & np.isfinite(mean[:-lag])
         if not together.any():
             break
@@ -286,25 +288,27 @@ def tied_pairs(points: Points, *, limit: float = np.inf) -> tuple[np.ndarray, np
     return equal, pairs
 
 
-def ties(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
-    rows = np.bincount(points.benchmark_of[points.instance], weights=points.valid, minlength=len(equal))
-    same = listed(["seed"] * bool(points.runs.seed) + ["budget"] * bool(points.runs.budget)).replace(", ", " and ")
+def ties(study: Study, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
+    points = study.points
+    rows = np.bincount(study.code("benchmark"), weights=points.valid, minlength=len(equal))
+    same = listed(["seed"] * bool(study.runs.seed) + ["budget"] * bool(study.runs.budget)).replace(", ", " and ")
     usual = (
         "if algorithms share their first steps or reach the same optimum"
-        if points.runs.budget
+        if study.runs.budget
         else ("if the score has few possible values, such as an accuracy on a small test set")
     )
     found = []
     share = equal / np.maximum(pairs, 1)
     for i in sorted(np.flatnonzero(share >= TIED_SHARE), key=lambda i: -share[i]):
-        here = points.benchmark_of[points.instance] == i
+        here = study.code("benchmark") == i
         values = points.mean[here & (points.valid > 0)]
+        benchmark = study.names("benchmark")[i]
         finding = Finding(
             severity="note",
             kind="ties",
-            benchmark=points.benchmarks[i],
+            benchmark=benchmark,
             count=int(equal[i]),
-            message=f"{written(100 * share[i], '.0f')} % of the comparisons of two algorithms{on(points.benchmarks[i])}"
+            message=f"{written(100 * share[i], '.0f')} % of the comparisons of two algorithms{on(benchmark)}"
             f"{f' at the same {same}' if same else ''} are exact ties ({len(pd.unique(values)):,} different "
             f"value{'s' * (len(pd.unique(values)) > 1)} in {int(rows[i]):,} scores).",
             advice=f"Fine {usual}; otherwise look for a cap or rounding, and prefer a finer score.",
@@ -316,18 +320,18 @@ def ties(points: Points, equal: np.ndarray, pairs: np.ndarray) -> list[Finding]:
 # ---------------------------------------------------------------------- what the kind of score asks to know
 
 
-def kind_findings(points: Points, kind: ScoreKind) -> list[Finding]:
-    """What the kind of score, which is that of these points, asks to know."""
-    found = [*_folds(points), *_mixed_units(points)]
+def kind_findings(study: Study, kind: ScoreKind) -> list[Finding]:
+    """What the kind of score, which is that of this study, asks to know."""
+    found = [*_folds(study), *_mixed_units(study)]
     if kind.kind == "two-valued":
-        found.append(_proportions(points, kind))
+        found.append(_proportions(study, kind))
     if kind.kind == "capped":
-        found.append(_penalised(kind) if kind.penalised else _censored(points, kind))
+        found.append(_penalised(kind) if kind.penalised else _censored(study, kind))
     return found
 
 
-def _proportions(points: Points, kind: ScoreKind) -> Finding:
-    unit = points.runs.benchmark
+def _proportions(study: Study, kind: ScoreKind) -> Finding:
+    unit = study.runs.benchmark
     paired = f", paired by {unit!r}" if unit else ", not paired, for no column says which scores belong together"
     advice = (
         f"Keep every {unit!r}, also those on which all algorithms agree: without them the difference is another one."
@@ -337,26 +341,26 @@ def _proportions(points: Points, kind: ScoreKind) -> Finding:
     high = "1" if kind.high == 1 else format_number(kind.high)
     what = "proportions" if (kind.low, kind.high) == (0.0, 1.0) else f"proportions of {high}"
     return Finding(
-        severity="note",
-        kind="two_values",
-        count=int(points.valid.sum()),
-        message=f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
-        advice=advice,
+        "note",
+        "two_values",
+        f"{kind.evidence} A difference of means is a difference of {what}{paired}.",
+        advice,
+        count=int(study.points.valid.sum()),
     )
 
 
-def one_answer(points: Points) -> list[Finding]:
+def one_answer(study: Study) -> list[Finding]:
     """Algorithms whose answers are all alike, as where none of the outputs could be read."""
-    size = len(points.algorithms)
-    n = np.bincount(points.algorithm, weights=points.valid, minlength=size)
-    low, high = points.range_of(points.algorithm, size)
+    size = len(study.names("algorithm"))
+    n = np.bincount(study.code("algorithm"), weights=study.points.valid, minlength=size)
+    low, high = range_of(study, "algorithm")
     return [
         Finding(
             severity="warning",
             kind="constant_scores",
-            algorithm=points.algorithms[i],
+            algorithm=study.names("algorithm")[i],
             count=int(n[i]),
-            message=f"All {int(n[i]):,} scores of {str(points.algorithms[i])!r} are {low[i]:g}.",
+            message=f"All {int(n[i]):,} scores of {str(study.names('algorithm')[i])!r} are {low[i]:g}.",
             advice="Look at some of its outputs: were they read as they were meant?",
         )
         for i in np.flatnonzero((low == high) & (n >= _FEWEST))
@@ -369,10 +373,10 @@ def _shares(kind: ScoreKind) -> str:
     return ", ".join([*named, *([f"{len(rest)} others at most {written(100 * rest[0], '.3g')} %"] if rest else [])])
 
 
-def _censored(points: Points, kind: ScoreKind) -> Finding:
+def _censored(study: Study, kind: ScoreKind) -> Finding:
     """Scores at a limit: what their mean is, and what is done about it in the field."""
     limit = format_number(kind.high)
-    score = points.runs.score
+    score = study.runs.score
     par2, par10 = written(2 * kind.high, ",.6g"), written(10 * kind.high, ",.6g")
     write = advice("out_of_range", score=score, limit=kind.high, larger=10 * kind.high)
     return Finding(
@@ -401,32 +405,33 @@ def _penalised(kind: ScoreKind) -> Finding:
     )
 
 
-def unlike_units(points: Points) -> tuple[list[object], list[object]] | None:
+def unlike_units(study: Study) -> tuple[list[object], list[object]] | None:
     """Benchmarks whose shares of right answers are fractions, and those where they are percentages; None if all agree.
 
     Only where the score is called an accuracy or the like: errors of 0.3 may be fractions and per cent alike.
     """
-    if points.runs.benchmark is None or not looks_like(points.runs.score, "share"):
+    points = study.points
+    if study.runs.benchmark is None or not looks_like(study.runs.score, "share"):
         return None
     good = points.valid > 0
     if not good.any() or points.low[good].min() < 0 or points.high[good].max() > 100:
         return None
-    benchmark = points.benchmark_of[points.instance[good]]
+    benchmark = study.code("benchmark")[good]
     fractions, percentages = [], []
     for i in np.unique(benchmark):
         here = benchmark == i
         median, highest = float(np.median(points.mean[good][here])), float(points.high[good][here].max())
         if highest <= 1 and median >= _FRACTION_FROM:
-            fractions.append(points.benchmarks[i])
+            fractions.append(study.names("benchmark")[i])
         elif highest > 1 and median >= _PERCENT_FROM:
-            percentages.append(points.benchmarks[i])
+            percentages.append(study.names("benchmark")[i])
         else:
             return None
     return (fractions, percentages) if fractions and percentages else None
 
 
-def _mixed_units(points: Points) -> list[Finding]:
-    units = unlike_units(points)
+def _mixed_units(study: Study) -> list[Finding]:
+    units = unlike_units(study)
     if units is None:
         return []
     fractions, percentages = (listed([repr(str(name)) for name in names], most=3) for names in units)
@@ -434,18 +439,18 @@ def _mixed_units(points: Points) -> list[Finding]:
         severity="warning",
         kind="mixed_units",
         count=min(map(len, units)),
-        message=f"{points.runs.score!r} is a fraction on {fractions} (at most 1) and a percentage on {percentages}.",
+        message=f"{study.runs.score!r} is a fraction on {fractions} (at most 1) and a percentage on {percentages}.",
         advice="Write all scores in one unit: multiply the fractions by 100.",
     )
     return [finding]
 
 
-def _folds(points: Points) -> list[Finding]:
+def _folds(study: Study) -> list[Finding]:
     """Folds and splits of one data set, which share training data."""
-    runs = points.runs
+    runs = study.runs
     if not looks_like(runs.seed, "fold"):
         return []
-    folds, several = len(points.seeds), len(points.benchmarks) > 1
+    folds, several = len(study.names("seed")), len(study.names("benchmark")) > 1
     message = (
         f"{runs.seed!r} looks like the folds or splits of a data set, {folds:,} in number. Their training sets "
         "overlap, so their scores are not independent runs"
@@ -466,6 +471,4 @@ def _folds(points: Points) -> list[Finding]:
             "findings instead of 5 % for ten splits that test on a tenth; Nadeau & Bengio 2003)."
         )
         advice = "Bring more data sets, named as the benchmark, or use the corrected resampled t-test of that paper."
-    return [
-        Finding(severity="note" if several else "warning", kind="folds", count=folds, message=message, advice=advice)
-    ]
+    return [Finding("note" if several else "warning", "folds", message, advice, count=folds)]

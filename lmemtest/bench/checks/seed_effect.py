@@ -21,7 +21,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.core.codes import group_means
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.hypotheses.exact_null import ExactNull
-    from lmemtest.lmm.hypotheses.glrt import GlrtResult
 
 # With more algorithms the covariances of equation 8 (15 for five) cost more seconds than they tell.
 _MOST_ALGORITHMS = 5
@@ -48,111 +47,6 @@ _MOST_PAIRED_SEEDS = 2000
 _TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 
 
-@result
-class SeedEffect(Result):
-    """Which algorithms' scores depend on the seed.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per algorithm: algorithm, n_runs, n_seeds, n_instances, f_ratio, df_num, df_den, p_raw, p_value,
-        affected, seed_share (of the variance around the instance means), ci_low, ci_high.
-    overall : GlrtResult
-        Model without against model with seed effects, all algorithms together (equations 7 and 8 of the paper).
-    pairing : VarianceRatio or None
-        Likeness of different algorithms with the same seed on one instance; None if they share no seeds.
-    alpha : float
-        Level of the family of tests, one per algorithm (Holm).
-    standardized : bool
-        Whether scores were divided by the standard deviation of their algorithm and instance.
-    crossed : bool
-        Whether seeds come back on several benchmarks; else in repeated rows of one.
-    scores : pandas.DataFrame
-        What was tested, one row per run: ``algorithm``, ``instance``, ``seed``, ``score``, ``centred``.
-    notes : tuple of str
-    """
-
-    table: pd.DataFrame
-    overall: GlrtResult
-    pairing: VarianceRatio | None
-    alpha: float
-    standardized: bool
-    crossed: bool
-    scores: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    figure = "seed_effect_plot"
-
-    @property
-    def affected(self) -> tuple[Any, ...]:
-        """The algorithms whose scores depend on the seed."""
-        return tuple(self.table.loc[self.table["affected"], "algorithm"])
-
-    @property
-    def significant(self) -> bool:
-        """Whether there is such an algorithm."""
-        return bool(self.affected)
-
-    def sentences(self) -> tuple[str, ...]:
-        """The decision, and where it is unlike that of the test of all algorithms."""
-        where = "across benchmarks" if self.crossed else "across repetitions"
-        if self.affected:
-            then = (
-                "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
-                "share a search space. Its runs there are not independent."
-                if self.crossed
-                else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
-            )
-            return (
-                f"For {listed(self.affected)}, scores depend on the seed {where} (F-test of the seed's variance per "
-                f"algorithm, Holm, alpha = {self.alpha:g}).",
-                then,
-            )
-        tested = int(self.table["p_raw"].notna().sum())
-        text = (
-            f"No sign that the score of any of {tested} algorithms depends on the seed (smallest Holm-adjusted "
-            f"{p_text(self.table['p_value'].min())}, alpha = {self.alpha:g})."
-        )
-        if not below(self.overall.p_value, self.alpha):
-            return (text,)
-        return (
-            text,
-            f"The likelihood-ratio test of all algorithms together has {p_text(self.overall.p_value)}, but it names "
-            "none, and the decision is made by the tests per algorithm.",
-        )
-
-    def seed_means(self) -> pd.DataFrame:
-        """What a plot shows, one row per algorithm and seed: algorithm, seed, mean of the centred scores, n, and
-        chance, the standard deviation of such a mean if only chance decides."""
-        grouped = self.scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
-        means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
-        spread = self.scores.groupby("algorithm", observed=True)["centred"].std()
-        return means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
-
-    def chance_range(self) -> pd.Series:
-        """By algorithm, how far from zero 95 % of the means of `seed_means` are at most, if only chance decides."""
-        chance = self.seed_means().groupby("algorithm", observed=True)["chance"].mean()
-        return _TWO_SIDED * chance.reindex(self.table["algorithm"])
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Does the score depend on the seed?"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The test of all algorithms together."""
-        test = self.overall
-        return (
-            f"All together: {test.null} against {test.alternative}: statistic {written(test.statistic, '.4g')}, "
-            f"df {test.df}, {p_text(test.p_value)} ({test.reference}).",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """The columns that say something here."""
-        return self.table.drop(columns=[] if self.crossed else ["n_instances"])
-
-
 @one_blas_thread()
 def seed_effect(
     runs: Runs,
@@ -162,7 +56,7 @@ def seed_effect(
     reference: str = "auto",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-) -> SeedEffect:
+) -> Answer:
     """Test whether the score of an algorithm depends on the seed.
 
     Parameters
@@ -183,7 +77,19 @@ def seed_effect(
 
     Returns
     -------
-    SeedEffect
+    Answer
+        ``table``, one row per algorithm: ``algorithm``, ``n_runs``, ``n_seeds``, ``n_instances``, ``f_ratio``,
+        ``df_num``, ``df_den``, ``p_raw``, ``p_value``, ``affected``, ``seed_share`` (of the variance around the
+        instance means), ``ci_low``, ``ci_high``. ``affected``: the algorithms whose scores depend on the seed;
+        ``significant``: whether there is one.
+        ``overall``: the test of the model without against the model with seed effects, all algorithms together
+        (equations 7 and 8 of the paper). ``pairing``: the likeness of different algorithms with the same seed on one
+        instance; None if they share no seeds. ``alpha``; ``standardized``, whether scores were divided by the standard
+        deviation of their algorithm and instance; ``crossed``, whether seeds come back on several benchmarks, else in
+        repeated rows of one. ``scores``: what was tested, one row per run (``algorithm``, ``instance``, ``seed``,
+        ``score``, ``centred``). ``seed_means``, what a plot shows, one row per algorithm and seed: ``algorithm``,
+        ``seed``, ``mean`` of the centred scores, ``n``, and ``chance``, the standard deviation of such a mean if only
+        chance decides; ``chance_range``, by algorithm: how far from zero 95 % of these means are at most then.
 
     Raises
     ------
@@ -234,15 +140,66 @@ def seed_effect(
     overall, more = _overall(scores, runs, crossed, reference, rng)
     pairing = _pairing(scores, level)
     meaning = _meaning(runs, crossed, standardized, pairing)
-    return SeedEffect(
-        table=table,
-        overall=overall,
-        pairing=pairing,
-        alpha=alpha,
-        standardized=standardized,
-        crossed=crossed,
-        scores=scores.drop(columns="flat"),
+    affected = tuple(table.loc[table["affected"], "algorithm"])
+    grouped = scores.groupby(["algorithm", "seed"], sort=False, observed=True)["centred"]
+    means = grouped.agg(["mean", "size"]).reset_index().rename(columns={"size": "n"})
+    spread = scores.groupby("algorithm", observed=True)["centred"].std()
+    means = means.assign(chance=means["algorithm"].map(spread) / np.sqrt(means["n"]))
+    chance = means.groupby("algorithm", observed=True)["chance"].mean()
+    return Answer(
+        question="seed_effect",
+        title="Does the score depend on the seed?",
+        tables={"table": table},
+        values={
+            "affected": affected,
+            "significant": bool(affected),
+            "overall": overall,
+            "pairing": pairing,
+            "alpha": alpha,
+            "standardized": standardized,
+            "crossed": crossed,
+            "scores": scores.drop(columns="flat"),
+            "seed_means": means,
+            "chance_range": _TWO_SIDED * chance.reindex(table["algorithm"]),
+        },
+        facts=(
+            f"All together: {overall.null} against {overall.alternative}: statistic "
+            f"{written(overall.statistic, '.4g')}, df {overall.df}, {p_text(overall.p_value)} ({overall.reference}).",
+        ),
+        findings=_findings(table, affected, overall, alpha, crossed=crossed),
         notes=(*averaged, *meaning, *notes, *more),
+        printed=table.drop(columns=[] if crossed else ["n_instances"]),
+        figure="seed_effect_plot",
+    )
+
+
+def _findings(
+    table: pd.DataFrame, affected: tuple[Any, ...], overall: Answer, alpha: float, *, crossed: bool
+) -> tuple[str, ...]:
+    """The decision, and where it is unlike that of the test of all algorithms."""
+    if affected:
+        where = "across benchmarks" if crossed else "across repetitions"
+        then = (
+            "One cause to look for: with one seed an algorithm tries the same configurations on benchmarks that "
+            "share a search space. Its runs there are not independent."
+            if crossed
+            else "Look for what the seed fixes there; repetitions of a seed do not count as new runs."
+        )
+        return (
+            f"For {listed(affected)}, scores depend on the seed {where} (F-test of the seed's variance per algorithm, "
+            f"Holm, alpha = {alpha:g}).",
+            then,
+        )
+    text = (
+        f"No sign that the score of any of {int(table['p_raw'].notna().sum())} algorithms depends on the seed "
+        f"(smallest Holm-adjusted {p_text(table['p_value'].min())}, alpha = {alpha:g})."
+    )
+    if not below(overall.p_value, alpha):
+        return (text,)
+    return (
+        text,
+        f"The likelihood-ratio test of all algorithms together has {p_text(overall.p_value)}, but it names none, and "
+        "the decision is made by the tests per algorithm.",
     )
 
 
@@ -373,7 +330,7 @@ def _why_none(scores: pd.DataFrame, runs: Runs, crossed: bool, reasons: list[tup
 
 def _overall(
     scores: pd.DataFrame, runs: Runs, crossed: bool, reference: str, rng: int | np.random.Generator | None
-) -> tuple[GlrtResult, list[str]]:
+) -> tuple[Answer, list[str]]:
     """Equations 7 and 8, with what several instances need."""
     from lmemtest.lmm.hypotheses.glrt import glrt
     from lmemtest.lmm.model import fit_lmm
@@ -421,7 +378,7 @@ def _of_cells(
     *,
     paired: bool,
     full: bool,
-) -> GlrtResult:
+) -> Answer:
     """`glrt` of these REML fits without the thousands of columns of algorithms on benchmarks (`absorbed_problem`)."""
     from lmemtest.lmm.engine.absorbed import absorbed_problem
     from lmemtest.lmm.engine.blocks import RandomTerm
@@ -429,8 +386,8 @@ def _of_cells(
     from lmemtest.lmm.hypotheses.exact_null import null_of_eigenvalues
     from lmemtest.lmm.hypotheses.glrt import (
         MOST_LEVELS,
-        GlrtResult,
         choose_reference,
+        likelihood_ratio_answer,
         likelihood_ratio_p,
         unfinished,
     )
@@ -485,21 +442,10 @@ def _of_cells(
         return null_of_eigenvalues(values, sizes, n_obs=len(y), p=cells, reml=True)
 
     statistic, p_value, error = likelihood_ratio_p(2.0 * (llf[1] - llf[0]), components, exact, rng=rng)
-    return GlrtResult(
-        statistic=statistic,
-        df=df,
-        p_value=p_value,
-        p_value_error=error,
-        reference=chosen,
-        components=components,
-        llf_null=llf[0],
-        llf_alternative=llf[1],
-        method="REML",
-        null=models[0],
-        alternative=models[1],
-        n_obs=len(y),
-        notes=(*why, *unfinished(*(fit.converged for fit in fits))),
-    )
+    values: dict[str, Any] = {"statistic": statistic, "df": df, "p_value": p_value, "p_value_error": error}
+    values |= {"reference": chosen, "components": components, "method": "REML", "n_obs": len(y)}
+    values |= {"llf_null": llf[0], "llf_alternative": llf[1], "null": models[0], "alternative": models[1]}
+    return likelihood_ratio_answer(values, (*why, *unfinished(*(fit.converged for fit in fits))))
 
 
 def _shares_seeds(scores: pd.DataFrame) -> bool:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.result import Result, result
+from lmemtest.core.findings import Finding
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below
 from lmemtest.core.validate import check_fraction, check_number
 from lmemtest.core.words import format_level, format_number, format_p, p_text
@@ -19,8 +20,6 @@ from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.model import LmmFit
@@ -34,128 +33,22 @@ _AT_ONCE = 1_000_000  # correlations in memory
 _SAME_RHO = 1e-9
 
 
-@result
-class SimilarAlgorithms(Result):
-    """Pairs of algorithms and whether they are equivalent.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Per pair: ``left``, ``right``, ``estimate``, ``se``, ``df``, ``p_value`` (of equivalence, Holm), ``equivalent``.
-    margin : float
-        On the scale of the score.
-    run_sd : float
-        Standard deviation of the runs of one algorithm on one instance.
-    alpha : float
-    formula : str
-        The model behind the differences.
-    findings : tuple of Finding
-    notes : tuple of str
-    """
-
-    table: pd.DataFrame
-    margin: float
-    run_sd: float
-    alpha: float
-    formula: str
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...] = ()
-
-    def sentences(self) -> tuple[str, ...]:
-        """The pairs that are equivalent."""
-        found = tuple(finding.message for finding in self.findings)
-        return found or (f"No two algorithms are shown to be equivalent within {self._margin()}.",)
-
-    def _margin(self) -> str:
-        return (
-            f"{format_number(self.margin)}, {format_number(self.margin / self.run_sd, 2)} standard deviations of a run"
-        )
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Algorithms that perform alike"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The tests and the model."""
-        return (
-            f"Two one-sided tests of a difference beyond {self._margin()}; Holm over {len(self.table)} pairs, "
-            f"alpha = {self.alpha:g}. Model: {self.formula}",
-        )
-
-
-@result
-class SimilarBenchmarks(Result):
-    """Pairs of benchmarks and whether they order the algorithms alike beyond the common order.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        Per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations), ``p_raw``
-        (one-sided), ``p_value`` (Holm over all pairs), ``alike``. Of more than 100,000 pairs (448 benchmarks or more)
-        the 100,000 with the largest correlations, the first of those that are equal; a note says so.
-    n_pairs : int
-        All pairs, also those that the table leaves out.
-    deviations : pandas.DataFrame
-        Algorithms by benchmarks: means without the effects of benchmark and algorithm, in standard deviations of the
-        benchmark.
-    smallest_p : float
-        The smallest adjusted p-value that this number of algorithms and benchmarks allows.
-    alpha : float
-    findings : tuple of Finding
-    notes : tuple of str
-    """
-
-    table: pd.DataFrame
-    n_pairs: int
-    deviations: pd.DataFrame
-    smallest_p: float
-    alpha: float
-    findings: tuple[Finding, ...]
-    notes: tuple[str, ...] = ()
-
-    def sentences(self) -> tuple[str, ...]:
-        """The pairs that order the algorithms alike."""
-        k, m = self.deviations.shape
-        if self.findings:
-            return tuple(finding.message for finding in self.findings)
-        if not below(self.smallest_p, self.alpha):
-            return (
-                f"With {k} algorithms no two of {m} benchmarks can be shown to be alike: the smallest possible p-value "
-                f"is {format_p(self.smallest_p)}.",
-            )
-        return (f"No two of {m} benchmarks are shown to order the {k} algorithms alike beyond their common order.",)
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Benchmarks that order the algorithms alike"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What is correlated, and the test."""
-        reference = "exact" if len(self.deviations) <= _MOST_EXACT else "t"
-        return (
-            f"Rank correlation over {len(self.deviations)} algorithms of what is left of their means without the "
-            f"effects of benchmark and algorithm; one-sided, {reference} reference, "
-            f"Holm over {self.n_pairs} pairs, alpha = {self.alpha:g}.",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """The pairs by their p-values."""
-        return self.table.sort_values("p_value", kind="stable", ignore_index=True)
-
-
 def similar_algorithms(
     runs: Runs, *, margin: float = MARGIN, alpha: float = 0.05, model: LmmFit | None = None
-) -> SimilarAlgorithms:
+) -> Answer:
     """Test which algorithms perform alike, on average over benchmarks.
 
     Differences of the marginal means of the recommended model (or of `model`), each by two one-sided tests (Schuirmann
     1987, doi:10.1007/BF01068419) against `margin` standard deviations of a run, Holm's method over the pairs: alpha is
     the probability of calling some pair equivalent whose difference is the margin or more. A pair that is not named is
     *not* thereby shown to differ. Runs have to be repeated, as the standard deviation of a run comes from repetitions.
+
+    Returns
+    -------
+    Answer
+        ``table``, one row per pair: ``left``, ``right``, ``estimate``, ``se``, ``df``, ``p_value`` (of equivalence,
+        Holm), ``equivalent``. ``margin`` on the scale of the score, ``run_sd`` (standard deviation of the runs of one
+        algorithm on one instance), ``alpha``, ``formula`` of the model behind the differences.
 
     Examples
     --------
@@ -178,29 +71,38 @@ def similar_algorithms(
     if model is None:
         advised = recommend(runs)
         model = fit_lmm(advised.formula, advised.runs)
-    found = emmeans(model, runs.algorithm).pairs().equivalence(margin * run_sd, alpha=alpha)
+    margin *= run_sd
+    found = emmeans(model, runs.algorithm).pairs().equivalence(margin, alpha=alpha)
     table = found.to_frame()[["left", "right", "estimate", "se", "df", "p_value"]]
     table["equivalent"] = below(table["p_value"], alpha)
-    findings = tuple(
+    width = f"{format_number(margin)}, {format_number(margin / run_sd, 2)} standard deviations of a run"
+    alike = tuple(finding.message for finding in algorithm_findings(table, margin))
+    return Answer(
+        question="similar_algorithms",
+        title="Algorithms that perform alike",
+        tables={"table": table},
+        values={"margin": margin, "run_sd": run_sd, "alpha": alpha, "formula": str(model.formula)},
+        facts=(
+            f"Two one-sided tests of a difference beyond {width}; Holm over {len(table)} pairs, alpha = {alpha:g}. "
+            f"Model: {model.formula}",
+        ),
+        findings=alike or (f"No two algorithms are shown to be equivalent within {width}.",),
+        notes=tuple(note for note in found.notes if "p_difference" not in note and "limits" not in note),
+    )
+
+
+def algorithm_findings(table: pd.DataFrame, margin: float) -> list[Finding]:
+    """The pairs of algorithms that are equivalent."""
+    return [
         Finding(
             severity="note",
             kind="similar_algorithms",
-            count=1,
             message=f"{row['left']} and {row['right']} perform alike: they differ by less than "
-            f"{format_number(margin * run_sd)} ({p_text(row['p_value'])}).",
+            f"{format_number(margin)} ({p_text(row['p_value'])}).",
             advice="Fine if they are meant to; otherwise see whether what tells them apart was switched on.",
         )
         for row in table[table["equivalent"]].to_dict("records")
-    )
-    return SimilarAlgorithms(
-        table=table,
-        margin=margin * run_sd,
-        run_sd=run_sd,
-        alpha=alpha,
-        formula=str(model.formula),
-        findings=findings,
-        notes=tuple(note for note in found.notes if "p_difference" not in note and "limits" not in note),
-    )
+    ]
 
 
 def _run_sd(runs: Runs) -> float:
@@ -217,7 +119,7 @@ def _run_sd(runs: Runs) -> float:
     return float(np.sqrt(ss / df))
 
 
-def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
+def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> Answer:
     """Test which benchmarks order the algorithms alike, beyond the order that all benchmarks share.
 
     A deviation is the algorithm's mean on the benchmark minus the means of the benchmark and of the algorithm, in units
@@ -228,6 +130,16 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
     algorithms' means correlates the deviations by about -1/(benchmarks - 1), which makes the test conservative (it
     fires in 1 to 2 % of null tables). An algorithm that deviates strongly everywhere makes large correlations of both
     signs more frequent: then look at the values, not at the p-values only.
+
+    Returns
+    -------
+    Answer
+        ``table``, one row per pair: ``left``, ``right``, ``rho`` (rank correlation of the algorithms' deviations),
+        ``p_raw`` (one-sided), ``p_value`` (Holm over all pairs), ``alike``. Of more than 100,000 pairs (448 benchmarks
+        or more) the 100,000 with the largest correlations, the first of those that are equal; a note says so.
+        ``n_pairs``: all pairs, also those that the table leaves out; ``deviations``: algorithms by benchmarks, means
+        without the effects of benchmark and algorithm, in standard deviations of the benchmark; ``smallest_p``: the
+        smallest adjusted p-value that this number of algorithms and benchmarks allows; ``alpha``.
 
     Examples
     --------
@@ -250,14 +162,29 @@ def similar_benchmarks(runs: Runs, *, alpha: float = 0.05) -> SimilarBenchmarks:
             f"The table has the {len(table):,} pairs with the largest correlations of {n_pairs:,}; p-values count all."
             f"{more}"
         )
-    return SimilarBenchmarks(
-        table=table,
-        n_pairs=n_pairs,
-        deviations=deviations,
-        smallest_p=min(1.0, n_pairs * float(_upper_p(np.array([1.0]), len(deviations))[0])),
-        alpha=alpha,
-        findings=tuple(_benchmark_finding(row) for row in table[table["alike"]].to_dict("records")),
+    k = len(deviations)
+    smallest_p = min(1.0, n_pairs * float(_upper_p(np.array([1.0]), k)[0]))
+    found = tuple(finding.message for finding in benchmark_findings(table))
+    if not found and not below(smallest_p, alpha):
+        found = (
+            f"With {k} algorithms no two of {n} benchmarks can be shown to be alike: the smallest possible p-value "
+            f"is {format_p(smallest_p)}.",
+        )
+    reference = "exact" if k <= _MOST_EXACT else "t"
+    return Answer(
+        question="similar_benchmarks",
+        title="Benchmarks that order the algorithms alike",
+        tables={"table": table},
+        values={"n_pairs": n_pairs, "deviations": deviations, "smallest_p": smallest_p, "alpha": alpha},
+        facts=(
+            f"Rank correlation over {k} algorithms of what is left of their means without the "
+            f"effects of benchmark and algorithm; one-sided, {reference} reference, "
+            f"Holm over {n_pairs} pairs, alpha = {alpha:g}.",
+        ),
+        findings=found
+        or (f"No two of {n} benchmarks are shown to order the {k} algorithms alike beyond their common order.",),
         notes=tuple(notes),
+        printed=table.sort_values("p_value", kind="stable", ignore_index=True),
     )
 
 
@@ -294,8 +221,6 @@ def _deviations(runs: Runs) -> tuple[pd.DataFrame, list[str]]:
 
 def _compare(deviations: pd.DataFrame) -> pd.DataFrame:
     """The pairs in the order of the benchmarks; of more than `_MOST_PAIRS` those with the largest correlations."""
-    import pandas as pd
-
     ranks = deviations.round(12).rank(axis=0).to_numpy(dtype=float)
     ranks = ranks - ranks.mean(axis=0)
     length = np.sqrt((ranks**2).sum(axis=0))
@@ -345,13 +270,16 @@ def _orders(k: int) -> Array:
     return np.sort(centred[orders] @ centred / (centred @ centred))
 
 
-def _benchmark_finding(row: dict[Any, Any]) -> Finding:
-    return Finding(
-        severity="note",
-        kind="similar_benchmarks",
-        count=1,
-        message=f"{format_level(row['left'])} and {format_level(row['right'])} order the algorithms alike beyond the "
-        f"common order (rank correlation {format_number(row['rho'], 2)}, {p_text(row['p_value'])}).",
-        advice="If they share their data or their task they count as one benchmark, not two: repeat the analysis "
-        "without one of them.",
-    )
+def benchmark_findings(table: pd.DataFrame) -> list[Finding]:
+    """The pairs of benchmarks that order the algorithms alike."""
+    return [
+        Finding(
+            severity="note",
+            kind="similar_benchmarks",
+            message=f"{format_level(row['left'])} and {format_level(row['right'])} order the algorithms alike beyond "
+            f"the common order (rank correlation {format_number(row['rho'], 2)}, {p_text(row['p_value'])}).",
+            advice="If they share their data or their task they count as one benchmark, not two: repeat the analysis "
+            "without one of them.",
+        )
+        for row in table[table["alike"]].to_dict("records")
+    ]

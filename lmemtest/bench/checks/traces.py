@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.checks.budget_mix import are_single_trials, trials_advice
-from lmemtest.bench.checks.findings import Finding
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import n_cells, place_of
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.result import Result, result
+from lmemtest.core.findings import Finding
+from lmemtest.core.result import Answer
 from lmemtest.core.words import format_number
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.data.study import Study
 
 # A run of independent scores at k budgets never gets worse with probability 1/k!: 1/6 at three. If half of the runs
 # never do, they are meant as best-so-far curves. Smooth learning curves do not get worse either, but never stand still,
@@ -26,49 +26,7 @@ _SHARE, _BREAK, _FEWEST_BUDGETS = 0.5, 0.1, 3
 _ROUNDING = 1e-12  # of the largest score: no step
 
 
-@result
-class Traces(Result):
-    """Whether the runs are best-so-far curves, and which of them are broken.
-
-    Attributes
-    ----------
-    decision : {"trace", "broken", "no trace", "not judged"}
-        No run gets worse; most do not, some do; half or more do, so the score belongs to each budget by itself; too
-        few budgets to tell.
-    table : pandas.DataFrame
-        Per ``benchmark`` and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse),
-        ``largest_step`` (the largest step to the worse, 0 for none).
-    examples : tuple of str
-        Broken runs in words, the worst first.
-    findings : tuple of Finding
-    """
-
-    decision: str
-    table: pd.DataFrame
-    examples: tuple[str, ...]
-    findings: tuple[Finding, ...]
-
-    def sentences(self) -> tuple[str, ...]:
-        """The decision."""
-        n, worse = int(self.table["runs"].sum()), int(self.table["worse"].sum())
-        return (
-            {
-                "trace": f"None of {n:,} curves gets worse at a higher budget.",
-                "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are "
-                "best-so-far curves.",
-                "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
-                "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other "
-                f"{worse:,} are broken (such as {'; '.join(self.examples)}).",
-            }[self.decision],
-        )
-
-    @property
-    def title(self) -> str:
-        """One line above the table."""
-        return "Curves that get worse"
-
-
-def broken_traces(runs: Runs) -> Traces:
+def broken_traces(runs: Runs) -> Answer:
     """Look for best-so-far curves that get worse at a higher budget; the runs need a budget and a seed column.
 
     A rule, not a test: if at least half of the curves with three or more budgets never get worse (independent scores at
@@ -76,6 +34,14 @@ def broken_traces(runs: Runs) -> Traces:
     an error of recording, sorting or joining. It is not where curves look like smooth learning curves: most of those in
     order keep no score from one budget to the next, and most of the others get worse by less than a tenth of their
     range.
+
+    Returns
+    -------
+    Answer
+        ``decision``: "trace" (no run gets worse), "broken" (most do not, some do), "no trace" (half or more do, so the
+        score belongs to each budget by itself) or "not judged" (too few budgets to tell). ``table``, per ``benchmark``
+        and ``algorithm``: ``runs`` (with three or more budgets), ``worse`` (runs that get worse), ``largest_step`` (the
+        largest step to the worse, 0 for none). ``examples``: broken runs in words, the worst first.
 
     Examples
     --------
@@ -90,8 +56,8 @@ def broken_traces(runs: Runs) -> Traces:
     require_runs(runs)
     for role in ("budget", "seed"):
         runs.study.require(role, "there are no curves")
-    points = runs.study.points
-    table, examples, sharp = _steps(points)
+    study = runs.study.detailed
+    table, examples, sharp = _steps(study)
     n, worse = int(table["runs"].sum()), int(table["worse"].sum())
     if n == 0:
         decision = "not judged"
@@ -99,17 +65,31 @@ def broken_traces(runs: Runs) -> Traces:
         decision = "trace"
     else:
         decision = "broken" if n - worse >= _SHARE * n and sharp else "no trace"
-    found = Traces(decision=decision, table=table, examples=examples if decision == "broken" else (), findings=())
-    return replace(found, findings=(_finding(found, points),)) if decision in ("broken", "no trace") else found
+    examples = examples if decision == "broken" else ()
+    sentence = {
+        "trace": f"None of {n:,} curves gets worse at a higher budget.",
+        "not judged": f"Runs have fewer than {_FEWEST_BUDGETS} budgets, too few to tell whether they are best-so-far "
+        "curves.",
+        "no trace": f"{worse:,} of {n:,} curves get worse at some budget: the score is not the best so far.",
+        "broken": f"{n - worse:,} of {n:,} curves never get worse, so they are best-so-far curves; the other {worse:,} "
+        f"are broken (such as {'; '.join(examples)}).",
+    }[decision]
+    return Answer(
+        question="broken_traces",
+        title="Curves that get worse",
+        tables={"table": table},
+        values={"decision": decision, "examples": examples},
+        findings=(sentence,),
+    )
 
 
-def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
+def _steps(study: Study) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     """Per cell the runs that get worse; the worst of them in words; and whether steps and breaks are no noise."""
-    good = points.valid > 0
-    run, budget, mean = points.run[good], points.budget[good], points.mean[good]
-    cell, seed = points.cell[good], points.seed[good]
+    good = study.points.valid > 0
+    run, budget, mean = study.code("run")[good], study.code("budget")[good], study.points.mean[good]
+    cell, seed = study.code("cell")[good], study.code("seed")[good]
     code, first, length = np.unique(run, return_index=True, return_counts=True)
-    worse = np.diff(mean) if points.runs.direction == "minimize" else -np.diff(mean)
+    worse = np.diff(mean) if study.runs.direction == "minimize" else -np.diff(mean)
     limit = _ROUNDING * float(np.abs(mean).max(initial=0.0))
     step = np.where((run[1:] == run[:-1]) & (worse > limit), worse, 0.0)  # sorted by run, then by budget
     index = np.searchsorted(code, run[1:])
@@ -118,10 +98,10 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     judged = length >= _FEWEST_BUDGETS
     still = np.zeros(len(code), dtype=bool)
     still[index[(run[1:] == run[:-1]) & (np.abs(worse) <= limit)]] = True
-    size = points.n_cells
+    size = n_cells(study)
     step_of_cell = np.zeros(size)
     np.maximum.at(step_of_cell, cell[first][judged], largest[judged])
-    named = [points.where(i) for i in range(size)]
+    named = [place_of(study, i) for i in range(size)]
     table = pd.DataFrame(
         {
             "benchmark": pd.Series([b for b, _ in named], dtype=object),
@@ -135,10 +115,12 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     for i in np.argsort(-largest, kind="stable")[:3]:
         if judged[i] and largest[i] > 0:
             at = int(np.flatnonzero((index == i) & (step == largest[i]))[0]) + 1
-            benchmark, algorithm = points.where(int(cell[at]))
-            where = f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {points.seeds[seed[at]]}"
+            benchmark, algorithm = place_of(study, int(cell[at]))
+            place = (
+                f"{algorithm}{'' if benchmark is None else f' on {benchmark}'}, seed {study.names('seed')[seed[at]]}"
+            )
             worst = format_number(float(largest[i]))
-            examples.append(f"{where}: worse by {worst} at {points.runs.budget} {points.budgets[budget[at]]}")
+            examples.append(f"{place}: worse by {worst} at {study.runs.budget} {study.names('budget')[budget[at]]}")
     in_order, broken = judged & (largest == 0), judged & (largest > 0)
     span = np.maximum.reduceat(mean, first) - np.minimum.reduceat(mean, first)
     sharp = still[in_order].sum() >= _SHARE * in_order.sum()
@@ -146,19 +128,21 @@ def _steps(points: Points) -> tuple[pd.DataFrame, tuple[str, ...], bool]:
     return table[table["runs"] > 0].reset_index(drop=True), tuple(examples), bool(sharp)
 
 
-def _finding(found: Traces, points: Points) -> Finding:
-    n, worse = int(found.table["runs"].sum()), int(found.table["worse"].sum())
-    message = found.sentences()[0]
-    best = "minimum" if points.runs.direction == "minimize" else "maximum"
+def trace_findings(found: Answer, study: Study) -> list[Finding]:
+    """What to know of curves that get worse; nothing where none does, or too few budgets tell."""
+    if found.decision in ("trace", "not judged"):
+        return []
+    n, worse, message = int(found.table["runs"].sum()), int(found.table["worse"].sum()), found.findings[0]
+    best = "minimum" if study.runs.direction == "minimize" else "maximum"
     if found.decision == "broken":
         severity, kind = "warning", "broken_trace"
         advice = (
             f"Look at these runs: a wrong order, two runs joined, a restart. If all is right, take the running {best}."
         )
-    elif are_single_trials(points):
+    elif are_single_trials(study):
         severity, kind, advice = "warning", "single_trials", trials_advice()
         message = (
-            f"In {worse:,} of {n:,} runs the score goes up and down with {points.runs.budget!r}, as that of single "
+            f"In {worse:,} of {n:,} runs the score goes up and down with {study.runs.budget!r}, as that of single "
             "trials does, so a mean over rows is one over trials and not over the best that was found."
         )
     else:
@@ -166,4 +150,4 @@ def _finding(found: Traces, points: Points) -> Finding:
         advice = (
             f"Fine if the score belongs to each budget by itself; if the best so far is meant, take the running {best}."
         )
-    return Finding(severity=severity, kind=kind, message=message, advice=advice, count=worse)
+    return [Finding(severity, kind, message, advice, count=worse)]

@@ -91,6 +91,24 @@ class Blocks:
         return self.scores if self.direction == "maximize" else -self.scores
 
     @property
+    def run_gains(self) -> Array:
+        """`runs` with the sign for which more is better."""
+        return self.runs if self.direction == "maximize" else -self.runs
+
+    @property
+    def starts(self) -> NDArray[np.intp]:
+        """The first instance of each block, where the instances are in their order, ``(n,)``."""
+        return np.flatnonzero(np.diff(self.block, prepend=-1))
+
+    def within_families(self) -> Blocks:
+        """A block is a benchmark in one of its families, with all instances there; in the order of the families."""
+        family = np.zeros(len(self.block)) if self.family is None else self.family.astype(str)
+        order = np.lexsort((self.block, family))
+        block, number = self.block[order], np.unique(family[order], return_inverse=True)[1]
+        new = np.diff(block, prepend=-1).astype(bool) | np.diff(number, prepend=-1).astype(bool)
+        return replace(self.on(order), block=np.cumsum(new) - 1, names=tuple(self.names[i] for i in block[new]))
+
+    @property
     def complete(self) -> NDArray[np.bool_]:
         """Which blocks have a score of every algorithm, ``(n,)``."""
         return np.asarray(np.isfinite(self.scores).all(axis=1))
@@ -108,12 +126,12 @@ class Blocks:
         found = self.on(kept[self.block])
         return replace(found, block=(np.cumsum(kept) - 1)[found.block], names=names)
 
-    def on(self, kept: NDArray[np.bool_]) -> Blocks:
-        """The blocks with some of their instances, ``(m,)``."""
+    def on(self, kept: NDArray[np.bool_] | NDArray[np.intp]) -> Blocks:
+        """The blocks with some of their instances, by a mask ``(m,)`` or by their numbers."""
         return replace(
             self,
             runs=self.runs[kept],
-            instances=tuple(name for name, keep in zip(self.instances, kept, strict=True) if keep),
+            instances=tuple(self.instances[i] for i in np.arange(len(self.instances))[kept]),
             block=self.block[kept],
             seeds=None if self.seeds is None else self.seeds[kept],
             family=None if self.family is None else self.family[kept],
@@ -171,7 +189,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
     cell, shape = (own * algorithms.size + code)[order], (instances.size, algorithms.size)
     found = Blocks(
         algorithms=tuple(format_level(level) for level in algorithms.levels[0]),
-        runs=_padded(table["score"].to_numpy()[order], cell, shape, np.nan),
+        runs=padded(table["score"].to_numpy()[order], cell, shape, np.nan),
         instances=tuple(named.tolist()),
         block=block,
         names=tuple(format_level(level) for level in blocks.levels[0]),
@@ -179,7 +197,7 @@ def blocks_of(runs: Runs, *, unit: str | None = None) -> Blocks:
         score=runs.score,
         direction=runs.direction,
         notes=notes,
-        seeds=None if seed is None else _padded(seed[order], cell, shape, -1),
+        seeds=None if seed is None else padded(seed[order], cell, shape, -1),
         family=family,
     )
     return _with_common_benchmarks(found) if unit == "family" else found
@@ -197,11 +215,14 @@ def _with_common_benchmarks(blocks: Blocks) -> Blocks:
     return replace(blocks.on(kept), notes=(*blocks.notes, note))
 
 
-def _padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
+def padded(values: NDArray[Any], cell: NDArray[np.intp], shape: tuple[int, int], filler: float) -> NDArray[Any]:
     """Values by their cell, side by side in the last axis in the order given; a filler behind the last of a cell."""
     counts = np.bincount(cell, minlength=shape[0] * shape[1])
+    out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)
+    if out.shape[1] == 1:
+        out[cell, 0] = values
+        return out.reshape(*shape, -1)
     order = np.argsort(cell, kind="stable")
     place = np.arange(len(cell)) - np.repeat(np.cumsum(counts) - counts, counts)
-    out = np.full((len(counts), int(counts.max())), filler, dtype=values.dtype)
     out[cell[order], place] = values[order]
     return out.reshape(*shape, -1)

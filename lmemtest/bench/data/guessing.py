@@ -260,9 +260,7 @@ def _are_ranks(table: pd.DataFrame, roles: Mapping[str, Any]) -> bool:
 
 
 def _of_ranks(runs: Runs) -> bool:
-    from lmemtest.bench.data.score_kind import score_kind
-
-    return score_kind(runs.study.points).kind == "ranks"
+    return runs.study.kind.kind == "ranks"
 
 
 # ----------------------------------------------------------------------------------------------------- what is compared

@@ -102,8 +102,8 @@ def of_all(method: str) -> str:
     """What a score that depends on all algorithms must be read with."""
     return (
         f"Scores by {method!r} depend on which algorithms take part: leaving one out can change those of the others, "
-        "and who is ahead of whom. lmemtest.normalization_stability(runs) shows whether it does here; scores relative "
-        "to a baseline, runs.normalize('baseline', reference=...), depend on the baseline alone."
+        "and who is ahead of whom. lmemtest.robustness(runs, of='algorithms') shows whether it does here; scores "
+        "relative to a baseline, runs.normalize('baseline', reference=...), depend on the baseline alone."
     )
 
 

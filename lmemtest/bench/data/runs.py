@@ -657,8 +657,8 @@ class Runs(Guided):
         Notes
         -----
         "minmax", "normalized_regret", "rank" and "zscore" depend on which algorithms and budgets take part: leaving one
-        out can change the scores of the others (`normalization_stability`), and a single very bad run narrows all other
-        differences of min-max scores in its group. Ranks drop the size of differences, and differences of z-scores are
+        out can change the scores of the others (`robustness`), and a single very bad run narrows all other differences
+        of min-max scores in its group. Ranks drop the size of differences, and differences of z-scores are
         in standard deviations of a group, which include the differences between its algorithms. Ranks and z-scores have
         the same mean in every group, so a variance between the groups is estimated as 0: a singular fit that is to be
         expected.

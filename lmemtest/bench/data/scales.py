@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.points import Points
+from lmemtest.bench.data.points import dtype_of, pooled
 from lmemtest.bench.data.score_kind import looks_like
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import written
@@ -19,6 +18,7 @@ from lmemtest.errors import DataWarning, LmemtestError
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.score_kind import ScoreKind
+    from lmemtest.bench.data.study import Study
 
 __all__ = [
     "SCALE_RATIO",
@@ -55,23 +55,58 @@ class Modelled(NamedTuple):
     label: str
     function: Callable[[Any], Any]
 
-    def of(self, points: Points) -> Points:
-        """The points with the values of the function; scores without one, such as log(0), are as if missing."""
+    def of(self, study: Study) -> Study:
+        """The study of the values of the function; scores without one, such as log(0), are as if missing."""
         with np.errstate(all="ignore"):
-            if (points.n > 1).any():  # rows within a point are not known
-                frame = points.runs.to_frame()
-                frame[points.runs.score] = self.function(frame[points.runs.score].to_numpy(dtype=float))
-                return Points.of(type(points.runs)(frame, **points.runs.roles()))
-            values = self.function(points.mean)
-        known = np.isfinite(values)
-        values = np.where(known, values, np.nan)
-        return replace(points, mean=values, low=values, high=values, valid=np.where(known, points.valid, 0))
+            if (study.points.n > 1).any():  # rows within a point are not known
+                frame = study.runs.to_frame()
+                frame[study.runs.score] = self.function(frame[study.runs.score].to_numpy(dtype=float))
+                return type(study.runs)(frame, **study.runs.roles()).study
+            return study.with_scores(self.function(study.points.mean))
 
 
-def spreads(points: Points) -> pd.Series[float]:
+def effect_scales(study: Study) -> pd.DataFrame:
+    """The spread between algorithms, by their means, on the same instance and, on a grid, at the same budget."""
+    per_instance = len(study.names("budget")) if study.regular else 1
+    place = study.code("instance") * per_instance + (study.code("budget") if study.regular else 0)
+    good = study.points.valid > 0
+    pair = place[good] * len(study.names("algorithm")) + study.code("algorithm")[good]
+    codes, pairs = pd.factorize(pair)
+    with np.errstate(invalid="ignore"):
+        mean = np.bincount(codes, weights=study.points.mean[good]) / np.bincount(codes)
+    spots, where = pd.factorize(pairs // len(study.names("algorithm")))
+    n = np.bincount(spots)
+    centre = np.bincount(spots, weights=mean) / n
+    ss = np.bincount(spots, weights=(mean - centre[spots]) ** 2)
+    benchmark = study.benchmark_of[where // per_instance]
+    return _scales(study, benchmark, n - 1, ss, "sd")
+
+
+def residual_scales(study: Study) -> pd.DataFrame:
+    """The spread of scores that the seeds cause: within algorithm, instance and, on a grid, budget."""
+    group = study.code("instance") * len(study.names("algorithm")) + study.code("algorithm")
+    benchmark_of_group = np.repeat(study.benchmark_of, len(study.names("algorithm")))
+    if study.regular:
+        group = group * len(study.names("budget")) + study.code("budget")
+        benchmark_of_group = np.repeat(benchmark_of_group, len(study.names("budget")))
+    total, _, ss = pooled(study, group, len(benchmark_of_group))
+    return _scales(study, benchmark_of_group, np.maximum(total - 1, 0), ss, "residual_sd")
+
+
+def _scales(study: Study, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray, name: str) -> pd.DataFrame:
+    """Pooled SD per benchmark, from the degrees of freedom and sums of squares of groups of scores."""
+    size = len(study.names("benchmark"))
+    total = np.bincount(benchmark, weights=df, minlength=size)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        variance = np.bincount(benchmark, weights=ss, minlength=size) / total
+    levels = pd.Series(study.names("benchmark"), dtype=dtype_of(study.names("benchmark")))
+    return pd.DataFrame({"benchmark": levels, name: np.sqrt(variance), "df": total.astype(int)})
+
+
+def spreads(study: Study) -> pd.Series[float]:
     """Per benchmark the scatter between seeds; where nothing was repeated that between algorithms."""
-    scales = points.residual_scales()
-    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else points.effect_scales()["sd"]
+    scales = residual_scales(study)
+    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else effect_scales(study)["sd"]
 
 
 def scale_ratio(spread: pd.Series[float]) -> float:
@@ -80,53 +115,53 @@ def scale_ratio(spread: pd.Series[float]) -> float:
     return float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")
 
 
-def remedies(points: Points, kind: ScoreKind) -> tuple[Remedy, ...]:
+def remedies(study: Study, kind: ScoreKind) -> tuple[Remedy, ...]:
     """The normalisations that bring the scales of this table together, measured on it.
 
     In the order min-max, logarithm, rank; only those after which the ratio is at most half of what it was, or no cause
     for a warning any more.
     """
-    before = scale_ratio(spreads(points))
-    if not np.isfinite(before) or (points.valid != points.n).any():
+    before = scale_ratio(spreads(study))
+    if not np.isfinite(before) or (study.points.valid != study.points.n).any():
         return ()
-    methods = [method for method in _MEANING if method != "log" or _by_ratios(points, kind)]
-    measured = [Remedy(method, _ratio_after(points, method)) for method in methods]
+    methods = [method for method in _MEANING if method != "log" or _by_ratios(study, kind)]
+    measured = [Remedy(method, _ratio_after(study, method)) for method in methods]
     return tuple(remedy for remedy in measured if remedy.ratio <= max(_HELPS * before, min(SCALE_RATIO, 0.9 * before)))
 
 
-def _by_ratios(points: Points, kind: ScoreKind) -> bool:
+def _by_ratios(study: Study, kind: ScoreKind) -> bool:
     """Whether ratios of the scores mean something: positive ones, and no shares of right answers."""
-    right = points.runs.direction == "maximize" and kind.kind in ("proportion", "percent")
-    return kind.low > 0 and not right and not looks_like(points.runs.score, "share")
+    right = study.runs.direction == "maximize" and kind.kind in ("proportion", "percent")
+    return kind.low > 0 and not right and not looks_like(study.runs.score, "share")
 
 
-def _ratio_after(points: Points, method: str) -> float:
+def _ratio_after(study: Study, method: str) -> float:
     """The ratio of scales after a normalisation; infinite where it does not apply."""
     from lmemtest.bench.data.normalise import normalised
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         try:
-            if (points.n > 1).any():  # rows within a point are not known
+            if (study.points.n > 1).any():  # rows within a point are not known
                 return scale_ratio(
-                    spreads(Points.of(normalised(points.runs, method, None, f"{points.runs.score} by {method}")))
+                    spreads(normalised(study.runs, method, None, f"{study.runs.score} by {method}").study)
                 )
-            scores = normalised(_as_runs(points), method, None, "new").to_frame()["new"].to_numpy(dtype=float)
+            scores = normalised(_as_runs(study), method, None, "new").to_frame()["new"].to_numpy(dtype=float)
         except LmemtestError:
             return float("inf")
-    return scale_ratio(spreads(replace(points, mean=scores, low=scores, high=scores)))
+    return scale_ratio(spreads(study.with_scores(scores)))
 
 
-def _as_runs(points: Points) -> Any:
-    """The points as a table: one score each."""
+def _as_runs(study: Study) -> Any:
+    """The points of a study as a table: one score each."""
     from lmemtest.bench.data.runs import Runs
 
-    table = {"algorithm": points.algorithm, "score": points.mean}
-    roles: dict[str, Any] = {"score": "score", "direction": points.runs.direction, "algorithm": "algorithm"}
-    if points.runs.benchmark:
-        table["benchmark"], roles["benchmark"] = points.benchmark_of[points.instance], "benchmark"
-    if points.runs.budget:
-        table["budget"], roles["budget"] = points.budget, "budget"
+    table = {"algorithm": study.code("algorithm"), "score": study.points.mean}
+    roles: dict[str, Any] = {"score": "score", "direction": study.runs.direction, "algorithm": "algorithm"}
+    if study.runs.benchmark:
+        table["benchmark"], roles["benchmark"] = study.code("benchmark"), "benchmark"
+    if study.runs.budget:
+        table["budget"], roles["budget"] = study.code("budget"), "budget"
     return Runs(pd.DataFrame(table), **roles)
 
 
@@ -146,14 +181,14 @@ def remedy_text(found: tuple[Remedy, ...], before: float, benchmark: str | None)
     return f"{start}{more}, instead of {fold(before)}. Relative scores depend on which algorithms take part."
 
 
-def on_one_scale(points: Points, kind: ScoreKind) -> str:
+def on_one_scale(study: Study) -> str:
     """The first remedy as a call, with the ratio of scales before and after it; empty where there is none."""
-    helpful = remedies(points, kind)
+    helpful = study.remedies
     if not helpful:
         return ""
     method, after = helpful[0]
     call = advice("normalize", method=method)
-    before = format_number(scale_ratio(spreads(points)), 3)
+    before = format_number(scale_ratio(spreads(study)), 3)
     return f"{call}, after which scatter differs {format_number(after, 2)}-fold instead of {before}"
 
 

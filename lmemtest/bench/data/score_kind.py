@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
+from lmemtest.bench.data.points import range_of
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
 from lmemtest.lmm.score_kind import Kind, ScoreKind, two_valued
@@ -18,7 +19,7 @@ from lmemtest.lmm.score_kind import Kind, ScoreKind, two_valued
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.data.points import Points
+    from lmemtest.bench.data.study import Study
 
 
 __all__ = ["looks_like", "score_kind"]
@@ -52,14 +53,15 @@ def looks_like(name: str | None, what: Literal["time", "share", "percent", "fold
     return bool(_WORDS[what] & {*words, *(word.rstrip("0123456789") for word in words)})
 
 
-def score_kind(points: Points) -> ScoreKind:
+def score_kind(study: Study) -> ScoreKind:
     """The kind of the scores of a table; points without a finite score are passed over."""
+    points = study.points
     good = points.valid > 0
     if not good.any():
         return ScoreKind(kind="general", evidence="No score is a finite number.", low=float("nan"), high=float("nan"))
     low, high = float(points.low[good].min()), float(points.high[good].max())
-    limit = _limit(points, good, high)
-    kind, evidence = _kind(points, good, low, high, limit)
+    limit = _limit(study, good, high)
+    kind, evidence = _kind(study, good, low, high, limit)
     if kind != "capped" or limit is None:
         return ScoreKind(kind=kind, evidence=evidence, low=low, high=high)
     return ScoreKind(kind=kind, evidence=evidence, low=low, high=high, capped=limit.capped, below=limit.below)
@@ -72,14 +74,14 @@ class _Limit(NamedTuple):
     below: float
 
 
-def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limit: _Limit | None) -> tuple[Kind, str]:
+def _kind(study: Study, good: NDArray[np.bool_], low: float, high: float, limit: _Limit | None) -> tuple[Kind, str]:
     span = f"{format_number(low)} to {format_number(high)}"
     if low == high:
         return "general", f"All scores are {format_number(low)}."
-    if _are_ranks(points):
+    if _are_ranks(study):
         return "ranks", "Scores are ranks within groups of runs."
-    if _are_two(points, good, low, high):
-        share = _share_of_high(points, good, low, high)
+    if _are_two(study, good, low, high):
+        share = _share_of_high(study, good, low, high)
         ends = f"{format_number(low)} or {format_number(high)}" if (low, high) != (0.0, 1.0) else "0 or 1"
         return (
             "two-valued",
@@ -87,57 +89,60 @@ def _kind(points: Points, good: NDArray[np.bool_], low: float, high: float, limi
         )
     if limit is not None:
         count = sum(rows for _, rows, _ in limit.capped)
-        total = int(points.valid.sum())
+        total = int(study.points.valid.sum())
         return "capped", f"{count:,} of {total:,} scores equal {format_number(high)}, the largest one."
-    lowest, highest = points.range_of(points.benchmark_of[points.instance], len(points.benchmarks))
+    lowest, highest = range_of(study, "benchmark")
     if len(lowest) > 2 and (lowest == 0.0).all() and (highest == 1.0).all():  # as after a min-max normalisation
         return "min-max", "Scores go from 0 to 1 on every benchmark."
     if low >= 0 and high <= 1:
         return "proportion", f"Scores lie within 0 and 1 ({span})."
-    if low >= 0 and high <= 100 and looks_like(points.runs.score, "percent"):
-        return "percent", f"Scores lie within 0 and 100 ({span}), and the score is called {points.runs.score!r}."
-    if low >= 0 and _counts(points, good):
+    if low >= 0 and high <= 100 and looks_like(study.runs.score, "percent"):
+        return "percent", f"Scores lie within 0 and 100 ({span}), and the score is called {study.runs.score!r}."
+    if low >= 0 and _counts(study, good):
         return "count", f"Scores are whole numbers ({span}), most of which occur several times."
     if low > 0 and high >= _WIDE * low:
         return "positive", f"Scores are positive, and the largest is {format_number(high / low, 3)} times the smallest."
     return "general", f"Scores lie within {span}."
 
 
-def _counts(points: Points, good: NDArray[np.bool_]) -> bool:
+def _counts(study: Study, good: NDArray[np.bool_]) -> bool:
     """Whether scores are whole numbers that repeat each other."""
+    points = study.points
     low, high, n = points.low[good], points.high[good], points.valid[good].sum()
     whole = bool((low % 1 == 0).all() and (high % 1 == 0).all())
     return whole and n >= _FEWEST and 2 * len(np.unique([low, high])) <= n
 
 
-def _are_two(points: Points, good: NDArray[np.bool_], low: float, high: float) -> bool:
+def _are_two(study: Study, good: NDArray[np.bool_], low: float, high: float) -> bool:
+    points = study.points
     n, mean = points.valid[good], points.mean[good]
     if not two_valued(n, mean, points.ss[good], low, high):
         return False
-    share = _share_of_high(points, good, low, high)
+    share = _share_of_high(study, good, low, high)
     total = n.sum()
     if (low, high) != (0.0, 1.0) and (total < _FEWEST or min(share, 1 - share) < _RARER):
         return False
     # an algorithm with one value only is a constant; two of them are no answers that are right or wrong
-    lowest, highest = points.range_of(points.algorithm, len(points.algorithms))
+    lowest, highest = range_of(study, "algorithm")
     return bool(total >= _FEWEST / 2 and (lowest < highest).any())
 
 
-def _share_of_high(points: Points, good: NDArray[np.bool_], low: float, high: float) -> float:
-    n = points.valid[good]
-    return float((n * (points.mean[good] - low)).sum() / ((high - low) * n.sum()))
+def _share_of_high(study: Study, good: NDArray[np.bool_], low: float, high: float) -> float:
+    n = study.points.valid[good]
+    return float((n * (study.points.mean[good] - low)).sum() / ((high - low) * n.sum()))
 
 
-def _are_ranks(points: Points) -> bool:
+def _are_ranks(study: Study) -> bool:
     """Whether the scores of every benchmark and budget, or of every single comparison, are the ranks 1 to n."""
+    points = study.points
     if points.n.sum() < _FEWEST / 2 or (points.valid != points.n).any() or (points.low < 1).any():
         return False
     if (points.low * 2 % 1 != 0).any() or (points.high * 2 % 1 != 0).any():
         return False
-    n_budgets, n_seeds = len(points.budgets), len(points.seeds)
-    benchmark = points.benchmark_of[points.instance]
-    groups = [benchmark, points.instance, points.instance * np.int64(n_seeds) + points.seed]
-    for group in (*groups, *(group * np.int64(n_budgets) + points.budget for group in groups)):
+    n_budgets, n_seeds = len(study.names("budget")), len(study.names("seed"))
+    benchmark = study.code("benchmark")
+    groups = [benchmark, study.code("instance"), study.code("instance") * np.int64(n_seeds) + study.code("seed")]
+    for group in (*groups, *(group * np.int64(n_budgets) + study.code("budget") for group in groups)):
         codes = np.unique(group, return_inverse=True)[1]
         n = np.bincount(codes, weights=points.n)
         total = np.bincount(codes, weights=points.n * points.mean)
@@ -148,20 +153,21 @@ def _are_ranks(points: Points) -> bool:
     return False
 
 
-def _limit(points: Points, good: NDArray[np.bool_], high: float) -> _Limit | None:
+def _limit(study: Study, good: NDArray[np.bool_], high: float) -> _Limit | None:
     """The largest score, if it stands out as a limit of times or costs.
 
     A limit lies at the bad end, is met on several benchmarks, and far more often than any other value of the upper
     half: rounded scores and counts repeat all of their values. Scores within 0 and 1 end there by nature, and curves
     over a budget start at the score of a guess, so there the name of the score has to speak of a time.
     """
-    runs = points.runs
+    points = study.points
+    runs = study.runs
     timed = looks_like(runs.score, "time")
     if runs.direction != "minimize" or not (timed or (high > 1 and runs.budget is None)):
         return None
     at = good & (points.high == high)
     rows = np.where(points.low == high, points.valid, 1.0) * at  # a point with other scores has at least one there
-    where = points.benchmark_of[points.instance[at]] if len(points.benchmarks) > 1 else points.run[at]
+    where = study.code("benchmark")[at] if len(study.names("benchmark")) > 1 else study.code("run")[at]
     single = good & ~at & (points.low == points.high)
     if rows.sum() < _CAPPED or len(np.unique(where)) < 2 or not single.any():
         return None
@@ -169,10 +175,10 @@ def _limit(points: Points, good: NDArray[np.bool_], high: float) -> _Limit | Non
     often = np.bincount(codes, weights=points.valid[single])
     if rows.sum() <= _STANDS_OUT * often[len(distinct) // 2 :].max():
         return None
-    size = len(points.algorithms)
-    count = np.bincount(points.algorithm, weights=rows, minlength=size)
-    total = np.bincount(points.algorithm, weights=points.valid, minlength=size)
+    size = len(study.names("algorithm"))
+    count = np.bincount(study.code("algorithm"), weights=rows, minlength=size)
+    total = np.bincount(study.code("algorithm"), weights=points.valid, minlength=size)
     share = count / np.maximum(total, 1)
     order = np.argsort(-share, kind="stable")
-    capped = tuple((points.algorithms[i], int(count[i]), float(share[i])) for i in order)
+    capped = tuple((study.names("algorithm")[i], int(count[i]), float(share[i])) for i in order)
     return _Limit(capped, float(distinct[-1]))

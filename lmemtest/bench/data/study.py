@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.bench.data.crossing import Crossing
-    from lmemtest.bench.data.points import Points
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.data.sampled import Sampled
+    from lmemtest.bench.data.scales import Remedy
     from lmemtest.lmm.cells import Transform
     from lmemtest.lmm.score_kind import ScoreKind
 
@@ -52,6 +52,8 @@ class Study:
     def __init__(self, runs: Runs, seen: Iterable[Groups] = ()) -> None:
         self.runs = runs
         self.note = ""  # what it does not hold
+        self._codes: dict[str, NDArray[np.int64]] = {}
+        self._names: dict[str, tuple[Any, ...]] = {}
         self._seen: dict[frozenset[str], Groups] = {frozenset(groups.keys.names): groups for groups in seen}
 
     # ------------------------------------------------------------------ cells
@@ -179,6 +181,67 @@ class Study:
         )
         return few
 
+    # ------------------------------------------------------------------ points
+
+    @cached_property
+    def points(self) -> Groups:
+        """The scores by instance, seed, algorithm and budget, sorted in this order; ask `detailed` for them."""
+        runs = self.runs
+        names = (*runs.instance, runs.seed, runs.algorithm, runs.budget)
+        return self.groups(name for name in names if name is not None)
+
+    def code(self, role: str) -> NDArray[np.int64]:
+        """Of each point the code of its "benchmark", "seed", "algorithm" or "budget", 0 where the role is not given; of
+        its "instance", its "run" (of instance, seed and algorithm) or its "cell" (of benchmark and algorithm)."""
+        if role not in self._codes:
+            self._codes[role] = self._coded(role)
+        return self._codes[role]
+
+    def _coded(self, role: str) -> NDArray[np.int64]:
+        keys, n_algorithms = self.points.keys, len(self.names("algorithm"))
+        if role == "instance":
+            coded = [(keys.codes[i], len(keys.levels[i])) for i in map(keys.names.index, self.runs.instance)]
+            return combine_codes(coded, keys.size)
+        if role == "run":
+            slot = self.code("instance") * len(self.names("seed")) + self.code("seed")
+            return slot * n_algorithms + self.code("algorithm")
+        if role == "cell":
+            return self.code("benchmark") * n_algorithms + self.code("algorithm")
+        column = getattr(self.runs, role)
+        return np.zeros(keys.size, dtype=np.int64) if column is None else keys.codes[keys.names.index(column)]
+
+    def names(self, role: str) -> tuple[Any, ...]:
+        """What the codes of a role stand for; (None,) where it is not given."""
+        if role not in self._names:
+            keys, column = self.points.keys, getattr(self.runs, role)
+            levels = (None,) if column is None else pd.Series(keys.levels[keys.names.index(column)]).tolist()
+            self._names[role] = tuple(levels)
+        return self._names[role]
+
+    @cached_property
+    def benchmark_of(self) -> NDArray[np.int64]:
+        """The code of the benchmark of every instance."""
+        instance = self.code("instance")
+        return self.code("benchmark")[first_rows(instance, int(instance.max()) + 1)]
+
+    @cached_property
+    def regular(self) -> bool:
+        """Whether budgets come from a common grid."""
+        from lmemtest.bench.data.points import on_a_grid
+
+        return on_a_grid(self)
+
+    def with_scores(self, scores: NDArray[np.float64]) -> Study:
+        """The same points with one other score each; those that are not finite are as if missing."""
+        points, known = self.points, np.isfinite(scores)
+        scores = np.where(known, scores, np.nan)
+        n_bad = np.where(known, points.n_bad, points.n)
+        return Study(
+            self.runs, [replace(points, n_bad=n_bad, mean=scores, above=np.zeros(len(scores)), low=scores, high=scores)]
+        )
+
+    # ------------------------------------------------------------------ tables
+
     def cells(self, by: Iterable[str]) -> Cells:
         """Scores by the combinations of some columns; failed runs, missing and infinite scores are refused."""
         groups = self.groups(by)
@@ -255,6 +318,19 @@ class Study:
         scores[tuple(codes)] = cells.mean
         return scores, levels
 
+    def curves(self, by: Sequence[str]) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """The runs over the budget: one row for each combination of some columns, and the points of their curves.
+
+        A point has ``run`` (its row in the first table), ``budget`` (0 where the runs have none) and ``score``, the
+        mean of its rows; points are in the order of runs, then of budgets.
+        """
+        names, budget = list(dict.fromkeys(by)), self.runs.budget
+        cells = self.cells([*names, *([] if budget is None else [budget])])
+        run = cells.groups(names)
+        points = {"run": run, "budget": 0 if budget is None else cells.frame[budget], "score": cells.mean}
+        first = first_rows(run, int(run.max(initial=-1)) + 1)
+        return cells.frame[names].iloc[first].reset_index(drop=True), pd.DataFrame(points)
+
     def _axis(self, name: str) -> tuple[str, ...]:
         """The columns behind a role; none for a role that is not given."""
         if name in ("family", "instance", "run"):
@@ -314,13 +390,6 @@ class Study:
         """How many combinations of some columns occur; one of none, and None stands for a role that is not given."""
         named = tuple(dict.fromkeys(name for name in columns if name is not None))
         return self.groups(named).keys.size if named else 1
-
-    @cached_property
-    def points(self) -> Points:
-        """The table as coded points, for the checks."""
-        from lmemtest.bench.data.points import Points
-
-        return Points.of(self.detailed.runs)
 
     @cached_property
     def scored_alike(self) -> bool:
@@ -520,20 +589,26 @@ class Study:
         """What kind of score these are."""
         from lmemtest.bench.data.score_kind import score_kind
 
-        return score_kind(self.points)
+        return score_kind(self.detailed)
 
-    def one_scale(self, kind: ScoreKind) -> str:
+    @cached_property
+    def remedies(self) -> tuple[Remedy, ...]:
+        """The normalisations that bring benchmarks to one scale; ask `detailed` for them."""
+        from lmemtest.bench.data.scales import remedies
+
+        return remedies(self, self.kind)
+
+    def one_scale(self) -> str:
         """The normalisation that brings benchmarks to one scale, and how much it does; empty where none does."""
         from lmemtest.bench.data.scales import on_one_scale
 
-        return on_one_scale(self.points, kind)
+        return on_one_scale(self.detailed)
 
     def scatter_of_repeats(self, response: str, transform: Callable[[Any], Any] | None) -> pd.DataFrame:
         """Scatter between seeds by benchmark, of a function of the score where the model has one."""
-        from lmemtest.bench.data.scales import Modelled
+        from lmemtest.bench.data.scales import Modelled, residual_scales
 
-        points = self.points if transform is None else Modelled(response, transform).of(self.points)
-        return points.residual_scales()
+        return residual_scales(self.detailed if transform is None else Modelled(response, transform).of(self.detailed))
 
     @property
     def place(self) -> set[str]:
@@ -543,7 +618,7 @@ class Study:
     @property
     def along(self) -> set[str]:
         """The budget, where every run has the same ones."""
-        return {self.runs.budget} if self.runs.budget and self.points.regular else set()
+        return {self.runs.budget} if self.runs.budget and self.detailed.regular else set()
 
     # ------------------------------------------------------------------ words
 

@@ -131,7 +131,7 @@ def trajectories(
     reached it.
 
     The result continues with what `Runs` has: ``runs.normalize("normalized_regret", by="benchmark")`` for the regret,
-    ``relative_ranks(runs)``, ``anytime(runs)`` and ``horizons(runs)``.
+    ``anytime(runs)``, ``anytime(runs).at()`` and ``anytime(runs).ranks()``.
 
     Examples
     --------

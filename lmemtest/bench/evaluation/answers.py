@@ -1,15 +1,19 @@
-"""The answers of an evaluation: scores in [0, 1] of models on the items of tasks, checked and averaged by item."""
+"""The answers of an evaluation as blocks of scores: models on the items of tasks, checked and averaged over judges.
+
+A task is a block and an item an instance of it; its runs are the epochs of a model. Everything below has models in
+rows: scores are ``(n_models, n_items)``, with NaN where a model has no answer, items in the order of their tasks.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 import numpy as np
-import pandas as pd
 
+from lmemtest.bench.data.blocks import Blocks, padded
 from lmemtest.bench.data.recognised import answers_in
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.evaluation.refusals import (
@@ -20,7 +24,7 @@ from lmemtest.bench.evaluation.refusals import (
     refuse_scores,
 )
 from lmemtest.core.caller import advice, named
-from lmemtest.core.codes import combine_codes
+from lmemtest.core.codes import combine_codes, first_rows
 from lmemtest.core.frames import collected
 from lmemtest.core.numeric import check_numeric
 from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns
@@ -29,193 +33,67 @@ from lmemtest.errors import ArgumentError, DataError, DesignError
 from lmemtest.lmm.cells import Groups, aggregate
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from lmemtest.core.arrays import Array, Index
 
-
 FEWEST_JUDGES = 5  # from which on judges are a sample: a variance of fewer has hardly any degrees of freedom
-_MANY = 50_000  # answers that a mixed model is fitted to in half a second
-_FEWEST_BLOCKS = 10  # of a task
-_ANSWERED = 0.8  # of the items of a task, by each model
-_ONE = ("all items",)  # the task of a table without tasks
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Answers:
-    """Scores by model and item, the mean over epochs and judges; NaN where a model has no answer to an item.
-
-    Attributes
-    ----------
-    models, tasks, judges : tuple of str
-        Names, in the order of their levels; no judges where there is no such column.
-    scores : (n_models, n_items) float
-    task : (n_items,) int
-        The task of each item, in ascending order.
-    noise : (n_models, n_items) float
-        Variance of one epoch about the mean of its model and item; NaN where there are fewer than two.
-    epochs : (n_models, n_items) float
-        How many there are.
-    by_judge : (n_judges, n_models, n_items) float
-        The scores by judge; of no rows without judges.
-    disagreement : float
-        Share of the answers that judges scored differently; NaN without judges.
-    n_rows : int
-    repeated_ids : bool
-        Whether an item's name occurs in several tasks.
-    graded : bool
-        Whether some score is neither 0 nor 1.
-    scale : tuple of float
-        The lowest and highest score of the table, which count as 0 and 1 here.
-    rows_are_items : bool
-        Whether no column named the items.
-    families : tuple of str
-        Names of the families (suites) of tasks; none without such a column.
-    family : (n_tasks,) int
-        The family of each task; of no entries without families.
-    noun : str
-        What a family is called: its column.
-    cluster : (n_items,) int
-        The cluster (passage, conversation) of each item, which is of one task; of no entries without clusters.
-    passage : str
-        What a cluster is called: its column.
-    repeats : int
-        Rows that repeated an answer and were dropped.
-    kept : str
-        Which row of such an answer was kept: "first", "last", or the "mean" of its scores.
-    """
-
-    models: tuple[str, ...]
-    tasks: tuple[str, ...]
-    judges: tuple[str, ...]
-    scores: Array
-    task: Index
-    noise: Array
-    epochs: Array
-    by_judge: Array
-    disagreement: float
-    n_rows: int
-    repeated_ids: bool
-    graded: bool
-    scale: tuple[float, float] = (0.0, 1.0)
-    rows_are_items: bool = False
-    families: tuple[str, ...] = ()
-    family: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    noun: str = "family"
-    cluster: Index = field(default_factory=lambda: np.zeros(0, dtype=np.intp))
-    passage: str = "item"
-    repeats: int = 0
-    kept: str = ""
-
-    @property
-    def clustered(self) -> bool:
-        """Whether items come in clusters, which are the sample then."""
-        return len(self.cluster) > 0
-
-    @property
-    def n_sampled(self) -> NDArray[np.intp]:
-        """Of each model and task: items, or clusters of items, that have an answer, ``(n_models, n_tasks)``."""
-        if not self.clustered:
-            return self.n_items
-        has = answers_by(self.cluster, ~np.isnan(self.scores)) > 0
-        task = np.zeros(has.shape[1], dtype=np.intp)
-        task[self.cluster] = self.task
-        return answers_by(task, has).astype(np.intp)
-
-    @property
-    def families_are_sample(self) -> bool:
-        """Whether there are enough families, of several tasks somewhere, to speak of others like them."""
-        return FEWEST_FAMILIES <= len(self.families) < len(self.tasks)
-
-    @property
-    def like(self) -> str:
-        """What the tasks are a sample of, in a sentence."""
-        return f"tasks of {plural(self.noun)} like these" if self.families_are_sample else "tasks like these"
-
-    @property
-    def here(self) -> str:
-        """The tasks in a sentence."""
-        return "this task" if len(self.tasks) == 1 else "these tasks"
-
-    @property
-    def without_tasks(self) -> dict[str, tuple[str, ...]]:
-        """The models that have no answer on some task, with these tasks: they are not compared on these tasks."""
-        none = self.n_items == 0
-        return {
-            name: tuple(task for task, is_missing in zip(self.tasks, row, strict=True) if is_missing)
-            for name, row in zip(self.models, none, strict=True)
-            if row.any()
-        }
-
-    @property
-    def n_items(self) -> NDArray[np.intp]:
-        """Items of each model and task that have an answer, ``(n_models, n_tasks)``."""
-        return np.add.reduceat(~np.isnan(self.scores), self.starts, axis=1).astype(np.intp)
-
-    @property
-    def starts(self) -> Index:
-        """Where each task begins."""
-        return np.searchsorted(self.task, np.arange(len(self.tasks)))
-
-    def task_means(self) -> Array:
-        """Mean score by model and task, ``(n_models, n_tasks)``; NaN where a model lacks a task."""
-        with np.errstate(invalid="ignore", divide="ignore"):
-            means: Array = np.add.reduceat(np.nan_to_num(self.scores), self.starts, axis=1) / self.n_items
-        return means
-
-    @property
-    def shared(self) -> float:
-        """Share of the items that all models of their task have answered."""
-        answered = ~np.isnan(self.scores)
-        on_task = (self.n_items > 0)[:, self.task]
-        return float((answered == on_task).all(axis=0).mean())
-
-    @property
-    def paired(self) -> bool:
-        """Whether any item has answers of two models."""
-        return bool(((~np.isnan(self.scores)).sum(axis=0) > 1).any())
-
-    @property
-    def judges_are_sample(self) -> bool:
-        """Whether there are enough judges to speak of others like them."""
-        return len(self.judges) >= FEWEST_JUDGES
-
-    @property
-    def n_blocks(self) -> Index:
-        """Of each task: into how many blocks of items the mixed model takes it; its items, unless they are very many.
-
-        The means of tasks are the same, and variances between thousands of items are known as well from hundreds of
-        blocks. Not where a model has answered few of the items: its blocks would be smaller than those of others.
-        """
-        sizes = np.bincount(self.task)
-        answered = self.n_items / sizes
-        most = min(-(-self.scores.size // _MANY), int(sizes.min()) // _FEWEST_BLOCKS)
-        if self.judges_are_sample or most < 2 or answered[answered > 0.0].min() < _ANSWERED:
-            return sizes
-        return np.rint(sizes / most).astype(np.intp)
-
-    @property
-    def per_block(self) -> float:
-        """Answers of a model in a block, on average."""
-        n_blocks = self.n_blocks
-        if n_blocks.sum() == len(self.task):
-            return 1.0
-        return float(self.n_items.sum() / ((self.n_items > 0).sum(axis=0) @ n_blocks))
-
-    @property
-    def has_epochs(self) -> bool:
-        """Whether some answer was tried more than once."""
-        return bool(np.isfinite(self.noise).any())
+def starts(blocks: Blocks) -> Index:
+    """The first item of each task."""
+    return np.searchsorted(blocks.block, np.arange(len(blocks.names)))
 
 
-def answers_by(group: Index, values: Any) -> Array:
+def by_task(blocks: Blocks, values: Any) -> Any:
+    """Sums over the items of each task, in the last axis."""
+    return np.add.reduceat(values, starts(blocks), axis=-1)
+
+
+def answered(blocks: Blocks) -> Index:
+    """Items of each model and task that have an answer, ``(n_models, n_tasks)``."""
+    return by_task(blocks, (blocks.n_runs.T > 0).astype(np.intp))  # type: ignore[no-any-return]
+
+
+def sampled(blocks: Blocks, cluster: Index | None) -> Index:
+    """Of each model and task: items, or clusters of items, that have an answer, ``(n_models, n_tasks)``."""
+    if cluster is None:
+        return answered(blocks)
+    has = sums_by(cluster, blocks.n_runs.T > 0) > 0
+    task = np.zeros(has.shape[1], dtype=np.intp)
+    task[cluster] = blocks.block
+    return sums_by(task, has).astype(np.intp)
+
+
+def sums_by(group: Index, values: Any) -> Array:
     """Sums of columns by their group, ``(rows, groups)``."""
     return np.stack([np.bincount(group, weights=row, minlength=int(group.max()) + 1) for row in values])
+
+
+def task_means(blocks: Blocks) -> Array:
+    """Mean score by model and task, ``(n_models, n_tasks)``; NaN where a model lacks a task."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return by_task(blocks, np.nan_to_num(blocks.means.T)) / answered(blocks)  # type: ignore[no-any-return]
+
+
+def without_tasks(blocks: Blocks) -> dict[str, list[str]]:
+    """The models that have no answer on some task, with these tasks: they are not compared on these tasks."""
+    lacking = {
+        name: [task for task, n in zip(blocks.names, row, strict=True) if not n]
+        for name, row in zip(blocks.algorithms, answered(blocks), strict=True)
+    }
+    return {name: tasks for name, tasks in lacking.items() if tasks}
+
+
+def noise_of(blocks: Blocks) -> Array:
+    """Variance of one epoch about the mean of its model and item; NaN where there are fewer than two."""
+    squares = np.nansum((blocks.runs - blocks.means[..., None]) ** 2, axis=2)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(blocks.n_runs > 1, squares / (blocks.n_runs - 1.0), np.nan).T
 
 
 def read_answers(
     table: Any,
     *,
+    direction: str,
     model: str | Sequence[str] | None,
     item: str | None,
     task: str | None,
@@ -226,8 +104,14 @@ def read_answers(
     cluster: str | None = None,
     scale: tuple[float, float] = (0.0, 1.0),
     drop_duplicates: str | None = None,
-) -> tuple[Answers, str]:
-    """The answers of a table of rows or of a column per model, after all checks; and the name of the score."""
+) -> tuple[Blocks, dict[str, Array], Index | None, dict[str, Any]]:
+    """The answers of a table of rows or of a column per model, after all checks.
+
+    Then the scores of each judge, the cluster of each item where these are clustered, and what else is said of the
+    table: `n_rows`; whether `rows_are_items`, names of items are those of several tasks (`repeated`), scores are
+    `graded`; `n_families`; rows that repeated an answer (`n_dropped`); the share of answers that judges scored
+    differently (`disagreement`).
+    """
     frame = as_frame(table, argument="table")
     given = {"task": task, "item": item, "epoch": epoch, "judge": judge, "family": family, "cluster": cluster}
     if family is not None and task is None:
@@ -247,8 +131,10 @@ def read_answers(
     given = {"model": model, **given}
     for role, name in (("model", model), ("item", item), ("score", score)):
         if name is None:
+            call = answers_in(collected(frame.lazy()).to_pandas())
+            suggested = "" if call is None else f" By names and structure: {call.call}"
             raise ArgumentError(
-                f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.{_suggested(frame)}"
+                f"{named(role)} must be the name of a column, got None. Columns: {listed(columns)}.{suggested}"
             )
     used = {role: check_column(name, columns, argument=role) for role, name in given.items() if name is not None}
     score = check_column(score, columns, argument="score")
@@ -273,7 +159,7 @@ def read_answers(
     codes = {role: np.asarray(of_role[name][0], dtype=np.intp) for role, name in used.items()}
     levels = {role: tuple(map(format_level, of_role[name][1])) for role, name in used.items()}
     if "task" not in used:
-        codes["task"], levels["task"] = np.zeros(len(groups.n), dtype=np.intp), _ONE
+        codes["task"], levels["task"] = np.zeros(len(groups.n), dtype=np.intp), ("all items",)
     if len(levels["model"]) < 2:
         raise DataError(
             f"evaluate compares models, and column {model!r} has one: {levels['model'][0]}. Add the answers of another "
@@ -281,13 +167,22 @@ def read_answers(
         )
     refuse_scores(groups, score, codes["model"], levels["model"])
     refuse_copies(groups, used)
-    answers = replace(_averaged(codes, levels, groups), scale=scale, rows_are_items=rows_are_items)
-    answers = replace(answers, repeats=repeats, kept=drop_duplicates or "")
-    if cluster is not None:
-        answers = replace(answers, cluster=_of_items(codes, levels, cluster), passage=str(cluster))
-    if family is None:
-        return answers, score
-    return replace(answers, families=levels["family"], family=_of_tasks(codes, levels, family), noun=str(family)), score
+    blocks, by_judge, disagreement = _blocks(codes, levels, groups, score, direction)
+    about = {
+        "n_rows": int(groups.n.sum()),
+        "rows_are_items": rows_are_items,
+        "repeated": len(blocks.block) > len(levels["item"]),
+        "graded": bool(((groups.mean > 0.0) & (groups.mean < 1.0)).any()),
+        "n_families": len(levels.get("family", ())),
+        "n_dropped": repeats,
+        "disagreement": disagreement,
+    }
+    of_item = None if cluster is None else _of_items(codes, levels, cluster)
+    if family is not None:
+        own = _of_tasks(codes, levels, family)
+        if FEWEST_FAMILIES <= len(levels["family"]) < len(blocks.names):  # a sample
+            blocks = replace(blocks, family=np.array(levels["family"], dtype=object)[own][blocks.block])
+    return blocks, by_judge, of_item, about
 
 
 def _without_repeats(frame: Any, keys: list[str], score: str, keep: str) -> tuple[Any, int]:
@@ -301,12 +196,6 @@ def _without_repeats(frame: Any, keys: list[str], score: str, keep: str) -> tupl
         frame = frame.with_columns(nw.col(score).cast(nw.Float64).mean().over(*keys).alias(score))
     found = frame.unique(keys, keep="last" if keep == "last" else "first", maintain_order=True)
     return found, len(frame) - len(found)
-
-
-def _suggested(frame: Any) -> str:
-    """The call that columns suggest, if they hold answers."""
-    found = answers_in(collected(frame.lazy()).to_pandas())
-    return "" if found is None else f" By names and structure: {found.call}"
 
 
 def _numbered(frame: Any, epoch: str | None, judge: str | None) -> tuple[Any, str]:
@@ -395,40 +284,33 @@ def _lengthened(
     return frame.unpivot(on=wanted, index=kept, variable_name=names[0], value_name=names[1]), names[0], names[1]
 
 
-def _averaged(codes: dict[str, Index], levels: dict[str, tuple[str, ...]], groups: Groups) -> Answers:
-    k, n_tasks, rows = len(levels["model"]), len(levels["task"]), len(groups.n)
-    pair = combine_codes([(codes["task"], n_tasks), (codes["item"], len(levels["item"]))], rows)
-    order, of_item = np.unique(pair, return_inverse=True)  # items in the order of their tasks
-    first = np.zeros(len(order), dtype=np.intp)
-    first[of_item] = np.arange(rows)
-    size, place = k * len(order), codes["model"] * len(order) + of_item
-    judges = levels.get("judge", ())
-    by_judge: Array = np.full((len(judges), k, len(order)), np.nan)
-    y, disagreement = groups.mean, np.nan
+def _blocks(
+    codes: dict[str, Index], levels: dict[str, tuple[str, ...]], groups: Groups, score: str, direction: str
+) -> tuple[Blocks, dict[str, Array], float]:
+    """The answers, the scores by judge, ``(n_models, n_items)``, and the share of answers that judges disagree on."""
+    models, tasks, judges, rows = levels["model"], levels["task"], levels.get("judge", ()), len(groups.n)
+    item = combine_codes([(codes["task"], len(tasks)), (codes["item"], len(levels["item"]))], rows)
+    n = int(item.max()) + 1
+    first = first_rows(item, n)
+    cell, y, disagreement = item * len(models) + codes["model"], groups.mean, np.nan
+    by_judge: Array = np.full((len(judges), len(models), n), np.nan)
     if judges:
-        own = codes["judge"] * size + place
-        by_judge = _means(own, y, len(judges) * size).reshape(by_judge.shape)
-        refuse_partial_judging(by_judge, judges, levels["model"])
-        place, y, disagreement = _over_judges(place, codes.get("epoch"), y, len(judges))
-    epochs = np.bincount(place, minlength=size).astype(float)
-    scores = _means(place, y, size)
-    squares = np.bincount(place, weights=(y - scores[place]) ** 2, minlength=size)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        noise = np.where(epochs > 1, squares / (epochs - 1.0), np.nan)
-    return Answers(
-        models=levels["model"],
-        tasks=levels["task"],
-        judges=judges,
-        scores=scores.reshape(k, -1),
-        task=codes["task"][first],
-        noise=noise.reshape(k, -1),
-        epochs=epochs.reshape(k, -1),
-        by_judge=by_judge,
-        disagreement=disagreement,
-        n_rows=int(groups.n.sum()),
-        repeated_ids=len(order) > len(levels["item"]),
-        graded=bool(((groups.mean > 0.0) & (groups.mean < 1.0)).any()),
+        size = n * len(models)
+        means = _means(codes["judge"] * size + cell, y, len(judges) * size)
+        by_judge = means.reshape(len(judges), n, len(models)).swapaxes(1, 2)
+        refuse_partial_judging(by_judge, judges, models)
+        cell, y, disagreement = _over_judges(cell, codes.get("epoch"), y, len(judges))
+    blocks = Blocks(
+        algorithms=models,
+        runs=padded(y, cell, (n, len(models)), np.nan),
+        instances=tuple(np.array(levels["item"], dtype=object)[codes["item"][first]].tolist()),
+        block=codes["task"][first],
+        names=tasks,
+        unit="task",
+        score=score,
+        direction=direction,
     )
+    return blocks, dict(zip(judges, by_judge, strict=True)), disagreement
 
 
 def _means(place: Index, y: Array, size: int) -> Array:
@@ -455,51 +337,3 @@ def _over_judges(place: Index, epoch: Index | None, y: Array, n_judges: int) -> 
     where = np.zeros(len(kept), dtype=np.intp)
     where[of_answer] = place
     return where, np.bincount(of_answer, weights=y) / count, float((high > low).mean())
-
-
-def item_rows(answers: Answers) -> pd.DataFrame:
-    """One row per model and item, and per judge where these are a sample: model, task, family, item, judge, score.
-
-    Of very many answers one row per model and block of items.
-    """
-    task = answers.task
-    if answers.judges_are_sample:
-        judge, model, item = np.nonzero(~np.isnan(answers.by_judge))
-        score = answers.by_judge[judge, model, item]
-    else:
-        scores = answers.scores
-        if answers.per_block > 1.0:
-            scores, task = _blocks(answers)
-        model, item = np.nonzero(~np.isnan(scores))
-        score = scores[model, item]
-    columns: dict[str, Any] = {
-        "model": pd.Categorical.from_codes(model, categories=pd.Index(answers.models), ordered=True),
-        "task": pd.Categorical.from_codes(task[item], categories=pd.Index(answers.tasks), ordered=True),
-        "item": item,
-        "score": score,
-    }
-    if answers.families_are_sample:
-        of_item = answers.family[task[item]]
-        columns["family"] = pd.Categorical.from_codes(of_item, categories=pd.Index(answers.families), ordered=True)
-    if answers.judges_are_sample:
-        columns["judge"] = pd.Categorical.from_codes(judge, categories=pd.Index(answers.judges), ordered=True)
-    return pd.DataFrame(columns)
-
-
-def _blocks(answers: Answers) -> tuple[Array, Index]:
-    """Means over blocks of items of a task, ``(n_models, n_blocks)``, and the task of each block.
-
-    Blocks of a task differ by one item at most, and the mean of a model over them is moved to that over its items.
-    """
-    sizes, n_blocks = np.bincount(answers.task), answers.n_blocks
-    first = np.cumsum(n_blocks) - n_blocks
-    place = np.arange(len(answers.task)) - answers.starts[answers.task]
-    of_item = first[answers.task] + place * n_blocks[answers.task] // sizes[answers.task]
-    task = np.repeat(np.arange(len(sizes)), n_blocks)
-    starts = np.searchsorted(of_item, np.arange(len(task)))
-    has = ~np.isnan(answers.scores)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.add.reduceat(np.nan_to_num(answers.scores), starts, axis=1) / np.add.reduceat(has, starts, axis=1)
-        there = np.add.reduceat(~np.isnan(means), first, axis=1)
-        moved = answers.task_means() - np.add.reduceat(np.nan_to_num(means), first, axis=1) / there
-    return means + moved[:, task], task

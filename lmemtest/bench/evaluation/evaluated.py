@@ -1,25 +1,21 @@
-"""The result of an evaluation: tables of pairs and models, what follows from them, and its sentences."""
+"""The result of an evaluation, and what can be asked of it: groups of models, variances, and the next study."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
-from lmemtest.bench.evaluation.answers import Answers
-from lmemtest.bench.evaluation.noise import plan_components, points, variances_of
-from lmemtest.bench.evaluation.planning import planned
-from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, SUFFIX, THESE
-from lmemtest.bench.power.components import VarianceComponents
-from lmemtest.bench.power.planned import Plan
-from lmemtest.core.options import ADJUSTMENT_NAMES
-from lmemtest.core.result import Result, result
-from lmemtest.core.rounding import written
+from lmemtest.bench.evaluation.questions import LIKE, QUESTIONS, THESE
+from lmemtest.bench.power.closed_form import smallest_effect
+from lmemtest.bench.power.components import Pilot, VarianceComponents
+from lmemtest.bench.power.draw import StudyDesign
+from lmemtest.bench.power.plan import Plan, plan
+from lmemtest.core.result import Answer, result
 from lmemtest.core.validate import check_choice
-from lmemtest.core.words import counted, joined, percent, plural, spoken
+from lmemtest.core.words import plural, spoken
 from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
@@ -27,21 +23,20 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.decisions import Decisions
     from lmemtest.lmm.model import LmmFit
 
-_OF_CLUSTERS = (("design_effect", ".2f"), ("n_effective", ",.0f"))
-MOST_PAIRS = 45  # of ten models: more are not read in a summary
 ONE_TASK = (
     "One task says nothing about tasks like it: how much differences change from task to task is not known. Add "
     "tasks to ask for that."
 )
+_MANY = 10_000  # tasks whose critical value is that of the normal distribution
 
 
 @result
-class Evaluation(Result):
+class Evaluation(Answer):
     """What an evaluation says of its models: on these tasks, and for tasks like these.
 
     Attributes
     ----------
-    table : pandas.DataFrame
+    pairs : pandas.DataFrame
         One row per pair of models: ``left``, ``right``, ``n_differ`` (items on which their scores differ), and for
         either question, ending in ``_these`` and ``_like``: ``estimate`` (left - right, a risk difference for 0/1
         scores), ``se``, ``df``, ``p_value``, ``ci_low``, ``ci_high`` (cut at -1 and 1; they exclude zero where `differ`
@@ -70,46 +65,26 @@ class Evaluation(Result):
         The pairs by either question, with all that follows from them; `like` is None with one task.
     fit : LmmFit or None
         The mixed model of `like`, of means over epochs.
+    variances : dict of str to float
+        Variances by source, as in `sources`; empty with one task.
+    pilot : Pilot or None
+        What the variances come from.
     design : dict of str to int
         Tasks, items of each (harmonic mean), epochs of each answer where they are repeated. With families as the sample
         their number, and the tasks of each (mean).
     alpha, power : float
     adjust, score, direction : str
-    notes : tuple of str
+    noun : str
+        What the mean scores are called.
+    populations, samples : dict of str to str
+        By the suffix of the columns of either question: which tasks it is about, and what it takes for the sample.
     """
 
-    figure: ClassVar[str | None] = "evaluation_plot"
-    parts: ClassVar[Mapping[str, str]] = {
-        "pairs": "table",
-        **{name: name for name in ("models", "noise", "detectable", "sources", "judges", "clusters")},
-    }
-    formats: ClassVar = {
-        f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
-        for name in ("estimate", "accuracy", "ci_low", "ci_high", "p_value")
-        for suffix in SUFFIX.values()
-    }
-
-    table: pd.DataFrame
-    models: pd.DataFrame
-    noise: pd.DataFrame
-    detectable: pd.DataFrame
-    sources: pd.DataFrame
-    judges: pd.DataFrame
-    clusters: pd.DataFrame
-    disagreement: float
     these: Comparisons
     like: Comparisons | None
     fit: LmmFit | None
-    design: Mapping[str, int]
-    alpha: float
-    power: float
-    adjust: str
-    score: str
-    direction: str
-    answers: Answers
-    notes: tuple[str, ...] = ()
-
-    # -- what follows ---------------------------------------------------------------------------------------------
+    variances: Mapping[str, float]
+    pilot: Pilot | None
 
     def decisions(self, question: str = THESE) -> Decisions:
         """Groups of models that cannot be distinguished.
@@ -132,9 +107,17 @@ class Evaluation(Result):
         -------
         VarianceComponents
         """
-        self._asked(LIKE)
-        self._refuse_clusters()
-        return plan_components(self.fit, self.answers)  # type: ignore[arg-type]
+        sd = {name: variance**0.5 for name, variance in self._variances().items()}
+        both = self.variances["item:model"] + self.variances["epoch"]
+        return VarianceComponents(
+            family_interaction_sd=sd.get("family:model"),
+            family_sd=sd.get("family"),
+            interaction_sd=sd["task:model"],
+            residual_sd=max(both, np.finfo(float).tiny) ** 0.5,
+            seed_sd=sd["item"],
+            benchmark_sd=sd["task"],
+            pilot=self.pilot,
+        )
 
     def plan(
         self,
@@ -172,37 +155,53 @@ class Evaluation(Result):
             With one task, which does not tell how much advantages change between tasks; with clusters of items.
         """
         check_choice(question, "question", QUESTIONS)
-        self._asked(LIKE)
-        self._refuse_clusters()
-        variances = variances_of(self.fit, self.answers)  # type: ignore[arg-type]
-        design = dict(self.design)
-        if question == THESE and "family" in design:
-            design = {**design, "task": len(self.answers.tasks)}
+        variances, design, these = self._variances(), dict(self.design), question == THESE
+        if these and "family" in design:
+            design = {**design, "task": self.n_tasks}
             del design["family"]
-        return planned(
-            variances,
-            design,
-            n_models=len(self.answers.models),
-            fixed_tasks=question == THESE,
+        # on these tasks the advantages of models on them are no part of the error
+        of_stage = {**variances, "task": 0.0 if these else variances["task:model"], "item": variances["item:model"]}
+        of_stage["family"] = variances.get("family:model", 0.0)
+        fixed = fixed if not these else {"task": design["task"], **(fixed or {})}
+        n_models = len(self.models)
+        if these and effect is not None:
+            test = StudyDesign(n_algorithms=n_models, n_benchmarks=_MANY, n_seeds=1)
+            critical = test.critical(self.alpha, "tukey")
+            target, effect = effect / smallest_effect(self.power, 1.0, test.df, critical), None
+        best = plan(
+            {name: of_stage[name] ** 0.5 for name in design},
+            stages=tuple(design),
+            n_algorithms=n_models,
             effect=effect,
             power=self.power,
             alpha=self.alpha,
+            current={**design, **{name: n for name, n in (fixed or {}).items() if name in design}},
             budget=budget,
             target=target,
             costs=costs,
             fixed=fixed,
             at_most=at_most,
         )
+        anew = "Families and their tasks are" if "family" in design else "Tasks are"
+        where = "Tasks are these and stay" if these else f"{anew} drawn anew"
+        notes = (
+            "The standard deviations are those of this evaluation, taken as known.",
+            f"{where}; all models answer the same items, so what they share of tasks and items cancels.",
+        )
+        return replace(best, noun="model", notes=notes)
 
-    def _refuse_clusters(self) -> None:
-        """A plan takes items for independent."""
-        if self.answers.clustered:
-            passage = spoken(self.answers.passage)
+    def _variances(self) -> Mapping[str, float]:
+        """Those of tasks like these, where items are independent draws."""
+        self._asked(LIKE)
+        if len(self.clusters):
+            column = self.clusters["cluster"].iloc[0]
+            passage = spoken(column)
             raise DesignError(
-                f"Items come in {plural(self.answers.passage)}, and a plan takes items for independent draws. Plan the "
-                f"number of {plural(self.answers.passage)}: average the scores of each {passage} and model, and call "
-                f"evaluate(..., item={self.answers.passage!r}) without cluster=."
+                f"Items come in {plural(column)}, and a plan takes items for independent draws. Plan the "
+                f"number of {plural(column)}: average the scores of each {passage} and model, and call "
+                f"evaluate(..., item={column!r}) without cluster=."
             )
+        return self.variances
 
     def _asked(self, question: str) -> Comparisons:
         check_choice(question, "question", QUESTIONS)
@@ -211,224 +210,3 @@ class Evaluation(Result):
         if self.like is None:
             raise DesignError(ONE_TASK)
         return self.like
-
-    # -- words ----------------------------------------------------------------------------------------------------
-
-    @property
-    def noun(self) -> str:
-        """What the mean scores are called."""
-        return "accuracy" if self.direction == "maximize" and not self.answers.graded else "mean score"
-
-    @property
-    def title(self) -> str:
-        """What was evaluated."""
-        tasks, items = len(self.answers.tasks), len(self.answers.task)
-        return (
-            f"Evaluation of {counted(len(self.answers.models), 'model')} on {counted(items, 'item')} of "
-            f"{counted(tasks, 'task')}, by {self.score}"
-        )
-
-    @property
-    def samples(self) -> dict[str, str]:
-        """What either question takes for the sample, by the suffix of its columns."""
-        judges = " and judges" if self.answers.judges_are_sample else ""
-        families = f"{plural(self.answers.noun)}, " if self.answers.families_are_sample else ""
-        one = len(self.answers.tasks) == 1
-        mean = "over" if self.noun == "mean score" else "as the mean over"
-        where = "on this task" if one else f"{mean} these tasks"
-        said = {
-            "these": f"{self.noun} {where}; {self._sampled}{judges} are the sample. Standard errors of each pair by "
-            "itself, Satterthwaite degrees of freedom."
-        }
-        if self.fit is not None:
-            over = ["epochs"] * self.answers.has_epochs
-            per_block = self.answers.per_block
-            over += [f"blocks of {per_block:.0f} items"] * (per_block > 1.0)
-            judged = ", judges" if judges else ""
-            said["like"] = (
-                f"{families}tasks{judged} and items are the sample: {self.fit.formula}"
-                f"{f', of means over {joined(over)}' if over else ''}."
-            )
-        return said
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What either question takes for the sample, and how the tests were adjusted."""
-        said, how = [f"_{suffix}: {text}" for suffix, text in self.samples.items()], ADJUSTMENT_NAMES[self.these.adjust]
-        level = percent(1.0 - self.alpha)
-        if len(self.table) == 1:
-            return (*said, f"{level} intervals.")
-        adjusted = f"p-values with {how} adjustment for {len(self.table):,} pairs, {level} intervals for all."
-        if len(self.table) <= MOST_PAIRS:
-            return (*said, adjusted)
-        models = (
-            "The pairs are in to_frame(); here are the models with intervals one by one, and letters that those share "
-            "which cannot be distinguished."
-        )
-        return (*said, adjusted, models)
-
-    @property
-    def _sampled(self) -> str:
-        """What is drawn of a task."""
-        return f"{plural(self.answers.passage)} of items" if self.answers.clustered else "items"
-
-    def shown(self) -> pd.DataFrame:
-        """Differences, intervals and p-values of either question; of many models their accuracies."""
-        if len(self.table) > MOST_PAIRS:
-            return self.models.drop(columns=["n_tasks"])
-        names = [
-            f"{name}_{suffix}" for suffix in SUFFIX.values() for name in ("estimate", "ci_low", "ci_high", "p_value")
-        ]
-        return self.table[["left", "right", *(name for name in names if name in self.table.columns)]]
-
-    def sentences(self) -> tuple[str, ...]:
-        """Who leads by either question, where the answers differ, what repetition changes, what could be found."""
-        return (
-            *self._leads(),
-            *self._decisions(),
-            *self._groups(),
-            *self._of_judges(),
-            *self._of_clusters(),
-            *self._noise(),
-            *self._smallest(),
-        )
-
-    def _questions(self) -> Iterator[tuple[str, str, Decisions]]:
-        """Suffix, beginning of a sentence and decisions of the questions that are answered."""
-        tasks = counted(len(self.answers.tasks), "task")
-        where = "On this task" if len(self.answers.tasks) == 1 else f"On these {tasks}"
-        yield "these", where, self.decisions(THESE)
-        if self.like is not None:
-            yield "like", f"For {self.answers.like}", self.decisions(LIKE)
-
-    def _leads(self) -> Iterator[str]:
-        most = "highest" if self.direction == "maximize" else "lowest"
-        for suffix, where, found in self._questions():
-            rows = self.models.set_index("model")
-            means = rows[f"accuracy_{suffix}"]
-            order = [name for name in (found.levels if suffix == "like" else rows.index) if not math.isnan(means[name])]
-            if not order:
-                continue
-            name = order[0]
-            row = rows.loc[name]
-            first = [other for other in order if abs(means[other] - means[name]) <= 1e-9]
-            ends = f"{written(row[f'ci_low_{suffix}'], '.3f')} to {written(row[f'ci_high_{suffix}'], '.3f')}"
-            known = "" if math.isnan(row[f"ci_low_{suffix}"]) else f" ({percent(1.0 - self.alpha)} interval {ends})"
-            lead = f"the {most} {self.noun}, {written(row[f'accuracy_{suffix}'], '.3f')}"
-            if len(first) > 1:
-                yield f"{where} {joined(first)} have {lead}{known}."
-                continue
-            better = [other for other in order[1:] if found.significant.loc[name, other]]
-            others = [other for other in order[1:] if other not in better]
-            if self.table[f"p_value_{suffix}"].isna().all():
-                than = "nothing is tested"
-            elif not better:
-                than = f"it is not shown to be better than {'any other model' if len(others) > 1 else others[0]}"
-            elif others:
-                rest = f"not shown to be better than {joined(others)}"
-                than = f"it is significantly better than {joined(better)}, and {rest}"
-            else:
-                than = f"it is significantly better than {'all others' if len(better) > 1 else better[0]}"
-            yield f"{where} {name} has {lead}{known}; {than}."
-        lacking = self.answers.without_tasks
-        if lacking:
-            each = [f"{name} (no answers on {joined(tasks, most=3)})" for name, tasks in lacking.items()]
-            yield f"Not compared on these tasks: {joined(each, most=8)}."
-        if self.like is None:
-            yield ONE_TASK
-
-    def _decisions(self) -> Iterator[str]:
-        if self.like is None:
-            return
-        here, there = (self.table[f"differ_{suffix}"] for suffix in SUFFIX.values())
-        tested_here, tested_there = (int(differ.notna().sum()) for differ in (here, there))
-        if tested_here and len(here) > 1:
-            of = "" if tested_there == tested_here else f" of {tested_there:,}"
-            yield (
-                f"Pairs of models that differ significantly: {int(here.sum()):,} of {tested_here:,} on these tasks, "
-                f"{int(there.sum()):,}{of} for {self.answers.like}."
-            )
-        names = np.array([f"{a} and {b}" for a, b in zip(self.table["left"], self.table["right"], strict=True)])
-        for which, text in ((here & ~there, f"on these tasks but not for {self.answers.like}"),
-                            (there & ~here, f"for {self.answers.like} but not on these tasks")):  # fmt: skip
-            chosen = names[which.fillna(False).to_numpy(dtype=bool)]
-            if len(chosen):
-                more = f"; and {len(chosen) - 5:,} more pairs" if len(chosen) > 5 else ""
-                yield f"A difference is shown {text}: {'; '.join(chosen[:5])}{more}."
-
-    def _groups(self) -> Iterator[str]:
-        if len(self.answers.models) == 2:  # said of the one that leads
-            return
-        for suffix, where, found in self._questions():
-            outside = self.answers.without_tasks if suffix == "these" else {}
-            compared = [tuple(name for name in group if name not in outside) for group in found.groups]
-            groups = [group for group in compared if len(group) > 1]
-            if not groups or self.table[f"differ_{suffix}"].isna().all():
-                continue
-            kept = groups[:3] if len(groups) <= 3 else groups[:1]
-            said = "; nor among ".join(joined(group, most=8) for group in kept)
-            left = len(groups) - len(kept)
-            more = f"; nor within {left} groups more, which letters show" if left else ""
-            kept_in = [name for name in found.levels if name not in outside]
-            undecided = found.undecided.loc[kept_in, kept_in].to_numpy()
-            untested = " (pairs without a test included)" * bool(undecided.any())
-            yield f"{where} no difference is shown among {said}{more}{untested}."
-
-    def _of_judges(self) -> Iterator[str]:
-        if len(self.answers.judges) < 2:
-            return
-        best = {}
-        for judge, part in self.judges.groupby("judge", sort=False):
-            values = part["accuracy"]
-            at = int(values.argmax() if self.direction == "maximize" else values.argmin())
-            best[judge] = str(part["model"].iloc[at])
-        first = self.models["model"].iloc[0]
-        same = sum(name == first for name in best.values())
-        yield (
-            f"Judges score {percent(self.disagreement)} of the answers differently; {first} comes first by {same} of "
-            f"{counted(len(best), 'judge')}."
-        )
-
-    def _of_clusters(self) -> Iterator[str]:
-        for row in self.clusters.to_dict("records"):
-            if math.isnan(row["design_effect"]):
-                continue
-            effect, as_many = (written(row[key], form) for key, form in _OF_CLUSTERS)
-            which = "" if len(self.table) == 1 else " (the median over the pairs)"
-            yield (
-                f"{row['n_items']:,} items in {row['n_clusters']:,} {plural(row['cluster'])}: the variance of a "
-                f"difference on {self.answers.here} is {effect} times that of independent items{which}, so they tell "
-                f"as much as {as_many} of these."
-            )
-
-    def _noise(self) -> Iterator[str]:
-        if self.noise.empty:
-            return
-        sd, usual = (self.noise[name].to_numpy(dtype=float) for name in ("sd_difference", "largest_usual"))
-        at = int(np.nanargmax(sd))
-        if sd[at] == 0.0:
-            yield "Repeated attempts were scored alike throughout: runs of one model show no noise."
-            return
-        yield (
-            f"Two identical runs of one model (one epoch each) differ in {self.noun} with a standard deviation of "
-            f"{points(sd[at])} at most ({self.noise['model'].iloc[at]}); 95 % of such differences are below "
-            f"{points(usual[at])}."
-        )
-
-    def _smallest(self) -> Iterator[str]:
-        found = self.detectable.set_index("question")["smallest"].dropna()
-        words = {THESE: f"on {self.answers.here}", LIKE: f"for {self.answers.like}"}
-        which = " (the middle pair, adjusted for all pairs)" * (len(self.table) > 1)
-        within = [f"{points(found[question])} {words[question]}" for question in found.index if found[question] <= 1.0]
-        beyond = [words[question] for question in found.index if found[question] > 1.0]
-        if within:
-            also = f"; {joined(beyond)} not even one of 1" if beyond else ""
-            yield (
-                f"With {percent(self.power)} power such an evaluation finds a difference of {' and of '.join(within)}"
-                f"{which}{also}."
-            )
-        elif beyond:
-            yield (
-                f"With {percent(self.power)} power such an evaluation finds no difference {joined(beyond)}, not even "
-                f"one of 1{which}."
-            )

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from lmemtest.bench.evaluation.answers import read_answers
+from lmemtest.bench.evaluation.answers import FEWEST_JUDGES, answered, read_answers, without_tasks
 from lmemtest.bench.evaluation.evaluated import Evaluation
-from lmemtest.bench.evaluation.noise import detectable_of, noise_floor
 from lmemtest.bench.evaluation.questions import (
     LIKE,
+    SUFFIX,
     THESE,
     design_effect,
     fit_of,
@@ -20,12 +20,26 @@ from lmemtest.bench.evaluation.questions import (
 )
 from lmemtest.bench.evaluation.refusals import check_scale, refuse_nothing
 from lmemtest.bench.evaluation.reservations import notes_on
-from lmemtest.bench.evaluation.tables import judges_table, models_table, pairs_table, sources_table
+from lmemtest.bench.evaluation.tables import (
+    detectable_of,
+    judges_table,
+    models_table,
+    noise_floor,
+    pairs_table,
+    sources_table,
+    variances_of,
+)
+from lmemtest.bench.evaluation.words import with_words
+from lmemtest.bench.power.components import Pilot
 from lmemtest.bench.power.power import USUAL_POWER
 from lmemtest.core.hints import guided
 from lmemtest.core.options import ERRORS, REPORT_ADJUSTMENTS
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_direction, check_fraction
+from lmemtest.core.words import counted, joined, plural
+
+if TYPE_CHECKING:
+    from lmemtest.core.arrays import Index
 
 
 @guided
@@ -143,51 +157,94 @@ def evaluate(
     alpha, power = check_fraction(alpha, "alpha"), check_fraction(power, "power")
     scale = check_scale(min_score, max_score)
     roles: dict[str, Any] = {"model": model, "item": item, "task": task, "score": score, "epoch": epoch, "judge": judge}
-    answers, score = read_answers(
-        table, **roles, family=family, cluster=cluster, scale=scale, drop_duplicates=drop_duplicates
-    )
-    refuse_nothing(answers)
-    facts = {"score": score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
-    here = on_these_tasks(answers, **facts)
-    fit = fit_of(answers, direction) if len(answers.tasks) > 1 else None
-    there = None if fit is None else on_tasks_like_these(fit, answers, level=1.0 - alpha)
-    asked = {THESE: here, LIKE: there}
+    roles |= {"family": family, "cluster": cluster, "scale": scale, "drop_duplicates": drop_duplicates}
+    blocks, judges, of_item, about = read_answers(table, **roles, direction=direction)
+    refuse_nothing(blocks)
+    sample = judges if len(judges) >= FEWEST_JUDGES else {}
+    options = {"score": blocks.score, "direction": direction, "ddf": "satterthwaite", "level": 1.0 - alpha}
+    options["n_obs"] = about["n_rows"]
+    means = {THESE: on_these_tasks(blocks, sample, of_item, **options)}
+    fit, per_row, variances, pilot = None, 1.0, dict[str, float](), None
+    counts, epochs = answered(blocks), blocks.n_runs
+    n_tasks, n_families = len(blocks.names), 0 if blocks.family is None else about["n_families"]
+    items, has_epochs = _harmonic_mean(counts), bool((epochs > 1).any())
+    if n_tasks > 1:
+        fit, per_row = fit_of(blocks, sample)
+        means[LIKE] = on_tasks_like_these(fit, blocks, level=1.0 - alpha)
+        variances = variances_of(fit, blocks, sample, per_row)
+        pilot = Pilot(n_algorithms=len(counts), n_benchmarks=n_tasks, n_seeds=items, n_families=n_families or None)
     pairs = {
-        question: means.pairs(adjust=adjust, se=se if means.errors else None, level=1.0 - alpha)
-        for question, means in asked.items()
-        if means is not None
+        question: own.pairs(adjust=adjust, se=se if own.errors else None, level=1.0 - alpha)
+        for question, own in means.items()
     }
-    counts = answers.n_items
-    families = len(answers.families) if answers.families_are_sample else 0
-    design = {
-        **({"family": families} if families else {}),
-        "task": round(len(answers.tasks) / max(families, 1)),
-        "item": round(counts[counts > 0].size / float((1.0 / counts[counts > 0]).sum())),
+    design = {"family": n_families} if n_families else {}
+    design |= {"task": round(n_tasks / max(n_families, 1)), "item": round(items)}
+    design |= {"epoch": round(_harmonic_mean(epochs))} if has_epochs else {}
+    clusters = pd.DataFrame()
+    if of_item is not None:
+        independent = on_these_tasks(blocks, sample, None, **options)
+        clusters = design_effect(means[THESE], independent, of_item, str(cluster))
+    compared = pairs_table(blocks, pairs, alpha)
+    noun = "accuracy" if direction == "maximize" and not about["graded"] else "mean score"
+    one, drawn = n_tasks == 1, "items" if cluster is None else f"{plural(str(cluster))} of items"
+    where = "on this task" if one else f"{'over' if noun == 'mean score' else 'as the mean over'} these tasks"
+    populations = {"these": "this task" if one else "these tasks"}
+    samples = {
+        "these": f"{noun} {where}; {drawn}{' and judges' * bool(sample)} are the sample. Standard errors of each pair "
+        "by itself, Satterthwaite degrees of freedom."
     }
-    if answers.has_epochs:
-        n = answers.epochs[answers.epochs > 0]
-        design["epoch"] = round(len(n) / float((1.0 / n).sum()))
-    compared = pairs_table(answers, pairs, alpha)
-    return Evaluation(
-        table=compared,
-        models=models_table(answers, asked, pairs, alpha, direction),
-        noise=noise_floor(answers) if answers.has_epochs else pd.DataFrame(),
-        detectable=pd.DataFrame(
-            [{"question": question, **detectable_of(found, alpha, power)} for question, found in pairs.items()]
-        ),
-        sources=pd.DataFrame() if fit is None else sources_table(fit, answers),
-        judges=judges_table(answers),
-        clusters=design_effect(answers, here, **facts),
-        disagreement=answers.disagreement,
+    if fit is not None:
+        families = plural(str(family)) if n_families else ""
+        populations["like"] = f"tasks of {families} like these" if families else "tasks like these"
+        over = ["epochs"] * has_epochs + [f"blocks of {per_row:.0f} items"] * (per_row > 1.0)
+        samples["like"] = (
+            f"{families}{', ' * bool(families)}tasks{', judges' * bool(sample)} and items are the sample: {fit.formula}"
+            f"{f', of means over {joined(over)}' if over else ''}."
+        )
+    detectable = [{"question": question, **detectable_of(own, alpha, power)} for question, own in pairs.items()]
+    evaluation = Evaluation(
+        question="evaluate",
+        title=f"Evaluation of {counted(len(counts), 'model')} on {counted(len(epochs), 'item')} of "
+        f"{counted(n_tasks, 'task')}, by {blocks.score}",
+        tables={
+            "pairs": compared,
+            "models": models_table(blocks, means, pairs, of_item, alpha),
+            "noise": noise_floor(blocks) if has_epochs else pd.DataFrame(),
+            "detectable": pd.DataFrame(detectable),
+            "sources": pd.DataFrame() if fit is None else sources_table(variances, has_epochs),
+            "judges": judges_table(blocks, judges),
+            "clusters": clusters,
+        },
+        values={
+            "disagreement": about["disagreement"],
+            "design": design,
+            "alpha": alpha,
+            "power": power,
+            "adjust": adjust,
+            "score": blocks.score,
+            "direction": direction,
+            "n_tasks": n_tasks,
+            "noun": noun,
+            "populations": populations,
+            "samples": samples,
+        },
+        notes=notes_on(blocks, compared, variances, of_item, {**roles, **about, "n_judges": len(judges)}),
+        formats={
+            f"{name}_{suffix}": "p" if name == "p_value" else ".3f"
+            for name in ("estimate", "accuracy", "ci_low", "ci_high", "p_value")
+            for suffix in SUFFIX.values()
+        },
+        figure="evaluation_plot",
         these=pairs[THESE],
         like=pairs.get(LIKE),
         fit=fit,
-        design=design,
-        alpha=alpha,
-        power=power,
-        adjust=adjust,
-        score=score,
-        direction=direction,
-        answers=answers,
-        notes=notes_on(answers, fit, compared),
+        variances=variances,
+        pilot=pilot,
     )
+    return with_words(evaluation, without_tasks(blocks))
+
+
+def _harmonic_mean(counts: Index) -> float:
+    """Of counts that are not zero."""
+    known = counts[counts > 0]
+    return float(known.size / (1.0 / known).sum())

@@ -25,7 +25,6 @@ the sample, and their tasks with them. Where there are enough judges, they are a
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -33,54 +32,62 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.evaluation.answers import Answers, answers_by, item_rows
+from lmemtest.bench.evaluation.answers import answered, by_task, sampled, starts, sums_by, task_means
+from lmemtest.core.levels import in_order
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.estimates import Estimates
 from lmemtest.lmm.model import fit_lmm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
-    from lmemtest.core.arrays import Array
+    from lmemtest.bench.data.blocks import Blocks
+    from lmemtest.core.arrays import Array, Index, Mask
     from lmemtest.lmm.model import LmmFit
 
 
 THESE, LIKE = "these tasks", "tasks like these"
 QUESTIONS = (THESE, LIKE)
 SUFFIX = {THESE: "these", LIKE: "like"}  # of columns
+_MANY = 50_000  # answers that a mixed model is fitted to in half a second
+_FEWEST_BLOCKS = 10  # of a task
+_ANSWERED = 0.8  # of the items of a task, by each model
 
 
-def on_these_tasks(answers: Answers, **facts: Any) -> Estimates:
-    """Accuracies as means over these tasks, with errors from their items."""
-    counts = answers.n_items
-    complete: NDArray[np.bool_] = np.all(counts > 0, axis=1)
-    known: NDArray[np.bool_] = np.all(answers.n_sampled > 1, axis=1)
-    n_tasks = len(answers.tasks)
-    of_task = [answers.task == t for t in range(n_tasks)]
-    if answers.clustered:
-        found = [_of_clusters(answers.scores[:, own], answers.cluster[own]) for own in of_task]
-        parts, freedom = (np.stack(part) for part in zip(*found, strict=True))
-    else:
-        parts = np.stack([_covariance(answers.scores[:, own]) for own in of_task])  # (T, k, k)
+def on_these_tasks(blocks: Blocks, judges: Mapping[str, Array], cluster: Index | None, **facts: Any) -> Estimates:
+    """Accuracies as means over these tasks, with errors from their items, and from judges who are a sample."""
+    counts, n_tasks = answered(blocks), len(blocks.names)
+    complete, known = (np.all(n > least, axis=1) for n, least in ((counts, 0), (sampled(blocks, cluster), 1)))
+    of_task = [(blocks.means[blocks.block == t].T, blocks.block == t) for t in range(n_tasks)]
+    if cluster is None:
+        parts = np.stack([_covariance(scores) for scores, _ in of_task])  # (T, k, k)
         freedom = np.maximum(counts.T - 1.0, 0.0)  # (T, k)
+    else:
+        by_cluster = [_of_clusters(scores, cluster[own]) for scores, own in of_task]
+        parts, freedom = (np.stack(part) for part in zip(*by_cluster, strict=True))
     parts = np.nan_to_num(parts) / n_tasks**2
-    if answers.judges_are_sample:
-        parts = np.concatenate([parts, _of_judges(answers)[None]])
-        freedom = np.concatenate([freedom, np.full((1, len(complete)), len(answers.judges) - 1.0)])
-
-    means = answers.task_means()
+    if judges:
+        of_judge = judge_means(blocks, judges)  # (J, k)
+        of_judges = np.asarray(np.cov(of_judge, rowvar=False) / len(of_judge))
+        parts = np.concatenate([parts, of_judges[None]])
+        freedom = np.concatenate([freedom, np.full((1, len(complete)), len(of_judge) - 1.0)])
     return Estimates.of(
-        {"model": list(answers.models)},
-        b=np.where(complete, np.nan_to_num(means).mean(axis=1), 0.0),
+        {"model": list(blocks.algorithms)},
+        b=np.where(complete, np.nan_to_num(task_means(blocks)).mean(axis=1), 0.0),
         V=parts.sum(axis=0),
         df=partial(_satterthwaite, parts, freedom),
         estimable_function=partial(_only_of, complete),
         variance_function=partial(_only_of, known),
-        n_obs=answers.n_rows,
         **facts,
     )
+
+
+def judge_means(blocks: Blocks, judges: Mapping[str, Array], empty: float = 0.0) -> Array:
+    """Mean over tasks by judge and model, where a task without answers has `empty`, or is left out of it if NaN."""
+    by_judge = by_task(blocks, np.nan_to_num(np.stack([*judges.values()])))
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = by_judge / answered(blocks)
+    return np.asarray(np.nanmean(np.where(np.isnan(means), empty, means), axis=2))
 
 
 def _least(L: Array, freedom: Array) -> Array:
@@ -102,7 +109,7 @@ def _satterthwaite(parts: Array, freedom: Array, L: Array) -> Array:
     return np.where(np.isfinite(found), found, least.sum(axis=1))
 
 
-def _only_of(models: NDArray[np.bool_], L: Array) -> NDArray[np.bool_]:
+def _only_of(models: Mask, L: Array) -> Mask:
     """Whether functions are of these models alone."""
     return ~(L[:, ~models] != 0.0).any(axis=1)
 
@@ -118,78 +125,110 @@ def _covariance(scores: Array) -> Array:
     return np.where(both > 1.0, found, 0.0)
 
 
-def _of_clusters(scores: Array, cluster: NDArray[np.intp]) -> tuple[Array, Array]:
+def _of_clusters(scores: Array, cluster: Index) -> tuple[Array, Array]:
     """Covariance of the means of the rows over their columns, by clusters of columns; degrees of freedom."""
     has = ~np.isnan(scores)
     n = has.sum(axis=1, keepdims=True).astype(float)
     cluster = np.unique(cluster, return_inverse=True)[1]
     with np.errstate(invalid="ignore", divide="ignore"):
         centred = np.where(has, scores - np.nansum(scores, axis=1, keepdims=True) / n, 0.0)
-        size = answers_by(cluster, has)
+        size = sums_by(cluster, has)
         rest = 1.0 - size / n
-        root = np.where(rest > 1e-12, answers_by(cluster, centred) / np.sqrt(rest) / n, 0.0)
+        root = np.where(rest > 1e-12, sums_by(cluster, centred) / np.sqrt(rest) / n, 0.0)
         ratio = np.where(rest > 1e-12, size**2 / rest, 0.0) / n
         both = ratio.sum(axis=1) ** 2 - (ratio**2).sum(axis=1)  # over pairs of different clusters
         df = n[:, 0] ** 2 / ((size**2).sum(axis=1) + both)
     return root @ root.T, np.where((size > 0).sum(axis=1) > 1, df, 0.0)
 
 
-def design_effect(answers: Answers, clustered: Estimates, **facts: Any) -> pd.DataFrame:
+def design_effect(clustered: Estimates, independent: Estimates, cluster: Index, name: str) -> pd.DataFrame:
     """What clusters change: one row with ``cluster``, ``n_clusters``, ``n_items``, ``design_effect``, ``n_effective``.
 
     The design effect is the variance of the difference of two models over that of independent items, its median over
     the pairs; so many independent items would tell as much.
     """
-    if not answers.clustered:
-        return pd.DataFrame()
-    independent = on_these_tasks(replace(answers, cluster=answers.cluster[:0]), **facts)
-    i, j = np.triu_indices(len(answers.models), k=1)
+    i, j = np.triu_indices(len(clustered.b), k=1)
     variances = [V[i, i] + V[j, j] - 2.0 * V[i, j] for V in (clustered.V, independent.V)]
     with np.errstate(invalid="ignore", divide="ignore"):
         ratio = variances[0] / variances[1]
     known = ratio[np.isfinite(ratio)]
-    effect, items = float(np.median(known)) if len(known) else np.nan, len(answers.task)
-    row = {"cluster": answers.passage, "n_clusters": int(answers.cluster.max()) + 1, "n_items": items}
+    effect, items = float(np.median(known)) if len(known) else np.nan, len(cluster)
+    row = {"cluster": name, "n_clusters": int(cluster.max()) + 1, "n_items": items}
     return pd.DataFrame([row | {"design_effect": effect, "n_effective": items / effect if effect > 0 else np.nan}])
 
 
-def _of_judges(answers: Answers) -> Array:
-    """Covariance of the models' accuracies that comes from which judges there are."""
-    sums = np.add.reduceat(np.nan_to_num(answers.by_judge), answers.starts, axis=2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        by_judge = np.nan_to_num(sums / answers.n_items[None]).mean(axis=2)  # (J, k)
-    return np.asarray(np.cov(by_judge, rowvar=False) / len(by_judge))
+def fit_of(blocks: Blocks, judges: Mapping[str, Array]) -> tuple[LmmFit, float]:
+    """The mixed model with tasks as a sample, fitted to means over epochs; and how many answers such a mean is of.
 
+    Of very many answers the rows are blocks of items of a task, which differ by one item at most. The mean of a model
+    over them is moved to that over its items, so the means of tasks are the same, and variances between thousands of
+    items are known as well from hundreds of blocks. Not where a model has answered few of the items: its blocks would
+    be smaller than those of others. With judges who are a sample there is a row for each of them.
+    """
+    counts, task, scores, per_row = answered(blocks), blocks.block, blocks.means.T, 1.0
+    several_items, paired = bool((counts > 1).any()), bool(((blocks.n_runs > 0).sum(axis=1) > 1).any())
+    sizes = np.bincount(task)
+    share = counts / sizes
+    most = min(-(-scores.size // _MANY), int(sizes.min()) // _FEWEST_BLOCKS)
+    if judges:
+        by_judge = np.stack([*judges.values()])
+        judge, model, item = np.nonzero(~np.isnan(by_judge))
+        score = by_judge[judge, model, item]
+    else:
+        if most > 1 and share[share > 0.0].min() >= _ANSWERED:
+            n_blocks = np.rint(sizes / most).astype(np.intp)
+            per_row = float(counts.sum() / ((counts > 0).sum(axis=0) @ n_blocks))
+            scores, task = _over_blocks(blocks, n_blocks)
+        model, item = np.nonzero(~np.isnan(scores))
+        score = scores[model, item]
 
-def formula_of(answers: Answers) -> str:
-    """The mixed model that the answers identify."""
-    several_items, paired = bool((answers.n_items > 1).any()), answers.paired
-    terms = ["score ~ model", *["(1 | family)", "(1 | family:model)"] * answers.families_are_sample, "(1 | task)"]
-    terms += ["(1 | task:model)"] * several_items
-    terms += ["(1 | task:item)"] * (several_items and paired)
-    if answers.judges_are_sample:
-        terms += ["(1 | task:item:model)", "(1 | judge)", "(1 | judge:model)"]
-    return " + ".join(terms)
+    def named(codes: Index, names: Sequence[str]) -> pd.Categorical:
+        return pd.Categorical.from_codes(codes, categories=pd.Index(names), ordered=True)
 
-
-def fit_of(answers: Answers, direction: str) -> LmmFit:
-    """The mixed model with tasks as a sample, fitted to means over epochs."""
-    roles: dict[str, Any] = {"metafeatures": ("judge",)} if answers.judges_are_sample else {}
-    roles |= {"family": "family"} if answers.families_are_sample else {}
+    rows: dict[str, Any] = {"model": named(model, blocks.algorithms), "task": named(task[item], blocks.names)}
+    rows |= {"item": item, "score": score}
+    terms, roles = ["score ~ model"], dict[str, Any]()
+    if blocks.family is not None:
+        families = in_order(set(blocks.family))
+        rows["family"] = pd.Categorical(blocks.family[starts(blocks)][task[item]], categories=families, ordered=True)
+        terms, roles = [*terms, "(1 | family)", "(1 | family:model)"], {"family": "family"}
+    terms += ["(1 | task)", *["(1 | task:model)"] * several_items, *["(1 | task:item)"] * (several_items and paired)]
+    if judges:
+        rows["judge"] = named(judge, [*judges])
+        terms, roles = (
+            [*terms, "(1 | task:item:model)", "(1 | judge)", "(1 | judge:model)"],
+            roles | {"metafeatures": ("judge",)},
+        )
     runs = Runs(
-        item_rows(answers),
+        pd.DataFrame(rows),
         score="score",
-        direction=direction,  # type: ignore[arg-type]
+        direction=blocks.direction,  # type: ignore[arg-type]
         algorithm="model",
         benchmark="task",
         seed="item",
         seed_shared=False,
         **roles,
     )
-    return fit_lmm(formula_of(answers), runs)
+    return fit_lmm(" + ".join(terms), runs), per_row
 
 
-def on_tasks_like_these(fit: LmmFit, answers: Answers, **facts: Any) -> Estimates:
+def _over_blocks(blocks: Blocks, n_blocks: Index) -> tuple[Array, Index]:
+    """Means over so many blocks of items of each task, ``(n_models, n_blocks)``, and the task of each block."""
+    sizes, items, scores = np.bincount(blocks.block), blocks.block, blocks.means.T
+    first = np.cumsum(n_blocks) - n_blocks
+    place = np.arange(len(items)) - (np.cumsum(sizes) - sizes)[items]
+    of_item = first[items] + place * n_blocks[items] // sizes[items]
+    task = np.repeat(np.arange(len(sizes)), n_blocks)
+    begin = np.searchsorted(of_item, np.arange(len(task)))
+    has = ~np.isnan(scores)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        means = np.add.reduceat(np.nan_to_num(scores), begin, axis=1) / np.add.reduceat(has, begin, axis=1, dtype=float)
+        there = np.add.reduceat(~np.isnan(means), first, axis=1, dtype=float)
+        moved = task_means(blocks) - np.add.reduceat(np.nan_to_num(means), first, axis=1) / there
+    return means + moved[:, task], task
+
+
+def on_tasks_like_these(fit: LmmFit, blocks: Blocks, **facts: Any) -> Estimates:
     """Accuracies on a task of the population that these are drawn from.
 
     With two tasks there is no scatter to moderate standard errors by, and if the variance of advantages happens to be
@@ -198,9 +237,9 @@ def on_tasks_like_these(fit: LmmFit, answers: Answers, **facts: Any) -> Estimate
     found = fit.emmeans("model", **facts)
     if found.moderate is not None:
         return found
-    n_units = len(answers.families) if answers.families_are_sample else len(answers.tasks)
-    most = (n_units - 1.0) * (len(answers.models) - 1.0)
-    of_differences: NDArray[np.float64] = found.L[1:] - found.L[:1]
+    units = blocks.names if blocks.family is None else set(blocks.family)
+    most = (len(units) - 1.0) * (len(blocks.algorithms) - 1.0)
+    of_differences: Array = found.L[1:] - found.L[:1]
     constant = np.linalg.svd(of_differences)[2][len(of_differences) :]  # what no difference is a function of
     return found.with_errors(df_function=partial(_at_most, found.df_function, most, constant))
 

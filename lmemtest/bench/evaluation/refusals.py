@@ -19,7 +19,7 @@ from lmemtest.lmm.cells import Groups
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from lmemtest.bench.evaluation.answers import Answers
+    from lmemtest.bench.data.blocks import Blocks
 
 _RIGHT = ("correct", "right", "true", "yes", "passed", "pass", "c")  # marks of a right answer
 _MARKS = 6  # different marks at most: more are something else
@@ -160,41 +160,37 @@ def refuse_partial_judging(by_judge: NDArray[np.float64], judges: Sequence[str],
     )
 
 
-def refuse_nothing(answers: Answers) -> None:
+def refuse_nothing(blocks: Blocks) -> None:
     """Answers that do not vary in what would be compared."""
-    y = answers.scores[~np.isnan(answers.scores)]
-    if np.ptp(y) == 0.0:
+    scores, starts = blocks.means, np.searchsorted(blocks.block, np.arange(len(blocks.names)))
+    several = bool((np.add.reduceat(blocks.n_runs > 0, starts, axis=0, dtype=np.intp) > 1).any())
+    low, high = np.nanmin(scores), np.nanmax(scores)
+    if low == high:
         raise DesignError(
-            f"All scores are {y[0]:g}, so nothing tells models apart. Add items that some model gets wrong."
-            if y[0] > 0.0
+            f"All scores are {low:g}, so nothing tells models apart. Add items that some model gets wrong."
+            if low > 0.0
             else "All scores are 0, so nothing tells models apart. Add items that some model gets right."
         )
-    if len(answers.tasks) == 1 and not (answers.n_items > 1).any():
+    if len(blocks.names) == 1 and not several:
         raise DesignError("There is one item, which says nothing about others. Add items.")
-    complete = not np.isnan(answers.scores).any()
-    if complete and np.ptp(answers.scores, axis=0).max() <= 1e-12:
+    if np.ptp(scores, axis=1).max() <= 1e-12:  # NaN where an answer is missing
         raise DesignError(
             "All models have the same score on every item, so there is nothing to compare. Were the answers of one "
             "model copied? Otherwise add items on which they differ."
         )
-    if len(answers.tasks) > 1 and (answers.n_items > 1).any() and _constant_on_tasks(answers):
-        raise DesignError(
-            "Each model has one and the same score on all items of a task: these are scores of tasks, not answers to "
-            "items. Keep one row per model and task, with the task as its item."
-        )
-    if max(np.ptp(own[~np.isnan(own)]) for own in answers.scores) <= 1e-12:
+    highest, lowest = (by.reduceat(scores, starts, axis=0) for by in (np.fmax, np.fmin))
+    if len(blocks.names) > 1 and several and np.nanmax(highest - lowest) <= 1e-12:
+        within = np.nanmax(highest, axis=0) - np.nanmin(lowest, axis=0)
+        if within.max() > 1e-12:
+            raise DesignError(
+                "Each model has one and the same score on all items of a task: these are scores of tasks, not answers "
+                "to items. Keep one row per model and task, with the task as its item."
+            )
+    if (np.nanmax(scores, axis=0) - np.nanmin(scores, axis=0)).max() <= 1e-12:
         means = ", ".join(
-            f"{name} {np.nanmean(own):.3g}" for name, own in zip(answers.models, answers.scores, strict=True)
+            f"{name} {mean:.3g}" for name, mean in zip(blocks.algorithms, np.nanmean(scores, axis=0), strict=True)
         )
         raise DesignError(
             f"Each model has one and the same score on all its items ({means}), so nothing says how sure their "
             "difference is. Add items that a model gets right and wrong by turns."
         )
-
-
-def _constant_on_tasks(answers: Answers) -> bool:
-    """Whether no model has two different scores on a task, and some model has on two tasks."""
-    own = np.where(np.isnan(answers.scores), answers.task_means()[:, answers.task], answers.scores)
-    within = np.maximum.reduceat(own, answers.starts, axis=1) - np.minimum.reduceat(own, answers.starts, axis=1)
-    means = answers.task_means()
-    return bool(np.nanmax(within) <= 1e-12 and np.nanmax(np.nanmax(means, axis=1) - np.nanmin(means, axis=1)) > 1e-12)

@@ -1,4 +1,4 @@
-"""The tables of an evaluation."""
+"""The tables of an evaluation: pairs and models, variances by source, what repetition changes, what would be found."""
 
 from __future__ import annotations
 
@@ -8,18 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.evaluation.answers import Answers
-from lmemtest.bench.evaluation.noise import variances_of
-from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE
+from lmemtest.bench.evaluation.answers import (
+    answered,
+    by_task,
+    noise_of,
+    sampled,
+    starts,
+    task_means,
+    without_tasks,
+)
+from lmemtest.bench.evaluation.questions import LIKE, SUFFIX, THESE, judge_means
+from lmemtest.bench.power.closed_form import smallest_effect
 from lmemtest.core.proportions import wilson
 from lmemtest.core.rounding import below, tie_order
 from lmemtest.lmm.distributions.student import t_quantile
 
 if TYPE_CHECKING:
+    from lmemtest.bench.data.blocks import Blocks
+    from lmemtest.core.arrays import Array, Index
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.model import LmmFit
 
+_USUAL = 1.959963984540054  # standard deviations that hold 95 % of a normal distribution
 _MEANING = {
     "family": "difficulty of families of tasks; cancels from differences",
     "family:model": "advantages of models that change from family to family",
@@ -31,61 +42,52 @@ _MEANING = {
 }
 
 
-def pairs_table(answers: Answers, pairs: Mapping[str, Comparisons], alpha: float) -> pd.DataFrame:
-    i, j = np.triu_indices(len(answers.models), k=1)
-    names = np.array(answers.models, dtype=object)
-    y = answers.scores
-    differ = [
-        int((np.abs(y[a] - y[b]) > 1e-12).sum()) if have_common(y[a], y[b]) else None for a, b in zip(i, j, strict=True)
-    ]
+def pairs_table(blocks: Blocks, pairs: Mapping[str, Comparisons], alpha: float) -> pd.DataFrame:
+    i, j = np.triu_indices(len(blocks.algorithms), k=1)
+    names, y = np.array(blocks.algorithms, dtype=object), blocks.means.T
+    differ: list[int | None] = []
+    for a, b in zip(i, j, strict=True):
+        gap = np.abs(y[a] - y[b])
+        differ.append(None if np.isnan(gap).all() else int((gap > 1e-12).sum()))
     out = pd.DataFrame({"left": names[i], "right": names[j], "n_differ": pd.array(differ, dtype="Int64")})
-    for question, found in pairs.items():
+    for question, compared in pairs.items():
         suffix = SUFFIX[question]
         for column in ("estimate", "se", "df", "p_value", "ci_low", "ci_high"):
-            values = found.table[column].to_numpy(dtype=float)
-            out[f"{column}_{suffix}"] = values.clip(-1.0, 1.0) if column.startswith("ci") else values
+            values = compared.table[column].to_numpy(dtype=float)
+            out[f"{column}_{suffix}"] = values.clip(-1.0, 1.0) if column in ("ci_low", "ci_high") else values
         p = out[f"p_value_{suffix}"]
         out[f"differ_{suffix}"] = pd.array(below(p.to_numpy(), alpha), dtype="boolean")
         out.loc[p.isna(), f"differ_{suffix}"] = pd.NA
     return out
 
 
-def have_common(a: Any, b: Any) -> bool:
-    return bool((~np.isnan(a) & ~np.isnan(b)).any())
-
-
 def models_table(
-    answers: Answers,
-    asked: Mapping[str, Estimates | None],
+    blocks: Blocks,
+    means: Mapping[str, Estimates],
     pairs: Mapping[str, Comparisons],
+    cluster: Index | None,
     alpha: float,
-    direction: str,
 ) -> pd.DataFrame:
-    counts = answers.n_items
-    out = pd.DataFrame(
-        {"model": list(answers.models), "n_tasks": (counts > 0).sum(axis=1), "n_items": counts.sum(axis=1)}
-    )
+    counts, units = answered(blocks), sampled(blocks, cluster)
+    has, of_tasks = counts > 0, task_means(blocks).mean(axis=1)
+    out = pd.DataFrame({"model": list(blocks.algorithms), "n_tasks": has.sum(axis=1), "n_items": counts.sum(axis=1)})
     # a mean of scores in [0, 1] varies at most as one of so many right and wrong answers
-    sampled = answers.n_sampled
-    fewest = {THESE: len(answers.tasks) * np.where(sampled > 0, sampled, sampled.max()).min(axis=1)}
-    has = counts > 0
-    if answers.families_are_sample:
-        has = np.stack([has[:, answers.family == f].any(axis=1) for f in range(len(answers.families))], axis=1)
-    fewest[LIKE] = has.sum(axis=1)
-    for question, means in asked.items():
-        if means is None:
-            continue
-        suffix, found = SUFFIX[question], pairs[question].decisions(alpha, direction=direction)
-        low, high = _accuracy_interval(means, fewest[question], alpha)
-        out[f"accuracy_{suffix}"] = answers.task_means().mean(axis=1) if question == THESE else means.estimate
+    fewest = {THESE: len(blocks.names) * np.where(units > 0, units, units.max()).min(axis=1), LIKE: has.sum(axis=1)}
+    if blocks.family is not None:
+        family = blocks.family[starts(blocks)]
+        fewest[LIKE] = sum(has[:, family == name].any(axis=1).astype(int) for name in set(family))
+    outside = without_tasks(blocks)
+    decisions = {question: pairs[question].decisions(alpha, direction=blocks.direction) for question in means}
+    for question, estimates in means.items():
+        suffix, letters = SUFFIX[question], decisions[question].letters
+        low, high = _accuracy_interval(estimates, fewest[question], alpha)
+        out[f"accuracy_{suffix}"] = of_tasks if question == THESE else estimates.estimate
         out[f"ci_low_{suffix}"], out[f"ci_high_{suffix}"] = low, high
-        outside = answers.without_tasks if question == THESE else {}
-        out[f"letters_{suffix}"] = ["" if name in outside else found.letters[name] for name in answers.models]
-    found = pairs[THESE].decisions(alpha, direction=direction)
-    if all(np.isfinite(found.means)):
-        return out.set_index("model").loc[list(found.levels)].reset_index()
-    best_first = tie_order(answers.task_means().mean(axis=1), descending=direction == "maximize")
-    return out.iloc[best_first].reset_index(drop=True)
+        hidden = outside if question == THESE else {}
+        out[f"letters_{suffix}"] = ["" if name in hidden else letters[name] for name in blocks.algorithms]
+    if all(np.isfinite(decisions[THESE].means)):
+        return out.set_index("model").loc[list(decisions[THESE].levels)].reset_index()
+    return out.iloc[tie_order(of_tasks, descending=blocks.direction == "maximize")].reset_index(drop=True)
 
 
 def _accuracy_interval(means: Estimates, fewest: Any, alpha: float) -> tuple[Any, Any]:
@@ -100,20 +102,77 @@ def _accuracy_interval(means: Estimates, fewest: Any, alpha: float) -> tuple[Any
     return np.where(known, low, np.nan), np.where(known, high, np.nan)
 
 
-def sources_table(fit: LmmFit, answers: Answers) -> pd.DataFrame:
-    found = variances_of(fit, answers)
-    kept = {name: value for name, value in found.items() if name != "epoch" or answers.has_epochs}
+def variances_of(fit: LmmFit, blocks: Blocks, judges: Mapping[str, Array], per_row: float) -> dict[str, float]:
+    """Variances by source: task, task:model, item, item:model, epoch (0 where answers were not repeated).
+
+    With families as the sample also family and family:model. `per_row` answers are in a row of the fit.
+    """
+    of = {row["group"]: float(row["variance"]) for row in fit.varcorr.to_dict("records")}
+    for name in {"Residual", "task:item"} & set(of):
+        of[name] *= per_row
+    noise, epochs = noise_of(blocks), blocks.n_runs.T
+    known = np.isfinite(noise)
+    epoch = float((noise[known] * (epochs[known] - 1.0)).sum() / (epochs[known] - 1.0).sum()) if known.any() else 0.0
+    if judges:
+        of_pair = of["task:item:model"]
+    else:
+        of_pair = max(of["Residual"] - epoch * float((1.0 / epochs[epochs > 0]).mean()), 0.0)
+    names = ("family", "family:model") if blocks.family is not None else ()
+    shared = {name: of.get(name, 0.0) for name in (*names, "task", "task:model")}
+    return {**shared, "item": of.get("task:item", 0.0), "item:model": of_pair, "epoch": epoch}
+
+
+def sources_table(variances: Mapping[str, float], has_epochs: bool) -> pd.DataFrame:
+    kept = {name: value for name, value in variances.items() if name != "epoch" or has_epochs}
     return pd.DataFrame(
         {"source": list(kept), "sd": np.sqrt(list(kept.values())), "meaning": [_MEANING[name] for name in kept]}
     )
 
 
-def judges_table(answers: Answers) -> pd.DataFrame:
-    if not answers.judges:
+def judges_table(blocks: Blocks, judges: Mapping[str, Array]) -> pd.DataFrame:
+    if not judges:
         return pd.DataFrame()
-    sums = np.add.reduceat(np.nan_to_num(answers.by_judge), answers.starts, axis=2)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        means = np.nanmean(sums / answers.n_items[None], axis=2)
+    means = judge_means(blocks, judges, np.nan)
     judge, model = np.indices(means.shape)
-    names = {"judge": np.array(answers.judges)[judge.ravel()], "model": np.array(answers.models)[model.ravel()]}
+    names = {"judge": np.array([*judges])[judge.ravel()], "model": np.array(blocks.algorithms)[model.ravel()]}
     return pd.DataFrame({**names, "accuracy": means.ravel()})
+
+
+def noise_floor(blocks: Blocks) -> pd.DataFrame:
+    """Standard deviation of the accuracy of a model over runs of it, from the scatter of its epochs.
+
+    One row per model: ``model``, ``n_epochs`` (harmonic mean), ``sd_run`` of the accuracy of one run (one epoch of each
+    item), ``sd_difference`` of two such runs, ``largest_usual``: 95 % of differences of two runs are smaller;
+    ``sd_here``: of the difference of two runs with as many epochs as here. NaN without repeated answers.
+    """
+    noise, epochs, n_items = noise_of(blocks), blocks.n_runs.T, answered(blocks)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = by_task(blocks, np.nan_to_num(noise)) / by_task(blocks, np.isfinite(noise).astype(float))
+        of_task = np.where(n_items > 0, mean / n_items, 0.0)  # variance of the accuracy of one run on a task
+        variance = of_task.sum(axis=1) / (n_items > 0).sum(axis=1) ** 2
+        n_epochs = n_items.sum(axis=1) / np.where(epochs > 0, 1.0 / epochs, 0.0).sum(axis=1)
+    sd = np.sqrt(variance)
+    both = np.sqrt(2.0) * sd
+    return pd.DataFrame(
+        {
+            "model": list(blocks.algorithms),
+            "n_epochs": n_epochs,
+            "sd_run": sd,
+            "sd_difference": both,
+            "largest_usual": _USUAL * both,
+            "sd_here": both / np.sqrt(n_epochs),
+        }
+    )
+
+
+def detectable_of(pairs: Comparisons, alpha: float, power: float) -> dict[str, float]:
+    """Of the middle pair: its standard error, degrees of freedom, critical t, and the smallest difference found."""
+    table = pairs.table
+    tested = table["p_value"].notna().to_numpy()
+    if not tested.any():
+        return dict.fromkeys(["se", "df", "critical", "smallest"], np.nan)
+    se, df = (table[name].to_numpy(dtype=float)[tested] for name in ("se", "df"))
+    critical = pairs.half_widths(1.0 - alpha, first_step=True)[tested] / se
+    middle = int(np.argsort(se, kind="stable")[len(se) // 2])
+    found = {"se": float(se[middle]), "df": float(df[middle]), "critical": float(critical[middle])}
+    return {**found, "smallest": smallest_effect(power, found["se"], found["df"], found["critical"])}

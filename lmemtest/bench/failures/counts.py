@@ -11,7 +11,6 @@ by the signs of the differences of their rates, which is the same.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -19,25 +18,23 @@ import numpy as np
 from scipy.special import gammaln, ndtr
 
 from lmemtest.bench.data.failures import refuse_without_failures
-from lmemtest.bench.data.study import labels
+from lmemtest.bench.data.study import ONLY_INSTANCE, labels
+from lmemtest.core.codes import group_codes
 from lmemtest.lmm.distributions.sign_patterns import sign_patterns
 
 if TYPE_CHECKING:
     from typing import Any
 
-    from numpy.typing import NDArray
-
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.core.arrays import Array
-
+    from lmemtest.core.arrays import Array, Index, Mask
 
 __all__ = [
-    "FailureCounts",
-    "alike_p_value",
+    "alike_p_values",
     "exchanged_p_value",
     "failed_everywhere",
     "failure_counts",
     "flipped_p_value",
+    "rates_by_population",
     "recovered_runs",
     "stratified_p_value",
 ]
@@ -49,63 +46,55 @@ _FINEST = 5040  # parts of a rate that are told apart: every share of up to 10 r
 _MOST_SUMS = 250_000  # sums of rates; of more benchmarks the sum is normal to all digits that matter
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FailureCounts:
-    """Failed runs and runs, ``(benchmarks, algorithms)``."""
+def failure_counts(runs: Runs) -> tuple[Index, Index, tuple[str, ...], Index | None]:
+    """Failed runs and runs, ``(benchmarks, algorithms)``; the benchmarks, and the family of each if there are several.
 
-    algorithms: tuple[Any, ...]
-    benchmarks: tuple[str, ...]
-    failed: NDArray[np.int64]
-    runs: NDArray[np.int64]
-    family: NDArray[np.intp] | None  # of each benchmark; None without families
-
-    @property
-    def populations(self) -> tuple[str, ...]:
-        """For which of "run", "benchmark" and "family" something can be said, from the narrowest."""
-        several, families = len(self.benchmarks) > 1, self.family is not None
-        return ("run", *(("benchmark",) if several else ()), *(("family",) if families else ()))
-
-    def rates(self, family: bool = False) -> Array:
-        """The share that failed, by benchmark or family; NaN where an algorithm did not run."""
-        with np.errstate(invalid="ignore"):
-            rates: Array = self.failed / self.runs
-        if not family or self.family is None:
-            return rates
-        known = np.isfinite(rates)
-        sums, counts = (np.zeros((self.family.max() + 1, rates.shape[1])) for _ in range(2))
-        np.add.at(sums, self.family, np.where(known, rates, 0.0))
-        np.add.at(counts, self.family, known)
-        with np.errstate(invalid="ignore"):
-            return sums / counts
-
-
-def failure_counts(runs: Runs) -> FailureCounts:
-    """The failed runs of each algorithm on each benchmark; a run with several budgets failed if it did at any."""
+    A run with several budgets failed if it did at any. Algorithms are in the order of their levels.
+    """
     refuse_without_failures(runs)
-    source = runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
-    study, algorithm = source.study.failures.study, source.algorithm
+    source = _with_failures(runs)
     where = [*([source.benchmark] if source.benchmark else []), *source.study.crossed]
-    keys = [*where, algorithm]
-    if source.budget is None:
-        groups = study.groups(keys)
-        frame = groups.keys.frame().assign(n=groups.n, k=groups.n * groups.mean)
-    else:
-        groups = study.groups(source.study.run)
-        frame = groups.keys.frame().assign(n=1.0, k=groups.high)
-        frame = frame.groupby(keys, observed=True, sort=False)[["n", "k"]].sum().reset_index()
-    names = labels(frame, where) if where else np.full(len(frame), "all runs", dtype=object)
-    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    own = {name: i for i, name in enumerate(source.algorithms)}
-    row, column = [place[name] for name in names], [own[name] for name in frame[algorithm]]
-    failed, count = (np.zeros((len(place), len(own)), dtype=np.int64) for _ in range(2))
-    failed[row, column], count[row, column] = np.rint(frame["k"]), np.rint(frame["n"])
-    return FailureCounts(
-        algorithms=source.algorithms,
-        benchmarks=tuple(place),
-        failed=failed,
-        runs=count,
-        family=_families(source, where, place),
+    families = [*source.study.families[0]] if source.study.families else []  # the coarsest
+    keys = [*where, *families, source.algorithm]
+    groups = source.study.failures.study.groups(keys if source.budget is None else [*keys, *source.study.run])
+    frame = groups.keys.frame()
+    n, k = (groups.n, groups.n * groups.mean) if source.budget is None else (np.ones(len(frame)), groups.high)
+    (row, benchmarks), (column, algorithms), (own, _) = (
+        group_codes([frame[name] for name in columns], len(frame)) for columns in (where, [source.algorithm], families)
     )
+    failed, ran = np.zeros((2, benchmarks.size, algorithms.size), dtype=np.intp)
+    np.add.at(failed, (row, column), np.rint(k).astype(np.intp))
+    np.add.at(ran, (row, column), np.rint(n).astype(np.intp))
+    family = np.zeros(benchmarks.size, dtype=np.intp)
+    family[row] = own
+    names = labels(benchmarks.frame(), where) if where else [ONLY_INSTANCE]
+    return failed, ran, tuple(names), family if families else None
+
+
+def _with_failures(runs: Runs) -> Runs:
+    """The runs that say which of them failed, before a policy scored those."""
+    return runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
+
+
+def rates_by_population(failed: Index, ran: Index, family: Index | None = None) -> dict[str, Array]:
+    """The share that failed by benchmark ("run", "benchmark") and its mean by family; NaN where nothing ran.
+
+    Populations are those of which something can be said, from the narrowest.
+
+    >>> shares = rates_by_population(np.array([[1, 0], [2, 0]]), np.array([[2, 2], [2, 0]]), np.array([0, 0]))
+    >>> {name: rates.tolist() for name, rates in shares.items()}
+    {'run': [[0.5, 0.0], [1.0, nan]], 'benchmark': [[0.5, 0.0], [1.0, nan]], 'family': [[0.75, 0.0]]}
+    """
+    with np.errstate(invalid="ignore"):
+        rates: Array = failed / ran
+        by = {"run": rates, "benchmark": rates} if len(rates) > 1 else {"run": rates}
+        if family is None:
+            return by
+        known = np.isfinite(rates)
+        sums, counts = np.zeros((2, family.max() + 1, rates.shape[1]))
+        np.add.at(sums, family, np.where(known, rates, 0.0))
+        np.add.at(counts, family, known)
+        return {**by, "family": sums / counts}
 
 
 def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
@@ -113,7 +102,7 @@ def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
 
     None of algorithms that failed with every seed: there the seed has nothing to do with it.
     """
-    source = runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
+    source = _with_failures(runs)
     algorithm, seed, benchmark = source.algorithm, source.seed, source.benchmark
     if seed is None or benchmark is None or not source.seed_shared:
         return ()
@@ -127,7 +116,7 @@ def failed_everywhere(runs: Runs) -> tuple[tuple[Any, Any, int], ...]:
 
 def recovered_runs(runs: Runs) -> tuple[int, int]:
     """How many runs failed at some budget, and how many of these have a score at a later one."""
-    source = runs if runs.failed is not None else runs.failures.source  # type: ignore[union-attr]
+    source = _with_failures(runs)
     if source.budget is None or source.study.count(source.budget) == 1:
         return 0, 0
     of_run = list(source.study.run)
@@ -141,21 +130,7 @@ def recovered_runs(runs: Runs) -> tuple[int, int]:
     return int(np.isfinite(first).sum()), int((np.isfinite(first) & (last > first)).sum())
 
 
-def _families(runs: Runs, where: list[str], place: dict[str, int]) -> NDArray[np.intp] | None:
-    """The coarsest family of each benchmark, if there are several."""
-    if not runs.study.families:
-        return None
-    columns = list(runs.study.families[0])
-    frame = runs.study.distinct([*where, *columns])
-    names = labels(frame, columns)
-    number = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    found = np.zeros(len(place), dtype=np.intp)
-    for benchmark, name in zip(labels(frame, where), names, strict=True):
-        found[place[benchmark]] = number[name]
-    return found
-
-
-def stratified_p_value(failed: NDArray[np.int64], runs: NDArray[np.int64], own: NDArray[np.bool_]) -> float:
+def stratified_p_value(failed: Index, runs: Index, own: Mask) -> float:
     """Whether the algorithms that are `own` fail as often as the others on the same benchmarks; exact, two-sided.
 
     >>> one = np.array([[5, 0]]), np.array([[5, 5]])
@@ -180,14 +155,12 @@ def stratified_p_value(failed: NDArray[np.int64], runs: NDArray[np.int64], own: 
 
 def _hypergeometric(N: int, K: int, n: int) -> tuple[int, Array]:
     """The first value that can occur, and the chances from there on."""
+
+    def log_choose(n: int | Index, k: int | Index) -> Array:
+        return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)  # type: ignore[no-any-return]
+
     x = np.arange(max(0, n + K - N), min(K, n) + 1)
-    log = _log_choose(K, x) + _log_choose(N - K, n - x) - _log_choose(N, np.array(n))
-    return int(x[0]), np.exp(log)
-
-
-def _log_choose(n: int, k: NDArray[np.int64]) -> Array:
-    found: Array = gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
-    return found
+    return int(x[0]), np.exp(log_choose(K, x) + log_choose(N - K, n - x) - log_choose(N, n))
 
 
 def exchanged_p_value(rates: Array, own: int) -> float:
@@ -225,18 +198,21 @@ def _shifted(chances: Array, by: int) -> Array:
     return np.concatenate([np.zeros(by), chances[: len(chances) - by]])
 
 
-def alike_p_value(counts: FailureCounts, population: str) -> float:
+def alike_p_values(failed: Index, ran: Index, family: Index | None = None) -> dict[str, float]:
     """Whether failing has anything to do with the algorithm: by the smallest p-value of one against the rest.
 
-    For "run" runs fail independently; for "benchmark" and "family" those of one may fail together.
+    By population, from the narrowest: for "run" runs fail independently; for "benchmark" and "family" those of an
+    algorithm may fail together.
     """
-    many = len(counts.algorithms)
-    if population == "run":
-        tests = [stratified_p_value(counts.failed, counts.runs, np.arange(many) == i) for i in range(many)]
-    else:
-        rates = counts.rates(family=population == "family")
-        tests = [exchanged_p_value(rates, i) for i in range(many)]
-    return min(1.0, min(tests) * (many if many > 2 else 1))
+    many = failed.shape[1]
+    p_values = {}
+    for population, rates in rates_by_population(failed, ran, family).items():
+        if population == "run":
+            tests = [stratified_p_value(failed, ran, np.arange(many) == i) for i in range(many)]
+        else:
+            tests = [exchanged_p_value(rates, i) for i in range(many)]
+        p_values[population] = min(1.0, min(tests) * (many if many > 2 else 1))
+    return p_values
 
 
 def flipped_p_value(differences: Array, rng: np.random.Generator | int | None) -> float:

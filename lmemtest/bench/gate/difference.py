@@ -14,22 +14,23 @@ pairs of runs with the same seed (or from independent runs), its squared error v
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.gate.versions import Versions, place_names
+from lmemtest.bench.gate.versions import keys_of, of_each, place_names, runs_of
 from lmemtest.bench.modelling.population import Population
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.core.caller import advice
 from lmemtest.core.rounding import tolerance
-from lmemtest.core.words import spoken
-from lmemtest.errors import LmemtestError
+from lmemtest.core.words import plural, spoken
+from lmemtest.errors import DesignError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from lmemtest.bench.data.runs import Runs
 
 LIKE_THESE, THESE = "like these", "these"
 POPULATIONS = (LIKE_THESE, THESE)
@@ -37,126 +38,106 @@ _NO_SCATTER = 1e-9  # of the largest score: what is below it is rounding
 _CONSTANT = "the differences do not vary at all, so nothing says how sure they are"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Difference:
-    """New less old, on the scale of the score.
+def difference(
+    name: str, rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str], tasks: str
+) -> tuple[dict[str, Any], bool, tuple[str, ...]]:
+    """New less old on one metric, on the scale of the score; a `DesignError` says why there is none.
 
-    Attributes
-    ----------
-    estimate, se, df : float
-    n_units : int
-        Units of the sample: tasks, or families of tasks; with `THESE` the fewest runs of a version on a task.
-    unit : str
-        What one of them is called.
-    columns : tuple of str
-        Columns of the families that are the units; none where tasks or runs are.
-    claim : str
-        What the difference is about, in the words of the recommended model; empty unless tasks come in families.
-    scales : bool
-        Whether the error falls with the number of these units alone.
-    model : str
-        How it was obtained.
-    notes : tuple of str
+    The first has `estimate`, `se`, `df`; `unit` and `n`: what the sample is of (tasks, families of tasks, or runs) and
+    its size, of runs the fewest of a version on a task; `claim`: what it is about, in the words of the recommended
+    model, where tasks come in families. Then whether the error falls with the number of these units alone; and notes.
     """
-
-    estimate: float
-    se: float
-    df: float
-    n_units: int
-    unit: str = "task"
-    columns: tuple[str, ...] = ()
-    claim: str = ""
-    scales: bool
-    model: str
-    notes: tuple[str, ...] = ()
-
-
-def difference(rows: pd.DataFrame, versions: Versions, tasks: str) -> Difference | str:
-    """The difference, or the reason why there is none."""
     size = float(np.abs(rows["score"]).max())
-    if _spread_of_pairs(rows, versions) <= _NO_SCATTER * size:
-        return _CONSTANT
-    found = _these(rows, versions) if tasks == THESE else _like_these(rows, versions)
-    return _CONSTANT if isinstance(found, Difference) and found.se <= _NO_SCATTER * size else found
+    if _spread_of_pairs(rows, runs, names) <= _NO_SCATTER * size:
+        raise DesignError(_CONSTANT)
+    about, scales, (model, *notes) = (_these if tasks == THESE else _like_these)(rows, runs, names)
+    if about["se"] <= _NO_SCATTER * size:
+        raise DesignError(_CONSTANT)
+    if not scales:
+        notes.append(
+            f"{name}: runs of a version with one seed share its effect over {plural(about['unit'])}, and more of these "
+            "do not make it smaller."
+        )
+    return about, scales, (f"{name}: {model}.", *notes)
 
 
-def _spread_of_pairs(rows: pd.DataFrame, versions: Versions) -> float:
+def _spread_of_pairs(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> float:
     """Range of the differences of pairs of runs; infinite where runs are no pairs."""
-    keys = versions.keys
-    if not keys or rows.duplicated([versions.version, *keys]).any():
+    keys = keys_of(runs)
+    if not keys or rows.duplicated([runs.algorithm, *keys]).any():
         return np.inf
-    new, old = (
-        rows[rows[versions.version] == version].set_index(keys)["score"] for version in (versions.new, versions.old)
-    )
+    new, old = (part.set_index(keys)["score"] for part in of_each(rows, runs, names))
     pairs = new.sub(old).dropna().to_numpy()
     return float(np.ptp(pairs)) if len(pairs) > 1 else np.inf
 
 
-def _like_these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
-    benchmark, version = versions.roles["benchmark"], versions.version
+def _like_these(
+    rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]
+) -> tuple[dict[str, Any], bool, tuple[str, ...]]:
+    version, benchmark, (_, old) = runs.algorithm, runs.benchmark, names
     n_tasks = 1 if benchmark is None else rows[benchmark].nunique()
     if n_tasks < 2:
-        return "one task says nothing about tasks like it"
-    runs = Runs(rows, score="score", direction="maximize", **versions.roles)
-    try:
-        advised = recommend(runs)
-        found = advised.spec.fit(runs).emmeans(version, vcov="moderated").against(versions.old, adjust="none").table
-    except LmemtestError as error:
-        return str(error)[:1].lower() + str(error)[1:].removesuffix(".")
-    row = found.iloc[0]
+        this = advice("value", name="tasks", value="these")
+        raise DesignError(f"one task says nothing about tasks like it. Run more tasks, or ask about this one: {this}")
+    runs = runs_of(rows, runs)
+    advised = recommend(runs)
+    row = advised.spec.fit(runs).emmeans(version, vcov="moderated").against(old, adjust="none").table.iloc[0]
     if not np.isfinite([row["estimate"], row["se"], row["df"]]).all():
-        return "these runs do not identify the difference or its standard error"
+        raise DesignError("these runs do not identify the difference or its standard error")
     population = Population.of(runs)
-    families = population.families[0] if population.families else ()
-    units = runs.study.count(*families) if families else n_tasks
+    families = units_of(runs)
+    n = runs.study.count(*families) if families else n_tasks
     # what versions do not share is new with every unit: that of a family, and that of a task within one family
     new = [set(families)] * bool(families) + [{benchmark}] * (not families or not runs.study.crossed)
     own = [set(bar.groups) for bar in advised.spec.bars if version in bar.groups]
-    return Difference(
-        estimate=float(row["estimate"]),
-        se=float(row["se"]),
-        df=min(float(row["df"]), units - 1.0),  # luck with shared seeds has more, if it was found by chance
-        n_units=int(units),
-        unit=spoken(families[-1]) if families else "task",
-        columns=tuple(families),
-        claim=population.claim if runs.family else "",
-        scales=all(any(unit <= groups for unit in new) for groups in own),
-        model=advised.formula,
-    )
+    about = {
+        "estimate": float(row["estimate"]),
+        "se": float(row["se"]),
+        "df": min(float(row["df"]), n - 1.0),  # luck with shared seeds has more, if it was found by chance
+        "unit": spoken(families[-1]) if families else "task",
+        "n": int(n),
+        "claim": population.claim if runs.family else "",
+    }
+    return about, all(any(unit <= groups for unit in new) for groups in own), (advised.formula,)
 
 
-def _these(rows: pd.DataFrame, versions: Versions) -> Difference | str:
-    benchmark, seed = versions.roles["benchmark"], versions.roles["seed"]
-    groups = [("all", rows)] if benchmark is None else list(rows.groupby(benchmark, observed=True, sort=False))
+def units_of(runs: Runs) -> tuple[str, ...]:
+    """The columns of the families that are the sample; none where tasks are."""
+    families = Population.of(runs).families
+    return families[0] if families else ()
+
+
+def _these(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> tuple[dict[str, Any], bool, tuple[str, ...]]:
     parts, thin, unpaired = [], [], 0
+    groups = rows.groupby(runs.benchmark or (lambda _: "all"), observed=True, sort=False)
     for task, own in groups:
-        new, old = (own[own[versions.version] == label] for label in (versions.new, versions.old))
-        part, alone = _on_task(new, old, seed)
+        new, old = of_each(own, runs, names)
+        part, alone = _on_task(new, old, runs.seed)
         unpaired += alone
         if part is None:
             thin.append(task)
         else:
             parts.append(part)
     if thin:
-        return (
+        like_these = f", or ask about tasks like these: {advice('like_these')}"
+        raise DesignError(
             f"on these tasks a version has a single run, which shows no scatter: {place_names(thin)}. Run it there "
-            "twice or more" + f", or ask about tasks like these: {advice('like_these')}" * (len(groups) > 1)
+            "twice or more" + like_these * (len(groups) > 1)
         )
     d, v, f, n = (np.array(column, dtype=float) for column in zip(*parts, strict=True))
     v = np.where(v <= tolerance(rows["score"]) ** 2, 0.0, v)
     total = float(v.sum())
-    df = total**2 / float(np.sum(v**2 / f)) if total > 0 else float("nan")
-    notes = (f"{unpaired:,} runs whose seed only one version has on a task are left out.",) if unpaired else ()
-    return Difference(
-        estimate=float(d.mean()),
-        se=float(np.sqrt(total)) / len(d),
-        df=df,
-        n_units=int(n.min()),
-        unit="run",
-        scales=True,
-        model="mean over tasks of the differences between the versions, each with its own variance between runs",
-        notes=notes,
-    )
+    about = {
+        "estimate": float(d.mean()),
+        "se": float(np.sqrt(total)) / len(d),
+        "df": total**2 / float(np.sum(v**2 / f)) if total > 0 else float("nan"),
+        "unit": "run",
+        "n": int(n.min()),
+        "claim": "",
+    }
+    model = "mean over tasks of the differences between the versions, each with its own variance between runs"
+    left_out = [f"{unpaired:,} runs whose seed only one version has on a task are left out."] * bool(unpaired)
+    return about, True, (model, *left_out)
 
 
 def _on_task(new: pd.DataFrame, old: pd.DataFrame, seed: Any) -> tuple[tuple[float, float, float, int] | None, int]:

@@ -8,11 +8,22 @@ from typing import Any
 import pandas as pd
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.gate.decision import ALLOWED, CANNOT_SAY, NOT_WORSE, WORSE, Gate, decided
+from lmemtest.bench.gate.decision import ALLOWED, CANNOT_SAY, EXIT_CODES, NOT_WORSE, SHOWN, WORSE, decided, with_words
 from lmemtest.bench.gate.difference import LIKE_THESE, POPULATIONS
 from lmemtest.bench.gate.metric import judged, margin_of, observed
-from lmemtest.bench.gate.versions import EVERY, common_rows, direction_for, of_runs, of_tables, refuse_repeated
+from lmemtest.bench.gate.versions import (
+    EVERY,
+    TWO_TABLES,
+    common_rows,
+    direction_for,
+    failed_runs,
+    names_of,
+    of_tables,
+    refuse_repeated,
+    rows_of,
+)
 from lmemtest.core.caller import named
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, check_names
@@ -39,7 +50,7 @@ def gate(
     power: float = 0.8,
     max_broken: float | None = None,
     allow: str | Iterable[str] = (),
-) -> Gate:
+) -> Answer:
     """Decide whether a new version is worse than the old one: not worse, worse, or cannot say.
 
     Parameters
@@ -86,8 +97,24 @@ def gate(
 
     Returns
     -------
-    Gate
-        ``decision``, ``exit_code`` (0, 1, 2), ``to_frame()`` with one row per metric, ``sentences()``.
+    Answer
+        ``decision`` over all metrics ("not worse", "worse", "cannot say") and its ``exit_code`` (0, 1, 2). The table
+        ``metrics``, one row per metric: ``metric``, ``direction``, ``old`` and ``new`` (means over common tasks, each
+        task counting once), ``difference`` (how much better the new version is; negative where it is worse),
+        ``margin``, ``se``, ``df``, ``ci_low`` and ``ci_high`` (one-sided bounds of the difference, each at 1 - alpha),
+        ``p_not_worse`` (of "worse by the margin or more"; missing where ``doubt`` says why no test lets the version
+        pass: losses by few failed runs decide, or losses are skewed), ``p_worse`` (of "not worse by more than the
+        margin") and ``p_any_loss`` (of "not worse at all"), both Holm-adjusted over the metrics, ``reason`` (why there
+        is no number), ``claim`` (what it is about, where tasks come in families), ``unit`` and ``n`` (of the sample:
+        tasks, families of tasks, or runs of a version on a task), ``n_needed`` (with which equal versions would pass),
+        ``broken_loss`` (what a task loses more of that is broken: the margin over `max_broken`, or over the share that
+        n tasks without a broken one leave open), ``n_broken`` (tasks that lost so much, in means of their runs;
+        families with such a task), ``broken_high`` (upper limit of their share among tasks like these, at 1 - alpha)
+        and ``decision``. The table ``tasks``, what was observed by metric and task: ``metric``, ``task``, ``old``,
+        ``new``, ``difference``, ``n_old``, ``n_new``. ``new``, ``old`` (names of the versions), ``population`` ("like
+        these" or "these"), ``missing`` (tasks and runs of the old version that the new one does not have), ``n_tasks``
+        that both have, ``n_failed`` (runs of the new version that failed, None where nothing says which), ``n_runs``,
+        ``alpha``, ``power``, ``max_broken``.
 
     Raises
     ------
@@ -137,38 +164,41 @@ def gate(
         check_choice(name, "allow", ALLOWED)
     roles: dict[str, Any] = {"score": score, "benchmark": benchmark, "seed": seed, "metric": metric, "family": family}
     roles |= {"ignore": ignore, "seed_shared": check_flag(seed_shared, "seed_shared")}
+    metrics: tuple[str, ...]
     if isinstance(new, Runs):
-        versions = of_runs(new, old, {**roles, "direction": direction})
-        direction = new.direction
+        runs, names, metrics = new, names_of(new, old, {**roles, "direction": direction}), (new.score,)
+        direction, (n_failed, n_runs) = new.direction, failed_runs(new, next(iter(names)))
     else:
         hinted = tuple(margin) if isinstance(margin, Mapping) else ()
-        versions = of_tables(new, old, **roles, hinted=hinted)
-    refuse_repeated(versions)
+        runs, metrics = of_tables(new, old, **roles, hinted=hinted)
+        names, n_failed, n_runs = TWO_TABLES, None, 0
+    scores = runs.to_frame()
+    refuse_repeated(scores, runs, metric)
     for argument, given in (("margin", margin), ("direction", direction)):
-        _check_named(given, versions.metrics, argument)
-    ways = {name: direction_for(name, direction) for name in versions.metrics}
-    margins = {name: margin_of(name, margin) for name in versions.metrics}
-    rows, places, missing, notes = [], [], list[str](), list(versions.notes)
-    for name in versions.metrics:
-        common, lacking, said = common_rows(versions, name)
-        places.append(observed(name, common, versions, ways[name]))
-        row, remarks = judged(
+        _check_named(given, metrics, argument)
+    ways = {name: direction_for(name, direction) for name in metrics}
+    margins = {name: margin_of(name, margin) for name in metrics}
+    rows, places, missing, notes = [], [], list[str](), list(runs.notes)
+    for name in metrics:
+        common, lacking, remarks = common_rows(rows_of(scores, runs, name, metric), runs, names)
+        places.append(observed(name, common, runs, names, ways[name]))
+        row, reservations = judged(
             name,
             common,
             places[-1],
-            versions,
+            runs,
+            names,
             direction=ways[name],
             margin=margins[name],
             tasks=tasks,
             alpha=alpha,
-            power=1.0 - (1.0 - power) / len(versions.metrics),  # so that all of them pass together
+            power=1.0 - (1.0 - power) / len(metrics),  # so that all of them pass together
             max_broken=max_broken,
             identical="identical" in allowed,
         )
         rows.append(row)
         missing += lacking
-        notes += [*said, *remarks]
-    missing = list(dict.fromkeys(missing))
+        notes += [*remarks, *reservations]
     table = decided(pd.DataFrame(rows), alpha, max_broken)
     if WORSE in set(table["decision"]):
         decision = WORSE
@@ -176,31 +206,42 @@ def gate(
         decision = NOT_WORSE
     else:
         decision = CANNOT_SAY
-    return Gate(
-        table=table,
-        tasks=pd.concat(places, ignore_index=True),
-        decision=decision,
-        new=versions.label(versions.new),
-        subject=versions.subject,
-        old=versions.label(versions.old),
-        population=tasks,
-        missing=tuple(missing),
-        n_tasks=max(len(place) for place in places),
-        alpha=float(alpha),
-        power=float(power),
-        max_broken=max_broken,
-        n_failed=versions.n_failed,
-        n_runs=versions.n_runs or max(int(place["n_new"].sum()) for place in places),
+    after, before = names.values()
+    values = {
+        "decision": decision,
+        "exit_code": EXIT_CODES[decision],
+        "new": after,
+        "old": before,
+        "population": tasks,
+        "n_tasks": max(len(place) for place in places),
+        "alpha": float(alpha),
+        "power": float(power),
+        "max_broken": max_broken,
+        "n_failed": n_failed,
+        "n_runs": n_runs or max(int(place["n_new"].sum()) for place in places),
+    }
+    missing = list(dict.fromkeys(missing))
+    answer = Answer(
+        question="gate",
+        title="Gate",
+        tables={
+            "metrics": table,
+            "decision": pd.DataFrame([values | {"missing": ", ".join(missing)}]),
+            "tasks": pd.concat(places, ignore_index=True),
+        },
+        values=values | {"missing": tuple(missing)},
         notes=tuple(dict.fromkeys(notes)),
+        printed=table[[*SHOWN]],
+        formats={"p_not_worse": "p", "p_worse": "p"},
     )
+    return with_words(answer)
 
 
 def _check_named(given: Any, metrics: Iterable[str], argument: str) -> None:
     """Refuse names that are no metric: what was meant for one of them would be lost."""
-    known = [*metrics]
     for name in given if isinstance(given, Mapping) else ():
-        if name != EVERY and name not in known:
-            hint = suggest(str(name), known)
+        if name not in (EVERY, *metrics):
+            hint = suggest(str(name), metrics)
             raise ArgumentError(
-                f"{named(argument)} names {name!r}, which is no metric. Metrics: {listed(known)}.{hint}"
+                f"{named(argument)} names {name!r}, which is no metric. Metrics: {listed(metrics)}.{hint}"
             )

@@ -4,21 +4,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 
-from lmemtest.bench.gate.difference import LIKE_THESE, Difference, difference
-from lmemtest.bench.gate.more_runs import units_needed
+from lmemtest.bench.gate.difference import LIKE_THESE, THESE, difference, units_of
 from lmemtest.bench.gate.rare_losses import SAFE, counted_losses, too_skewed
-from lmemtest.bench.gate.versions import EVERY, Versions, finite, place_names
+from lmemtest.bench.gate.versions import EVERY, finite, keys_of, of_each, place_names, runs_of, scored_tasks
+from lmemtest.bench.power.closed_form import operating, smallest_count
 from lmemtest.core.caller import advice, named
 from lmemtest.core.rounding import below
 from lmemtest.core.validate import is_finite
 from lmemtest.core.words import format_level, joined, plural
-from lmemtest.errors import ArgumentError
+from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
+from lmemtest.lmm.means.estimates import Estimates
 
+if TYPE_CHECKING:
+    from lmemtest.bench.data.runs import Runs
+
+LARGEST = 100_000  # units: a study that needs more will not be run
 FEW_FAILED = 20  # tasks with failed runs, from which on t-tests of such scores are right
 NUMBERS = ("difference", "margin", "se", "df", "ci_low", "ci_high", "p_not_worse", "p_worse", "p_any_loss")
 FAILED_RUNS, SKEWED_LOSSES = "a few failed runs", "skewed losses"  # why no test lets a version pass
@@ -51,7 +57,8 @@ def judged(
     name: str,
     rows: pd.DataFrame,
     place: pd.DataFrame,
-    versions: Versions,
+    runs: Runs,
+    names: Mapping[Any, str],
     *,
     direction: str,
     margin: tuple[float, bool],
@@ -62,76 +69,97 @@ def judged(
     identical: bool,
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     """A row of the table, with p-values that are not yet adjusted; and notes. `place` is what was observed by task."""
-    sign = 1.0 if direction == "maximize" else -1.0
-    means = [_mean(rows, versions, label) for label in (versions.old, versions.new)]
-    out: dict[str, Any] = {"metric": name, "direction": direction, "old": means[0], "new": means[1]}
-    out |= {
-        **dict.fromkeys(NUMBERS, math.nan),
-        "reason": "",
-        "claim": "",
-        "unit": "",
-        "n": math.nan,
-        "n_needed": math.nan,
-        "broken_loss": math.nan,
-        "n_broken": math.nan,
-        "broken_high": math.nan,
-        "doubt": "",
-    }
-    size, relative = margin
-    out["margin"] = size * abs(means[0]) if relative else size
-    reason = _no_question(rows, versions, relative and means[0] == 0)
-    if not reason and _alike(rows, versions):
-        out["reason"] = _identical(rows, allowed=identical)
-        return out | ({"difference": 0.0} if identical else {}), ()
-    found = reason or difference(rows, versions, tasks)
-    gap = found
-    if relative and isinstance(found, Difference):  # the border is a multiple of the old version's mean
-        of_old = rows[versions.version] == versions.old
-        share = 1.0 - sign * math.copysign(size, means[0])
-        gap = difference(rows.assign(score=rows["score"].where(~of_old, share * rows["score"])), versions, tasks)
-    if not isinstance(found, Difference) or not isinstance(gap, Difference):
-        said = gap if isinstance(found, Difference) else found
-        return out | {"reason": _with_step(str(said), tasks)}, ()
-    above = sign * gap.estimate + (0.0 if relative else size)  # how far the border is
-    half = float(t_quantile(alpha, gap.df)) * gap.se
-    p_not_worse = float(upper_tail(above / gap.se, gap.df))
-    out |= {
-        "difference": sign * found.estimate,
-        "se": gap.se,
-        "df": gap.df,
-        "ci_low": above - half - out["margin"],
-        "ci_high": above + half - out["margin"],
-        "p_not_worse": p_not_worse,
-        "p_worse": float(upper_tail(-above / gap.se, gap.df)),
-        "p_any_loss": float(upper_tail(-sign * found.estimate / found.se, found.df)),
-        "claim": gap.claim,
-        "unit": gap.unit,
-        "n": gap.n_units,
+    sign, (size, relative), (_, old) = 1.0 if direction == "maximize" else -1.0, margin, names
+    mean_new, mean_old = (  # each task counts once
+        float(place[which].mean()) if finite(part).all() else math.nan
+        for which, part in zip(("new", "old"), of_each(rows, runs, names), strict=True)
+    )
+    out: dict[str, Any] = {"metric": name, "direction": direction, "old": mean_old, "new": mean_new}
+    out |= dict.fromkeys(NUMBERS, math.nan) | {"reason": "", "claim": "", "unit": ""}
+    out |= dict.fromkeys(("n", "n_needed", "broken_loss", "n_broken", "broken_high"), math.nan) | {"doubt": ""}
+    out["margin"] = size * abs(mean_old) if relative else size
+    try:
+        _require_scores(rows, runs, names)
+        if relative and mean_old == 0:
+            raise DesignError("the mean of the old version is 0, of which no margin can be a share")
+        if _alike(rows, runs, names):
+            alike = f"all {len(rows) // 2:,} scores of the two versions are identical"
+            if identical:
+                return out | {"difference": 0.0, "reason": f"{alike}, which was allowed"}, ()
+            allow = advice("value", name="allow", value="identical")
+            raise DesignError(f"{alike}. Was one table copied? If the change cannot have touched the scores: {allow}")
+        about, scales, notes = difference(name, rows, runs, names, tasks)
+        gain, p_any_loss = sign * about["estimate"], upper_tail(-sign * about["estimate"] / about["se"], about["df"])
+        above = gain + size  # how far the border is
+        if relative:  # it is a multiple of the old version's mean
+            share, scores = 1.0 - sign * math.copysign(size, mean_old), rows["score"]
+            shrunk = rows.assign(score=scores.where(rows[runs.algorithm] != old, share * scores))
+            about, scales, notes = difference(name, shrunk, runs, names, tasks)
+            above = sign * about["estimate"]
+    except LmemtestError as error:
+        reason = str(error)
+        return out | {"reason": reason[:1].lower() + reason[1:].removesuffix(".")}, ()
+    se, df = about.pop("se"), about.pop("df")
+    del about["estimate"]
+    gains = Estimates.of(
+        {"version": ["old", "new"]},
+        b=[0.0, above - out["margin"]],
+        V=np.diag([0.0, se**2]),
+        df=df,
+        score=name,
+        direction="maximize",
+    )
+    test = gains.against("old", adjust="none").noninferiority(out["margin"], alpha=alpha, adjust="none").table.iloc[0]
+    half = test["gain"] - test["gain_low"]
+    out |= about | {
+        "difference": gain,
+        "se": se,
+        "df": df,
+        "ci_low": test["gain_low"],
+        "ci_high": test["gain"] + half,
+        "p_not_worse": test["p_value"],
+        "p_worse": float(upper_tail(-test["t_ratio"], df)),
+        "p_any_loss": float(p_any_loss),
     }
     if tasks == LIKE_THESE:
-        slope = math.copysign(size, means[0]) if relative else 0.0
+        slope = math.copysign(size, mean_old) if relative else 0.0
         own = pd.DataFrame({"loss": -place["difference"], "gain": place["difference"] + slope * place["old"]})
-        units = own.groupby(_units(rows, place, versions, gap), sort=False)
+        units = own.groupby(_unit_of(rows, place, runs), sort=False)
         out |= counted_losses(units["loss"].max(), out["margin"], max_broken, alpha)
-        near = bool(below(p_not_worse, alpha)) and above <= SAFE * half
+        near = bool(below(out["p_not_worse"], alpha)) and above <= SAFE * half
         out["doubt"] = SKEWED_LOSSES if near and too_skewed(units["gain"].mean()) else ""
-    if few_failures(place, versions):
+    if few_failures(place, scored_tasks(runs)):
         out["doubt"] = FAILED_RUNS
     if out["doubt"]:
         out["p_not_worse"] = math.nan
-    needed = units_needed(gap, out["margin"], tasks=tasks, alpha=alpha, power=power)
-    notes = [f"{name}: {gap.model}.", *gap.notes]
-    if not gap.scales:
-        notes.append(
-            f"{name}: runs of a version with one seed share its effect over {plural(gap.unit)}, and more of these do "
-            "not make it smaller."
-        )
-    if out["doubt"]:
-        notes.append(_on_doubt(name, out["doubt"], place, gap))
-    return out | {"n_needed": math.nan if needed is None else needed}, tuple(notes)
+        notes = (*notes, _on_doubt(name, out["doubt"], place, out["unit"]))
+    needed = None
+    if scales:
+        needed = units_needed(se, df, out["n"], out["margin"], tasks=tasks, alpha=alpha, power=power)
+    return out | {"n_needed": math.nan if needed is None else needed}, notes
 
 
-def _on_doubt(name: str, doubt: str, place: pd.DataFrame, found: Difference) -> str:
+def units_needed(se: float, df: float, n: int, margin: float, *, tasks: str, alpha: float, power: float) -> int | None:
+    """Tasks (with `THESE` runs of each version on each task) with which equal versions pass with a given power.
+
+    The standard error falls with the root of their number, as the components that were observed have it. None where
+    there are fewer than two, or more than `LARGEST` are needed.
+
+    >>> units_needed(0.01, 9.0, 10, 0.02, tasks="like these", alpha=0.05, power=0.8)
+    17
+    """
+    if n < 2:
+        return None
+
+    def passes(m: int) -> bool:
+        freedom = df * (m - 1) / (n - 1) if tasks == THESE else m - 1.0
+        chance, wrong_side, _ = operating(margin, se * math.sqrt(n / m), freedom, float(t_quantile(alpha, freedom)))
+        return chance * (1.0 - wrong_side) >= power
+
+    return smallest_count(passes, first=2, guess=n, most=LARGEST)
+
+
+def _on_doubt(name: str, doubt: str, place: pd.DataFrame, unit: str) -> str:
     """Why a version cannot pass although there are numbers, and what to do."""
     if doubt == FAILED_RUNS:
         return (
@@ -141,18 +169,18 @@ def _on_doubt(name: str, doubt: str, place: pd.DataFrame, found: Difference) -> 
         )
     most = format_level(place["task"].iloc[int(place["difference"].argmin())])
     return (
-        f"{name}: losses are skewed (the largest is that of {most}), and over so few {plural(found.unit)} a t-test "
-        f"so near the margin lets too many versions pass. Look at the largest losses, or run more {plural(found.unit)}."
+        f"{name}: losses are skewed (the largest is that of {most}), and over so few {plural(unit)} a t-test "
+        f"so near the margin lets too many versions pass. Look at the largest losses, or run more {plural(unit)}."
     )
 
 
-def observed(name: str, rows: pd.DataFrame, versions: Versions, direction: str) -> pd.DataFrame:
+def observed(name: str, rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str], direction: str) -> pd.DataFrame:
     """Means and numbers of runs of both versions on each common task, and how much better the new one is."""
-    task = versions.roles["benchmark"]
-    by = rows.assign(task=rows[task] if task else "all").groupby(["task", versions.version], observed=True, sort=False)
+    task = rows[runs.benchmark] if runs.benchmark else "all"
+    by = rows.assign(task=task).groupby(["task", runs.algorithm], observed=True, sort=False)
     means, counts = by["score"].mean().unstack(), by["score"].count().unstack(fill_value=0)
     out = pd.DataFrame({"metric": name, "task": means.index})
-    for label, which in ((versions.old, "old"), (versions.new, "new")):
+    for label, which in zip(names, ("new", "old"), strict=True):
         out[which] = means[label].to_numpy() if label in means else math.nan
         out[f"n_{which}"] = counts[label].to_numpy() if label in counts else 0
     gain = out["new"] - out["old"]
@@ -160,73 +188,44 @@ def observed(name: str, rows: pd.DataFrame, versions: Versions, direction: str) 
     return out[["metric", "task", "old", "new", "difference", "n_old", "n_new"]]
 
 
-def _units(rows: pd.DataFrame, place: pd.DataFrame, versions: Versions, found: Difference) -> Any:
+def _unit_of(rows: pd.DataFrame, place: pd.DataFrame, runs: Runs) -> Any:
     """The unit of the sample that each task belongs to: itself, or its family."""
-    if not found.columns:
+    families = units_of(runs_of(rows, runs)) if runs.family else ()
+    if not families:
         return place["task"].to_numpy()
-    of_task = rows.drop_duplicates(versions.roles["benchmark"]).set_index(versions.roles["benchmark"])
-    return of_task.groupby([*found.columns], observed=True).ngroup().reindex(place["task"]).to_numpy()
+    of_task = rows.drop_duplicates(runs.benchmark).set_index(runs.benchmark)
+    return of_task.groupby([*families], observed=True).ngroup().reindex(place["task"]).to_numpy()
 
 
-def few_failures(place: pd.DataFrame, versions: Versions) -> bool:
+def few_failures(place: pd.DataFrame, scored: frozenset[Any]) -> bool:
     """Whether losses by a few failed runs decide, which follow no normal distribution."""
     apart = place["difference"] - place["difference"].mean()
-    lost = place["task"].isin(versions.scored) & (apart < 0.0)
+    lost = place["task"].isin(scored) & (apart < 0.0)
     total, n = float((apart**2).sum()), int(lost.sum())
     return 0 < n < FEW_FAILED and total > 0.0 and float((apart[lost] ** 2).sum()) > 0.5 * total
 
 
-def _mean(rows: pd.DataFrame, versions: Versions, label: Any) -> float:
-    """Of a version, each task counting once; NaN where a score is missing."""
-    own = rows[rows[versions.version] == label]
-    task = versions.roles["benchmark"]
-    if not len(own) or not finite(own).all():
-        return math.nan
-    return float(own["score"].mean() if task is None else own.groupby(task, observed=True)["score"].mean().mean())
-
-
-def _no_question(rows: pd.DataFrame, versions: Versions, no_unit: bool) -> str:
-    """Why nothing can be asked of these rows; empty where it can."""
+def _require_scores(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> None:
+    """Refuse rows of no common task, and rows without a score."""
     if not len(rows):
-        return "no task has scores of both versions"
-    failed = ~finite(rows)
-    if failed.any():
-        own, task = rows[failed], versions.roles["benchmark"]
-        where = "" if task is None else f" ({place_names(own[task].unique())})"
-        of = joined(
-            f"{int((own[versions.version] == version).sum()):,} of {versions.label(version)}"
-            for version in (versions.new, versions.old)
-            if (own[versions.version] == version).any()
-        )
-        step = (
-            "which a policy gives it: runs.score_failures('worst'), for instance"
-            if versions.failed
-            else "such as the worst that is possible: write it into the table"
-        )
-        return f"missing or infinite scores, {of}{where}. A failed run needs a score, {step}"
-    return "the mean of the old version is 0, of which no margin can be a share" if no_unit else ""
+        raise DesignError("no task has scores of both versions")
+    failed = rows[~finite(rows)]
+    if not len(failed):
+        return
+    where = "" if runs.benchmark is None else f" ({place_names(failed[runs.benchmark].unique())})"
+    parts = zip(of_each(failed, runs, names), names.values(), strict=True)
+    of = joined(f"{len(part):,} of {label}" for part, label in parts if len(part))
+    step = (
+        "which a policy gives it: runs.score_failures('worst'), for instance"
+        if runs.failed is not None
+        else "such as the worst that is possible: write it into the table"
+    )
+    raise DesignError(f"missing or infinite scores, {of}{where}. A failed run needs a score, {step}")
 
 
-def _alike(rows: pd.DataFrame, versions: Versions) -> bool:
+def _alike(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> bool:
     """Whether the two versions have the same scores, run by run."""
-    new, old = (rows[rows[versions.version] == label] for label in (versions.new, versions.old))
-    if len(new) != len(old):
-        return False
-    order = [*versions.keys, "score"]
+    new, old = of_each(rows, runs, names)
+    order = [*keys_of(runs), "score"]
     a, b = (part[order].sort_values(order, kind="stable").reset_index(drop=True) for part in (new, old))
-    return bool((a == b).all(axis=None))
-
-
-def _identical(rows: pd.DataFrame, *, allowed: bool) -> str:
-    said = f"all {len(rows) // 2:,} scores of the two versions are identical"
-    if allowed:
-        return f"{said}, which was allowed"
-    allow = advice("value", name="allow", value="identical")
-    return f"{said}. Was one table copied? If the change cannot have touched the scores: {allow}"
-
-
-def _with_step(reason: str, tasks: str) -> str:
-    """The reason with the way out where there is one."""
-    if tasks == LIKE_THESE and reason.startswith("one task"):
-        return f"{reason}. Run more tasks, or ask about this one: {advice('value', name='tasks', value='these')}"
-    return reason
+    return len(a) == len(b) and bool((a == b).all(axis=None))

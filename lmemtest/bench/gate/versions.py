@@ -1,15 +1,14 @@
-"""The scores of two versions as one table: from two tables, or from runs of two algorithms."""
+"""The scores of two versions as runs of two algorithms: from two tables, or from runs that have two."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.data.failures import count_failures, masked
+from lmemtest.bench.data.failures import count_failures
 from lmemtest.bench.data.roles import direction_of, role_of, unnamed_columns
 from lmemtest.bench.data.runs import Runs
 from lmemtest.core.caller import advice, named, quoted
@@ -20,90 +19,38 @@ from lmemtest.core.words import counted, format_level, joined, listed, suggest
 from lmemtest.errors import ArgumentError, DataError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from lmemtest.core.arrays import Mask
 
 NEW, OLD = "new", "old"
+TWO_TABLES = {NEW: "the new version", OLD: "the old version"}  # what the versions of two tables are called
 EVERY = "*"  # the key of a mapping for every metric that it does not name
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Versions:
-    """Rows of both versions.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        The columns of the roles, and those of the scores.
-    new, old : object
-        The two levels of the column of versions.
-    roles : dict
-        Arguments of `Runs`, without score and direction; "algorithm" is the column of versions.
-    score : tuple of str
-        The columns of scores; one if `metric` says whose they are.
-    metric : str or None
-        Column with the name of the metric.
-    metrics : tuple of str
-        Their names.
-    failed : bool
-        Whether runs say of themselves that they failed.
-    notes : tuple of str
-        What was done to the runs before.
-    scored : frozenset
-        The tasks with failed runs that a policy gave a score.
-    n_failed : int or None
-        Failed runs of the new version; None where nothing says which failed.
-    n_runs : int
-        Runs of the new version, failed ones included; 0 where rows are no runs.
-    """
-
-    table: pd.DataFrame
-    new: Any
-    old: Any
-    roles: Mapping[str, Any]
-    score: tuple[str, ...]
-    metric: str | None
-    metrics: tuple[str, ...]
-    failed: bool = False
-    notes: tuple[str, ...] = ()
-    scored: frozenset[Any] = frozenset()
-    n_failed: int | None = None
-    n_runs: int = 0
-
-    @property
-    def version(self) -> str:
-        """The column of versions."""
-        return str(self.roles["algorithm"])
-
-    @property
-    def keys(self) -> list[str]:
-        """What tells the rows of one version and metric apart."""
-        single = [self.roles["benchmark"], self.roles["seed"], self.roles["budget"]]
-        return [*filter(None, single), *self.roles["family"], *self.roles["metafeatures"]]
-
-    def label(self, version: Any) -> str:
-        """A version in a sentence: the name of its algorithm, or which of the two tables it is."""
-        return format_level(version) if self._of_runs else f"the {version} version"
-
-    @property
-    def subject(self) -> str:
-        """The new version at the beginning of a sentence."""
-        return self.label(self.new) if self._of_runs else "The new version"
-
-    @property
-    def _of_runs(self) -> bool:
-        return self.metric is None and not (self.new == NEW and self.old == OLD)
-
-    def scores(self, name: str) -> pd.DataFrame:
-        """The rows of a metric: the columns of the roles and "score"."""
-        rows = self.table if self.metric is None else self.table[self.table[self.metric] == name]
-        column = name if self.metric is None else self.score[0]
-        out = rows[[self.version, *self.keys]].copy()
-        out["score"] = pd.to_numeric(rows[column], errors="coerce").to_numpy(dtype=float)
-        return out
+def keys_of(runs: Runs) -> list[str]:
+    """What tells the rows of one version and metric apart."""
+    return [*filter(None, (runs.benchmark, runs.seed, runs.budget)), *runs.family, *runs.metafeatures]
 
 
-def of_runs(runs: Runs, old: Any, given: Mapping[str, Any]) -> Versions:
-    """The two algorithms of runs, the old one by its name."""
+def rows_of(table: pd.DataFrame, runs: Runs, name: str, metric: str | None) -> pd.DataFrame:
+    """The rows of a metric: the version, what tells rows apart, and "score"."""
+    rows = table if metric is None else table[table[metric] == name]
+    scores = pd.to_numeric(rows[name if metric is None else runs.score], errors="coerce").to_numpy(dtype=float)
+    return rows[[runs.algorithm, *keys_of(runs)]].assign(score=scores)
+
+
+def runs_of(rows: pd.DataFrame, runs: Runs) -> Runs:
+    """The rows of a metric as runs."""
+    roles = {"score": "score", "direction": "maximize", "ignore": (), "failed": None}
+    return Runs(rows, **{**runs.roles(), **roles})
+
+
+def of_each(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> list[pd.DataFrame]:
+    """The rows of the new and of the old version."""
+    return [rows[rows[runs.algorithm] == version] for version in names]
+
+
+def names_of(runs: Runs, old: Any, given: Mapping[str, Any]) -> dict[Any, str]:
+    """The new and the old algorithm of runs, the old one by its name; and what they are called."""
     extra = [name for name, value in given.items() if value not in (None, (), True)]
     if extra:
         raise ArgumentError(f"{extra[0]} must be left out where new is a Runs, which knows its columns.")
@@ -120,33 +67,22 @@ def of_runs(runs: Runs, old: Any, given: Mapping[str, Any]) -> Versions:
         )
     before = format_level(old)
     after = next(label for label in labels if label != before)
-    roles = {name: value for name, value in runs.roles().items() if name not in ("score", "direction")}
-    return Versions(
-        table=collected(masked(runs)).to_pandas().copy(),
-        new=labels[after],
-        old=labels[before],
-        roles=roles | {"ignore": (), "failed": None},
-        score=(runs.score,),
-        metric=None,
-        metrics=(runs.score,),
-        failed=runs.failed is not None,
-        notes=runs.notes,
-        scored=_scored(runs),
-        **_failed_runs(runs, labels[after]),
-    )
+    names = {labels[after]: after, labels[before]: before}
+    return TWO_TABLES if [*names] == [*TWO_TABLES] else names
 
 
-def _failed_runs(runs: Runs, new: Any) -> dict[str, Any]:
-    """Failed runs and runs of the new version."""
+def failed_runs(runs: Runs, new: Any) -> tuple[int | None, int]:
+    """Failed runs of the new version, None where nothing says which failed; and its runs, failed ones included."""
     if runs.budget is not None:  # rows are scores of a run at its budgets
-        return {}
+        return None, 0
     source = runs if runs.failures is None else runs.failures.source
     names, failed, rows = count_failures(source, [runs.algorithm])
     at = list(names[runs.algorithm]).index(new)
-    return {"n_failed": int(failed[at]) if source.failed is not None else None, "n_runs": int(rows[at])}
+    return int(failed[at]) if source.failed is not None else None, int(rows[at])
 
 
-def _scored(runs: Runs) -> frozenset[Any]:
+def scored_tasks(runs: Runs) -> frozenset[Any]:
+    """The tasks with failed runs that a policy gave a score."""
     if runs.failures is None or runs.failures.policy == "drop" or runs.benchmark is None:
         return frozenset()
     names, failed, _ = count_failures(runs.failures.source, [runs.benchmark])
@@ -165,20 +101,19 @@ def of_tables(
     ignore: Iterable[str],
     seed_shared: bool,
     hinted: Iterable[str],
-) -> Versions:
-    """Two tables with the same columns; `hinted` are metrics that other arguments name."""
+) -> tuple[Runs, tuple[str, ...]]:
+    """Two tables with the same columns as runs, and the names of the metrics; `hinted` are names in other arguments."""
     given = {NEW: _pandas(new, NEW), OLD: _pandas(old, OLD)}
     shared = [name for name in given[OLD].columns if name in given[NEW].columns]
     if benchmark is None:
-        raise ArgumentError(_no_benchmark(shared))
-    families, ignored = (
-        check_names(() if family is None else family, named("family")),
-        check_names(ignore, named("ignore")),
-    )
+        likely = [name for name in shared if role_of(name) == "benchmark"]
+        hint = f" By its name: {likely[0]}." if len(likely) == 1 else ""
+        raise ArgumentError(f"{named('benchmark')} must name the column of the tasks. Columns: {listed(shared)}.{hint}")
+    families = check_names(() if family is None else family, named("family"))
+    ignored = check_names(ignore, named("ignore"))
     scores = check_names(() if score is None else score, named("score"))
-    hinted = [name for name in hinted if name != EVERY]
     if not scores and metric is None:
-        scores = tuple(hinted)
+        scores = tuple(name for name in hinted if name != EVERY)
     if metric is not None and len(scores) != 1:
         what = listed(map(repr, scores)) if scores else "none"
         raise ArgumentError(
@@ -186,15 +121,22 @@ def of_tables(
             f"column of metrics, got {what}. Columns: {listed(shared)}."
         )
     if not scores:
-        raise ArgumentError(_no_score(given[OLD], [benchmark, seed, *families, *ignored]))
+        taken = (benchmark, seed, *families, *ignored)
+        numbers = [str(name) for name in given[OLD].select_dtypes("number").columns if name not in taken]
+        likely = [name for name in numbers if direction_of(name) is not None]
+        hint = f" By their names: {joined(likely)}." if likely else ""
+        raise ArgumentError(
+            f"{named('score')} must name the columns of the metrics. Columns of numbers: {listed(numbers)}.{hint}"
+        )
     single = {"benchmark": benchmark, "seed": seed, "metric": metric}
-    for name, table in given.items():
+    for which, table in given.items():
         for role, column in single.items():
             if column is not None:
-                _known(table, name, column, role)
+                check_column(column, table.columns, argument=f"{named(role)} ({which})")
         for role, columns in (("family", families), ("score", scores), ("ignore", ignored)):
-            _known(table, name, columns, role)
-    used = [*(column for column in single.values() if column is not None), *families, *scores]
+            check_columns(columns, table.columns, argument=f"{named(role)} ({which})")
+    names = [*filter(None, single.values()), *families]
+    used = [*names, *scores]
     twice = [column for column in used if used.count(column) > 1]
     if twice:
         raise ArgumentError(f"the column {twice[0]!r} has two roles. Give each role a column of its own.")
@@ -203,33 +145,36 @@ def of_tables(
     table = pd.concat(
         [given[name][[*used, *others]].assign(**{version: name}) for name in (OLD, NEW)], ignore_index=True
     )
-    for column in filter(None, (benchmark, seed, *families, metric)):
+    for column in names:
         table[column] = _as_text(table[column], column)
     for column in scores:
         if not pd.api.types.is_numeric_dtype(table[column].dtype):
             _refuse_words(given, column)
-    roles: dict[str, Any] = {
-        "algorithm": version,
-        "benchmark": benchmark,
-        "seed": seed,
-        "budget": None,
-        "family": families,
-    }
-    roles |= {"metafeatures": (), "ignore": (), "seed_shared": seed_shared}
+        table[column] = pd.to_numeric(table[column], errors="coerce").to_numpy(dtype=float)
+    runs = Runs(
+        table,
+        score=scores[0],
+        direction="maximize",
+        algorithm=version,
+        benchmark=benchmark,
+        seed=seed,
+        family=families,
+        seed_shared=seed_shared,
+        ignore=(*filter(None, [metric]), *scores[1:]),
+    )
     metrics = scores if metric is None else tuple(in_order(table[metric].unique()))
-    found = Versions(table=table, new=NEW, old=OLD, roles=roles, score=scores, metric=metric, metrics=metrics)
-    _refuse_unnamed(found, others)
-    return found
+    _refuse_unnamed(rows_of(table, runs, metrics[0], metric).join(table[others]), runs)
+    return runs, metrics
 
 
-def refuse_repeated(found: Versions) -> None:
+def refuse_repeated(table: pd.DataFrame, runs: Runs, metric: str | None) -> None:
     """Refuse several rows of one run and metric, which would count as independent."""
-    if found.roles["seed"] is None:
+    if runs.seed is None:
         return
-    keys = [found.version, *found.keys, *([found.metric] if found.metric else [])]
-    repeated = found.table.duplicated(keys)
+    keys = [runs.algorithm, *keys_of(runs), *filter(None, [metric])]
+    repeated = table.duplicated(keys)
     if repeated.any():
-        row = found.table.loc[repeated, keys].iloc[0]
+        row = table.loc[repeated, keys].iloc[0]
         n = int(repeated.sum())
         where = ", ".join(f"{name} = {format_level(value)}" for name, value in row.items())
         raise DataError(
@@ -239,27 +184,25 @@ def refuse_repeated(found: Versions) -> None:
         )
 
 
-def common_rows(versions: Versions, name: str) -> tuple[pd.DataFrame, list[str], list[str]]:
+def common_rows(rows: pd.DataFrame, runs: Runs, names: Mapping[Any, str]) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The rows of a metric on tasks of both versions, what the new version lacks, and notes."""
-    rows = versions.scores(name)
-    task, seed = versions.roles["benchmark"], versions.roles["seed"]
-    new, old = (rows[rows[versions.version] == label] for label in (versions.new, versions.old))
+    task, seed = runs.benchmark, runs.seed
+    new, old = of_each(rows, runs, names)
     if task is None:
         return (rows if len(new) and len(old) else rows[:0]), [], []
-    tasks = {which: set(own[task]) for which, own in ((NEW, new), (OLD, old))}
-    common = tasks[NEW] & tasks[OLD]
-    missing = [f"{task} {place}" for place in in_order(map(format_level, tasks[OLD] - tasks[NEW]))]
-    only = tasks[NEW] - tasks[OLD]
-    notes = [f"Left out, without scores of {versions.label(versions.old)}: {task} {place_names(only)}."] if only else []
-    kept = rows[rows[task].isin(common)]
+    of_new, of_old = set(new[task]), set(old[task])
+    missing = [f"{task} {place}" for place in in_order(map(format_level, of_old - of_new))]
+    label, only = [*names.values()][1], of_new - of_old
+    notes = [f"Left out, without scores of {label}: {task} {place_names(only)}."] if only else []
+    kept = rows[rows[task].isin(of_new & of_old)]
     if seed is not None:  # a run of the old version whose seed the new one has on other tasks only
-        runs = kept.pivot_table("score", [task, seed], versions.version, aggfunc="size", observed=True)
-        if versions.new in runs and versions.old in runs:
-            known, alone = set(new[seed]), runs.index[runs[versions.new].isna()]
+        count = kept.pivot_table("score", [task, seed], runs.algorithm, aggfunc="size", observed=True)
+        if set(names) <= set(count):
+            seeds = set(new[seed])
             missing += [
-                f"{task} {format_level(place)} with {seed} {format_level(label)}"
-                for place, label in alone
-                if label in known
+                f"{task} {format_level(place)} with {seed} {format_level(number)}"
+                for place, number in count.index[count[next(iter(names))].isna()]
+                if number in seeds
             ]
     return kept, missing, notes
 
@@ -269,9 +212,9 @@ def direction_for(name: str, direction: str | Mapping[str, str] | None) -> str:
     given = direction.get(name, direction.get(EVERY)) if isinstance(direction, Mapping) else direction
     if given is not None:
         return check_direction(given)
-    found = direction_of(name)
-    if found is not None:
-        return found
+    by_name = direction_of(name)
+    if by_name is not None:
+        return by_name
     wanted = advice("metric_direction", name=name)
     raise ArgumentError(f"whether a high or a low {name!r} is good is not known from its name. Say so: {wanted}.")
 
@@ -281,7 +224,7 @@ def place_names(places: Iterable[Any]) -> str:
     return joined(in_order(map(format_level, places)))
 
 
-def finite(rows: pd.DataFrame) -> NDArray[np.bool_]:
+def finite(rows: pd.DataFrame) -> Mask:
     """Which rows hold a score."""
     return np.isfinite(rows["score"].to_numpy())
 
@@ -291,14 +234,6 @@ def _pandas(table: Any, argument: str) -> pd.DataFrame:
     if not len(frame):
         raise DataError(f"{argument} has no rows; both versions need scores.")
     return frame
-
-
-def _known(table: pd.DataFrame, which: str, columns: Any, role: str) -> None:
-    argument = f"{named(role)} ({which})"
-    if isinstance(columns, tuple):
-        check_columns(columns, table.columns, argument=argument)
-    else:
-        check_column(columns, table.columns, argument=argument)
 
 
 def _refuse_words(given: Mapping[str, pd.DataFrame], column: str) -> NoReturn:
@@ -325,30 +260,11 @@ def _as_text(column: pd.Series[Any], name: str) -> pd.Series[Any]:
     return pd.Series(np.array([format_level(level) for level in levels], dtype=object)[codes], index=column.index)
 
 
-def _no_benchmark(columns: list[str]) -> str:
-    likely = [name for name in columns if role_of(name) == "benchmark"]
-    hint = f" By its name: {likely[0]}." if len(likely) == 1 else ""
-    return f"{named('benchmark')} must name the column of the tasks. Columns: {listed(columns)}.{hint}"
-
-
-def _no_score(table: pd.DataFrame, taken: list[Any]) -> str:
-    numbers = [str(name) for name in table.select_dtypes("number").columns if name not in taken]
-    likely = [name for name in numbers if direction_of(name) is not None]
-    hint = f" By their names: {joined(likely)}." if likely else ""
-    return f"{named('score')} must name the columns of the metrics. Columns of numbers: {listed(numbers)}.{hint}"
-
-
-def _refuse_unnamed(found: Versions, others: list[str]) -> None:
+def _refuse_unnamed(rows: pd.DataFrame, runs: Runs) -> None:
     """Refuse columns without a role that structure the rows: rows would pass for independent that are not."""
-    if not others:
+    if rows.shape[1] == len(keys_of(runs)) + 2 or rows[runs.algorithm].nunique() < 2:
         return
-    name = found.metrics[0]
-    rows = found.scores(name)
-    rows = rows.join(found.table[others])
-    if rows[found.version].nunique() < 2:
-        return
-    runs = Runs(rows, score="score", direction="minimize", **found.roles)
-    columns = unnamed_columns(runs)
+    columns = unnamed_columns(runs_of(rows, runs))
     if columns:
         names = [column.name for column in columns]
         said = " and ".join(column.in_words() for column in columns)

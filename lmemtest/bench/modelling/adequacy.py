@@ -1,24 +1,41 @@
-"""What a fitted model takes for its sample, which terms it lacks, and how it treats budgets."""
+"""What a fitted model takes for its sample, which terms and families it lacks, and how it treats budgets."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
+import narwhals as nw
 import numpy as np
+import pandas as pd
 
-from lmemtest.bench.checks.findings import Finding
+from lmemtest.bench.data.normalise import new_column
+from lmemtest.bench.data.sampled import FEWEST_FAMILIES
+from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.variation.model_components import pair_variance
 from lmemtest.core.caller import advice
-from lmemtest.core.words import format_level, format_number, listed, plural, spoken
+from lmemtest.core.codes import group_codes
+from lmemtest.core.findings import Finding
+from lmemtest.core.result import Answer
+from lmemtest.core.rounding import below, written
+from lmemtest.core.words import format_level, format_number, joined, listed, p_text, plural, spoken
+from lmemtest.errors import LmemtestError
 from lmemtest.lmm.formula import Bar
+from lmemtest.lmm.hypotheses.mean_vectors import between_groups
+from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.model import LmmFit, ModelSpec
 
 ZERO = 1e-6  # of the residual variance: a variance below it was estimated as zero
+_SEPARATORS = re.compile(r"[-_/:.\s]+")
+_IN_GROUPS = 0.8  # of the benchmarks share their group with another one, where names make groups
+_MOST_COLUMNS = 20  # without a role, that are looked at
+_SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,29 +54,6 @@ class Sample:
     def nouns(self) -> str:
         """Several of them."""
         return plural(self.noun)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """Terms of the recommended model, with the algorithm in them, for which the fitted one has no counterpart."""
-
-    terms: tuple[str, ...]  # as in the formula, the coarsest first
-    # whether the term is among them on which the comparisons rest; without it p-values are too small also in balanced
-    # data
-    coarsest: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BudgetUse:
-    """At which budgets algorithms were scored, and what the model makes of it."""
-
-    n: int  # distinct budgets; 1 without such a column
-    role: Literal["factor", "covariate", "none"]  # in the fixed part of the model
-    regular: bool  # budgets come from a common grid
-    shared: bool  # all runs on one instance were scored at the same budgets
-    differ: bool  # algorithms were scored at different budgets on the same instance, beyond chance and to an extent
-    trials: bool  # rows look like single trials of a search, not like the best so far nor like a curve
-    ranges: dict[str, tuple[str, str]]  # by algorithm: the smallest and the largest budget
 
 
 def sample_of(fit: LmmFit, runs: Runs) -> Sample:
@@ -100,43 +94,50 @@ def _variance_between(fit: LmmFit, runs: Runs, columns: tuple[str, ...]) -> floa
     cells = (*columns, runs.algorithm)
     if runs.study.count(*cells) >= runs.n_rows:
         return float("nan")
-    found = [
+    variances = [
         _mean_variance(fit, runs, index)
         for index, bar in enumerate(fit.design.parsed.bars)
         if _same_groups(runs, bar.groups, cells) or _same_groups(runs, bar.groups, columns)
     ]
-    known = [variance for variance in found if variance is not None]
-    return sum(known) if known else None
+    parts = [variance for variance in variances if variance is not None]
+    return sum(parts) if parts else None
 
 
 def _mean_variance(fit: LmmFit, runs: Runs, index: int) -> float | None:
     """What one term adds to the variance of differences from the first algorithm, averaged over the others."""
     first, *others = runs.levels(runs.algorithm)
     parts = [pair_variance(fit, runs, index, first, other) for other in others]
-    known = [part for part in parts if part is not None]
-    return float(np.mean(known)) if known else None
+    variances = [part for part in parts if part is not None]
+    return float(np.mean(variances)) if variances else None
 
 
-def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> Missing:
-    """Random effects of the recommended model that the fit lacks, as far as they contain the algorithm.
+def of_advantages(runs: Runs, bars: Iterable[Bar]) -> list[Bar]:
+    """The random effects on which comparisons rest: those with the algorithm and without the budget, coarsest first.
+
+    Terms without the algorithm may be left out: that costs sensitivity, not validity; and so may terms with the
+    budget, whose levels all runs share.
+    """
+    return [bar for bar in bars if runs.algorithm in bar.groups and runs.budget not in bar.groups]
+
+
+def missing_terms(fit: LmmFit, runs: Runs, recommended: Iterable[Bar]) -> tuple[Bar, ...]:
+    """Random effects of the recommended model on which comparisons rest and that the fit lacks, the coarsest first.
 
     Notes
     -----
     A term has a counterpart in random effects with the same groups that hold an intercept, in slopes of the
-    algorithm over its other columns, or in a fixed effect of its columns. Terms without the algorithm may be left
-    out: that costs sensitivity, not validity; and so may terms with the budget, whose levels all runs share.
+    algorithm over its other columns, or in a fixed effect of its columns. Without the coarsest one p-values are too
+    small also in balanced data.
 
     Examples
     --------
     >>> import lmemtest as lt
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=8, prior="good")
     >>> fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs)
-    >>> missing_terms(fit, runs, lt.recommend(runs).spec.bars)
-    Missing(terms=('(1 | benchmark:algorithm)',), coarsest=True)
+    >>> [str(bar) for bar in missing_terms(fit, runs, lt.recommend(runs).spec.bars)]
+    ['(1 | benchmark:algorithm)']
     """
-    wanted = [bar for bar in recommended if runs.algorithm in bar.groups and runs.budget not in bar.groups]
-    lacking = [bar for bar in wanted if not _has_counterpart(fit, runs, bar)]
-    return Missing(terms=tuple(map(str, lacking)), coarsest=bool(lacking) and lacking[0] is wanted[0])
+    return tuple(bar for bar in of_advantages(runs, recommended) if not _has_counterpart(fit, runs, bar))
 
 
 def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
@@ -149,7 +150,7 @@ def holds_shared_seeds(fit: LmmFit, runs: Runs) -> bool:
     >>> holds_shared_seeds(lt.fit_lmm("loss ~ algorithm + (1 | seed:algorithm)", runs), runs)
     True
     """
-    return not missing_terms(fit, runs, [Bar.of((str(runs.seed), runs.algorithm))]).terms
+    return not missing_terms(fit, runs, [Bar.of((str(runs.seed), runs.algorithm))])
 
 
 def shared_seeds_finding(fit: LmmFit, runs: Runs, recommended: ModelSpec, alpha: float) -> Finding | None:
@@ -220,8 +221,17 @@ def _same_groups(runs: Runs, left: Sequence[str], right: Sequence[str]) -> bool:
     return size == runs.study.count(*right) == runs.study.count(*left, *right)
 
 
-def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
+def budget_use(fit: LmmFit, runs: Runs) -> Answer:
     """How budgets are spread over algorithms, and their role in a fit.
+
+    Returns
+    -------
+    Answer
+        Its table has the first and the last budget of each algorithm. Values: ``n`` (distinct budgets; 1 without such a
+        column), ``role`` ("factor", "covariate" or "none", in the fixed part of the model), ``regular`` (budgets come
+        from a common grid), ``shared`` (all runs on one instance were scored at the same budgets), ``differ``
+        (algorithms were scored at different budgets on the same instance, beyond chance and to an extent), ``trials``
+        (rows look like single trials of a search, not like the best so far nor like a curve).
 
     Examples
     --------
@@ -231,24 +241,164 @@ def budget_use(fit: LmmFit, runs: Runs) -> BudgetUse:
     >>> (use.n, use.role, use.shared, use.differ)
     (10, 'none', True, False)
     """
-    if runs.budget is None:
-        return BudgetUse(n=1, role="none", regular=True, shared=True, differ=False, trials=False, ranges={})
-    from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
+    ranges: list[tuple[str, str, str]] = []
+    values = {"n": 1, "role": "none", "regular": True, "shared": True, "differ": False, "trials": False}
+    if runs.budget is not None:
+        from lmemtest.bench.checks.budget_mix import are_single_trials, budgets_shared, budgets_unlike
 
-    points = runs.study.points
-    n, k = len(points.budgets), len(points.algorithms)
-    rows = np.zeros((k, n))
-    np.add.at(rows, (points.algorithm, points.budget), points.n)
-    ends = [(int(there[0]), int(there[-1])) for there in map(np.flatnonzero, rows)]
-    names = [format_level(name) for name in points.algorithms]
-    budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in points.budgets]
-    design = fit.design
-    return BudgetUse(
-        n=n,
-        role="factor" if runs.budget in design.factors else "covariate" if runs.budget in design.numeric else "none",
-        regular=points.regular,
-        shared=budgets_shared(points),
-        differ=budgets_unlike(points),
-        trials=are_single_trials(points),
-        ranges={name: (budgets[low], budgets[high]) for name, (low, high) in zip(names, ends, strict=True)},
+        study, design = runs.study.detailed, fit.design
+        n, k = len(study.names("budget")), len(study.names("algorithm"))
+        rows = np.zeros((k, n))
+        np.add.at(rows, (study.code("algorithm"), study.code("budget")), study.points.n)
+        budgets = [format_number(b, 4) if isinstance(b, float) else format_level(b) for b in study.names("budget")]
+        for name, there in zip(study.names("algorithm"), map(np.flatnonzero, rows), strict=True):
+            ranges.append((format_level(name), budgets[there[0]], budgets[there[-1]]))
+        numeric = "covariate" if runs.budget in design.numeric else "none"
+        values = {
+            "n": n,
+            "role": "factor" if runs.budget in design.factors else numeric,
+            "regular": study.regular,
+            "shared": budgets_shared(study),
+            "differ": budgets_unlike(study),
+            "trials": are_single_trials(study),
+        }
+    return Answer(
+        question="budget_use",
+        title="Budgets at which algorithms were scored",
+        tables={"ranges": pd.DataFrame(ranges, columns=["algorithm", "first", "last"])},
+        values=values,
     )
+
+
+# ---------------------------------------------------------------------- families that nobody named
+
+
+def undeclared_families(
+    fit: LmmFit, runs: Runs, pairs: Comparisons, *, alpha: float, adjust: str | None, se: str | None = None
+) -> Answer | None:
+    """Do benchmarks that nobody called families share their advantages? Groups by names and columns, and their test.
+
+    Benchmarks named ``space1-adult``, ``space1-bank``, or with a column that is the same on several of them, may be
+    families. If advantages are shared within them and nobody says so, claims about new families are too certain: with 5
+    families of 4 benchmarks that hold 30 % of the variance of advantages, some of three equal algorithms differ in 15 %
+    of the tables.
+
+    Returns
+    -------
+    Answer or None
+        The grouping in which advantages differ most; None where nothing groups the benchmarks, or families have a role,
+        or errors do not count benchmarks. Its table has the family of each benchmark. Values: ``column`` that makes the
+        groups (None: the names of the benchmarks), ``n_families``, ``test`` (`FTest`: whether advantages differ
+        between the groups by more than within them), ``p_value`` (adjusted for the groupings tried), ``shows`` (whether
+        it is below `alpha`), ``significant`` (pairs of algorithms that differ significantly with these families as the
+        sample; None where they were not taken for one).
+    """
+    means = pairs.estimates
+    moderate = means.moderate
+    if runs.family or moderate is None or moderate.robust.cluster != (runs.benchmark,):
+        return None
+    keys = group_codes([fit.cells.frame[str(runs.benchmark)]], len(fit.cells.n))[1]
+    benchmarks = list(keys.frame()[str(runs.benchmark)])
+    groupings = _groupings(runs, benchmarks)
+    L = moderate.L[np.isfinite(moderate.L).all(axis=1)]
+    if not groupings or len(L) < 2:
+        return None
+    scores = moderate.robust.contributions(L - L.mean(axis=0))
+    tests = []
+    for column, families in groupings.items():
+        groups = np.unique([families[b] for b in benchmarks], return_inverse=True)[1]
+        tests.append((column, families, between_groups(scores, groups)))
+    column, families, test = min(tests, key=lambda item: np.nan_to_num(item[2].p_value, nan=2.0))
+    if np.isnan(test.p_value):
+        return None
+    p = min(1.0, len(tests) * test.p_value)
+    shows, n_families = bool(below(p, alpha)), len(set(families.values()))
+    significant = None
+    if shows and n_families >= FEWEST_FAMILIES and not isinstance(runs.frame, nw.LazyFrame):
+        significant = _significant_with(runs, column or None, families, means.ddf, alpha=alpha, adjust=adjust, se=se)
+    nouns = plural(str(runs.benchmark))
+    names = joined([f"'{name}'" for name in dict.fromkeys(families.values())], most=_SHOWN)
+    what = f"the values of {column!r}" if column else f"the names of the {nouns} ({names})"
+    values = {"column": column or None, "n_families": n_families, "test": test}
+    f_test = f"F({written(test.df_num, '.1f')}, {written(test.df_den, '.1f')}) = {written(test.f_ratio, '.2f')}"
+    return Answer(
+        question="undeclared_families",
+        title=f"Groups of {nouns} that have no role as families",
+        tables={"families": pd.DataFrame({"benchmark": list(families), "family": list(families.values())})},
+        values={**values, "p_value": p, "level": alpha, "shows": shows, "significant": significant},
+        findings=(f"{what} group the {len(families)} {nouns} into {n_families} ({f_test}, {p_text(p)})",),
+    )
+
+
+def _significant_with(
+    runs: Runs,
+    column: str | None,
+    families: dict[object, str],
+    ddf: str,
+    *,
+    alpha: float,
+    adjust: str | None,
+    se: str | None,
+) -> int | None:
+    """Pairs that differ with these groups as families; None where they have no model: a report is not lost by that."""
+    frame, roles = runs.frame, runs.roles()
+    if column is None:
+        column = new_column(runs, None, f"{runs.benchmark}_family")
+        groups = [families[b] for b in frame[str(runs.benchmark)].to_list()]
+        frame = frame.with_columns(nw.new_series(column, groups, nw.String(), backend=frame.implementation))
+    roles["metafeatures"] = tuple(name for name in roles["metafeatures"] if name != column)
+    roles["ignore"] = tuple(name for name in roles["ignore"] if name != column)
+    with_roles = type(runs)(frame, **{**roles, "family": (column,)})
+    try:
+        model = recommend(with_roles, curves="model")
+        means = emmeans(model.spec.fit(with_roles), runs.algorithm, ddf=ddf, level=1.0 - alpha)
+        decided = means.pairs(adjust=adjust, se=se).decisions(alpha=alpha, direction=runs.direction)
+    except LmemtestError:
+        return None
+    return int(np.triu(decided.significant.to_numpy()).sum())
+
+
+def _groupings(runs: Runs, benchmarks: list[object]) -> dict[str, dict[object, str]]:
+    """The group of each benchmark, by the column that makes the groups ("" for the names of the benchmarks)."""
+    name, study = str(runs.benchmark), runs.study
+    schema = runs.frame.collect_schema()
+    others = [] if isinstance(runs.frame, nw.LazyFrame) else [
+        column for column in runs.columns if column not in (*study.columns, runs.score, runs.failed)
+    ]  # fmt: skip
+    text = [column for column in dict.fromkeys((*study.kinds, *others)) if not schema[column].is_numeric()]
+    groupings = {}
+    for column in text[:_MOST_COLUMNS]:
+        if not 1 < study.count(column) <= len(benchmarks) / 2 or study.count(name, column) != len(benchmarks):
+            continue
+        pairs = study.distinct([name, column])
+        groupings[column] = dict(zip(pairs[name], map(format_level, pairs[column]), strict=True))
+    by_names = name_groups([b if isinstance(b, str) else "" for b in benchmarks])
+    if by_names is not None and not any(_same(by_names, [f[b] for b in benchmarks]) for f in groupings.values()):
+        groupings[""] = dict(zip(benchmarks, by_names, strict=True))
+    return groupings
+
+
+def _same(first: list[str], second: list[str]) -> bool:
+    """Whether two columns make the same groups."""
+    return len(set(zip(first, second, strict=True))) == len(set(first)) == len(set(second))
+
+
+def name_groups(names: Sequence[str]) -> list[str] | None:
+    """The groups that the first parts of names make, else the last parts; None where they make none.
+
+    Examples
+    --------
+    >>> name_groups(["f1_d2", "f1_d5", "f2_d2", "f2_d5"])
+    ['f1', 'f1', 'f2', 'f2']
+    >>> name_groups(["adult", "bank-marketing", "car", "letter"]), name_groups(["task1", "task2", "task3", "task4"])
+    (None, None)
+    """
+    parts = [[part for part in _SEPARATORS.split(name) if part] for name in names]
+    if any(len(part) < 2 for part in parts):
+        return None
+    for end in (0, -1):
+        groups = [part[end] for part in parts]
+        sizes = {group: groups.count(group) for group in groups}
+        if 2 <= len(sizes) <= len(names) / 2 and sum(sizes[g] > 1 for g in groups) >= _IN_GROUPS * len(groups):
+            return groups
+    return None

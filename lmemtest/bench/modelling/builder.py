@@ -7,10 +7,20 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.bench.modelling import reading
 from lmemtest.bench.modelling.identify import check_identified
-from lmemtest.bench.modelling.meaning import meaning, of_residual
-from lmemtest.core.result import Result
+from lmemtest.bench.modelling.terms import (
+    column_of,
+    column_term,
+    diagonal_bars,
+    fixed_terms,
+    is_random,
+    meaning,
+    of_residual,
+    one_factor,
+    one_group,
+    random_bars,
+)
+from lmemtest.core.result import Answer, Result
 from lmemtest.core.words import joined, listed
 from lmemtest.errors import ArgumentError, FormulaError, NestingError
 from lmemtest.lmm.formula import INTERCEPT, Bar, Term
@@ -21,9 +31,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.modelling.forward import SelectionResult
-    from lmemtest.bench.modelling.lattice import SearchResult
-    from lmemtest.lmm.hypotheses.glrt import GlrtResult
+    from lmemtest.bench.modelling.select_model import ChosenModel
     from lmemtest.lmm.model import LmmFit
 
 
@@ -77,7 +85,7 @@ class ModelBuilder(Result):
 
     def __post_init__(self) -> None:
         require_runs(self.runs)
-        algorithm = reading.column_term(self.runs.algorithm, self.runs)
+        algorithm = column_term(self.runs.algorithm, self.runs)
         object.__setattr__(self, "spec", ModelSpec(response=self.runs.score, terms=(algorithm,)))
 
     @classmethod
@@ -128,7 +136,7 @@ class ModelBuilder(Result):
             If a term has one value, or repeats what other terms say.
         """
         _check_some(terms, "fixed", "'budget'")
-        return self._to(self.spec.with_term(*(t for text in terms for t in reading.fixed_terms(text, self.runs))))
+        return self._to(self.spec.with_term(*(t for text in terms for t in fixed_terms(text, self.runs))))
 
     def interaction(self, a: str, b: str, *more: str) -> ModelBuilder:
         """Add an interaction of two or more terms, with all that it is made of where the model lacks it.
@@ -144,12 +152,12 @@ class ModelBuilder(Result):
         ArgumentError
             If one of them is several terms, or two have a column in common in the same form.
         """
-        given = (a, b, *more)
-        read = [reading.fixed_terms(text, self.runs) for text in given]
+        texts = (a, b, *more)
+        read = [fixed_terms(text, self.runs) for text in texts]
         if any(len(terms) != 1 for terms in read):
-            raise ArgumentError(f"an interaction is of one term with another; got {joined(map(repr, given), most=99)}.")
+            raise ArgumentError(f"an interaction is of one term with another; got {joined(map(repr, texts), most=99)}.")
         terms = [term for (term,) in read]
-        for (x, first), (y, second) in combinations(zip(given, terms, strict=True), 2):
+        for (x, first), (y, second) in combinations(zip(texts, terms, strict=True), 2):
             if both := sorted(first.key & second.key):
                 raise ArgumentError(
                     f"an interaction is of different terms, got {x!r} and {y!r}, which are both about {listed(both)}. "
@@ -182,9 +190,9 @@ class ModelBuilder(Result):
         """
         _check_some(groups, "random", "'benchmark'")
         if by is None:
-            return self._to(self.spec.with_term(*(b for text in groups for b in reading.random_bars(text, self.runs))))
-        factor = reading.one_factor(by, self.runs)
-        bars = [bar for text in groups for bar in reading.diagonal_bars(factor, text, self.runs)]
+            return self._to(self.spec.with_term(*(b for text in groups for b in random_bars(text, self.runs))))
+        factor = one_factor(by, self.runs)
+        bars = [bar for text in groups for bar in diagonal_bars(factor, text, self.runs)]
         replaced = {frozenset(bar.columns) for bar in bars}
         one_for_all = [b for b in self.spec.bars if b.effects == (INTERCEPT,) and frozenset(b.groups) in replaced]
         return self._to(self.spec.without(*one_for_all).with_term(*bars))
@@ -208,8 +216,8 @@ class ModelBuilder(Result):
         DesignError
             If the effect is constant within every group, or has too many effects for the rows.
         """
-        terms = reading.fixed_terms(effect, self.runs)
-        groups = reading.one_group(group, self.runs)
+        terms = fixed_terms(effect, self.runs)
+        groups = one_group(group, self.runs)
         for column in (column for term in terms for column in term.columns):
             if column in groups:
                 raise FormulaError(
@@ -242,7 +250,7 @@ class ModelBuilder(Result):
         """
         if column is not None and not isinstance(column, str):
             raise ArgumentError(f"column must be the name of a column or role, got {column!r}.")
-        name = None if column is None else reading.column_of(column, self.runs)
+        name = None if column is None else column_of(column, self.runs)
         return self._to(replace(self.spec, dispersion=name))
 
     def drop(self, term: str) -> ModelBuilder:
@@ -259,10 +267,10 @@ class ModelBuilder(Result):
         ArgumentError
             If the model has no such term, or several.
         """
-        if reading.is_random(term):
-            hit: tuple[Term | Bar, ...] = tuple(b for b in reading.random_bars(term, self.runs) if b in self.spec)
+        if is_random(term):
+            hit: tuple[Term | Bar, ...] = tuple(b for b in random_bars(term, self.runs) if b in self.spec)
         else:
-            terms = reading.fixed_terms(str(term), self.runs)
+            terms = fixed_terms(str(term), self.runs)
             hit = tuple(part for part in terms if part in self.spec)
             if not hit:
                 hit = self.spec.grouped_by(column for part in terms for column in part.columns)
@@ -365,7 +373,7 @@ class ModelBuilder(Result):
             raise ArgumentError("dispersion is a part of the model here: builder.dispersion(column).fit().")
         return self.spec.fit(self.runs, **options)
 
-    def compare(self, other: ModelBuilder, reference: str = "auto", **options: Any) -> GlrtResult:
+    def compare(self, other: ModelBuilder, reference: str = "auto", **options: Any) -> Answer:
         """Test the smaller of two nested models against the larger one.
 
         Parameters
@@ -379,7 +387,7 @@ class ModelBuilder(Result):
 
         Returns
         -------
-        GlrtResult
+        Answer
             Its null is the model that the other one contains, whichever of the two that is.
 
         Raises
@@ -404,22 +412,16 @@ class ModelBuilder(Result):
                 mine, theirs = theirs, mine
         return glrt(mine, theirs, reference, **options)
 
-    def select(self, **options: Any) -> SelectionResult:
-        """Add the terms that improve the model, one at a time. See `select_terms` for the options."""
-        from lmemtest.bench.modelling.forward import select_terms
+    def select(self, **options: Any) -> ChosenModel:
+        """Choose further terms by the data. See `select_model` for the options."""
+        from lmemtest.bench.modelling.select_model import select_model
 
-        return select_terms(self.runs, start=self.spec, **options)
-
-    def search(self, **options: Any) -> SearchResult:
-        """The best hierarchical model of a family. See `search_models` for the options."""
-        from lmemtest.bench.modelling.lattice import search_models
-
-        return search_models(self.runs, start=self.spec, **options)
+        return select_model(self.runs, start=self.spec, **options)
 
     def _to(self, spec: ModelSpec) -> ModelBuilder:
         return ModelBuilder.of(self.runs, spec)
 
 
-def _check_some(given: tuple[str, ...], method: str, example: str) -> None:
-    if not given:
+def _check_some(terms: tuple[str, ...], method: str, example: str) -> None:
+    if not terms:
         raise ArgumentError(f"{method}() needs at least one term, for example {method}({example}).")

@@ -46,7 +46,7 @@ def unidentified(spec: ModelSpec, runs: Runs) -> dict[Term | Bar, str]:
     """The terms that add nothing to those before them, in the order of the model, and why."""
     if not (spec.terms or spec.bars):
         return {}
-    found: dict[Term | Bar, str] = {}
+    reasons: dict[Term | Bar, str] = {}
     cells, counts = _combinations(runs, list(spec.parsed.columns))
     for column in spec.parsed.columns:
         if cells[column].nunique() < 2 and all(column not in bar.groups for bar in spec.bars):
@@ -55,19 +55,19 @@ def unidentified(spec: ModelSpec, runs: Runs) -> dict[Term | Bar, str]:
                 "be seen. Leave it out."
             )
             parts: list[Term | Bar] = [*spec.terms, *spec.bars]
-            found |= {part: reason for part in parts if column in part.columns}
-    rest = spec.without(*found)
+            reasons |= {part: reason for part in parts if column in part.columns}
+    rest = spec.without(*reasons)
     design = rest.design(cells, counts)
-    found |= _of_fixed(rest, design)
+    reasons |= _of_fixed(rest, design)
     kept: list[int] = []
     for index, bar in enumerate(rest.bars):
         others = [design.random[i] for i in kept]
         reason = _of_random(bar, design, design.random[index], others, cells, int(counts.sum()))
         if reason:
-            found[bar] = reason
+            reasons[bar] = reason
         else:
             kept.append(index)
-    return found
+    return reasons
 
 
 def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") -> str:
@@ -87,15 +87,6 @@ def of_groups(bar: Bar, levels: int, width: int, n_rows: int, only: str = "") ->
     return (
         f"the random effect {bar} cannot be distinguished from the residual: {what}. The residual takes its place; "
         "leave it out, or bring repeated runs."
-    )
-
-
-def same_groups(one: object, other: object) -> str:
-    """Why two random effects cannot stand side by side."""
-    both = " and ".join(sorted([str(one), str(other)]))
-    return (
-        f"the random effects {both} have the same groups in these runs, so their variances are not identified. Keep "
-        "one of them."
     )
 
 
@@ -127,20 +118,20 @@ def _combinations(runs: Runs, columns: list[str]) -> tuple[pd.DataFrame, NDArray
 
 def _of_fixed(spec: ModelSpec, design: Design) -> dict[Term | Bar, str]:
     X = design.X / np.maximum(np.linalg.norm(design.X, axis=0), np.finfo(float).tiny)
-    known = np.ones((len(X), 1)) / np.sqrt(len(X))
+    before = np.ones((len(X), 1)) / np.sqrt(len(X))
     by_label = {term.label: term for term in spec.terms}
-    found: dict[Term | Bar, str] = {}
+    reasons: dict[Term | Bar, str] = {}
     for label, columns in design.terms:
-        rest = X[:, columns] - known @ (known.T @ X[:, columns])
+        rest = X[:, columns] - before @ (before.T @ X[:, columns])
         basis, values, _ = np.linalg.svd(rest, full_matrices=False)
         new = basis[:, values > _TOLERANCE]
         if new.shape[1] == 0 and label != "Intercept":
-            found[by_label[label]] = (
+            reasons[by_label[label]] = (
                 f"the fixed term '{label}' adds nothing: the terms before it already tell its levels apart. Drop one "
                 "of them."
             )
-        known = np.hstack([known, new])
-    return found
+        before = np.hstack([before, new])
+    return reasons
 
 
 def _of_random(
@@ -164,10 +155,13 @@ def _of_random(
     for other in others:
         if not same_partition(other.codes, term.codes):
             continue
+        both = " and ".join(sorted([other.label, str(bar)]))
         if other.names == term.names:
-            return same_groups(other.label, bar)
+            return (
+                f"the random effects {both} have the same groups in these runs, so their variances are not identified. "
+                "Keep one of them."
+            )
         if _overlap(other, term):
-            both = " and ".join(sorted([other.label, str(bar)]))
             return (
                 f"the random effects {both} have the same groups in these runs and overlap in what varies between "
                 "them, so their variances are not identified. Keep one of them, or write both as one term."
@@ -184,7 +178,7 @@ def _overlap(first: RandomDesign, second: RandomDesign) -> bool:
     if first.diagonal or second.diagonal:
         wide, apart = (first, second) if second.diagonal else (second, first)
         columns = [wide.basis[:, [j]] for j in range(wide.basis.shape[1])] if wide.diagonal else [wide.basis]
-        return any(_rank(np.column_stack([own, c])) == _rank(own) for own in columns for c in apart.basis.T)
+        return any(_rank(np.column_stack([column, c])) == _rank(column) for column in columns for c in apart.basis.T)
     return _rank(np.hstack([first.basis, second.basis])) < _rank(first.basis) + _rank(second.basis)
 
 

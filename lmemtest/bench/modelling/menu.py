@@ -13,10 +13,19 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from lmemtest.bench.data.runs import Runs, require_runs
-from lmemtest.bench.modelling import reading
 from lmemtest.bench.modelling.identify import check_identified, refusal
-from lmemtest.bench.modelling.reading import column_term, factor_term, is_factor
-from lmemtest.bench.modelling.relative import relative_to
+from lmemtest.bench.modelling.scores import relative_to
+from lmemtest.bench.modelling.terms import (
+    ROLES,
+    column_of,
+    column_term,
+    dispersion_column,
+    factor_term,
+    fixed_terms,
+    is_factor,
+    is_random,
+    random_bars,
+)
 from lmemtest.core.validate import several
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError
@@ -97,16 +106,16 @@ Offer = tuple[tuple[Candidate, ...], tuple[tuple[Part, str], ...]]
 def menu(runs: Runs, metafeatures: Sequence[str]) -> Offer:
     """The terms for the roles of a table and some metafeatures."""
     task = runs.benchmark if runs.study.several_benchmarks else None
-    known = [name for name in metafeatures if len(runs.levels(name)) > 1]
+    varying = [name for name in metafeatures if len(runs.levels(name)) > 1]
     left_out: list[tuple[Part, str]] = [
-        (column_term(name, runs), "it has one value only") for name in metafeatures if name not in known
+        (column_term(name, runs), "it has one value only") for name in metafeatures if name not in varying
     ]
     out: list[Candidate] = []
     if task is not None:
         out += [Candidate(intercept(task)), Candidate(intercept(task, runs.algorithm), needs=(intercept(task),))]
-    for name in known:
+    for name in varying:
         out += _of_metafeature(name, task, runs)
-    factors = [name for name in known if is_factor(column_term(name, runs), runs)]
+    factors = [name for name in varying if is_factor(column_term(name, runs), runs)]
     instance = (*(() if task is None else (task,)), *factors)
     if task is not None and len(factors) > 1:
         out.append(Candidate(intercept(*instance), needs=tuple(intercept(task, name) for name in factors)))
@@ -188,52 +197,52 @@ def candidates_of(runs: Runs, names: Iterable[str] | None) -> Offer:
             f"candidates must name columns, roles or terms, for example ['prior', '(1 | benchmark:seed)'], got "
             f"{names!r}. Leave it out for all terms that the roles of the table suggest."
         )
-    roles = {role: getattr(runs, role) for role in reading.ROLES}
-    bare = {t: reading.column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
+    roles = {role: getattr(runs, role) for role in ROLES}
+    bare = {t: column_of(t, runs) for t in texts if t in runs.columns or roles.get(t) is not None}
     new = [column for column in bare.values() if column not in (*roles.values(), *runs.metafeatures)]
     whole, left_out = menu(runs, [*runs.metafeatures, *dict.fromkeys(new)])
-    known = {c.part: c for c in whole}
+    by_part = {c.part: c for c in whole}
     named = set(bare.values())
     free = named | {runs.algorithm, runs.benchmark}
-    chosen = {p: c for p, c in known.items() if named & set(p.columns) and set(p.columns) <= free}
+    chosen = {p: c for p, c in by_part.items() if named & set(p.columns) and set(p.columns) <= free}
     for text in texts:
-        for candidate in () if text in bare else _terms_of(text, known, runs):
+        for candidate in () if text in bare else _terms_of(text, by_part, runs):
             if candidate.offered or candidate.part not in chosen:
                 chosen[candidate.part] = candidate
-    order = {part: i for i, part in enumerate(known)}
+    order = {part: i for i, part in enumerate(by_part)}
     ranked = sorted(chosen.values(), key=lambda c: (order.get(c.part, len(order)), c.text))
     return tuple(ranked), tuple((part, why) for part, why in left_out if named & set(part.columns))
 
 
-def _terms_of(text: str, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
+def _terms_of(text: str, by_part: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
     """The candidates that one text of the caller stands for, with the margins that come along."""
-    column = reading.dispersion_column(text, runs)
+    column = dispersion_column(text, runs)
     if column is not None:
         return [Candidate(Dispersion(column))]
-    if reading.is_random(text):
-        return [c for bar in reading.random_bars(text, runs) for c in _of_bar(bar, known, runs)]
+    if is_random(text):
+        return [c for bar in random_bars(text, runs) for c in _of_bar(bar, by_part, runs)]
     algorithm = column_term(runs.algorithm, runs)
     out = []
-    for term in reading.fixed_terms(text, runs):
+    for term in fixed_terms(text, runs):
         margins = tuple(lower for lower in term.margins if lower != algorithm)
         out += [Candidate(lower, offered=False) for lower in margins]
         out.append(Candidate(term, needs=margins))
     return out
 
 
-def _of_bar(bar: Bar, known: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
+def _of_bar(bar: Bar, by_part: dict[Part, Candidate], runs: Runs) -> list[Candidate]:
     """A random effect; a slope comes with its intercept and its fixed effect."""
     if bar.effects == (INTERCEPT,):
-        return [known.get(bar, Candidate(bar))]
+        return [by_part.get(bar, Candidate(bar))]
     if not bar.has_intercept or len(bar.slopes) != 1:
         return [Candidate(bar)]
     (effect,) = bar.slopes
     lower: list[Part] = [] if effect == column_term(runs.algorithm, runs) else [effect]
     lower.append(intercept(*bar.groups))
     inside = (intercept(*bar.groups, *effect.columns),) if is_factor(effect, runs) else ()
-    absorbs = known[bar].absorbs if bar in known else inside
-    own = Candidate(slope(effect, *bar.groups), needs=tuple(reversed(lower)), absorbs=absorbs)
-    return [*(Candidate(part, offered=False) for part in lower), own]
+    absorbs = by_part[bar].absorbs if bar in by_part else inside
+    sloped = Candidate(slope(effect, *bar.groups), needs=tuple(reversed(lower)), absorbs=absorbs)
+    return [*(Candidate(part, offered=False) for part in lower), sloped]
 
 
 # ---------------------------------------------------------------------- models as sets of terms
@@ -311,8 +320,8 @@ class Family:
     def closure(self, candidate: Candidate) -> Model:
         """A candidate with all candidates that it needs or absorbs."""
         if candidate not in self._closures:
-            known = [self.by_part[part] for part in (*candidate.needs, *candidate.absorbs) if part in self.by_part]
-            self._closures[candidate] = frozenset([candidate]).union(*map(self.closure, known))
+            below = [self.by_part[part] for part in (*candidate.needs, *candidate.absorbs) if part in self.by_part]
+            self._closures[candidate] = frozenset([candidate]).union(*map(self.closure, below))
         return self._closures[candidate]
 
     def down(self, candidate: Candidate) -> Model:
@@ -384,9 +393,9 @@ def _with(spec: ModelSpec, part: Part) -> ModelSpec:
     same = () if isinstance(part, Term) else spec.grouped_by(part.groups)
     if isinstance(part, Term) or not (same and part.slopes and part.has_intercept):
         return spec.with_term(part)
-    own = same[0]
-    wider = Bar.of(own.groups, tuple(dict.fromkeys([INTERCEPT, *own.effects, *part.slopes])))
-    return replace(spec, bars=tuple(wider if bar is own else bar for bar in spec.bars))
+    first = same[0]
+    wider = Bar.of(first.groups, tuple(dict.fromkeys([INTERCEPT, *first.effects, *part.slopes])))
+    return replace(spec, bars=tuple(wider if bar is first else bar for bar in spec.bars))
 
 
 # ---------------------------------------------------------------------- where a search starts
@@ -403,7 +412,7 @@ def start_of(runs: Runs, start: ModelSpec | None) -> ModelSpec:
             got = start.formula if isinstance(start, ModelSpec) else type(start).__name__
             raise ArgumentError(
                 f"start must be a ModelSpec of the score {runs.score!r}, such as recommend(runs).spec, got {got}. From "
-                "a ModelBuilder: builder.select() and builder.search()."
+                "a ModelBuilder: builder.select()."
             )
         check_identified(start, runs)
         return start

@@ -54,16 +54,16 @@ class Population:
     notes: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, runs: Runs, asked: str | None = None) -> Population:
+    def of(cls, runs: Runs, wanted: str | None = None) -> Population:
         """The population that was asked for; by default families where there are enough of them."""
-        if asked is not None:
-            check_choice(asked, "population", POPULATIONS)
-            _require(runs, asked)
+        if wanted is not None:
+            check_choice(wanted, "population", POPULATIONS)
+            _require(runs, wanted)
         if not runs.study.several_benchmarks:
             return cls(role="run", claim="these benchmarks" if runs.benchmark is None else _these(runs, runs.benchmark))
-        enough, few = _by_number(runs, _FEWEST_ASKED if asked == "family" else FEWEST_FAMILIES)
-        if asked == "benchmark" or not enough:
-            return _of_benchmarks(runs, few if asked is None else ())
+        enough, few = _by_number(runs, _FEWEST_ASKED if wanted == "family" else FEWEST_FAMILIES)
+        if wanted == "benchmark" or not enough:
+            return _of_benchmarks(runs, few if wanted is None else ())
         over = f" of {_these(runs, few[-1][-1])}" if few else ""
         claim = f"new {plural(enough[0][-1])}{over}"
         n, name = runs.study.count(*enough[0]), plural(enough[0][-1])
@@ -137,16 +137,16 @@ def _why_no_means(runs: Runs, level: Level) -> str | None:
     return f"some have too few {tasks} for means of their own: {alike}, which is on the safe side"
 
 
-def _require(runs: Runs, asked: str) -> None:
+def _require(runs: Runs, wanted: str) -> None:
     """Refuse a population that these runs cannot be a sample of."""
     study = runs.study
-    study.require("benchmark", f"{plural(asked)} cannot be a sample")
+    study.require("benchmark", f"{plural(wanted)} cannot be a sample")
     if not study.several_benchmarks:
         raise DesignError(
-            f"population={asked!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
+            f"population={wanted!r} needs several benchmarks, and the runs have one level of {runs.benchmark!r}: the "
             "answer holds for it alone. Leave population out, or bring more benchmarks."
         )
-    if asked != "family":
+    if wanted != "family":
         return
     if not runs.family:
         raise ArgumentError(
@@ -169,7 +169,7 @@ def _require(runs: Runs, asked: str) -> None:
 
 def _of_no_families(runs: Runs) -> tuple[str, ...]:
     """Why the families that were named are none."""
-    found = []
+    reasons = []
     for name in runs.family:
         n = runs.study.count(name)
         why = (
@@ -177,8 +177,8 @@ def _of_no_families(runs: Runs) -> tuple[str, ...]:
             if n == 1
             else f"holds one benchmark in each of its {n} levels, so the benchmarks themselves are the families"
         )
-        found.append(f"The family {name!r} {why}: it is not in the model.")
-    return tuple(found)
+        reasons.append(f"The family {name!r} {why}: it is not in the model.")
+    return tuple(reasons)
 
 
 def _too_few(runs: Runs, level: Level) -> str:

@@ -15,110 +15,39 @@ doi:10.1016/j.jml.2017.01.001.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from lmemtest.bench.data.crossing import require_crossing
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling import identify
-from lmemtest.bench.modelling.curves import reduced
-from lmemtest.bench.modelling.meaning import meaning
 from lmemtest.bench.modelling.population import Population
-from lmemtest.bench.modelling.random_terms import candidates, condition, crossed_seeds, identified, left_out_by_test
-from lmemtest.bench.modelling.reading import factor_term
-from lmemtest.bench.modelling.relative import relative_to
-from lmemtest.bench.modelling.scope import scope
-from lmemtest.core.result import Result, result
+from lmemtest.bench.modelling.scores import has_baseline, of_baseline, reduced, relative_to
+from lmemtest.bench.modelling.shared_seeds import SharedSeeds, seeds_cross, shared_seeds
+from lmemtest.bench.modelling.terms import factor_term, meaning
+from lmemtest.core.caller import advice
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
+from lmemtest.core.words import plural, spoken
 from lmemtest.errors import DesignError
 from lmemtest.lmm.formula import Bar, Term
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.modelling.shared_seeds import SharedSeeds
 
 # More budgets than this are a continuum: one effect each would eat the data; and so would more of algorithms at them.
 _MANY_BUDGETS, _MANY_EFFECTS = 50, 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ModelTerm:
-    """One term of a formula and what it assumes, in one sentence."""
-
-    text: str
-    meaning: str
-
-
-@result
-class Recommendation(Result):
-    """The recommended model of a table of runs.
-
-    Attributes
-    ----------
-    formula : str
-        Ready for `fit_lmm`, with `runs`.
-    runs : Runs
-        What to fit it to: the runs that were given, and of curves over a budget one score per run (`Runs.per_run`),
-        in a column of its own, so that the formula does not fit the rows of the curves by mistake.
-    spec : ModelSpec
-        The same model as objects.
-    terms : tuple of ModelTerm
-        Each term with its meaning.
-    left_out : tuple of str
-        Terms that this design cannot identify, and why.
-    tested : tuple of str
-        Terms that it identifies and that a test left out, with the test.
-    seeds : SharedSeeds or None
-        The test of what runs with the same seed share on all benchmarks; None where there is nothing to test.
-    notes : tuple of str
-        What a reader must know about the scope of the answer.
-    population : {"family", "benchmark", "run"}
-        What counts as the sample.
-    claim : str
-        What a claim from this model is about, such as "new search spaces" or "new tasks of these 16 search spaces".
-    """
-
-    formula: str
-    runs: Runs
-    spec: ModelSpec
-    terms: tuple[ModelTerm, ...]
-    left_out: tuple[str, ...]
-    tested: tuple[str, ...]
-    seeds: SharedSeeds | None
-    notes: tuple[str, ...]
-    population: str
-    claim: str
-
-    parts: ClassVar = {"terms": "_rows"}
-
-    @property
-    def title(self) -> str:
-        """The formula."""
-        return self.formula
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What claims are about, and what was left out."""
-        return (
-            f"For {self.claim}.",
-            *(f"Not identified: {text}" for text in self.left_out),
-            *(f"Tested and left out: {text}" for text in self.tested),
-        )
-
-    def _rows(self) -> pd.DataFrame:
-        """One row per term: ``term``, ``meaning``."""
-        import pandas as pd
-
-        return pd.DataFrame([(t.text, t.meaning) for t in self.terms], columns=["term", "meaning"])
+# Beyond this the covariances of the effects at the levels of a metafeature (10 for four) eat the benchmarks.
+_MOST_CONDITIONS, _FEWEST_BENCHMARKS = 4, 6
 
 
 @one_blas_thread()
-def recommend(runs: Runs, *, population: str | None = None, curves: str | None = None) -> Recommendation:
+def recommend(runs: Runs, *, population: str | None = None, curves: str | None = None) -> Answer:
     """Recommend a mixed model for a table of runs.
 
     Parameters
@@ -135,7 +64,16 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
 
     Returns
     -------
-    Recommendation
+    Answer
+        Its table ``terms`` has each ``term`` of the formula with its ``meaning``, what it assumes. Values: ``formula``
+        (ready for `fit_lmm`, with `runs`), ``spec`` (the same model as a `ModelSpec`), ``runs`` (what to fit it to:
+        the runs that were given, and of curves over a budget one score per run (`Runs.per_run`), in a column of its
+        own, so that the formula does not fit the rows of the curves by mistake), ``left_out`` (terms that this design
+        cannot identify, and why), ``tested`` (terms that it identifies and that a test left out, with the test),
+        ``seeds`` (the test of what runs with the same seed share on all benchmarks; None where there is nothing to
+        test), ``population`` ("family", "benchmark" or "run": what counts as the sample) and ``claim`` (what a claim
+        from this model is about, such as "new search spaces" or "new tasks of these 16 search spaces"). The notes say
+        what a reader must know about the scope of the answer.
 
     Raises
     ------
@@ -194,8 +132,8 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
     runs = reduced(runs, curves)
     sample = Population.of(runs, population)
     blocks = relative_to(runs)
-    of_seeds, seeds, no_luck = crossed_seeds(runs)
-    kept, left_out = identified(runs, [*candidates(runs, sample), *of_seeds], blocks)
+    of_seeds, seeds, no_luck = _crossed_seeds(runs)
+    kept, left_out = _identified(runs, [*_candidates(runs, sample), *of_seeds], blocks)
     study, run = runs.study, runs.study.run
     if not study.several_benchmarks:
         rows = runs.budget is not None and runs.seed is None
@@ -215,18 +153,28 @@ def recommend(runs: Runs, *, population: str | None = None, curves: str | None =
             kept.remove(bar)
             left_out.append(f"{bar}: the fixed effects hold it already, so its variance would be arbitrary.")
     spec = spec.with_term(*kept)
+    formula = f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}"
+    not_identified = (*sample.left_out, *left_out, *no_luck)
+    tested = _left_out_by_test(runs, seeds)
     parts: list[Term | Bar] = [*spec.terms, *spec.bars]
-    return Recommendation(
-        formula=f"{quote_name(runs.score)} ~ {' + '.join([*written_as, *map(str, kept)])}",
-        runs=runs,
-        spec=spec,
-        terms=tuple(ModelTerm(text=str(term), meaning=meaning(term, runs, spec.bars)) for term in parts),
-        left_out=(*sample.left_out, *left_out, *no_luck),
-        tested=left_out_by_test(runs, seeds),
-        seeds=seeds,
-        notes=(*scope(runs, blocks, kept, sample, seeds), *_of_curve(runs), *budget_notes),
-        population=sample.role,
-        claim=sample.claim,
+    terms = [(str(part), meaning(part, runs, spec.bars)) for part in parts]
+    values = {"formula": formula, "runs": runs, "spec": spec, "left_out": not_identified, "tested": tested}
+    return Answer(
+        question="recommend",
+        title=formula,
+        tables={"terms": pd.DataFrame(terms, columns=["term", "meaning"])},
+        values={**values, "seeds": seeds, "population": sample.role, "claim": sample.claim},
+        facts=(
+            f"For {sample.claim}.",
+            *(f"Not identified: {text}" for text in not_identified),
+            *(f"Tested and left out: {text}" for text in tested),
+        ),
+        notes=(
+            *_scope(runs, blocks, kept, sample, seeds),
+            # what was done with curves
+            *(() if runs.curve is None else filter(None, (runs.curve.sentence, runs.curve.early))),
+            *budget_notes,
+        ),
     )
 
 
@@ -242,21 +190,16 @@ def _nothing_repeated(runs: Runs) -> DesignError:
     )
 
 
-def _of_curve(runs: Runs) -> tuple[str, ...]:
-    """What was done with curves."""
-    return () if runs.curve is None else tuple(filter(None, (runs.curve.sentence, runs.curve.early)))
-
-
 def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[list[Term], list[str]]:
     """The algorithm, families and conditions with their interactions, and the budget where runs were not scored at the
     same ones."""
     algorithm = factor_term(runs.algorithm, runs)
     terms = [algorithm]
     if family is not None:
-        own = factor_term(family, runs)
-        terms += [Term.of(algorithm, own)] if blocks else [own, Term.of(algorithm, own)]
+        of_family = factor_term(family, runs)
+        terms += [Term.of(algorithm, of_family)] if blocks else [of_family, Term.of(algorithm, of_family)]
     alone = tuple(name for name in runs.metafeatures if name not in runs.study.properties)
-    for name in (condition(runs),) if runs.study.several_benchmarks else alone:
+    for name in (_condition(runs),) if runs.study.several_benchmarks else alone:
         if name is not None and len(runs.levels(name)) > 1:
             levels = factor_term(name, runs)
             terms += [levels, Term.of(algorithm, levels)]
@@ -281,3 +224,173 @@ def _fixed(runs: Runs, family: str | None, blocks: tuple[str, ...]) -> tuple[lis
         "Compare the runs at budgets that all of them reached."
     )
     return terms, [note]
+
+
+# ---------------------------------------------------------------------- random effects
+
+
+def _candidates(runs: Runs, population: Population) -> list[Bar]:
+    """Random effects from coarse to fine; each is nested in none that follows."""
+    study, algorithm, seed = runs.study, runs.algorithm, runs.seed
+    instance = study.instance
+    out: list[Bar] = []
+    for families in population.families:
+        out += [Bar.of(families), Bar.of((*families, algorithm))]
+    metafeature = _condition(runs)
+    if metafeature is not None:
+        effects = (factor_term(metafeature, runs),)
+        out += [Bar.of(instance[:1], effects), Bar.of((*instance[:1], algorithm), effects)]
+    elif study.several_benchmarks:
+        in_families = instance[: 1 + len(study.crossed)]
+        for places in dict.fromkeys([instance[:1], in_families, instance]):
+            out += [Bar.of(places), Bar.of((*places, algorithm))]
+    if seed is not None:
+        out.append(Bar.of((*instance, seed)))
+        if runs.budget is not None:
+            out.append(Bar.of((*instance, algorithm, seed)))
+    several_budgets = runs.budget is not None and study.count(runs.budget) > 1
+    if several_budgets and study.several_benchmarks and study.scored_alike:
+        out += [Bar.of((*instance, str(runs.budget))), Bar.of((*instance, algorithm, str(runs.budget)))]
+    return out
+
+
+def _crossed_seeds(runs: Runs) -> tuple[list[Bar], SharedSeeds | None, list[str]]:
+    """The terms of what runs with the same seed share on all benchmarks and its test; or why it is not identified."""
+    if not runs.study.several_benchmarks or not seeds_cross(runs):
+        return [], None, []
+    seed = str(runs.seed)
+    pair = Bar.of((seed, runs.algorithm))
+    try:
+        test = shared_seeds(runs)
+    except DesignError as error:
+        return [], None, [f"{pair}: {str(error).removesuffix('.')}."]
+    return [Bar.of((seed,)), pair] if test.verdict != "not shown" else [], test, []
+
+
+def _left_out_by_test(runs: Runs, seeds: SharedSeeds | None) -> tuple[str, ...]:
+    """The term of an effect of seeds that was tested and is not in the model."""
+    if seeds is None or seeds.verdict != "not shown":
+        return ()
+    pair = Bar.of((str(runs.seed), runs.algorithm))
+    return (
+        f"{pair}: runs of an algorithm with the same seed show no common deviation across benchmarks ({seeds.test}). "
+        f"That is not evidence that there is none: a weak one may be missed. The term is held where p < "
+        f"{seeds.level:g}.",
+    )
+
+
+def _condition(runs: Runs) -> str | None:
+    """The one metafeature whose levels are conditions that benchmarks go through, if its effects are identified."""
+    study, instance = runs.study, runs.study.instance
+    if not study.several_benchmarks or len(instance) != 2 or study.crossed:
+        return None
+    benchmark, metafeature = instance
+    levels, benchmarks = len(runs.levels(metafeature)), len(runs.levels(benchmark))
+    cells = study.count(benchmark, metafeature, runs.algorithm)
+    most = 2 * study.count(*instance) > (1 + levels) * benchmarks  # most benchmarks have most levels
+    identified = levels <= _MOST_CONDITIONS and benchmarks >= _FEWEST_BENCHMARKS and cells < runs.n_rows
+    return metafeature if most and identified else None
+
+
+def _identified(runs: Runs, bars: list[Bar], blocks: tuple[str, ...]) -> tuple[list[Bar], list[str]]:
+    """The candidates that the numbers of their groups allow; the groups of `blocks` have fixed effects."""
+    kept: dict[Bar, int] = {}
+    left_out = []
+    n_blocks = runs.study.count(*blocks) if blocks else 0
+    for bar in bars:
+        groups = set(bar.groups)
+        of_benchmarks = groups <= {*blocks, *runs.family}
+        if blocks and of_benchmarks and runs.study.count(*blocks, *bar.groups) == n_blocks:
+            continue
+        levels = runs.study.count(*bar.groups)
+        width = prod(len(runs.levels(column)) for effect in bar.slopes for column in effect.columns)
+        same = next((k for k, n in kept.items() if set(k.groups) < groups and n == levels), None)
+        if reason := identify.of_groups(bar, levels, width, runs.n_rows):
+            left_out.append(f"{reason[0].upper()}{reason[1:]}")
+        elif set(blocks) < groups and levels == n_blocks:
+            left_out.append(
+                f"{bar}: its groups are those of {':'.join(map(quote_name, blocks))}, whose effects are fixed."
+            )
+        elif same is not None:
+            left_out.append(f"{bar}: its groups are those of {same}, which takes its place.")
+        else:
+            kept[bar] = levels
+    return list(kept), left_out
+
+
+# ---------------------------------------------------------------------- what a reader must know
+
+
+def _scope(
+    runs: Runs, blocks: tuple[str, ...], kept: list[Bar], population: Population, of_seeds: SharedSeeds | None
+) -> list[str]:
+    """What a reader must know: of benchmarks, then of seeds, then of kinds of algorithms."""
+    notes = [*population.notes, *_of_benchmarks(runs, blocks)]
+    pair = {str(runs.seed), runs.algorithm}
+    if of_seeds is not None and any(set(bar.groups) == pair for bar in kept):
+        remedy = advice("seed_own")
+        if of_seeds.verdict == "shown":
+            notes.append(
+                f"Runs of an algorithm with the same seed deviate together on all benchmarks ({of_seeds.test}), so the "
+                f"{of_seeds.n_seeds} seeds are a sample, too: more benchmarks alone do not make the answer more "
+                f"certain, more seeds do. If seeds only number the repetitions on a benchmark, say so: {remedy}."
+            )
+        else:
+            notes.append(
+                "Runs of an algorithm with the same seed may deviate together on all benchmarks. That is not shown "
+                f"({of_seeds.test}), and the model allows for it as a precaution, because a weak effect would be "
+                f"missed too often. If seeds only number the repetitions on a benchmark, say so: {remedy}."
+            )
+        if of_seeds.n_seeds == 2:
+            notes.append(
+                "With two seeds this is estimated from very little: in simulations a nominal 5 % was up to 12 %."
+            )
+    if runs.study.properties:
+        notes.append(
+            f"Each algorithm has one value of {' and '.join(runs.study.properties)}, which tells kinds of algorithms "
+            "apart and not circumstances of their runs, so it is not in the model."
+        )
+    return notes
+
+
+def _of_benchmarks(runs: Runs, blocks: tuple[str, ...]) -> list[str]:
+    if runs.benchmark is None or not runs.study.several_benchmarks:
+        here = "There is one benchmark" if runs.benchmark is not None else "No benchmark column was named"
+        return [
+            f"{here}, so the answer holds for what was measured and says nothing about other benchmarks. "
+            "More seeds do not change that; more benchmarks do."
+        ]
+    notes = []
+    if blocks and has_baseline(runs):
+        notes += of_baseline(runs)
+    elif blocks:
+        notes.append(
+            "Scores are relative to the benchmark (ranks, for instance): what one algorithm gains there others lose, "
+            "so algorithms are compared within benchmarks."
+        )
+    benchmarks = len(runs.levels(runs.benchmark))
+    if benchmarks < 6:
+        notes.append(
+            f"There are only {benchmarks} benchmarks: differences between benchmarks are estimated poorly, and only "
+            "large and consistent advantages can be detected."
+        )
+    kinds = [name for name in runs.study.kinds if 2 * runs.study.count(name) <= benchmarks]
+    if kinds and not blocks:
+        question = f"{quote_name(runs.algorithm)!r}, {quote_name(kinds[0])!r}"
+        notes.append(
+            f"Each benchmark has one level of {' and '.join(kinds)}, which tells kinds of benchmarks apart and is not "
+            "in the model. To ask whether kinds differ in who is better: "
+            f"lmemtest.ModelBuilder(runs).recommended().interaction({question})."
+        )
+    conditions, crossed = runs.study.conditions, runs.study.crossed
+    if conditions:
+        notes.append(
+            f"Benchmarks count as the sample. The instances of one benchmark ({' x '.join(runs.study.instance)}) share "
+            f"it, so more levels of {' and '.join(conditions)} do not make the answer surer for new benchmarks."
+        )
+    if crossed:
+        notes.append(
+            f"The same {spoken(str(runs.benchmark))} occurs in several {' and '.join(map(plural, crossed))}: what an "
+            "algorithm gains on it is shared there, so it does not count as a new one each time."
+        )
+    return notes

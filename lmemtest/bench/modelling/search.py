@@ -1,56 +1,49 @@
-"""What a forward selection and a search of all models share: fits, tests, criterion, result, and the honest test.
+"""Three searches of the models of a family: upwards, downwards, and for the best with a proof.
 
-What the data chose, the data then seem to confirm: p-values and intervals of the chosen model are too optimistic (Berk
-et al. 2013). Every result says so; with ``validate="half"`` the terms are chosen on one half of the benchmarks and the
-algorithms compared on the other, by p-values that do not know about the choice.
+`forward` adds the term that improves a model most until none does; `backward` drops the least significant one from the
+largest model until all are significant. The models form a lattice (`menu.Family`), and a larger one never fits worse,
+so that in a box of models between a smallest ``lo`` and a largest ``hi``
+
+    criterion(m)  >=  -2 llf(hi) + penalty(lo)    for every m in the box,
+
+and a box whose bound is beyond the best model's criterion by more than `within` holds nothing of interest ("leaps and
+bounds", Furnival & Wilson 1974, for least squares). Terms that matter and terms that do not are settled by one fit
+each; what costs is the doubtful middle (`best`).
 """
 
 from __future__ import annotations
 
+import heapq
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.data.sampled import of_these_families
-from lmemtest.bench.modelling.identify import check_identified, refusal, unidentified
-from lmemtest.bench.modelling.menu import Family
-from lmemtest.core.executors import Executor
+from lmemtest.bench.modelling.identify import check_identified
+from lmemtest.bench.modelling.menu import Candidate, Family, Model
 from lmemtest.core.replicates import Failure, replicate
-from lmemtest.core.result import Result, result
-from lmemtest.core.validate import check_choice, resolve_rng
-from lmemtest.core.words import counted, p_text
-from lmemtest.errors import ArgumentError, DesignError, EstimationError, NestingError
+from lmemtest.core.rounding import at_most
+from lmemtest.core.words import format_number, listed, p_text
+from lmemtest.errors import DesignError, EstimationError, NestingError
 from lmemtest.lmm.cells import compress
 from lmemtest.lmm.engine.blocks import Shape
 from lmemtest.lmm.engine.theta import lower_root, pack, unpack
-from lmemtest.lmm.formula import Bar
+from lmemtest.lmm.formula import INTERCEPT, Term
 from lmemtest.lmm.hypotheses.glrt import glrt
-from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.emmeans import emmeans
+from lmemtest.lmm.means.adjust import adjust_raw
 from lmemtest.lmm.model import LmmFit
 from lmemtest.lmm.model.fitting import fit_cells
 from lmemtest.lmm.model.spec import ModelSpec
 
 if TYPE_CHECKING:
-    from typing_extensions import Self
-
     from lmemtest.core.arrays import Array
-
-
-CRITERIA = ("glrt", "aic", "bic")
-SAMPLE_SIZES = ("rows", "benchmarks")
-FEWEST = 8  # benchmarks: four in each half, the least that shows how advantages differ between benchmarks
-OPTIMISM = (
-    "The data chose these terms, so p-values and intervals of the chosen model, taken from the same data, are too "
-    "optimistic. Use validate='half' for a test on benchmarks that had no part in the choice, or take the model from "
-    "the design (lmemtest.recommend)."
-)
 
 # Where a new standard deviation begins, in residual ones: not zero, where the search sees no slope.
 _NEW_ROOT = 0.3
@@ -60,136 +53,40 @@ _UNDERFLOW = 1e-290
 _ZERO = 1e-6  # likelihoods of two searches agree to about this
 # Models whose criteria differ by less are equally good: the optimiser's last digits do not choose.
 TIE = 1e-6
-
-Halves = tuple[tuple[Any, ...], tuple[Any, ...]]
-
-
-# ---------------------------------------------------------------------- results
+# Log-likelihoods of two searches agree to this; a bound may be off by as much.
+_SLACK = 1e-3
+_BOXES = 20_000
 
 
-@result
-class Holdout(Result):
-    """The chosen model on benchmarks that had no part in choosing it.
-
-    Attributes
-    ----------
-    chosen_on, tested_on : tuple
-        Benchmarks.
-    formula : str
-        The model that was tested.
-    fit : LmmFit
-        By restricted maximum likelihood, on the benchmarks of `tested_on`.
-    pairs : Comparisons
-        All differences between algorithms there (Tukey's adjustment, Satterthwaite's degrees of freedom); the rows of
-        ``to_frame()``.
-    notes : tuple of str
-    """
-
-    chosen_on: tuple[Any, ...]
-    tested_on: tuple[Any, ...]
-    formula: str
-    fit: LmmFit
-    pairs: Comparisons
-    notes: tuple[str, ...] = ()
-
-    parts: ClassVar = {"pairs": "_rows"}
-
-    @property
-    def title(self) -> str:
-        """What the table is about."""
-        return "Algorithms on the benchmarks held out"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The model."""
-        return (f"Model: {self.formula}.",)
-
-    def sentences(self) -> tuple[str, ...]:
-        """What the other half says about the algorithms."""
-        p = self._rows()["p_value"]
-        known = p.dropna()
-        least = f" (the smallest: {p_text(float(known.min()))})" if len(known) else ""
-        return (
-            f"The terms were chosen on {len(self.chosen_on)} benchmarks; on the other {len(self.tested_on)}, "
-            f"{int((known < 0.05).sum())} of {len(p)} differences between algorithms have an adjusted p-value below "
-            f"0.05{least}.",
-        )
-
-    def _rows(self) -> pd.DataFrame:
-        return self.pairs.to_frame()
-
-
-@result
-class ChosenModel(Result):
-    """A model that the data chose from a family.
-
-    Attributes
-    ----------
-    runs : Runs
-    start, spec : ModelSpec
-        The model at the beginning and the chosen one; ``ModelBuilder.of(runs, spec)`` goes on from there.
-    criterion : {"glrt", "aic", "bic"}
-    bic_n : {"rows", "benchmarks"}
-        What BIC counts.
-    n_fits : int
-        Models that were fitted.
-    holdout : Holdout or None
-        The algorithms compared on the benchmarks held out; None without validation.
-    notes : tuple of str
-    """
-
-    runs: Runs
-    start: ModelSpec
-    spec: ModelSpec
-    criterion: str
-    bic_n: str
-    n_fits: int
-    holdout: Holdout | None = None
-    notes: tuple[str, ...] = ()
-
-    figure: ClassVar = "selection_plot"
-
-    @property
-    def formula(self) -> str:
-        """The chosen model in lme4's syntax."""
-        return self.spec.formula
-
-    def fit(self, **options: Any) -> LmmFit:
-        """Fit the chosen model to all runs; options are those of `fit_lmm`."""
-        return self.spec.fit(self.runs, **options)
-
-    def sentences(self) -> tuple[str, ...]:
-        """What was chosen, and what the benchmarks held out say."""
-        rule = {"aic": "AIC", "bic": f"BIC (n = {self.bic_n})"}.get(self.criterion, "")
-        return (self._choice(rule), *(() if self.holdout is None else self.holdout.sentences()))
-
-    def _choice(self, rule: str) -> str:
-        raise NotImplementedError
-
-
-# ---------------------------------------------------------------------- fits
+# ---------------------------------------------------------------------- one fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Fitted:
-    """What is kept of a fit by maximum likelihood, or why there is none (`problem`).
+    """What is kept of a fit by maximum likelihood, or why there is none (`problem`), and its test against a neighbour.
 
     `singular` lists random effects with a variance of zero or a correlation of one; `factors` has effects and relative
-    Cholesky factor by groups, where a neighbour's search begins.
+    Cholesky factor by groups, where a neighbour's search begins. The test is a likelihood-ratio test; its numbers are
+    NaN where there is none, or one model is not contained in the other.
     """
 
-    formula: str
+    formula: str = ""
     problem: str = ""
     llf: float = math.nan
     n_params: int = 0
     singular: tuple[str, ...] = ()
-    converged: bool = True
+    converged: bool = False
     factors: Mapping[frozenset[str], tuple[tuple[str, ...], Any]] = field(default_factory=dict)
+    statistic: float = math.nan
+    df: float = math.nan
+    reference: str = ""
+    p_value: float = math.nan
+    log_p: float = math.nan
 
     @classmethod
-    def of(cls, fit: LmmFit) -> Fitted:
-        """What is kept of a fit."""
-        factors = unpack(fit.theta, fit.problem.shapes)
+    def of(cls, fit: LmmFit, **test: Any) -> Fitted:
+        """What is kept of a fit, and of its test."""
+        roots = unpack(fit.theta, fit.problem.shapes)
         return cls(
             formula=fit.formula,
             llf=float(fit.llf),
@@ -198,14 +95,10 @@ class Fitted:
             converged=bool(fit.converged),
             factors={
                 frozenset(term.group.split(":")): (tuple(term.names), L)
-                for term, L in zip(fit.design.random, factors, strict=True)
+                for term, L in zip(fit.design.random, roots, strict=True)
             },
+            **test,
         )
-
-    @classmethod
-    def failed(cls, model: ModelSpec, problem: str) -> Fitted:
-        """What is said of a model that has no fit."""
-        return cls(formula=model.formula, problem=problem, converged=False)
 
     @property
     def ok(self) -> bool:
@@ -217,20 +110,6 @@ class Fitted:
 
     def bic(self, n: int) -> float:
         return -2.0 * self.llf + math.log(n) * self.n_params
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Comparison:
-    """A likelihood-ratio test between neighbours; NaN where one is not contained in the other."""
-
-    statistic: float
-    df: int
-    p_value: float
-    reference: str
-    log_p: float
-
-
-# ---------------------------------------------------------------------- one fit
 
 
 def fit_ml(model: ModelSpec, runs: Runs, near: Fitted | None = None, *, check: bool = True) -> LmmFit:
@@ -270,14 +149,17 @@ def _start(random: Sequence[Any], near: Fitted) -> Array:
     return pack(parts, [Shape(len(L), term.diagonal) for L, term in zip(parts, random, strict=True)])
 
 
-# ---------------------------------------------------------------------- tests
+# ---------------------------------------------------------------------- one test
 
 
-def compare(null: LmmFit, alternative: LmmFit, *, inside: bool = False, seed: int = 0) -> Comparison:
-    """`glrt` with its automatic reference, and the logarithm of the p-value, which ranks where p is zero."""
+def _test(null: LmmFit, alternative: LmmFit, *, inside: bool, seed: int) -> dict[str, Any]:
+    """`glrt` with its automatic reference, and the logarithm of the p-value, which ranks where p is zero.
+
+    `inside`: the null has intercepts of cells that become a free covariance matrix of the alternative, in whose
+    interior its variances are, which no column of random effects shows.
+    """
     df = int(alternative.n_params - null.n_params)
     if inside:
-        # the variances that the null has are free in the alternative, in the interior of its covariance matrix
         statistic = max(0.0, 2.0 * (float(alternative.llf) - float(null.llf)))
         components: tuple[tuple[float, int], ...] = ((1.0, df),)
         p, reference = math.exp(log_tail(statistic, components)), "chi2"
@@ -285,13 +167,14 @@ def compare(null: LmmFit, alternative: LmmFit, *, inside: bool = False, seed: in
         try:
             test = glrt(null, alternative, rng=seed)
         except NestingError:
-            return Comparison(statistic=math.nan, df=df, p_value=math.nan, reference="not nested", log_p=math.nan)
+            return {"df": float(df), "reference": "not nested"}
         statistic, p, reference = test.statistic, test.p_value, test.reference
         components = test.components or ((0.5, 0), (0.5, df))
     if statistic <= _ZERO:  # a mixture has 0.5 just above 0 and 1 at 0, and rounding must not choose
-        return Comparison(statistic=0.0, df=df, p_value=1.0, reference=reference, log_p=0.0)
-    log_p = math.log(p) if p > _TRUSTED else min(log_tail(statistic, components), math.log(_TRUSTED))
-    return Comparison(statistic=statistic, df=df, p_value=p, reference=reference, log_p=log_p)
+        statistic, p, log_p = 0.0, 1.0, 0.0
+    else:
+        log_p = math.log(p) if p > _TRUSTED else min(log_tail(statistic, components), math.log(_TRUSTED))
+    return {"statistic": statistic, "df": float(df), "reference": reference, "p_value": p, "log_p": log_p}
 
 
 def log_tail(statistic: float, components: Sequence[tuple[float, int]]) -> float:
@@ -321,74 +204,44 @@ def _log_chi2_tail(x: float, df: int) -> float:
 # ---------------------------------------------------------------------- many fits
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Question:
-    """A model to fit, and to test against a neighbour.
-
-    `inside`: the smaller one has intercepts of cells that become a free covariance matrix of the larger one, which no
-    column of its random effects shows. `check`: whether to check that the runs identify the model.
-    """
-
-    model: ModelSpec
-    inside: bool = False
-    check: bool = True
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Answer:
-    """Fit the question with the number of the replicate; picklable, so that processes can be spawned."""
-
-    questions: Sequence[Question]
-    runs: Runs
-    near: Fitted | None
-    neighbour: LmmFit | None
-    neighbour_is_null: bool
-    seed: int
-
-    def __call__(self, rng: np.random.Generator) -> tuple[Fitted, Comparison | None]:
-        question = self.questions[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
-        try:
-            fit = fit_ml(question.model, self.runs, self.near, check=question.check)
-        except DesignError as error:
-            return Fitted.failed(question.model, f"not identifiable: {error}"), None
-        except EstimationError as error:
-            return Fitted.failed(question.model, f"could not be fitted: {error}"), None
-        if self.neighbour is None:
-            return Fitted.of(fit), None
-        null, alternative = (self.neighbour, fit) if self.neighbour_is_null else (fit, self.neighbour)
-        return Fitted.of(fit), compare(null, alternative, inside=question.inside, seed=self.seed)
+def _fit_one(
+    models: Sequence[tuple[ModelSpec, bool, bool]],
+    runs: Runs,
+    near: Fitted | None,
+    neighbour: LmmFit | None,
+    upwards: bool,
+    seed: int,
+    rng: np.random.Generator,
+) -> Fitted:
+    """Fit the model with the number of the replicate; of the module, so that processes can be spawned."""
+    model, inside, check = models[rng.bit_generator.seed_seq.spawn_key[-1]]  # type: ignore[attr-defined]
+    try:
+        fit = fit_ml(model, runs, near, check=check)
+    except DesignError as error:
+        return Fitted(formula=model.formula, problem=f"not identifiable: {error}")
+    except EstimationError as error:
+        return Fitted(formula=model.formula, problem=f"could not be fitted: {error}")
+    if neighbour is None:
+        return Fitted.of(fit)
+    null, alternative = (neighbour, fit) if upwards else (fit, neighbour)
+    return Fitted.of(fit, **_test(null, alternative, inside=inside, seed=seed))
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Search:
-    """The models of a family on the rows that choose among them.
+    """The models of a family on the rows that choose among them, each fitted once.
 
-    `n` is what BIC counts, `held` the benchmarks that choose and those that test, and `seed` that of simulated null
-    distributions.
+    `n` is what BIC counts, `seed` that of simulated null distributions, and `processes` has options of `replicate`.
     """
 
     family: Family
     criterion: str
     n: int
     seed: int = 0
-    held: Halves | None = None
-    n_jobs: int = 1
-    executor: Executor | None = None
-    progress: bool | None = None
-
-    @classmethod
-    def of(
-        cls, family: Family, *, bic_n: str, validate: str | None, rng: int | np.random.Generator | None, **options: Any
-    ) -> Self:
-        """The search on all rows, or on those of a random half of the benchmarks."""
-        generator = resolve_rng(rng)
-        runs, held = family.runs, None
-        if validate is not None:
-            check_choice(validate, "validate", ("half",))
-            held = _halves(runs, generator)
-            runs = runs.filter(**{str(runs.benchmark): list(held[0])})
-        family, n = family.on(runs), _sample_size(runs, bic_n)
-        return cls(family=family, n=n, held=held, seed=int(generator.integers(2**31)), **options)
+    processes: Mapping[str, Any] = field(default_factory=dict)
+    fits: dict[Model, Fitted] = field(default_factory=dict)
+    _gains: dict[Candidate, float] = field(default_factory=dict)  # of a term, in twice the log-likelihood
+    _sizes: dict[tuple[Term, ...], tuple[int, int]] = field(default_factory=dict)
 
     def value(self, fitted: Fitted) -> float:
         """The criterion of a model; AIC beside tests, infinite where it could not be fitted."""
@@ -396,113 +249,326 @@ class Search:
             return math.inf
         return fitted.bic(self.n) if self.criterion == "bic" else fitted.aic
 
-    def answer(
+    def fit(
         self,
-        questions: Sequence[Question],
-        *,
+        models: Iterable[Model],
         near: Fitted | None,
+        *,
         neighbour: LmmFit | None = None,
-        neighbour_is_null: bool = True,
+        upwards: bool = True,
+        inside: AbstractSet[Model] = frozenset(),
+        identified: AbstractSet[Model] = frozenset(),
         label: str = "Models",
-    ) -> list[tuple[Fitted, Comparison | None]]:
-        """Fit models, and test each against one neighbour.
+    ) -> list[Fitted]:
+        """Fit models, and test each against one neighbour, which is smaller than they are if the search goes upwards.
 
-        The answers do not depend on the number of processes, nor on the order of the questions.
+        Of those `inside` the smaller one is in the interior of the larger one (see `_test`); those `identified` are
+        not checked again. The fits do not depend on the number of processes, nor on the order of the models.
         """
-        if not questions:
+        wanted = list(models)
+        if not wanted:
             return []
-        task = _Answer(questions, self.family.runs, near, neighbour, neighbour_is_null, self.seed)
+        questions = [(self.family.spec(model), model in inside, model not in identified) for model in wanted]
         # the fits draw nothing; replicate() brings processes, the progress bar and failures that are kept
-        results = replicate(
-            task,
-            len(questions),
+        outcomes = replicate(
+            partial(_fit_one, questions, self.family.runs, near, neighbour, upwards, self.seed),
+            len(wanted),
             rng=0,
-            n_jobs=self.n_jobs,
-            executor=self.executor,
-            progress=self.progress,
             label=label,
             fewer=None,
+            **self.processes,
         )
-        return [
-            (Fitted.failed(question.model, f"could not be fitted: {found.reason}"), None)
-            if isinstance(found, Failure)
-            else found
-            for question, found in zip(questions, results, strict=True)
+        fits = [
+            Fitted(formula=spec.formula, problem=f"could not be fitted: {outcome.reason}")
+            if isinstance(outcome, Failure)
+            else outcome
+            for (spec, *_), outcome in zip(questions, outcomes, strict=True)
         ]
+        self.fits.update(zip(wanted, fits, strict=True))
+        return fits
 
-    def test(self, spec: ModelSpec, runs: Runs) -> Holdout | None:
-        """The algorithms by a model on the benchmarks that did not choose it, without what they cannot identify.
+    def fit_new(self, models: Iterable[Model], near: Fitted | None) -> None:
+        """Fit those models that have no fit."""
+        self.fit((model for model in dict.fromkeys(models) if model not in self.fits), near)
 
-        Advantages that differ between benchmarks belong to the design and not to the choice: ``(1 |
-        benchmark:algorithm)`` is in the test even if the choice went without it.
+    def final(self, model: Model) -> LmmFit:
+        """The fit of a model that has one, from its estimates."""
+        return fit_ml(self.family.spec(model), self.family.runs, self.fits[model], check=False)
+
+    @cached_property
+    def everything(self) -> Model:
+        """The largest model."""
+        return frozenset(self.family.offered)
+
+    # ------------------------------------------------------------------ bounds
+
+    def limit(self, within: float) -> float:
+        """No model with a larger criterion is within reach of the best so far."""
+        return min(map(self.value, self.fits.values())) + within + _SLACK
+
+    def bound(self, lo: Model, hi: Model) -> float:
+        """No model between the two has a smaller criterion."""
+        fitted = self.fits.get(hi)
+        if fitted is None or not fitted.ok:
+            return -math.inf
+        per_parameter = 2.0 if self.criterion == "aic" else math.log(self.n)
+        return -2.0 * fitted.llf + per_parameter * self.n_params(lo)
+
+    def halves(self, lo: Model, hi: Model) -> list[tuple[Model, Model]]:
+        """The models without a term on which no other builds, and those with it.
+
+        The term is the one that counts most: the models without it are then out of reach, and with it the penalty of
+        all others rises. Were the doubtful terms first, both sides would stay open.
         """
-        if self.held is None:
-            return None
-        if runs.algorithm not in spec.fixed_columns:
-            raise ArgumentError(
-                "validate='half' tests the differences between algorithms, and the start has no term for them. Add it: "
-                "builder.fixed('algorithm')."
-            )
-        others = runs.filter(**{str(runs.benchmark): list(self.held[1])})
-        of_pair = Bar.of((str(runs.benchmark), runs.algorithm))
-        beside = replace(spec, dispersion=None).with_term(of_pair)
-        notes = []
-        if not spec.grouped_by(of_pair.groups) and not refusal(beside, others):
-            spec = spec.with_term(of_pair)
-            notes.append(
-                f"{of_pair} was not chosen and is in the test all the same: benchmarks are the sample, and without it "
-                "rows would be."
-            )
-        gone = unidentified(spec, others)
-        spec = spec.without(*gone)
-        fit = spec.fit(others)
-        return Holdout(
-            chosen_on=self.held[0],
-            tested_on=self.held[1],
-            formula=spec.formula,
-            fit=fit,
-            pairs=emmeans(fit, runs.algorithm).pairs(),
-            notes=(*notes, *(f"{part} is not identified on these benchmarks and was left out." for part in gone)),
+        free = [c for c in self.family.removable(hi) if c not in lo]
+        new = [c for c in free if c not in self._gains]
+        if self.fits[hi].ok and new:
+            self.fit_new([hi - {c} for c in new], self.fits[hi])
+            for c in new:
+                without = self.fits[hi - {c}]
+                self._gains[c] = 2.0 * (self.fits[hi].llf - without.llf) if without.ok else 0.0
+        most = max(free, key=lambda c: (round(self._gains.get(c, 0.0) / _SLACK), free.index(c)))
+        return [(lo, hi - {most}), (lo | self.family.down(most), hi)]
+
+    def n_params(self, model: Model) -> int:
+        """The parameters of a model, fitted or not."""
+        fitted = self.fits.get(model)
+        if fitted is not None and fitted.ok:
+            return fitted.n_params
+        spec = self.family.spec(model)
+        variances = 1 if spec.dispersion is None else len(self.family.runs.levels(spec.dispersion))
+        rank, _ = self._size((INTERCEPT, *spec.terms))
+        return rank + variances + sum(Shape(self._size(bar.effects)[1], bar.diagonal).n_theta for bar in spec.bars)
+
+    def _size(self, terms: tuple[Term, ...]) -> tuple[int, int]:
+        """The rank and the number of the columns of some terms."""
+        if terms not in self._sizes:
+            some = tuple(term for term in terms if term != INTERCEPT)
+            spec = ModelSpec(response=self.family.start.response, terms=some, intercept=INTERCEPT in terms)
+            names = list(spec.parsed.columns)
+            table = self.family.runs.study.distinct(names) if names else pd.DataFrame(index=pd.RangeIndex(1))
+            X = spec.design(table, np.ones(len(table))).X
+            rank = np.linalg.matrix_rank(X / np.maximum(np.linalg.norm(X, axis=0), 1e-300))
+            self._sizes[terms] = int(rank), X.shape[1]
+        return self._sizes[terms]
+
+
+# ---------------------------------------------------------------------- the best
+
+
+def best(search: Search, within: float, max_models: int) -> tuple[list[Model], bool]:
+    """Fitted models, the best first, and whether all within reach of it are among them.
+
+    Of equally good ones the one with fewer parameters is first, then the first by its text.
+    """
+    complete = _branch_and_bound(search, within, max_models)
+
+    def rank(model: Model) -> tuple[int, int, str]:
+        fitted = search.fits[model]
+        return round(search.value(fitted) / TIE), fitted.n_params, fitted.formula
+
+    return sorted((m for m, fitted in search.fits.items() if fitted.ok), key=rank), complete
+
+
+def _branch_and_bound(search: Search, within: float, max_models: int) -> bool:
+    """Fit what may be within reach of the best; whether nothing was left open."""
+    empty: Model = frozenset()
+    search.fit_new([empty, search.everything], None)
+    boxes: list[tuple[float, int, Model, Model]] = [(-math.inf, 0, empty, search.everything)]
+    count = 1
+    while boxes:
+        if len(search.fits) >= max_models or count > _BOXES:
+            return False
+        inherited, _, lo, hi = heapq.heappop(boxes)
+        fitted = [f for f in search.fits.values() if f.ok]  # other searches begin at the largest model that has a fit
+        search.fit_new([hi], max(fitted, key=lambda f: f.n_params, default=None))
+        bound = max(inherited, search.bound(lo, hi))
+        if lo == hi or bound > search.limit(within):
+            continue
+        for low, high in search.halves(lo, hi):
+            below = max(bound, search.bound(low, high))
+            if below <= search.limit(within):
+                heapq.heappush(boxes, (below, count, low, high))
+                count += 1
+    return True
+
+
+# ---------------------------------------------------------------------- downwards
+
+
+def backward(search: Search, alpha: float) -> tuple[list[Model], dict[Model, float]]:
+    """Drop the least significant term until all are significant; models from the last back to the first, p-values."""
+    model, current = _largest(search)
+    search.fits[model] = Fitted.of(current)
+    path, p_values = [model], dict[Model, float]()
+    while True:
+        tested = {m: p for m, p in _smaller(search, model, current).items() if math.isfinite(p)}
+        p_values |= tested
+        droppable = {m: p for m, p in tested.items() if not at_most(p, alpha)}
+        if not droppable:
+            break
+        # equal p-values (variances of zero have 1 each): the larger term goes first, then the last in the menu
+        most = max(droppable.values())
+        tied = [m for m, p in droppable.items() if p >= most - TIE]
+        model = min(tied, key=lambda m: (search.fits[m].n_params, sorted(c.text for c in m)))
+        path.append(model)
+        current = search.final(model)
+    rest = sorted((m for m in search.fits if m not in path and search.fits[m].ok), key=lambda m: p_values.get(m, 1.0))
+    return [*reversed(path), *rest], p_values
+
+
+def _largest(search: Search) -> tuple[Model, LmmFit]:
+    """The largest model that can be fitted, dropping the last terms of the menu first."""
+    model = search.everything
+    while True:
+        try:
+            return model, fit_ml(search.family.spec(model), search.family.runs)
+        except DesignError:
+            if not model:
+                raise
+            model = model - {search.family.removable(model)[-1]}
+
+
+def _smaller(search: Search, model: Model, current: LmmFit) -> dict[Model, float]:
+    """The models with one term less, and the p-values of what they lack."""
+    family, models, inside = search.family, list[Model](), set[Model]()
+    for candidate in family.removable(model):
+        smaller = model - {candidate}
+        if family.contains(candidate, model):
+            if candidate.kind != "fixed effect":
+                inside.add(smaller)
+            else:  # the random version is no null of the fixed one
+                smaller -= {family.by_part.get(part) for part in candidate.absorbs} - family.base
+                if any(family.up(gone) & smaller for gone in model - smaller):
+                    continue
+        models.append(smaller)
+    fits = search.fit(models, search.fits[model], neighbour=current, upwards=False, inside=inside)
+    return {m: fitted.p_value for m, fitted in zip(models, fits, strict=True)}
+
+
+# ---------------------------------------------------------------------- upwards
+
+
+def forward(
+    search: Search, *, alpha: float, adjust: str, max_steps: int | None
+) -> tuple[pd.DataFrame, list[Candidate], Model, Fitted, int]:
+    """Add the best term until none improves the model: path, terms in their order, model, its fit, number of fits."""
+    family = search.family
+    model: Model = frozenset()
+    fit = fit_ml(family.start, family.runs, check=False)
+    current = Fitted.of(fit)
+    rows = [_row(search, 0, None, current, chosen=True, decision=current.formula)]
+    chosen: list[Candidate] = []
+    refused, tried = set[Candidate](), set[Candidate]()
+    n_fits = 1
+    while True:
+        step = len(chosen) + 1
+        candidates = [c for c in family.steps(model) if c not in refused]
+        full = max_steps is not None and len(chosen) >= max_steps
+        if full or not candidates:
+            rows += _waiting(search, step, model, refused, "the most terms are in" if full else "not reached")
+            break
+        larger = {c: model | family.down(c) for c in candidates}
+        inside = {larger[c] for c in candidates if c.kind == "random slope" and family.contains(c, model)}
+        # what was identified in a smaller model is not checked again
+        identified = {larger[c] for c in candidates if c in tried}
+        fits = search.fit(
+            larger.values(), current, neighbour=fit, inside=inside, identified=identified, label=f"Step {step}"
         )
-
-    def reservations(self) -> tuple[str, ...]:
-        """Terms that were not offered, and the warning that belongs to every model that data chose."""
-        warning = OPTIMISM
-        if self.held is not None:
-            warning = (
-                f"The terms were chosen on {len(self.held[0])} benchmarks: p-values from there, and those of fit() on "
-                "all runs, are too optimistic, because the data chose the model. Those of holdout are not."
-            )
-        parts = (self.family.start, *(candidate.part for candidate in self.family.candidates))
-        runs = self.family.runs
-        known = {name for part in parts for name in part.columns} & set(runs.family)
-        families = () if known else of_these_families(runs)
-        return *(f"Not tried: {part} ({why})." for part, why in self.family.left_out), *families, warning
-
-
-def _halves(runs: Runs, rng: np.random.Generator) -> Halves:
-    """The benchmarks in two random halves; the second has one more where their number is odd."""
-    levels = () if runs.benchmark is None else runs.levels(runs.benchmark)
-    if len(levels) < FEWEST:
-        found = f"has {counted(len(levels), 'benchmark')}" if levels else "names no benchmarks"
-        raise ArgumentError(
-            f"validate='half' needs at least {FEWEST} benchmarks, four to choose the terms on and four to test them, "
-            f"and this table {found}. Use validate=None and take the model from the design (lmemtest.recommend), or "
-            "bring more benchmarks."
-        )
-    order = rng.permutation(len(levels))
-    first = len(levels) // 2
-    return tuple(levels[i] for i in sorted(order[:first])), tuple(levels[i] for i in sorted(order[first:]))
+        fitted = dict(zip(candidates, fits, strict=True))
+        tried |= set(candidates)
+        n_fits += sum(f.ok for f in fits)
+        refused |= {c for c, f in fitted.items() if not f.ok}
+        p = adjust_raw(np.array([f.p_value for f in fits]), adjust, sum(math.isfinite(f.p_value) for f in fits))
+        adjusted = dict(zip(candidates, p.tolist(), strict=True))
+        best = _best_of(search, fitted, adjusted, current, alpha)
+        for c, f in fitted.items():
+            decision = _decision(search, f, adjusted[c], current, alpha, adjust, taken=c is best, none=best is None)
+            company = family.company(c, model)
+            decision += f", with {listed(company)}" if company else ""
+            rows.append(_row(search, step, c, f, adjusted[c], chosen=c is best, decision=decision))
+        if best is None:
+            rows += _waiting(search, step, model, refused | set(candidates), "not reached")
+            break
+        model = larger[best]
+        chosen.append(best)
+        fit = search.final(model)
+        current = Fitted.of(fit)
+        n_fits += 1
+    return pd.DataFrame(rows), chosen, model, current, n_fits
 
 
-def _sample_size(runs: Runs, bic_n: str) -> int:
-    """What BIC takes the logarithm of."""
-    if bic_n == "rows":
-        return runs.n_rows
-    count = 0 if runs.benchmark is None else len(runs.levels(runs.benchmark))
-    if count < 2:
-        raise ArgumentError(
-            f"bic_n='benchmarks' needs at least two benchmarks, and there {'is one' if count else 'are none'}. Use "
-            "bic_n='rows'."
-        )
-    return count
+def _best_of(
+    search: Search, fitted: Mapping[Candidate, Fitted], p: Mapping[Candidate, float], current: Fitted, alpha: float
+) -> Candidate | None:
+    """The term to add, if any: of equally good ones that with fewer parameters, then the first in the alphabet."""
+    by_test = search.criterion == "glrt"
+    values = {c: f.log_p if by_test else search.value(f) for c, f in fitted.items()}
+    values = {c: value for c, value in values.items() if math.isfinite(value)}
+    least = min(values.values(), default=math.nan)
+    tied = [c for c, value in values.items() if value <= least + TIE]
+    best = min(tied, key=lambda c: (fitted[c].n_params, c.text), default=None)
+    if best is None:
+        return None
+    improves = at_most(p[best], alpha) if by_test else values[best] < search.value(current) - TIE
+    return best if improves else None
+
+
+def _decision(
+    search: Search, f: Fitted, p: float, current: Fitted, alpha: float, adjust: str, *, taken: bool, none: bool
+) -> str:
+    """Why a term was added (`taken`) or not, where another one was, or `none`."""
+    if not f.ok:
+        return f.problem
+    if search.criterion == "glrt":
+        if math.isnan(f.p_value):
+            if f.n_params <= current.n_params:
+                return "adds nothing to the terms that are in"
+            return "not nested in the model so far: compare by aic or bic"
+        text = f"{'Holm-adjusted ' if adjust == 'holm' else ''}{p_text(p)}"
+        if taken:
+            return f"chosen: smallest p-value, {text}"
+        if not at_most(p, alpha):
+            return f"not significant ({text})"
+        return "not significant" if none else "a larger p-value"
+    name = search.criterion.upper()
+    change = search.value(f) - search.value(current)
+    if taken:
+        return f"chosen: {name} falls by {format_number(-change, 3)}"
+    return f"{name} does not fall" if change >= -TIE else f"{name} falls by {format_number(-change, 3)} only"
+
+
+def _waiting(search: Search, step: int, model: Model, had: set[Candidate], why: str) -> list[dict[str, Any]]:
+    """Candidates that never had their turn, and what they were waiting for."""
+    family, have = search.family, model | search.family.base
+    rows = []
+    for candidate in (*family.offered, *family.stranded):
+        if candidate in have or candidate in had or not candidate.offered:
+            continue
+        missing = family.closure(candidate) - have - {candidate}
+        lacking = sorted(c.text for c in missing if c.part not in candidate.absorbs)
+        reason = f"needs {listed(lacking)} first" if lacking else why
+        if candidate in family.stranded:
+            reason = f"needs {family.stranded[candidate]}, which is neither in the start nor a candidate"
+        rows.append(_row(search, step, candidate, Fitted(problem=reason), decision=reason))
+    return rows
+
+
+def _row(
+    search: Search,
+    step: int,
+    candidate: Candidate | None,
+    fitted: Fitted,
+    p_value: float = math.nan,
+    *,
+    chosen: bool = False,
+    decision: str,
+) -> dict[str, Any]:
+    """A row of the path; the start is no candidate."""
+    row: dict[str, Any] = {"step": step, "term": "start", "kind": ""}
+    if candidate is not None:
+        row |= {"term": candidate.text, "kind": candidate.kind}
+    row |= {"llf": fitted.llf, "n_params": float(fitted.n_params) if fitted.ok else math.nan}
+    row |= {"statistic": fitted.statistic, "df": fitted.df, "reference": fitted.reference, "p_raw": fitted.p_value}
+    row |= {"p_value": p_value, "aic": fitted.aic, "bic": fitted.bic(search.n), "singular": bool(fitted.singular)}
+    return row | {"converged": fitted.converged, "chosen": chosen, "decision": decision}

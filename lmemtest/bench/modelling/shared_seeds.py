@@ -11,6 +11,7 @@ projected off, the sum of squares between the groups ``algorithm:seed`` over tha
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -110,18 +111,20 @@ def shared_seeds(runs: Runs) -> SharedSeeds:
     group = np.unique(algorithm.astype(np.int64) * (int(seed.max()) + 1) + seed, return_inverse=True)[1]
     n = int(group.max()) + 1
     sums, squares, df = np.zeros(n), 0.0, 0
-    patterns: dict[bytes, _Pattern] = {}
+    # benchmarks with the same groups: one row each, the fixed blocks that they fall into, and how many they are
+    patterns: dict[bytes, tuple[NDArray[np.intp], list[NDArray[np.intp]]]] = {}
+    times: Counter[bytes] = Counter()
     for b in range(int(where.max()) + 1):
         rows = np.flatnonzero(where == b)
         rows = rows[np.argsort(group[rows], kind="stable")]
         blocks = [algorithm[rows], seed[rows]] if paired else [algorithm[rows]]
-        pattern = patterns.setdefault(group[rows].tobytes(), _Pattern(group[rows], blocks))
-        pattern.times += 1
+        patterns[key := group[rows].tobytes()] = group[rows], blocks
+        times[key] += 1
         rest = _off(blocks, y[rows])
-        sums[pattern.groups] += rest
+        sums[group[rows]] += rest
         squares += float(rest @ rest)
-        df += pattern.df
-    statistic, r = _between(sums, list(patterns.values()))
+        df += _df_within(blocks)
+    statistic, r = _between(sums, [(*pattern, times[key]) for key, pattern in patterns.items()])
     level = LEVEL_OF_FEW if seeds < FEW_SEEDS else LEVEL
     nan = float("nan")
     if np.isnan(statistic):
@@ -166,19 +169,10 @@ def _complete(algorithm: NDArray[np.intp], seed: NDArray[np.intp]) -> bool:
     return len(algorithm) == len(np.unique(algorithm)) * len(np.unique(seed))
 
 
-@dataclass
-class _Pattern:
-    """Benchmarks with the same groups: one row each, and the fixed blocks that they fall into."""
-
-    groups: NDArray[np.intp]
-    blocks: list[NDArray[np.intp]]
-    times: int = 0
-
-    @property
-    def df(self) -> int:
-        """Degrees of freedom within the blocks, on one benchmark."""
-        sizes = [len(np.unique(codes)) for codes in self.blocks]
-        return (sizes[0] - 1) * (sizes[1] - 1) if len(sizes) == 2 else len(self.groups) - sizes[0]
+def _df_within(blocks: list[NDArray[np.intp]]) -> int:
+    """Degrees of freedom within the blocks, on one benchmark."""
+    sizes = [len(np.unique(codes)) for codes in blocks]
+    return (sizes[0] - 1) * (sizes[1] - 1) if len(sizes) == 2 else len(blocks[0]) - sizes[0]
 
 
 def _off(blocks: list[NDArray[np.intp]], values: Array) -> Array:
@@ -191,16 +185,16 @@ def _off(blocks: list[NDArray[np.intp]], values: Array) -> Array:
     return values
 
 
-def _between(sums: Array, patterns: list[_Pattern]) -> tuple[float, int]:
+def _between(sums: Array, patterns: list[tuple[NDArray[np.intp], list[NDArray[np.intp]], int]]) -> tuple[float, int]:
     """Sum of squares between groups and its degrees of freedom; NaN where the groups are too many."""
     if len(patterns) == 1:
-        return float(sums @ sums) / patterns[0].times, patterns[0].df
+        ((_, blocks, times),) = patterns
+        return float(sums @ sums) / times, _df_within(blocks)
     if len(sums) > _MOST_GROUPS:
         return float("nan"), 0
     between = np.zeros((len(sums), len(sums)))
-    for pattern in patterns:
-        off = _off(pattern.blocks, np.eye(len(pattern.groups)))
-        between[np.ix_(pattern.groups, pattern.groups)] += pattern.times * off
+    for groups, blocks, times in patterns:
+        between[np.ix_(groups, groups)] += times * _off(blocks, np.eye(len(groups)))
     values, vectors = np.linalg.eigh(between)
     keep = values > _ZERO * max(float(values[-1]), 1.0)
     return float(np.sum((vectors[:, keep].T @ sums) ** 2 / values[keep])), int(keep.sum())

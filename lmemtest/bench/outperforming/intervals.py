@@ -1,6 +1,7 @@
 """Intervals of the probability P that a run of A is better than one of B, ties counted half.
 
-n pairs hold w wins, t ties and l losses of A, and P is estimated by (w + t / 2) / n.
+Counts are wins, ties and losses of A, ``(3, ...)``: n pairs hold w wins, t ties and l losses, and P is estimated by
+(w + t / 2) / n.
 """
 
 from __future__ import annotations
@@ -27,103 +28,76 @@ FEW = 5  # pairs, below which four wins of four would be significant by the scor
 _HALVINGS = 60  # an interval of length 1 to the last digit
 
 
-class Counts(NamedTuple):
-    """Wins, ties and losses of A, of any shape."""
-
-    win: Array
-    tie: Array
-    loss: Array
-
-    @classmethod
-    def of(cls, win: ArrayLike, tie: ArrayLike, loss: ArrayLike) -> Counts:
-        """From whole numbers of one shape."""
-        return cls(*(np.asarray(count, dtype=float) for count in (win, tie, loss)))
-
-    @classmethod
-    def of_signs(cls, sign: ArrayLike) -> Counts:
-        """From the signs of the differences, 1 where A is better, in the last axis."""
-        s = np.asarray(sign)
-        return cls.of(*((s == value).sum(axis=-1) for value in (1, 0, -1)))
-
-    @property
-    def n(self) -> Array:
-        """Pairs."""
-        return self.win + self.tie + self.loss
-
-    @property
-    def estimate(self) -> Array:
-        """Probability that A is better, ties one half."""
-        return np.asarray((self.win + 0.5 * self.tie) / self.n)
+def counts_of(signs: ArrayLike) -> Array:
+    """Counts of the signs of the differences, 1 where A is better, in the last axis."""
+    s = np.asarray(signs)
+    return np.stack([(s == sign).sum(axis=-1) for sign in (1, 0, -1)]).astype(float)
 
 
-def score_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+def share(counts: Array) -> Array:
+    """Probability that A is better, ties one half; NaN of no pairs."""
+    with np.errstate(invalid="ignore"):
+        return np.asarray((counts[0] + 0.5 * counts[1]) / counts.sum(axis=0))
+
+
+def score_interval(counts: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Both ends of the score interval: all P that the score test with the ties as nuisance does not reject.
 
     It is Tango's interval of the difference 2 P - 1 of paired proportions, and Wilson's without ties.
     """
-    z, estimate = float(special.ndtri(0.5 * (1.0 + level))), counts.estimate
-    if not counts.tie.any():
-        return wilson(estimate, counts.n, z)
+    z, n, estimate = float(special.ndtri(0.5 * (1.0 + level))), counts.sum(axis=0), share(counts)
+    if not counts[1].any():
+        return wilson(estimate, n, z)
     ends = []
     for end in (0.0, 1.0):
         inside, outside = estimate.copy(), np.full_like(estimate, end)
         for _ in range(_HALVINGS):
             middle = 0.5 * (inside + outside)
-            kept = counts.n * (estimate - middle) ** 2 <= z * z * _variance_at(counts, middle)
+            kept = n * (estimate - middle) ** 2 <= z * z * _variance_at(counts, middle)
             inside, outside = np.where(kept, middle, inside), np.where(kept, outside, middle)
         ends.append(np.where(estimate == end, end, inside))
     return ends[0], ends[1]
 
 
-def _variance_at(counts: Counts, probability: Array) -> Array:
+def _variance_at(counts: Array, probability: Array) -> Array:
     """Variance of one win, tie or loss where P is given and the share of ties is the likeliest (Tango 1998)."""
-    n, shift = counts.n, 2.0 * probability - 1.0
-    b = -counts.win - counts.loss + (2.0 * n - counts.win + counts.loss) * shift
-    c = -counts.loss * shift * (1.0 - shift)
+    (win, _, loss), n, shift = counts, counts.sum(axis=0), 2.0 * probability - 1.0
+    b = -win - loss + (2.0 * n - win + loss) * shift
+    c = -loss * shift * (1.0 - shift)
     lost = (np.sqrt(np.maximum(b * b - 8.0 * n * c, 0.0)) - b) / (4.0 * n)
     return np.asarray(0.25 * (2.0 * lost + shift * (1.0 - shift)))
 
 
-def exact_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+def exact_interval(counts: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Both ends of Clopper and Pearson's interval at w + t / 2: exact without ties, conservative with them.
 
     Of all scores in [0, 1] with mean P, zeros and ones vary most.
     """
-    return clopper_pearson(counts.win + 0.5 * counts.tie, counts.n, level)
+    return clopper_pearson(counts[0] + 0.5 * counts[1], counts.sum(axis=0), level)
 
 
-def usual_interval(counts: Counts, level: float = 0.95) -> tuple[Array, Array]:
+def usual_interval(counts: Array, level: float = 0.95) -> tuple[Array, Array]:
     """Both ends of the score interval, of the exact one for fewer than five pairs."""
-    few = counts.n < FEW
+    few = counts.sum(axis=0) < FEW
     score, exact = score_interval(counts, level), exact_interval(counts, level)
     return np.where(few, exact[0], score[0]), np.where(few, exact[1], score[1])
 
 
-def bootstrap_interval(
-    counts: Counts, method: str, level: float, n_draws: int, rng: np.random.Generator
+def paired_interval(
+    counts: Array, method: str, level: float, n_draws: int, rng: np.random.Generator
 ) -> tuple[float, float]:
-    """Both ends of a bootstrap interval of one table of counts: pairs drawn again are multinomial counts."""
-    numbers = np.array([counts.win, counts.tie, counts.loss])
-    estimate = counts.estimate.reshape(1)
-    n = int(counts.n)
-    drawn = rng.multinomial(n, numbers / n, size=n_draws)
-    draws = (drawn @ [1.0, 0.5, 0.0] / n)[:, None]
+    """Both ends by any method of `PAIRED`, of one table of counts; pairs drawn again are multinomial counts."""
+    if method in ("score", "exact"):
+        low, high = (score_interval if method == "score" else exact_interval)(counts, level)
+        return float(low), float(high)
+    estimate, n = share(counts).reshape(1), int(counts.sum())
+    draws = (rng.multinomial(n, counts / n, size=n_draws) @ [1.0, 0.5, 0.0] / n)[:, None]
     shares = plain_shares(level, 1)
     if method == "bca" and n > 1:
-        points = np.repeat([1.0, 0.5, 0.0], numbers.astype(int))
+        points = np.repeat([1.0, 0.5, 0.0], counts.astype(int))
         without = (points.sum() - points) / (n - 1)
         shares = bca_shares(draws, estimate, acceleration(without[:, None]), level)
     low, high = interval_ends(draws, estimate, shares, method)[:, 0]
-    return float(low), float(high)
-
-
-def paired_interval(
-    counts: Counts, method: str, level: float, n_draws: int, rng: np.random.Generator
-) -> tuple[float, float]:
-    """Both ends by any method of `PAIRED`, of one table of counts."""
-    if method in ("percentile", "bca"):
-        return bootstrap_interval(counts, method, level, n_draws, rng)
-    low, high = (score_interval if method == "score" else exact_interval)(counts, level)
     return float(low), float(high)
 
 
@@ -180,9 +154,14 @@ class UStatistic(NamedTuple):
             most=most_pairs(signs),
         )
 
-    def turned(self) -> UStatistic:
-        """That of B."""
-        return UStatistic(self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
+    def turned(self, these: NDArray[np.bool_]) -> UStatistic:
+        """The same with the sides of some exchanged."""
+        sides = (self.m, self.n, 1.0 - self.estimate, self.right, self.left, self.rest, self.most)
+        return UStatistic(*(np.where(these, other, same) for other, same in zip(sides, self, strict=True)))
+
+    def of_pairs(self, pairs: NDArray[np.intp]) -> UStatistic:
+        """Those of some rows."""
+        return UStatistic(*(part[pairs] for part in self))
 
     @property
     def _parts(self) -> tuple[Array, Array]:
@@ -219,8 +198,8 @@ class UStatistic(NamedTuple):
         """Both ends on the logit scale; the score interval where the variance is zero, of which a logit has none."""
         if self.variance == 0.0:
             return self.score_interval(level)
-        own = self.estimate * (1.0 - self.estimate)
-        half = t_quantile(0.5 * (1.0 - level), self.df) * np.sqrt(self.variance) / own
+        slope = self.estimate * (1.0 - self.estimate)
+        half = t_quantile(0.5 * (1.0 - level), self.df) * np.sqrt(self.variance) / slope
         centre = special.logit(self.estimate)
         return special.expit(centre - half), special.expit(centre + half)
 
@@ -230,16 +209,11 @@ def unpaired_interval(
 ) -> tuple[float, float]:
     """Both ends by any method of `UNPAIRED`, of the signs of all differences."""
     if method == "percentile":
-        return bootstrap_unpaired(signs, level, n_draws, rng)
-    shares = UStatistic.of(signs)
-    low, high = (shares.score_interval if method == "score" else shares.logit_interval)(level)
-    return float(low), float(high)
-
-
-def bootstrap_unpaired(signs: Array, level: float, n_draws: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Both ends of the percentile interval: runs of either algorithm drawn again by themselves."""
-    draws = draw_unpaired(signs, n_draws, rng)[:, None]
-    low, high = interval_ends(draws, np.array([0.5 + 0.5 * signs.mean()]), plain_shares(level, 1), "percentile")[:, 0]
+        draws, estimate = draw_unpaired(signs, n_draws, rng)[:, None], np.array([0.5 + 0.5 * signs.mean()])
+        low, high = interval_ends(draws, estimate, plain_shares(level, 1), "percentile")[:, 0]
+    else:
+        runs = UStatistic.of(signs)
+        low, high = (runs.score_interval if method == "score" else runs.logit_interval)(level)
     return float(low), float(high)
 
 

@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
-from lmemtest.bench.outperforming.duels import Duels, by_benchmark, duels_of, least_p, p_values, together
-from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction
+from lmemtest.bench.outperforming.intervals import share
+from lmemtest.bench.outperforming.pairs import (
+    alike,
+    better_on,
+    intervals,
+    least_p,
+    of_families,
+    p_values,
+    paired_counts,
+    partial_conjunction,
+    together,
+    units,
+    unpaired_counts,
+)
 from lmemtest.bench.outperforming.verdict import CONCLUSIONS, adjusted_gamma, conclusions, in_words, meaning
 from lmemtest.core.caller import advice, named
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.validate import check_choice, resolve_rng
 from lmemtest.core.words import counted, listed, percent, plural, suggest
 from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.outperforming.intervals import UStatistic
+    from lmemtest.core.arrays import Array, Mask
 
 METHODS = ("mixed", "percentile")
 FEW_BENCHMARKS = 5
@@ -35,125 +48,6 @@ _INTERVALS = {
 }
 
 
-@result
-class OutperformingOverBenchmarks(Result):
-    """How often runs of one algorithm are better than runs of another on the same benchmark.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per pair, of which left is the one that is more often better unless `algorithms` named two or `control`
-        one: ``left``, ``right``, ``n_families`` (where they are the sample), ``n_benchmarks``, ``n_pairs`` of runs,
-        ``mean`` of the benchmarks' probabilities that a run of left is better (of the means by family, where families
-        are the sample), ``estimate`` of the method with ``ci_low`` and ``ci_high``,
-        ``conclusion``, ``better_on``: at least so many benchmarks (partial conjunction, Bonferroni, at half of alpha as
-        either side of the interval), ``better_on_most``: the largest number that so many runs can show. For scores of 0
-        and 1 ``risk_difference``, 2 estimate - 1, as well.
-    benchmarks : pandas.DataFrame
-        One row per pair and benchmark: ``left``, ``right``, ``family`` (where families are the sample), ``benchmark``,
-        ``wins``, ``ties``, ``losses`` of left, ``estimate``, ``ci_low``, ``ci_high`` at level 1 - alpha, ``p_raw``
-        (one-sided), ``p_value`` (Holm over the benchmarks).
-    replicability : pandas.DataFrame
-        One row per pair and number u: ``left``, ``right``, ``u``, ``p_bonferroni``, ``p_fisher`` of "left is better on
-        at least u benchmarks".
-    paired : bool
-    gamma, alpha : float
-        As asked for, for the whole family.
-    gamma_adjusted, alpha_adjusted : float
-        For each pair: alpha over the number of pairs, and the gamma that as many runs detect at it.
-    method : {"mixed", "percentile", "score"}
-    score, direction : str
-    family : str or None
-        The column of the families that are the sample; None where benchmarks are.
-    notes : tuple of str
-    """
-
-    figure: ClassVar[str | None] = "outperforming_plot"
-    parts: ClassVar[dict[str, str]] = {name: name for name in ("table", "benchmarks", "replicability")}
-    formats = dict.fromkeys(["mean", "estimate", "ci_low", "ci_high", "risk_difference"], ".3f")
-
-    table: pd.DataFrame
-    benchmarks: pd.DataFrame
-    replicability: pd.DataFrame
-    paired: bool
-    gamma: float
-    alpha: float
-    gamma_adjusted: float
-    alpha_adjusted: float
-    method: str
-    score: str
-    direction: str
-    family: str | None = None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """Of which score."""
-        return f"Probability that a run is better on the same benchmark, in {self.score}"
-
-    def shown(self) -> pd.DataFrame:
-        """Without what so many runs can show at most."""
-        return self.table.drop(columns="better_on_most")
-
-    @property
-    def band(self) -> str:
-        """What the intervals are."""
-        name = self.method
-        if self.family is not None:
-            name = {"mixed": "families", "percentile": "families drawn"}.get(name, name)
-        return f"{percent(1.0 - self.alpha_adjusted)} {_INTERVALS[name]}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the intervals are, and what was asked."""
-        family = round(self.alpha / self.alpha_adjusted)
-        shared = f" (for {family} pairs: alpha = {self.alpha:g} and gamma = {self.gamma:g}, adjusted)" * (family > 1)
-        return (
-            f"{self.band}; ties count one half.",
-            in_words(self.gamma_adjusted, shared),
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """Of a pair: the conclusion, the number of benchmarks, what it means. Of several: a headline, and each pair."""
-        rows = self.table.to_dict("records")
-        if len(rows) > 1:
-            return (self._headline(), *(f"{'; '.join(self._of_pair(row))}." for row in rows))
-        row = rows[0]
-        first, *replicated = self._of_pair(row)
-        names = str(row["left"]), str(row["right"])
-        return (
-            f"{first}.",
-            *(f"{clause} (partial conjunction)." for clause in replicated),
-            *meaning(row["conclusion"], row["ci_high"], self.gamma_adjusted, *names),
-        )
-
-    def _headline(self) -> str:
-        """How many pairs have which conclusion."""
-        found = [(name, int((self.table["conclusion"] == name).sum())) for name in CONCLUSIONS]
-        parts = [f"{name} in {count}" for name, count in found if count]
-        turned = int(below(self.table["ci_high"].to_numpy(), 0.5).sum())
-        second = f"; in {turned} the second is significantly more often better" if turned else ""
-        return f"Of {len(self.table)} pairs of algorithms, the advantage of the first is {', '.join(parts)}{second}."
-
-    def _of_pair(self, row: dict[Hashable, Any]) -> list[str]:
-        """The conclusion, and on how many benchmarks it holds."""
-        left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
-        ends = f"{percent(1.0 - self.alpha_adjusted)} interval {written(low, '.2f')} to {written(high, '.2f')}"
-        where = "" if self.family is None else f" of {plural(self.family)} like these"
-        said = [
-            f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
-            f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
-        ]
-        if row["n_benchmarks"] > 1 and row["better_on_most"]:
-            count = counted(row["n_benchmarks"], "benchmark")
-            found = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
-            none = f"{left} cannot be counted as better than {right} on any number of {count}"
-            said.append(found if row["better_on"] else none)
-        if len(self.table) > 1 and below(high, 0.5):
-            return [said[0], f"{right} is significantly more often better"]
-        return said
-
-
 def over_benchmarks(
     runs: Runs,
     algorithms: Sequence[str] | None,
@@ -161,82 +55,160 @@ def over_benchmarks(
     gamma: float,
     alpha: float,
     *,
-    method: str,
-    n_draws: int,
-    rng: int | np.random.Generator | None,
+    method: str = "auto",
+    n_draws: int = 10_000,
+    rng: int | np.random.Generator | None = None,
     control: str | None = None,
     comparisons: int | None = None,
-) -> OutperformingOverBenchmarks:
-    """`probability_of_outperforming` of runs; `comparisons` is the size of the family, where not all of it is asked."""
-    import pandas as pd
-
+) -> Answer:
+    """`outperforming` of runs; `comparisons` is the size of the family, where not all of it is asked."""
     check_choice(method, "method", ("auto", *METHODS))
     generator = resolve_rng(rng)
     if paired and runs.seed is None:
         raise DesignError(
             "runs has no seed column, so no run of one algorithm belongs to one of another. "
-            + f"Name it: {advice('role', role='seed')}, or compare all runs with {advice('unpaired')}."
+            f"Name it: {advice('role', role='seed')}, or compare all runs with {advice('unpaired')}."
         )
-    sample, blocks = runs.study.sampled, blocks_of(runs, unit="benchmark")
+    sample, blocks = runs.study.sampled, blocks_of(runs, unit="benchmark").within_families()
     blocks = blocks.of(_check_algorithms(algorithms, blocks.algorithms))
-    family = _family(control, blocks.algorithms)
-    share = alpha / (comparisons or len(family))
-    raised = adjusted_gamma(gamma, alpha, comparisons or len(family))
-    if method == "percentile" and below((n_draws + 1) * 0.5 * share, 1.0):
-        least = int(np.ceil(2.0 / share))
-        more = advice("draws_of_pairs", least=least)
+    pairs = _pairs(control, blocks.algorithms)
+    alpha_each = alpha / (comparisons or len(pairs))
+    gamma_each = adjusted_gamma(gamma, alpha, comparisons or len(pairs))
+    if method == "percentile" and below((n_draws + 1) * 0.5 * alpha_each, 1.0):
         raise ArgumentError(
-            f"{n_draws:,} draws have no quantile with {0.5 * share:.3g} beyond it, as {len(family)} pairs need. {more}"
+            f"{n_draws:,} draws have no quantile with {0.5 * alpha_each:.3g} beyond it, as {len(pairs)} pairs need. "
+            f"{advice('draws_of_pairs', least=int(np.ceil(2.0 / alpha_each)))}"
         )
-    left, right = np.array(family, dtype=np.intp).T
-    duels = duels_of(blocks, left, right, paired)
-    if control is None and (algorithms is None or len(family) > 1):
-        duels = duels.turned(below(duels.mean, 0.5))  # the one on the left is more often better
-    n_benchmarks = duels.there.sum(axis=1)
+    left, right = np.array(pairs, dtype=np.intp).T
+    family = statistics = samples = None
+    if blocks.family is not None:
+        family = np.unique(blocks.family[blocks.starts].astype(str), return_inverse=True)[1]
+    incomplete = False
+    if paired:
+        counts, binary, incomplete = paired_counts(blocks, left, right)
+    else:
+        counts, statistics, place, binary = unpaired_counts(blocks, left, right)
+    if control is None and (algorithms is None or len(pairs) > 1):  # the one on the left is more often better
+        turn = below(np.nanmean(units(counts, family)[0], axis=1), 0.5)
+        left, right = np.where(turn, [right, left], [left, right])
+        counts = np.where(turn[:, None], counts[::-1], counts)
+        statistics = statistics and statistics.turned(turn[:, None])
+    if not paired:
+        samples = (blocks.run_gains, place, left, right)
+    n_benchmarks = counts.any(axis=0).sum(axis=1)
     method = ("mixed" if method == "auto" else method) if n_benchmarks.max() > 1 else "score"
-    middle, low, high = together(duels, method, 1.0 - share, n_draws, generator)
-    names = np.array(blocks.algorithms, dtype=object)
-    pairs = {"left": names[duels.left], "right": names[duels.right]}
-    p = p_values(duels)
-    single = by_benchmark(duels, p, 1.0 - alpha)
-    of_pair = single.pop("pair").to_numpy()
+    how: dict[str, Any] = {"method": method, "level": 1.0 - alpha_each, "n_draws": n_draws, "rng": generator}
+    middle, low, high = together(counts, statistics, samples, family, **how)
+    p, names = p_values(counts, samples), np.array(blocks.algorithms, dtype=object)
+    sides = {"left": names[left], "right": names[right]}
+    n_families = {} if family is None else {"n_families": np.isfinite(of_families(counts, family)).sum(axis=1)}
     table = pd.DataFrame(
         {
-            **pairs,
-            **({} if duels.families is None else {"n_families": duels.n_families}),
+            **sides,
+            **n_families,
             "n_benchmarks": n_benchmarks,
-            "n_pairs": duels.counts.n.sum(axis=1).astype(int),
-            "mean": duels.mean,
+            "n_pairs": counts.sum(axis=(0, 2)).astype(int),
+            "mean": np.nanmean(units(counts, family)[0], axis=1),
             "estimate": middle,
             "ci_low": low,
             "ci_high": high,
-            "conclusion": conclusions(low, high, raised),
-            "better_on": better_on(p, "bonferroni", 0.5 * share),
-            "better_on_most": better_on(least_p(duels), "bonferroni", 0.5 * share),
-            **({"risk_difference": np.where(duels.binary, 2.0 * middle - 1.0, np.nan)} if duels.binary.any() else {}),
+            "conclusion": conclusions(low, high, gamma_each),
+            "better_on": better_on(p, "bonferroni", 0.5 * alpha_each),
+            "better_on_most": better_on(least_p(counts, statistics), "bonferroni", 0.5 * alpha_each),
+            **({"risk_difference": np.where(binary, 2.0 * middle - 1.0, np.nan)} if binary.any() else {}),
         }
     )
+    benchmarks = _each_benchmark(counts, statistics, p, 1.0 - alpha, sides, blocks)
     ordered = np.arange(p.shape[1]) < n_benchmarks[:, None]
-    both = {f"p_{name}": partial_conjunction(p, name)[ordered] for name in ("bonferroni", "fisher")}
-    by_pair = {side: column[of_pair] for side, column in pairs.items()}
-    return OutperformingOverBenchmarks(
-        table=table,
-        benchmarks=pd.concat([pd.DataFrame(by_pair), single], axis=1),
-        replicability=pd.DataFrame({**by_pair, "u": np.nonzero(ordered)[1] + 1, **both}),
-        paired=paired,
-        gamma=gamma,
-        alpha=alpha,
-        gamma_adjusted=raised,
-        alpha_adjusted=share,
-        method=method,
-        score=blocks.score,
-        direction=blocks.direction,
-        family=sample.column if sample.noun == "family" else None,
-        notes=(*blocks.notes, *sample.notes, *sample.weights, *_notes(table, duels, blocks, paired, method, share)),
+    replicability = {
+        **{side: column[np.nonzero(ordered)[0]] for side, column in sides.items()},
+        "u": np.nonzero(ordered)[1] + 1,
+        **{f"p_{name}": partial_conjunction(p, name)[ordered] for name in ("bonferroni", "fisher")},
+    }
+    column = sample.column if sample.noun == "family" else None
+    kind = method if column is None else {"mixed": "families", "percentile": "families drawn"}.get(method, method)
+    band = f"{percent(1.0 - alpha_each)} {_INTERVALS[kind]}"
+    number = round(alpha / alpha_each)
+    shared = f" (for {number} pairs: alpha = {alpha:g} and gamma = {gamma:g}, adjusted)" * (number > 1)
+    settings = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "score": blocks.score}
+    per_pair = {"gamma_adjusted": gamma_each, "alpha_adjusted": alpha_each}
+    notes = _notes(table, counts, binary, blocks, paired, incomplete, method, alpha_each)
+    return Answer(
+        question="outperforming",
+        title=f"Probability that a run is better on the same benchmark, in {blocks.score}",
+        tables={"table": table, "benchmarks": benchmarks, "replicability": pd.DataFrame(replicability)},
+        values={**settings, **per_pair, "direction": blocks.direction, "family": column, "band": band},
+        facts=(f"{band}; ties count one half.", in_words(gamma_each, shared)),
+        findings=_findings(table, alpha_each, gamma_each, column),
+        notes=(*blocks.notes, *sample.notes, *sample.weights, *notes),
+        printed=table.drop(columns="better_on_most"),
+        formats=dict.fromkeys(["mean", "estimate", "ci_low", "ci_high", "risk_difference"], ".3f"),
+        figure="outperforming_plot",
     )
 
 
-def _family(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
+def _each_benchmark(
+    counts: Array, statistics: UStatistic | None, p: Array, level: float, sides: dict[str, Any], blocks: Blocks
+) -> pd.DataFrame:
+    """One row per benchmark of each pair."""
+    pair, at = np.nonzero(counts.any(axis=0))
+    adjusted = np.empty(p.shape)
+    # Holm's are those of "better on u benchmarks", in order
+    np.put_along_axis(adjusted, np.argsort(p, axis=1, kind="stable"), partial_conjunction(p, "bonferroni"), axis=1)
+    low, high = intervals(counts, statistics, level)
+    columns = {"estimate": share(counts), "ci_low": low, "ci_high": high, "p_raw": p, "p_value": adjusted}
+    family = None if blocks.family is None else blocks.family[blocks.starts].astype(object)
+    return pd.DataFrame(
+        {
+            **{side: names[pair] for side, names in sides.items()},
+            **({} if family is None else {"family": family[at]}),
+            "benchmark": np.array(blocks.names, dtype=object)[at],
+            **{
+                name: count[pair, at].astype(int)
+                for name, count in zip(("wins", "ties", "losses"), counts, strict=True)
+            },
+            **{name: column[pair, at] for name, column in columns.items()},
+        }
+    )
+
+
+def _findings(table: pd.DataFrame, alpha: float, gamma: float, family: str | None) -> tuple[str, ...]:
+    """Of a pair: the conclusion, the number of benchmarks, what it means. Of several: a headline, and each pair."""
+    rows = [_of_pair(row, alpha, family) for row in table.to_dict("records")]
+    if len(rows) == 1:
+        (first, *replicated), row = rows[0], table.iloc[0]
+        names = str(row["left"]), str(row["right"])
+        more = meaning(row["conclusion"], row["ci_high"], gamma, *names)
+        return (f"{first}.", *(f"{clause} (partial conjunction)." for clause in replicated), *more)
+    number = table["conclusion"].value_counts()
+    parts = [f"{name} in {number[name]}" for name in CONCLUSIONS if name in number]
+    turned = below(table["ci_high"].to_numpy(), 0.5)
+    second = f"; in {turned.sum()} the second is significantly more often better" if turned.any() else ""
+    for clauses, backwards, right in zip(rows, turned, table["right"], strict=True):
+        if backwards:
+            clauses[1:] = [f"{right} is significantly more often better"]
+    head = f"Of {len(table)} pairs of algorithms, the advantage of the first is {', '.join(parts)}{second}."
+    return (head, *(f"{'; '.join(clauses)}." for clauses in rows))
+
+
+def _of_pair(row: dict[Any, Any], alpha: float, family: str | None) -> list[str]:
+    """The conclusion, and on how many benchmarks it holds."""
+    left, right, low, high = (row[name] for name in ("left", "right", "ci_low", "ci_high"))
+    ends = f"{percent(1.0 - alpha)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+    where = "" if family is None else f" of {plural(family)} like these"
+    clauses = [
+        f"A run of {left} is better than one of {right} on the same benchmark{where} with probability "
+        f"{written(row['estimate'], '.2f')} ({'no interval' if np.isnan(low) else ends}): {row['conclusion']}"
+    ]
+    if row["n_benchmarks"] > 1 and row["better_on_most"]:
+        count = counted(row["n_benchmarks"], "benchmark")
+        some = f"{left} is significantly better than {right} on at least {row['better_on']} of {count}"
+        none = f"{left} cannot be counted as better than {right} on any number of {count}"
+        clauses.append(some if row["better_on"] else none)
+    return clauses
+
+
+def _pairs(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
     """Which are compared, by their position: all pairs, or the control with all others."""
     if control is None:
         return list(combinations(range(len(algorithms)), 2))
@@ -249,25 +221,32 @@ def _family(control: Any, algorithms: tuple[str, ...]) -> list[tuple[int, int]]:
     return [(first, other) for other in range(len(algorithms)) if other != first]
 
 
-def _check_algorithms(given: Any, known: tuple[str, ...]) -> tuple[str, ...]:
-    if given is None:
-        given = known
-    what = named("algorithms")
-    if isinstance(given, str) or not isinstance(given, Sequence) or any(not isinstance(name, str) for name in given):
-        raise ArgumentError(f"{what} must be two names or more, got {given!r:.80}.")
-    for name in given:
-        if name not in known:
+def _check_algorithms(algorithms: Any, of_runs: tuple[str, ...]) -> tuple[str, ...]:
+    """Two or more of the algorithms of the runs; all of them by default."""
+    names, what = of_runs if algorithms is None else algorithms, named("algorithms")
+    if isinstance(names, str) or not isinstance(names, Sequence) or any(not isinstance(name, str) for name in names):
+        raise ArgumentError(f"{what} must be two names or more, got {names!r:.80}.")
+    for name in names:
+        if name not in of_runs:
             raise ArgumentError(
-                f"{what} names {name!r}, which is not in the runs. Algorithms: {listed(known)}.{suggest(name, known)}"
+                f"{what} names {name!r}, which is not in the runs. Algorithms: {listed(of_runs)}."
+                f"{suggest(name, of_runs)}"
             )
-    if len(set(given)) < 2 or len(set(given)) < len(given):
-        raise ArgumentError(f"{what} must be two different names or more, got {listed(given) or 'none'}.")
-    return tuple(given)
+    if len(set(names)) < max(len(names), 2):
+        raise ArgumentError(f"{what} must be two different names or more, got {listed(names) or 'none'}.")
+    return tuple(names)
 
 
 def _notes(
-    table: pd.DataFrame, duels: Duels, blocks: Blocks, paired: bool, method: str, alpha: float
-) -> tuple[str, ...]:
+    table: pd.DataFrame,
+    counts: Array,
+    binary: Mask,
+    blocks: Blocks,
+    paired: bool,
+    incomplete: bool,
+    method: str,
+    alpha: float,
+) -> list[str]:
     notes = []
     unit = "benchmark" if blocks.family is None else "family"
     fewest = int(table[f"n_{plural(unit)}"].min())
@@ -275,10 +254,11 @@ def _notes(
     if fewest < most:
         alone = f", and the interval is of this {unit} by itself: it says nothing about others" * (fewest == 1)
         notes.append(f"Some pair has runs to compare on {fewest} of {counted(most, unit)} only{alone}.")
-    if duels.incomplete:
+    if incomplete:
         notes.append("Runs without a partner of the same seed are left out, and rows that repeat a run are averaged.")
-    alike = duels.alike & (table["n_benchmarks"].to_numpy() > 1)
-    if method == "mixed" and not alike.all():
+    of_one_sign = alike(counts)
+    without_variance = of_one_sign & (table["n_benchmarks"].to_numpy() > 1)
+    if method == "mixed" and not without_variance.all():
         shared = "" if paired else " A run that is in several comparisons is a random effect as well."
         notes.append(
             "The mixed model takes wins as 1, 1/2 and 0 with one variance within benchmarks, and benchmarks as a "
@@ -292,23 +272,23 @@ def _notes(
             f"{counted(fewest, unit)} say little about others: intervals are wide, 0.6 to 0.9 with three "
             "in simulated studies, and percentile intervals are too short there."
         )
-    if alike.any():
+    if without_variance.any():
         notes.append(
             "Where all pairs ended alike there is no variance: the interval is Clopper and Pearson's of as many wins "
             f"or ties as there are {plural(unit)}, which can be wider than that of a pair with a few losses."
         )
         if not below(0.5, (0.5 * alpha) ** (1.0 / most)):
             notes.append(f"With {counted(most, unit)} even winning all pairs on all of them is not significant by it.")
-    most_pairs = int(duels.counts.n.max())
+    most_pairs = int(counts.sum(axis=0).max())
     if paired and not at_most(0.5**most_pairs, 0.5 * alpha):
         notes.append(
             f"With {counted(most_pairs, 'pair')} on a benchmark at most, no sign test of one benchmark can reach "
             f"{0.5 * alpha:.3g}, so better_on counts none of them by Bonferroni; Fisher's combination can "
             "(to_frame('replicability'))."
         )
-    if duels.binary.all() and not (duels.alike & duels.counts.tie.any(axis=1)).all():
+    if binary.all() and not (of_one_sign & counts[1].any(axis=1)).all():
         notes.append(
             "Scores are 0 and 1, so most pairs are tied and count half: the probability is (1 + difference of the "
             "shares) / 2. risk_difference is that difference, with limits 2 ci_low - 1 and 2 ci_high - 1."
         )
-    return tuple(notes)
+    return notes

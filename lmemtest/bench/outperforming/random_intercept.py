@@ -1,17 +1,17 @@
 """Means of benchmarks that are a sample: the mixed model of wins, and benchmarks whose own variances are given.
 
 Wins of n_b runs on benchmark b are ``y = mu + u_b + e`` with variances ``gamma s2`` and ``s2``. With the weights
-``q_b = n_b / (1 + gamma n_b)`` of the benchmarks' means ``y_b``, their sum ``Q`` and ``m`` runs less one,
+``q_b = n_b / (1 + gamma n_b)`` of the benchmarks' means ``y_b``, their sum ``Q``, squares ``within`` benchmarks and
+``m`` runs less one,
 
     mu = sum q_b y_b / Q,    R = within + sum q_b (y_b - mu)^2,    s2 = R / m,    Var(mu) = s2 / Q,
 
 and gamma minimises the criterion of REML, ``m log R + sum log(1 + gamma n_b) + log Q``. Rows of arrays are models of
-their own; a benchmark that is not there has no runs.
+their own, ``n`` and ``y`` by benchmark; a benchmark that is not there has no runs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,61 +24,57 @@ _HALVINGS = 60
 _RATIOS = np.geomspace(1e-6, 1e6, 49)  # of gamma times the mean number of runs: tried first, so that no optimum is lost
 
 
-@dataclass(frozen=True, eq=False)
-class RandomIntercept:
-    """One model per row: runs and means by benchmark ``(k, n)``, squares within them ``(k,)``."""
+def _at(gamma: Array, n: Array, y: Array, within: Array) -> tuple[Array, Array, Array, Array]:
+    """``q``, ``Q``, ``y - mu``, and ``R``."""
+    q = n / (1.0 + gamma[:, None] * n)
+    Q = q.sum(axis=1)
+    apart = y - ((q * y).sum(axis=1) / Q)[:, None]
+    return q, Q, apart, within + (q * apart**2).sum(axis=1)
 
-    n: Array
-    means: Array
-    within: Array
 
-    @property
-    def m(self) -> Array:
-        return np.asarray(self.n.sum(axis=1) - 1.0)
+def criterion(gamma: Array, n: Array, y: Array, within: Array) -> Array:
+    """What the best gamma minimises."""
+    _, Q, _, R = _at(gamma, n, y, within)
+    m = n.sum(axis=1) - 1.0
+    return np.asarray(m * np.log(R) + np.log1p(gamma[:, None] * n).sum(axis=1) + np.log(Q))
 
-    def at(self, gamma: Array) -> tuple[Array, Array, Array, Array]:
-        """Weights, their sum, deviations from the mean, and ``R``."""
-        q = self.n / (1.0 + gamma[:, None] * self.n)
-        Q = q.sum(axis=1)
-        apart = self.means - ((q * self.means).sum(axis=1) / Q)[:, None]
-        return q, Q, apart, self.within + (q * apart**2).sum(axis=1)
 
-    def criterion(self, gamma: Array) -> Array:
-        _, Q, _, R = self.at(gamma)
-        return np.asarray(self.m * np.log(R) + np.log1p(gamma[:, None] * self.n).sum(axis=1) + np.log(Q))
+def slope(gamma: Array, n: Array, y: Array, within: Array) -> Array:
+    """Its slope."""
+    q, Q, apart, R = _at(gamma, n, y, within)
+    m = n.sum(axis=1) - 1.0
+    return np.asarray(-m * ((q * apart) ** 2).sum(axis=1) / R + Q - (q**2).sum(axis=1) / Q)
 
-    def slope(self, gamma: Array) -> Array:
-        q, Q, apart, R = self.at(gamma)
-        return np.asarray(-self.m * ((q * apart) ** 2).sum(axis=1) / R + Q - (q**2).sum(axis=1) / Q)
 
-    def solution(self) -> Array:
-        """The best gamma: beside the best of some values, where the slope has no sign."""
-        there = (self.n > 0.0).sum(axis=1)
-        tried = np.concatenate([[0.0], _RATIOS])[:, None] * there / self.n.sum(axis=1)
-        best = np.argmin([self.criterion(gamma) for gamma in tried], axis=0)
-        each = np.arange(len(best))
-        low, high = tried[np.maximum(best - 1, 0), each], tried[np.minimum(best + 1, len(tried) - 1), each]
-        high = np.where((best == 0) & (self.slope(low) >= 0.0), 0.0, high)
-        for _ in range(_HALVINGS):
-            middle = 0.5 * (low + high)
-            falls = self.slope(middle) < 0.0
-            low, high = np.where(falls, middle, low), np.where(falls, high, middle)
-        return high
+def best_gamma(n: Array, y: Array, within: Array) -> Array:
+    """Beside the best of some values, where the slope has no sign."""
+    there = (n > 0.0).sum(axis=1)
+    tried = np.concatenate([[0.0], _RATIOS])[:, None] * there / n.sum(axis=1)
+    best = np.argmin([criterion(gamma, n, y, within) for gamma in tried], axis=0)
+    each = np.arange(len(best))
+    low, high = tried[np.maximum(best - 1, 0), each], tried[np.minimum(best + 1, len(tried) - 1), each]
+    high = np.where((best == 0) & (slope(low, n, y, within) >= 0.0), 0.0, high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        falls = slope(middle, n, y, within) < 0.0
+        low, high = np.where(falls, middle, low), np.where(falls, high, middle)
+    return high
 
-    def mean(self) -> tuple[Array, Array, Array]:
-        """``mu``, its variance and Satterthwaite's degrees of freedom.
 
-        With ``h`` the slope of ``log Var(mu)`` and ``H`` the curvature of the criterion they are
-        ``1 / (h^2 / H + 1 / m)``, and ``m`` where gamma is zero.
-        """
-        gamma, m = self.solution(), self.m
-        q, Q, apart, R = self.at(gamma)
-        A, B, S, C, T = ((q**power * apart**of).sum(axis=1) for power, of in ((2, 0), (2, 1), (2, 2), (3, 2), (3, 0)))
-        h = A / Q - S / R
-        H = m * (2.0 * (C - B**2 / Q) / R - (S / R) ** 2) - A + 2.0 * T / Q - (A / Q) ** 2
-        with np.errstate(divide="ignore", invalid="ignore"):
-            df = np.where(gamma > 0.0, 1.0 / (h**2 / H + 1.0 / m), m)
-        return self.means[:, 0] - apart[:, 0], R / (m * Q), df
+def mean_of_wins(n: Array, y: Array, within: Array) -> tuple[Array, Array, Array]:
+    """``mu``, its variance and Satterthwaite's degrees of freedom.
+
+    With ``h`` the slope of ``log Var(mu)`` and ``H`` the curvature of the criterion they are ``1 / (h^2 / H + 1 / m)``,
+    and ``m`` where gamma is zero.
+    """
+    gamma, m = best_gamma(n, y, within), n.sum(axis=1) - 1.0
+    q, Q, apart, R = _at(gamma, n, y, within)
+    A, B, S, C, T = ((q**power * apart**of).sum(axis=1) for power, of in ((2, 0), (2, 1), (2, 2), (3, 2), (3, 0)))
+    h = A / Q - S / R
+    H = m * (2.0 * (C - B**2 / Q) / R - (S / R) ** 2) - A + 2.0 * T / Q - (A / Q) ** 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        df = np.where(gamma > 0.0, 1.0 / (h**2 / H + 1.0 / m), m)
+    return y[:, 0] - apart[:, 0], R / (m * Q), df
 
 
 def mean_of(each: Array, within: Array) -> tuple[Array, Array]:

@@ -2,114 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
-from lmemtest.bench.outperforming.intervals import (
-    FEW,
-    PAIRED,
-    UNPAIRED,
-    Counts,
-    paired_interval,
-    unpaired_interval,
-)
-from lmemtest.bench.outperforming.verdict import conclusion, in_words, meaning, signs_of
-from lmemtest.bench.ranking.effect_size import effect_size
-from lmemtest.bench.ranking.effect_sizes import check_samples
-from lmemtest.core.result import Result, result
-from lmemtest.core.rounding import below, written
+from lmemtest.bench.outperforming.effect_size import check_samples, effect_sizes, magnitude
+from lmemtest.bench.outperforming.intervals import FEW, PAIRED, UNPAIRED, counts_of, paired_interval, unpaired_interval
+from lmemtest.bench.outperforming.verdict import conclusions, in_words, meaning
+from lmemtest.core.result import Answer
+from lmemtest.core.rounding import below, tolerance, written
 from lmemtest.core.validate import check_choice, resolve_rng
 from lmemtest.core.words import counted, percent
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.core.arrays import Array
 
 
-INTERVALS = {
+_INTERVALS = {
     "score": "score interval (Tango; Wilson's without ties)",
     "exact": "Clopper-Pearson interval, ties half a win",
     "percentile": "percentile bootstrap interval",
     "bca": "BCa bootstrap interval",
     "logit": "interval on the logit scale with DeLong's variance",
+    "not paired": "score interval with DeLong's variance",
 }
-UNPAIRED_SCORE = "score interval with DeLong's variance"
-
-
-@result
-class Outperforming(Result):
-    """How often a run of A is better than one of B.
-
-    Attributes
-    ----------
-    estimate : float
-        Share of the pairs in which A is better, ties one half; of all pairs of runs where they are not paired.
-    ci_low, ci_high : float
-        Two-sided interval at level ``1 - alpha``.
-    conclusion : str
-        "not significant"; where ``ci_low > 0.5`` "significant but not meaningful" (``ci_high <= gamma``), "significant
-        and may be meaningful", or "significant and meaningful" (``ci_low > gamma``). It is about A being better.
-    n : (int, int)
-        Runs of A and of B.
-    ties : int
-        Pairs of equal scores, to rounding.
-    effects : pandas.DataFrame
-        Effect sizes beside it, positive where A is better: ``kind``, ``estimate``, ``ci_low``, ``ci_high``,
-        ``magnitude``; for scores of 0 and 1 the difference of the shares of ones, ``risk difference``, first.
-    paired : bool
-    gamma, alpha : float
-    method : str
-    direction : {"maximize", "minimize"}
-    notes : tuple of str
-    """
-
-    parts: ClassVar[dict[str, str]] = {"table": "table", "effects": "effects"}
-    formats = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
-
-    estimate: float
-    ci_low: float
-    ci_high: float
-    conclusion: str
-    n: tuple[int, int]
-    ties: int
-    effects: pd.DataFrame
-    paired: bool
-    gamma: float
-    alpha: float
-    method: str
-    direction: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """Of how many runs."""
-        of = counted(self.n[0], "pair") if self.paired else f"{self.n[0]:,} and {self.n[1]:,} runs, not paired"
-        return f"Probability that a run of A is better than one of B, {of}"
-
-    def table(self) -> pd.DataFrame:
-        """One row: estimate, ci_low, ci_high, ties, conclusion."""
-        import pandas as pd
-
-        row = {"estimate": self.estimate, "ci_low": self.ci_low, "ci_high": self.ci_high, "ties": self.ties}
-        return pd.DataFrame([{**row, "conclusion": self.conclusion}])
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the interval is, and what was asked."""
-        better = "higher" if self.direction == "maximize" else "lower"
-        kind = INTERVALS[self.method] if self.paired or self.method != "score" else UNPAIRED_SCORE
-        return (
-            f"{percent(1.0 - self.alpha)} {kind}; {better} scores are better, ties count one half.",
-            in_words(self.gamma),
-        )
-
-    def sentences(self) -> tuple[str, ...]:
-        """The conclusion, with what it is and what it is not."""
-        ends = f"{percent(1.0 - self.alpha)} interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
-        first = f"A run of A is better than one of B with probability {written(self.estimate, '.2f')} ({ends})"
-        return (f"{first}: {self.conclusion}.", *meaning(self.conclusion, self.ci_high, self.gamma))
 
 
 def of_samples(
@@ -123,61 +40,49 @@ def of_samples(
     method: str,
     n_draws: int,
     rng: int | np.random.Generator | None,
-) -> Outperforming:
-    """`probability_of_outperforming` of two samples."""
-    method = check_choice(method, "method", ("auto", *(PAIRED if paired else UNPAIRED)))
+) -> Answer:
+    """`outperforming` of two samples."""
+    check_choice(method, "method", ("auto", *(PAIRED if paired else UNPAIRED)))
     generator = resolve_rng(rng)
     x, y = check_samples(a, b, ("a", "b"), 1, "cliff_delta", paired)
     sign = -1.0 if direction == "minimize" else 1.0
-    signs = signs_of(sign * x, sign * y, paired)
-    method = _chosen(method, paired, x.size)
-    if paired:
-        counts = Counts.of_signs(signs)
-        low, high = paired_interval(counts, method, 1.0 - alpha, n_draws, generator)
-    else:
-        low, high = unpaired_interval(signs, method, 1.0 - alpha, n_draws, generator)
+    difference = sign * x - sign * y if paired else (sign * x)[:, None] - sign * y
+    tied = np.abs(difference) <= tolerance(np.concatenate([x, y]))
+    signs = np.where(tied, 0.0, np.sign(difference))  # 1 where A is better: by pair (n,), or of all (n, m)
+    if method == "auto":
+        method = "exact" if paired and x.size < FEW else "score"
+    drawn = (method, 1.0 - alpha, n_draws, generator)
+    low, high = paired_interval(counts_of(signs), *drawn) if paired else unpaired_interval(signs, *drawn)
     binary = bool(np.isin(np.concatenate([x, y]), (0.0, 1.0)).all())
     estimate = float(0.5 + 0.5 * signs.mean())
-    return Outperforming(
-        estimate=estimate,
-        ci_low=low,
-        ci_high=high,
-        conclusion=conclusion(low, high, gamma),
-        n=(x.size, y.size),
-        ties=int((signs == 0).sum()),
-        effects=_effects(a, b, sign, paired, 1.0 - alpha, (estimate, low, high) if binary else None),
-        paired=paired,
-        gamma=gamma,
-        alpha=alpha,
-        method=method,
-        direction=direction,
+    conclusion = str(conclusions(low, high, gamma)[0])
+    row = {"estimate": estimate, "ci_low": low, "ci_high": high, "ties": int(tied.sum()), "conclusion": conclusion}
+    settings = {"paired": paired, "gamma": gamma, "alpha": alpha, "method": method, "direction": direction}
+    of = counted(x.size, "pair") if paired else f"{x.size:,} and {y.size:,} runs, not paired"
+    kind = _INTERVALS["not paired" if method == "score" and not paired else method]
+    better = "higher" if direction == "maximize" else "lower"
+    ends = f"{percent(1.0 - alpha)} interval {written(low, '.2f')} to {written(high, '.2f')}"
+    first = f"A run of A is better than one of B with probability {written(estimate, '.2f')} ({ends}): {conclusion}."
+    rows = []
+    if binary:  # the difference of the shares of ones, as they are
+        shares = sorted(sign * (2.0 * p - 1.0) for p in (low, high))
+        rows.append(("risk difference", sign * (2.0 * estimate - 1.0), *shares, ""))
+    # the one that is better where it is higher comes first
+    sides = (x[None], y[None]) if sign > 0.0 else (y[None], x[None])
+    for name in ("cohen_dz", "rank_biserial") if paired else ("hedges_g", "cliff_delta"):
+        effect = [float(value[0]) for value in effect_sizes(*sides, name, paired=paired, level=1.0 - alpha)]
+        rows.append((name, *effect, magnitude(effect[0], name)))
+    effects = pd.DataFrame(rows, columns=["kind", "estimate", "ci_low", "ci_high", "magnitude"])
+    return Answer(
+        question="outperforming of two samples",
+        title=f"Probability that a run of A is better than one of B, {of}",
+        tables={"table": pd.DataFrame([row]), "effects": effects},
+        values={**row, "n": (x.size, y.size), **settings},
+        facts=(f"{percent(1.0 - alpha)} {kind}; {better} scores are better, ties count one half.", in_words(gamma)),
+        findings=(first, *meaning(conclusion, high, gamma)),
         notes=_notes(signs, paired, binary, alpha, method),
+        formats=dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f"),
     )
-
-
-def _chosen(method: str, paired: bool, n: int) -> str:
-    if method != "auto":
-        return method
-    return "exact" if paired and n < FEW else "score"
-
-
-def _effects(
-    a: Any, b: Any, sign: float, paired: bool, level: float, of_ones: tuple[float, float, float] | None
-) -> pd.DataFrame:
-    """Effect sizes with A - B in the direction of better; shares of ones as they are."""
-    import pandas as pd
-
-    rows: list[dict[str, Any]] = []
-    if of_ones is not None:
-        middle, *ends = (sign * (2.0 * p - 1.0) for p in of_ones)
-        low, high = sorted(ends)
-        rows.append({"kind": "risk difference", "estimate": middle, "ci_low": low, "ci_high": high, "magnitude": ""})
-    for kind in ("cohen_dz", "rank_biserial") if paired else ("hedges_g", "cliff_delta"):
-        # the one that is better where it is higher comes first
-        left, right = (a, b) if sign > 0.0 else (b, a)
-        e = effect_size(left, right, kind, paired=paired, level=level)
-        rows.append({name: getattr(e, name) for name in ("kind", "estimate", "ci_low", "ci_high", "magnitude")})
-    return pd.DataFrame(rows)
 
 
 def _notes(signs: Array, paired: bool, binary: bool, alpha: float, method: str) -> tuple[str, ...]:

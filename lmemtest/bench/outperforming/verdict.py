@@ -8,15 +8,12 @@ import numpy as np
 from scipy import special
 
 from lmemtest.core.caller import named
-from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.core.rounding import below, written
 from lmemtest.core.validate import is_number
 from lmemtest.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from lmemtest.core.arrays import Array
-
 
 NOT_SIGNIFICANT = "not significant"
 NOT_MEANINGFUL = "significant but not meaningful"
@@ -31,13 +28,9 @@ def conclusions(ci_low: ArrayLike, ci_high: ArrayLike, gamma: float) -> NDArray[
     Bouthillier et al. (2021) have three zones: their "significant and meaningful" is an interval that reaches beyond
     gamma. Here it is one that is beyond gamma, and "may be meaningful" if it only reaches there.
     """
-    zones = ~below(0.5, ci_low), ~below(gamma, ci_high), ~below(gamma, ci_low)
+    low, high = np.atleast_1d(ci_low), np.atleast_1d(ci_high)
+    zones = ~below(0.5, low), ~below(gamma, high), ~below(gamma, low)
     return np.select(zones, (NOT_SIGNIFICANT, NOT_MEANINGFUL, POSSIBLY_MEANINGFUL), MEANINGFUL).astype(object)
-
-
-def conclusion(ci_low: float, ci_high: float, gamma: float) -> str:
-    """What an interval says."""
-    return str(conclusions([ci_low], [ci_high], gamma)[0])
 
 
 def in_words(gamma: float, note: str = "") -> str:
@@ -46,14 +39,14 @@ def in_words(gamma: float, note: str = "") -> str:
     return f"Significant: the interval is above 0.5; meaningful: above {limit}; may be meaningful: it holds gamma."
 
 
-def meaning(found: str, ci_high: float, gamma: float, left: str = "A", right: str = "B") -> tuple[str, ...]:
+def meaning(conclusion: str, ci_high: float, gamma: float, left: str = "A", right: str = "B") -> tuple[str, ...]:
     """What a conclusion does not say."""
     limit = written(gamma, ".3g")
-    if found == MEANINGFUL:
+    if conclusion == MEANINGFUL:
         return ()
-    if found == POSSIBLY_MEANINGFUL:
+    if conclusion == POSSIBLY_MEANINGFUL:
         return (f"A probability above {limit} is neither shown nor excluded.",)
-    if found == NOT_MEANINGFUL:
+    if conclusion == NOT_MEANINGFUL:
         return (f"{left} is more often better, but with a probability of at most {limit}.",)
     if below(ci_high, 0.5):
         return (f"{right} is significantly more often better; exchange the two to judge it by gamma.",)
@@ -85,10 +78,3 @@ def adjusted_gamma(gamma: float, alpha: float, comparisons: int, beta: float = 0
     """
     one, all_of_them = (special.ndtri(1.0 - a) - special.ndtri(beta) for a in (alpha, alpha / comparisons))
     return gamma if comparisons == 1 else min(1.0, 0.5 + (gamma - 0.5) * float(all_of_them / one))
-
-
-def signs_of(gain_a: Array, gain_b: Array, paired: bool) -> Array:
-    """1 where A is better, 0 for ties to rounding, -1 where B is: by pair ``(n,)``, or of all ``(n, m)``."""
-    difference = gain_a - gain_b if paired else gain_a[:, None] - gain_b
-    same = tolerance(np.concatenate([gain_a, gain_b]))
-    return np.where(np.abs(difference) <= same, 0.0, np.sign(difference))

@@ -18,18 +18,19 @@ import pandas as pd
 from scipy.special import gammaln
 
 from lmemtest.bench.data.runs import require_runs
+from lmemtest.bench.permutation.sign_flips import sign_flips
 from lmemtest.core.codes import combine_codes, group_codes
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import check_replicates
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_positive_int
+from lmemtest.core.validate import check_choice, check_fraction, check_options_of, check_positive_int
 from lmemtest.core.words import plural
 from lmemtest.errors import ArgumentError, DataError, EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress, regroup
 from lmemtest.lmm.formula import parse_formula
-from lmemtest.lmm.hypotheses.simulated_null import NullDraws
+from lmemtest.lmm.hypotheses.simulated_null import null_draws, share_as_large
 from lmemtest.lmm.means.emmeans import emmeans
 from lmemtest.lmm.model import LmmFit, fit_lmm
 
@@ -40,8 +41,7 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
 
 
-__all__ = ["UNITS", "PermutationResult", "permutation_test"]
-
+LABELS, SIGNS = "labels", "signs"
 UNITS = ("family", "benchmark", "instance", "run")
 
 # What a unit exchanges, and what a table that lacks its role says.
@@ -61,82 +61,14 @@ MAX_T = "max_t"
 _SAME = 1e-9  # relative: relabellings that only rename give the same statistic up to rounding
 
 
-@result
-class PermutationResult(Result):
-    """Permutation test of a comparison of algorithms.
-
-    Attributes
-    ----------
-    statistic, statistic_name : float, str
-        Of the table as it is, and what it is; large values speak against the null.
-    p_value, p_value_error : float
-        ``(1 + #{T* >= T}) / (n_draws + 1)``, with its Monte-Carlo error; a draw that failed counts as larger.
-    draws : (n_draws,) float
-        The statistic of every relabelled table; NaN where the model could not be fitted.
-    failed, unconverged : int
-        Draws without a statistic, and draws in which the search did not complete its certificate (kept).
-    unit, exchangeable : str
-        What was exchanged, also in words, in `n_strata` groups.
-    hypothesis, formula : str
-        The null hypothesis that this tests, and the model with the residual variances where the fit has several.
-    notes : tuple of str
-        What else a reader must know.
-    """
-
-    statistic: float
-    statistic_name: str
-    p_value: float
-    p_value_error: float
-    draws: Array
-    failed: int
-    unconverged: int
-    unit: str
-    exchangeable: str
-    hypothesis: str
-    n_strata: int
-    formula: str
-    notes: tuple[str, ...] = ()
-
-    def table(self) -> pd.DataFrame:
-        """One row: statistic, p_value, p_value_error, unit, n_strata, n_draws, failed, unconverged, formula."""
-        names = ("statistic", "p_value", "p_value_error", "unit", "n_strata", "n_draws", "failed", "unconverged")
-        return pd.DataFrame([{name: getattr(self, name) for name in (*names, "formula")}])
-
-    @property
-    def n_draws(self) -> int:
-        """Relabelled tables."""
-        return len(self.draws)
-
-    @property
-    def title(self) -> str:
-        return "Permutation test"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (
-            f"Model: {self.formula}; statistic: {self.statistic_name}.",
-            f"Exchanged: {self.exchangeable}.",
-            f"Null hypothesis: {self.hypothesis}.",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        return self.to_frame().drop(columns="formula")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MaxT:
-    """Largest ``|t|`` over all pairs of algorithms."""
-
-    algorithm: str
-    L: Array | None  # of a design that does not change; None: read off each fit
-
-    def __call__(self, fit: Any) -> float:
-        L = differences(fit, self.algorithm) if self.L is None else self.L
-        estimate, variance = fit.estimate(L), fit.cov(L).diagonal()
-        known = np.isfinite(estimate) & (variance > 0)
-        if not known.any():
-            raise EstimationError("no difference between two algorithms is estimable")
-        return float(np.abs(estimate[known] / np.sqrt(variance[known])).max())
+def _max_t(L: Array | None, algorithm: str, fit: Any) -> float:
+    """Largest ``|t|`` over all pairs of algorithms; L of a design that does not change, or None: read off each fit."""
+    L = differences(fit, algorithm) if L is None else L
+    estimate, variance = fit.estimate(L), fit.cov(L).diagonal()
+    estimable = np.isfinite(estimate) & (variance > 0)
+    if not estimable.any():
+        raise EstimationError("no difference between two algorithms is estimable")
+    return float(np.abs(estimate[estimable] / np.sqrt(variance[estimable])).max())
 
 
 def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.Generator) -> tuple[float, bool]:
@@ -147,121 +79,185 @@ def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.
 @one_blas_thread()
 def permutation_test(
     runs: Runs,
-    model: str | LmmFit,
+    model: str | LmmFit | None = None,
     statistic: str | Callable[[Any], float] = MAX_T,
     *,
+    exchange: str = "labels",
     unit: str | None = None,
-    n_draws: int = 999,
+    alpha: float = 0.05,
+    n_draws: int | None = None,
     rng: int | np.random.Generator | None = None,
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> PermutationResult:
-    """Test whether algorithms are exchangeable, by exchanging their labels.
+) -> Answer:
+    """Test algorithms by exchange: are they alike in every way (labels), or which are better on average (signs)?
 
     Parameters
     ----------
     runs : Runs
-        The table.
+        The table. For signs with a benchmark, of which the mean over its runs (at common instances and budgets) is
+        used; where the runs have five families or more, these take the place of benchmarks, each with the mean over its
+        own.
     model : str or LmmFit
-        Formula with the algorithm in its fixed part, or a fit of one.
+        For labels: formula with the algorithm in its fixed part, or a fit of one.
     statistic : "max_t" or callable
-        The largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak against
-        the null.
+        For labels: the largest ``|t|`` over all pairs of algorithms, or a function of the fit whose large values speak
+        against the null.
+    exchange : {"labels", "signs"}
+        "labels" exchanges the names of the algorithms, refits the model to each table that comes out, and tests whether
+        all algorithms are exchangeable. "signs" flips the signs of the differences of whole benchmarks, needs no model,
+        and tests each pair of algorithms.
     unit : {"family", "benchmark", "instance", "run"}, optional
-        What is exchanged; by default "family" where the runs have five families or more, else "benchmark". "family":
-        the names of the algorithms on a whole family of benchmarks. "benchmark": on a whole benchmark. "instance": on a
-        benchmark at one combination of metafeatures. "run": the names of single runs, among those with the same seed on
-        the same instance; where algorithms have seeds of their own, among all runs on the instance.
-    n_draws : int
-        Relabelled tables, drawn at random.
+        For labels: what is exchanged; by default "family" where the runs have five families or more, else "benchmark".
+        "family": the names of the algorithms on a whole family of benchmarks. "benchmark": on a whole benchmark.
+        "instance": on a benchmark at one combination of metafeatures. "run": the names of single runs, among those with
+        the same seed on the same instance; where algorithms have seeds of their own, among all runs on the instance.
+    alpha : float in (0, 1)
+        For signs: chance of any false difference among all pairs in the sentences.
+    n_draws : int, optional
+        Relabelled tables, drawn at random, by default 999; or random patterns of signs, by default 9,999. Where there
+        are no more than so many patterns all are taken: up to 14 benchmarks by default.
     rng : int, numpy.random.Generator or None
-        Source of the relabellings; the same whatever `n_jobs` or `executor` is.
+        Source of the draws; the same whatever `n_jobs` or `executor` is.
     n_jobs, executor, progress : int, object with a ``map``, bool
-        Processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress bar, by
-        default on a terminal after two seconds.
+        For labels: processes (-1: one per processor), or what computes instead, such as a client of Dask; a progress
+        bar, by default on a terminal after two seconds.
 
     Returns
     -------
-    PermutationResult
+    Answer
+        Of labels: `statistic` of the table as it is, and `statistic_name` (large values speak against the null);
+        `p_value`, ``(1 + #{T* >= T}) / (n_draws + 1)``, with `p_value_error`, its Monte-Carlo error (a draw that failed
+        counts as larger); `draws`, the statistic of every relabelled table, NaN where the model could not be fitted;
+        `failed` and `unconverged`, draws without a statistic, and draws in which the search did not complete its
+        certificate (kept); `unit` and `exchangeable`, what was exchanged, also in words, in `n_strata` groups;
+        `hypothesis`, the null hypothesis that this tests; `formula` of the model, with the residual variances where the
+        fit has several.
+
+        Of signs: `table`, one row per pair of algorithms: ``left``, ``right``, ``n_benchmarks`` (or families, on which
+        both ran), ``estimate`` (left - right, mean over them), ``t_ratio`` (with the pair's own standard deviation),
+        ``p_value`` (adjusted for all pairs; NaN with fewer than two common benchmarks); `statistic` and `p_value`, the
+        largest ``|t|`` of all pairs, and that no algorithm is better than another: the smallest adjusted p-value;
+        `n_benchmarks`, on which two algorithms differ (on others no sign matters), or families by `unit`; `n_draws` and
+        `exact`, patterns of signs, and whether these are all there are (up to the sign of all together); `smallest`,
+        the smallest p-value that these patterns allow; `hypothesis`.
 
     Raises
     ------
     ArgumentError
-        If `runs` is a plain table, an option is unknown, the table lacks a role, or the model does not compare the
-        algorithms.
+        If `runs` is a plain table, an option is unknown or of the other exchange, the table lacks a role, or the model
+        does not compare the algorithms.
     DataError
-        If no labels can be exchanged.
+        If no labels can be exchanged, no two algorithms have two benchmarks in common, or all their scores are equal.
 
     Notes
     -----
-    The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is sensitive
-    to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these the algorithms are exchangeable
-    (advantages on single benchmarks are allowed, as often and as large for one as for the other). By "family": the same
-    of families, which may favour an algorithm on all of their benchmarks; K families of two algorithms have 2^(K - 1)
-    different relabellings, so with four no p-value is below 1/8, and six are the fewest for 5 %. By "instance": the
-    same of instances, which takes those of one benchmark as independent of each other. By "run": on these
-    benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing about
-    others.
+    **Labels.** The p-value holds whatever the distribution of the scores; the model only chooses what the statistic is
+    sensitive to. The unit chooses the hypothesis. By "benchmark": over benchmarks like these the algorithms are
+    exchangeable (advantages on single benchmarks are allowed, as often and as large for one as for the other). By
+    "family": the same of families, which may favour an algorithm on all of their benchmarks; K families of two
+    algorithms have 2^(K - 1) different relabellings, so with four no p-value is below 1/8, and six are the fewest for 5
+    %. By "instance": the same of instances, which takes those of one benchmark as independent of each other. By "run":
+    on these benchmarks the algorithms do not differ at all; a rejection may come from one benchmark and says nothing
+    about others.
 
     For two algorithms, exchangeable means that neither is better. For three or more it also means that none varies
     more from benchmark to benchmark than another: with six equally good algorithms on 12 benchmarks, one of which
-    varies five times as much, this test rejects in 12 to 15 % of the tables at 5 %. `sign_flip_test` asks whether one
-    is better on average, whatever their variation, and rejects in 5 %.
+    varies five times as much, this test rejects in 12 to 15 % of the tables at 5 %. Signs ask whether one is better on
+    average, whatever their variation, and reject in 5 %.
+
+    **Signs.** The null hypothesis of a pair: over benchmarks like these neither algorithm is better; on a single one it
+    may be, by whatever amount, as likely as the other. More exactly, differences on a benchmark are symmetric about
+    zero. Nothing is asked of how much each algorithm varies, of how the differences of several pairs go together, or of
+    normal distributions. The chance of any false difference among all pairs is at most the level, whichever pairs
+    differ, if the differences of the others are symmetric together (Romano & Wolf 2005); this is exact for any number
+    of benchmarks. Advantages that are zero on average but skewed are no part of the hypothesis. For two algorithms an
+    exchange of their names is a flip of signs.
+
+    B benchmarks have 2^(B - 1) patterns of signs, so no p-value is below one over that: 1/16 with five, 1/32 with six.
 
     References
     ----------
     Phipson & Smyth (2010). Permutation p-values should never be zero. doi:10.2202/1544-6115.1585; Winkler et al.
-    (2015). Multi-level block permutation. doi:10.1016/j.neuroimage.2015.05.092
+    (2015). Multi-level block permutation. doi:10.1016/j.neuroimage.2015.05.092; Westfall & Young (1993),
+    Resampling-based multiple testing, algorithm 2.8; Romano & Wolf (2005), Exact and approximate stepdown methods for
+    multiple hypothesis testing, doi:10.1198/016214504000000539; Winkler et al. (2014), Permutation inference for the
+    general linear model, doi:10.1016/j.neuroimage.2014.01.060 (sign flips: "independent and symmetric errors").
 
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.permutation.permutation import permutation_test
     >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> test = permutation_test(runs, "loss ~ tool + (1 | task)", n_draws=199, rng=1)
     >>> test.n_strata, test.p_value < 0.1
     (8, True)
+    >>> test = permutation_test(runs, exchange="signs")
+    >>> test.n_benchmarks, test.exact, test.p_value
+    (6, True, 0.03125)
+    >>> test.sentences()
+    ('A is better than B by 1.250 on average (p = 0.031).',)
     """
-    n_draws = check_positive_int(n_draws, "n_draws")
+    check_options_of(
+        "exchange",
+        check_choice(exchange, "exchange", (LABELS, SIGNS)),
+        ("model", model, None, (LABELS,)),
+        ("statistic", statistic, MAX_T, (LABELS,)),
+        ("unit", unit, None, (LABELS,)),
+        ("n_jobs", n_jobs, 1, (LABELS,)),
+        ("executor", executor, None, (LABELS,)),
+        ("progress", progress, None, (LABELS,)),
+        ("alpha", alpha, 0.05, (SIGNS,)),
+    )
+    n_draws = check_positive_int((999 if exchange == LABELS else 9999) if n_draws is None else n_draws, "n_draws")
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
+    if exchange == SIGNS:
+        return sign_flips(runs, check_fraction(alpha, "alpha"), n_draws, rng)
+    if model is None:
+        raise ArgumentError("model must be a formula or a fit where labels are exchanged. exchange='signs' needs none.")
     if not callable(statistic) and not (isinstance(statistic, str) and statistic == MAX_T):
         raise ArgumentError(f"statistic must be '{MAX_T}' or a function of a fit, got {statistic!r}.")
     fit = fit_for_comparison(runs, model)
-    unit = runs.study.sampled.noun if unit is None else unit
-    exchange = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)
+    sample = runs.study.sampled
+    unit = sample.noun if unit is None else unit
+    labels = find_relabelling(runs, unit, list(fit.cells.frame.columns), score=fit.design.parsed.response)
     if callable(statistic):
         function, name = statistic, getattr(statistic, "__name__", "statistic")
     else:
-        L = None if exchange.start is None else differences(fit, runs.algorithm)
-        function, name = MaxT(runs.algorithm, L), "largest |t| over all pairs of algorithms"
+        L = None if labels.start is None else differences(fit, runs.algorithm)
+        function, name = partial(_max_t, L, runs.algorithm), "largest |t| over all pairs of algorithms"
     observed = _number(function(fit))
     if not np.isfinite(observed):
         raise ArgumentError(f"statistic must be a finite number for the table as it is, got {observed}.")
 
-    task = partial(_draw, RelabelledFit.of(fit, exchange), function)
+    task = partial(_draw, RelabelledFit.of(fit, labels), function)
     options = {"rng": rng, "n_jobs": n_jobs, "executor": executor, "progress": progress, "label": "Permutations"}
-    draws = NullDraws.of(task, n_draws, drawn="relabelled table", **options)
-    p_value, error = draws.p_value(observed, _SAME * abs(observed))
-    return PermutationResult(
-        statistic=observed,
-        statistic_name=name,
-        p_value=p_value,
-        p_value_error=error,
-        draws=draws.statistics,
-        failed=draws.failed,
-        unconverged=draws.unconverged,
-        unit=unit,
-        exchangeable=exchanged_in_words(runs, exchange),
-        hypothesis=hypothesis_in_words(unit, len(runs.algorithms)),
-        n_strata=exchange.n_strata,
-        formula=fit.label,
-        notes=(
-            *(runs.study.sampled.notes if unit == runs.study.sampled.noun else ()),
-            *_notes(exchange, draws, len(runs.algorithms), 1 if callable(statistic) else exchange.renamings),
+    draws, unconverged, reasons = null_draws(task, n_draws, drawn="relabelled table", **options)
+    p_value, error = share_as_large(draws, observed, _SAME * abs(observed))
+    failed = int(np.isnan(draws).sum())
+    row = {"statistic": observed, "p_value": p_value, "p_value_error": error, "unit": unit, "n_strata": labels.n_strata}
+    row |= {"n_draws": n_draws, "failed": failed, "unconverged": unconverged, "formula": fit.label}
+    exchangeable = exchanged_in_words(runs, labels)
+    hypothesis = hypothesis_in_words(unit, len(runs.algorithms))
+    named = {"statistic_name": name, "exchangeable": exchangeable, "hypothesis": hypothesis}
+    table, alike = pd.DataFrame([row]), 1 if callable(statistic) else labels.renamings
+    return Answer(
+        question="permutation_test",
+        title="Permutation test",
+        tables={"table": table},
+        values={**row, **named, "draws": draws},
+        facts=(
+            f"Model: {fit.label}; statistic: {name}.",
+            f"Exchanged: {exchangeable}.",
+            f"Null hypothesis: {hypothesis}.",
         ),
+        notes=(
+            *(sample.notes if unit == sample.noun else ()),
+            *_notes(labels, draws, unconverged, reasons, len(runs.algorithms), alike),
+        ),
+        printed=table.drop(columns="formula"),
     )
 
 
@@ -359,21 +355,12 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         If nothing can be exchanged, or a column belongs to the algorithms themselves.
     """
     check_unit(unit, runs)
-    columns_of = {
-        "family": family_columns(runs),
-        "benchmark": (runs.benchmark,),
-        "instance": runs.instance,
-        "run": (*runs.instance, runs.seed),
-    }
-    missing = {
-        "family": not runs.study.families,
-        "benchmark": runs.benchmark is None,
-        "instance": not runs.metafeatures,
-        "run": runs.seed is None,
-    }
-    if missing[unit]:
+    families, instance = family_columns(runs), runs.instance
+    needs = {"family": families, "benchmark": runs.benchmark, "instance": runs.metafeatures, "run": runs.seed}
+    if needs[unit] in (None, ()):
         raise ArgumentError(f"unit='{unit}' exchanges {_NEEDS[unit]}.")
-    stratum_names = [name for name in columns_of[unit] if name is not None]
+    within = {"family": families, "benchmark": (runs.benchmark,), "instance": instance, "run": (*instance, runs.seed)}
+    stratum_names = [str(name) for name in within[unit]]
     item_names = [*stratum_names, runs.algorithm]
     by = tuple(dict.fromkeys([*item_names, *columns]))
     cells = compress(runs, by=by, score=score)
@@ -383,9 +370,9 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     stratum, n_strata = _codes(frame, stratum_names)
     paired = unit != "run" or len(np.unique(stratum * n_labels + label)) > n_strata
     if not paired:  # every algorithm has seeds of its own
-        stratum, n_strata = _codes(frame, list(runs.instance))
-    own, n_own = _codes(frame, item_names)
-    item = combine_codes([(stratum, n_strata), (own, n_own)], len(frame))
+        stratum, n_strata = _codes(frame, list(instance))
+    group, n_groups = _codes(frame, item_names)
+    item = combine_codes([(stratum, n_strata), (group, n_groups)], len(frame))
     rest_names = [name for name in by if name not in item_names]
     for name in (name for name in rest_names if name not in (runs.seed, runs.budget)):
         codes, n_codes = _codes(frame, [name])
@@ -399,7 +386,7 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
     first[item] = np.arange(len(item))
     rest = _codes(frame, rest_names)[0]
     order = np.lexsort((rest, item))
-    found = Relabelling(
+    relabelling = Relabelling(
         unit=unit,
         paired=paired,
         columns=by,
@@ -411,14 +398,14 @@ def find_relabelling(runs: Runs, unit: str, columns: Sequence[str], *, score: st
         start=_starts_if_alike(item, stratum[first], rest, cells.n, order),
         order=order,
     )
-    if not found.n_strata:
+    if not relabelling.n_strata:
         noun = unit if unit in ("family", "benchmark") else "instance"
         where = f"on any {noun}" if unit != "run" or not paired else f"for any seed on any {noun}"
         raise DataError(
             f"unit='{unit}': there are no two algorithms {where}, so no labels can be exchanged. Each algorithm needs "
             f"runs on the {plural(noun)} of the others."
         )
-    return found
+    return relabelling
 
 
 def family_columns(runs: Runs) -> tuple[str, ...]:
@@ -561,13 +548,15 @@ def _number(value: Any) -> float:
         raise ArgumentError(f"statistic must return one number, got {type(value).__name__}.") from None
 
 
-def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: int) -> list[str]:
+def _notes(
+    exchange: Relabelling, draws: Array, unconverged: int, reasons: tuple[str, ...], n_algorithms: int, alike: int
+) -> list[str]:
     """What to know; `alike` relabellings at least have the statistic of the table as it is."""
     notes = []
     if n_algorithms > 2 and exchange.unit != "run":
         notes.append(
             "Exchanged names make the algorithms alike in every way, so a rejection may also come from one that varies "
-            "more than the others. sign_flip_test(runs) tests their means alone, pair by pair."
+            "more than the others. permutation_test(runs, exchange='signs') tests their means alone, pair by pair."
         )
     few = exchange.few_arrangements
     if few is not None:
@@ -579,11 +568,9 @@ def _notes(exchange: Relabelling, draws: NullDraws, n_algorithms: int, alike: in
         notes.append(
             f"{exchange.fixed_items:,} groups of runs have no partner to exchange labels with and keep theirs."
         )
-    if draws.failed:
-        why = draws.reasons[0] if draws.reasons else "the statistic is not a number"
-        notes.append(
-            f"{draws.failed:,} of {len(draws.statistics):,} draws have no statistic ({why}); they count as larger."
-        )
-    if draws.unconverged:
-        notes.append(f"In {draws.unconverged:,} draws the search did not complete its certificate; they are kept.")
+    if failed := int(np.isnan(draws).sum()):
+        why = reasons[0] if reasons else "the statistic is not a number"
+        notes.append(f"{failed:,} of {len(draws):,} draws have no statistic ({why}); they count as larger.")
+    if unconverged:
+        notes.append(f"In {unconverged:,} draws the search did not complete its certificate; they are kept.")
     return notes

@@ -11,19 +11,14 @@ where the sum of squares of d does not change with the signs, so t is a function
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.replicates import check_replicates
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
-from lmemtest.core.table import Format
-from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_fraction, check_positive_int
 from lmemtest.core.words import counted, format_level, format_number, format_p, p_text, plural
 from lmemtest.errors import DataError
 from lmemtest.lmm.distributions.sign_patterns import sign_patterns
@@ -35,8 +30,6 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array
 
 
-__all__ = ["SignFlipTest", "max_t_p_values", "sign_flip_test"]
-
 _ROUNDING = 1e-12  # of the largest score of a benchmark: differences below it are rounding, and the scores equal
 _NO_SCATTER = 1e-12  # 1 - r^2 below it: all differences of a pair agree, and t is infinite
 _SAME = 1e-12  # of t (1 + t^2): the error of t from that of r^2
@@ -44,144 +37,9 @@ _CHUNK = 400_000  # flips times pairs held at once: 3 MB an array, near the proc
 _USUAL = 0.05  # the level that a note on few benchmarks speaks of
 
 
-@result
-class SignFlipTest(Result):
-    """Tests of all pairs of algorithms by the signs of whole benchmarks, or families of benchmarks.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per pair of algorithms. ``left``, ``right``, ``n_benchmarks`` (or families, on which both ran),
-        ``estimate`` (left - right, mean over them), ``t_ratio`` (with the pair's own standard deviation), ``p_value``
-        (adjusted for all pairs; NaN with fewer than two common benchmarks).
-    statistic, p_value : float
-        The largest ``|t|`` of all pairs, and that no algorithm is better than another: the smallest adjusted p-value.
-    n_benchmarks, unit : int, {"benchmark", "family"}
-        Benchmarks (or families) on which two algorithms differ; on others no sign matters.
-    n_draws, exact : int, bool
-        Patterns of signs, and whether these are all there are (up to the sign of all together), or drawn at random.
-    smallest : float
-        The smallest p-value that these patterns allow.
-    score, direction, hypothesis : str
-        What was compared, and the null hypothesis that this tests.
-    notes : tuple of str
-        What else a reader must know.
-    """
-
-    table: pd.DataFrame
-    statistic: float
-    p_value: float
-    n_benchmarks: int
-    n_draws: int
-    exact: bool
-    smallest: float
-    score: str
-    direction: str
-    hypothesis: str
-    unit: str = "benchmark"
-    notes: tuple[str, ...] = ()
-
-    formats: ClassVar[Mapping[str, Format]] = {"p_value": format_p}
-
-    def sentences(self, alpha: float = 0.05) -> tuple[str, ...]:
-        """One plain sentence per pair that was tested.
-
-        Parameters
-        ----------
-        alpha : float in (0, 1)
-            Chance of any false difference among all pairs.
-        """
-        alpha = check_fraction(alpha, "alpha")
-        found = []
-        for row in self.table.to_dict("records"):
-            left, right, p = row["left"], row["right"], row["p_value"]
-            if not np.isfinite(p):
-                continue
-            if below(p, alpha):
-                better = (row["estimate"] < 0) == (self.direction == "minimize")
-                first, second = (left, right) if better else (right, left)
-                gap = format_number(abs(row["estimate"]))
-                found.append(f"{first} is better than {second} by {gap} on average ({p_text(p)}).")
-            else:
-                found.append(f"No difference is found between {left} and {right} ({p_text(p)}).")
-        return tuple(found)
-
-    @property
-    def title(self) -> str:
-        return "Sign-flip test of all pairs"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        flips = f"all {self.n_draws:,}" if self.exact else f"{self.n_draws:,} random"
-        return (
-            f"Response {self.score}; {flips} patterns of signs of {counted(self.n_benchmarks, self.unit)}; "
-            "t of each pair with its own standard deviation; p-values adjusted for all pairs by the step-down "
-            "maximum of |t|.",
-            f"Null hypothesis: {self.hypothesis}.",
-        )
-
-
-@one_blas_thread()
-def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Generator | None = None) -> SignFlipTest:
-    """Test all pairs of algorithms by flipping the signs of whole benchmarks.
-
-    Parameters
-    ----------
-    runs : Runs
-        With a benchmark. Of each benchmark the mean over its runs (at common instances and budgets) is used. Where
-        the runs have five families or more, these take the place of benchmarks, each with the mean over its own.
-    n_draws : int
-        Random patterns of signs. Where there are no more than so many all are taken: up to 14 benchmarks by default.
-    rng : int, numpy.random.Generator or None
-        Source of the signs; not used where all patterns are taken.
-
-    Returns
-    -------
-    SignFlipTest
-
-    Raises
-    ------
-    ArgumentError
-        If `runs` is a plain table, has no benchmark, or `n_draws` is not a positive whole number.
-    DataError
-        If no two algorithms have two benchmarks in common, or all their scores are equal.
-
-    Notes
-    -----
-    The null hypothesis of a pair: over benchmarks like these neither algorithm is better; on a single one it may be,
-    by whatever amount, as likely as the other. More exactly, differences on a benchmark are symmetric about zero.
-    Nothing is asked of how much each algorithm varies, of how the differences of several pairs go together, or of
-    normal distributions. The chance of any false difference among all pairs is at most the level, whichever pairs
-    differ, if the differences of the others are symmetric together (Romano & Wolf 2005); this is exact for any number
-    of benchmarks. Advantages that are zero on average but skewed are no part of the hypothesis.
-
-    For two algorithms an exchange of their names (`permutation_test`) is a flip of signs. For three or more it takes
-    them to be alike in every way, also in how much they vary: a narrower hypothesis.
-
-    B benchmarks have 2^(B - 1) patterns of signs, so no p-value is below one over that: 1/16 with five, 1/32 with six.
-
-    References
-    ----------
-    Westfall & Young (1993), Resampling-based multiple testing, algorithm 2.8; Romano & Wolf (2005), Exact and
-    approximate stepdown methods for multiple hypothesis testing, doi:10.1198/016214504000000539; Winkler et al. (2014),
-    Permutation inference for the general linear model, doi:10.1016/j.neuroimage.2014.01.060 (sign flips: "independent
-    and symmetric errors").
-
-    Examples
-    --------
-    >>> import lmemtest as lt
-    >>> table = {"loss": [1., 2, 1, 3, 2, 2, 3, 4, 4, 6, 5, 5, 6, 8, 7, 9], "tool": ["A", "B"] * 8,
-    ...          "task": list("aabbccddeeffgghh")}
-    >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
-    >>> test = lt.sign_flip_test(runs)
-    >>> test.n_benchmarks, test.exact, test.p_value
-    (6, True, 0.03125)
-    >>> test.sentences()
-    ('A is better than B by 1.250 on average (p = 0.031).',)
-    """
+def sign_flips(runs: Runs, alpha: float, n_draws: int, rng: int | np.random.Generator | None) -> Answer:
+    """`permutation_test` of all pairs of algorithms by the signs of whole benchmarks, or families of benchmarks."""
     require_runs(runs)
-    n_draws = check_positive_int(n_draws, "n_draws")
-    check_replicates(rng=rng, n_jobs=1, progress=None)
     runs.study.require("benchmark", "there are no signs to flip")
     sample = runs.study.sampled
     names, D = _differences(sample.runs)
@@ -201,21 +59,48 @@ def sign_flip_test(runs: Runs, *, n_draws: int = 9999, rng: int | np.random.Gene
     i, j = np.triu_indices(len(names), k=1)
     mean = np.where(count > 0, np.nansum(D, axis=0) / np.maximum(count, 1), np.nan)
     columns = {"left": names[i], "right": names[j], "n_benchmarks": count, "estimate": mean}
-    return SignFlipTest(
-        table=pd.DataFrame({**columns, "t_ratio": t, "p_value": p}),
-        statistic=float(np.nanmax(np.abs(t))),
-        p_value=float(np.nanmin(p)),
-        n_benchmarks=int(moving.sum()),
-        n_draws=len(signs),
-        exact=exact,
-        smallest=1.0 / (len(signs) + (not exact)),
-        score=runs.score,
-        direction=runs.direction,
-        hypothesis=f"over {sample.nouns} like these no algorithm is better than another; on a single {sample.noun} one "
-        f"may be, by whatever amount, as likely as the other (differences on a {sample.noun} are symmetric about zero)",
-        unit=sample.noun,
-        notes=(*sample.notes, *sample.weights, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
+    table = pd.DataFrame({**columns, "t_ratio": t, "p_value": p})
+    n, flips = int(moving.sum()), f"all {len(signs):,}" if exact else f"{len(signs):,} random"
+    hypothesis = (
+        f"over {sample.nouns} like these no algorithm is better than another; on a single {sample.noun} one may be, by "
+        f"whatever amount, as likely as the other (differences on a {sample.noun} are symmetric about zero)"
     )
+    return Answer(
+        question="permutation_test",
+        title="Sign-flip test of all pairs",
+        tables={"table": table},
+        values={
+            "statistic": float(np.nanmax(np.abs(t))),
+            "p_value": float(np.nanmin(p)),
+            "n_benchmarks": n,
+            "n_draws": len(signs),
+            "exact": exact,
+            "smallest": 1.0 / (len(signs) + (not exact)),
+            "score": runs.score,
+            "direction": runs.direction,
+            "hypothesis": hypothesis,
+            "unit": sample.noun,
+        },
+        facts=(
+            f"Response {runs.score}; {flips} patterns of signs of {counted(n, sample.noun)}; "
+            "t of each pair with its own standard deviation; p-values adjusted for all pairs by the step-down "
+            "maximum of |t|.",
+            f"Null hypothesis: {hypothesis}.",
+        ),
+        findings=tuple(_sentence(row, alpha, runs.direction) for row in table[tested].to_dict("records")),
+        notes=(*sample.notes, *sample.weights, *_notes(moving, exact, int((~tested).sum()), sample.noun)),
+        formats={"p_value": format_p},
+    )
+
+
+def _sentence(row: dict[Any, Any], alpha: float, direction: str) -> str:
+    """Who is better, of a pair that was tested."""
+    left, right, p = row["left"], row["right"], row["p_value"]
+    if not below(p, alpha):
+        return f"No difference is found between {left} and {right} ({p_text(p)})."
+    better = (row["estimate"] < 0) == (direction == "minimize")
+    first, second = (left, right) if better else (right, left)
+    return f"{first} is better than {second} by {format_number(abs(row['estimate']))} on average ({p_text(p)})."
 
 
 def max_t_p_values(

@@ -5,8 +5,7 @@ power        `power` and `PowerResult`: designs, simulated studies, what follows
 components   how much scores vary, and at which level; from a pilot study or given
 draw         one planned study: its scores, and the test of two algorithms
 closed_form  power, type-S and type-M error of a t-test as integrals
-plan         `plan`: tuning runs, splits, seeds and benchmarks for a budget, or at the least cost
-planned      `Plan`: the best allocation beside others, its curve over the budget
+plan         `plan` and `Plan`: tuning runs, splits, seeds and benchmarks for a budget, or at the least cost
 stages       variance and cost of a unit of each stage, from components
 allocation   the best whole numbers of nested units, and Cochran's rule
 ===========  ==================================================================

@@ -26,7 +26,6 @@ import itertools
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -46,6 +45,7 @@ class Stages:
     cost: Array
     low: Array
     high: Array  # infinite where there is no limit
+    names: tuple[str, ...] = ()
 
     def units(self, n: Array) -> Array:
         """``N_l`` of numbers of units for each unit above, ``(..., stages)``."""
@@ -77,22 +77,12 @@ class Stages:
 # ---------------------------------------------------------------------- real numbers of units
 
 
-@dataclass(slots=True)
-class _Block:
-    """Stages tied together: their number of units is that of the first times given ratios."""
-
-    variance: float
-    cost: float
-    first: int
-    ratio: float = 1.0  # of the last stage so far to the first
-
-    def add(self, variance: float, cost: float, ratio: float) -> None:
-        self.ratio *= ratio
-        self.variance += variance / self.ratio
-        self.cost += cost * self.ratio
+# Stages tied together, whose number of units is that of the first times given ratios: variance, cost, the first stage,
+# and units of the last for each of the first.
+Block = tuple[float, float, int, float]
 
 
-def _ties(stages: Stages, *, free_first: bool) -> Iterator[tuple[tuple[float | None, ...], list[_Block]]]:
+def _ties(stages: Stages, *, free_first: bool) -> Iterator[tuple[tuple[float | None, ...], list[Block]]]:
     """Every way to tie stages to the one above: the ratios (None where free), and the blocks, the first of one unit."""
     choices: list[tuple[float | None, ...]] = [
         (low,) if low == high else (None, low, *((high,) if math.isfinite(high) else ()))
@@ -102,73 +92,70 @@ def _ties(stages: Stages, *, free_first: bool) -> Iterator[tuple[tuple[float | N
         choices[0] = (None,)
     rows = list(zip(stages.variance.tolist(), stages.cost.tolist(), strict=True))
     for ratios in itertools.product(*choices):
-        blocks = [_Block(0.0, 0.0, -1)]
+        blocks = [(0.0, 0.0, -1, 1.0)]
         for i, ((variance, cost), ratio) in enumerate(zip(rows, ratios, strict=True)):
             if ratio is None:
-                blocks.append(_Block(variance, cost, i))
+                blocks.append((variance, cost, i, 1.0))
             else:
-                blocks[-1].add(variance, cost, ratio)
+                v, c, first, last = blocks[-1]
+                last *= ratio
+                blocks[-1] = v + variance / last, c + cost * last, first, last
         yield ratios, blocks
 
 
-def _numbers(blocks: list[_Block], units: list[float], stages: Stages) -> list[float] | None:
+def _numbers(blocks: list[Block], units: list[float], stages: Stages) -> list[float] | None:
     """Units of the first stage of each block but the first for each unit above; None if one of them is not allowed."""
-    found = []
-    for above, block, u, v in zip(blocks, blocks[1:], units, units[1:], strict=False):
-        n = math.inf if u == 0.0 < v else v / (u * above.ratio) if u > 0.0 else math.nan
-        if not stages.low[block.first] * (1.0 - _SLACK) <= n <= stages.high[block.first] * (1.0 + _SLACK):
+    numbers = []
+    for (*_, ratio), (_, _, first, _), u, v in zip(blocks, blocks[1:], units, units[1:], strict=False):
+        n = math.inf if u == 0.0 < v else v / (u * ratio) if u > 0.0 else math.nan
+        if not stages.low[first] * (1.0 - _SLACK) <= n <= stages.high[first] * (1.0 + _SLACK):
             return None
-        found.append(n)
-    return found
+        numbers.append(n)
+    return numbers
 
 
 def least_product(stages: Stages) -> float:
     """The least variance times cost of stages of which the first has any number of units, as few as you like."""
     best = math.inf
     for _, (_, *blocks) in _ties(stages, free_first=True):
-        if all(block.cost > 0.0 for block in blocks):
-            units = [math.sqrt(block.variance / block.cost) for block in blocks]
+        if all(cost > 0.0 for _, cost, *_ in blocks):
+            units = [math.sqrt(variance / cost) for variance, cost, *_ in blocks]
             if _numbers(blocks, units, stages) is not None:
-                best = min(best, sum(math.sqrt(block.variance * block.cost) for block in blocks) ** 2)
+                best = min(best, sum(math.sqrt(variance * cost) for variance, cost, *_ in blocks) ** 2)
     return best
 
 
-class Continuous(NamedTuple):
-    """Real numbers of units for each unit above, and what they give: the least variance, or the least cost."""
+def continuous(
+    stages: Stages, *, cost: float | None = None, variance: float | None = None
+) -> tuple[tuple[float, ...], float] | None:
+    """Real numbers of units for each unit above, and the least variance for a cost (or cost for a variance) they give.
 
-    n: tuple[float, ...]
-    value: float
-
-
-def continuous(stages: Stages, *, cost: float | None = None, variance: float | None = None) -> Continuous | None:
-    """The least variance for a cost, or the least cost for a variance, with real numbers of units; None if none do.
+    None if there are none within the limit.
 
     Examples
     --------
     >>> two = Stages(variance=np.array([4.0, 9.0]), cost=np.array([10.0, 1.0]), low=np.ones(2), high=np.full(2, np.inf))
-    >>> found = continuous(two, cost=100.0)
-    >>> [round(n, 3) for n in found.n], round(found.value, 6), round((40**0.5 + 9**0.5) ** 2 / 100, 6)
+    >>> numbers, least = continuous(two, cost=100.0)
+    >>> [round(n, 3) for n in numbers], round(least, 6), round((40**0.5 + 9**0.5) ** 2 / 100, 6)
     ([6.783, 4.743], 0.869473, 0.869473)
     """
     best = None
     for ratios, blocks in _ties(stages, free_first=False):
-        anchor, *free = blocks
-        if any(block.variance <= 0.0 or block.cost <= 0.0 for block in free):
+        (v0, c0, *_), *free = blocks
+        if any(v <= 0.0 or c <= 0.0 for v, c, *_ in free):
             continue  # tied to the stage above or below they are as good
-        limit, used, value = (
-            (cost, anchor.cost, anchor.variance) if cost is not None else (variance, anchor.variance, anchor.cost)
-        )
+        limit, used, value = (cost, c0, v0) if cost is not None else (variance, v0, c0)
         left = float(limit or 0.0) - used
         if left < -_SLACK * used or (free and left <= 0.0):
             continue
-        root = sum(math.sqrt(block.variance * block.cost) for block in free)
+        root = sum(math.sqrt(v * c) for v, c, *_ in free)
         scale = 1.0 if not free else left / root if cost is not None else root / left
-        units = [1.0, *(scale * math.sqrt(block.variance / block.cost) for block in free)]
+        units = [1.0, *(scale * math.sqrt(v / c) for v, c, *_ in free)]
         value += root**2 / left if free else 0.0
         numbers = _numbers(blocks, units, stages)
-        if numbers is not None and (best is None or value < best.value):
-            own = iter(numbers)
-            best = Continuous(tuple(next(own) if ratio is None else ratio for ratio in ratios), value)
+        if numbers is not None and (best is None or value < best[1]):
+            free_numbers = iter(numbers)
+            best = tuple(next(free_numbers) if ratio is None else ratio for ratio in ratios), value
     return best
 
 
@@ -191,16 +178,17 @@ def search(stages: Stages, *, cost: float | None = None, variance: float | None 
     best = continuous(stages, cost=cost, variance=variance)
     if best is None:
         return None
-    if best.value == 0.0:  # nothing varies
+    _, least = best
+    if least == 0.0:  # nothing varies
         return tuple(int(n) for n in stages.low)
     products = [least_product(stages.from_stage(i + 1)) for i in range(len(stages.low) - 1)]
     slack = _FIRST
     while True:  # ends, because whole numbers within the limit exist wherever real ones do
-        wide = best.value * (1.0 + slack)
+        wide = least * (1.0 + slack)
         limits = (cost, wide) if cost is not None else (wide, float(variance or 0.0))
-        found = _within(stages, *limits, products, cost is None)
-        if len(found):
-            return _first(stages, found, cost is None)
+        allocations = _within(stages, *limits, products, cost is None)
+        if len(allocations):
+            return _first(stages, allocations, cost is None)
         slack *= _GROWTH
 
 
@@ -217,8 +205,8 @@ def _within(stages: Stages, cost: float, variance: float, products: list[float],
         n, units = np.column_stack([n[parent], new]), units[parent] * new
         money, spread = money[parent] - stages.cost[i] * units, spread[parent] - stages.variance[i] / units
     low, high = _interval(stages, last, units, money, spread, 0.0)
-    own = low if cheap or stages.variance[last] == 0.0 else high
-    return np.column_stack([n, own])[low <= high]
+    of_last = low if cheap or stages.variance[last] == 0.0 else high
+    return np.column_stack([n, of_last])[low <= high]
 
 
 def _interval(stages: Stages, i: int, units: Array, money: Array, spread: Array, product: float) -> tuple[Array, Array]:
@@ -239,10 +227,10 @@ def _interval(stages: Stages, i: int, units: Array, money: Array, spread: Array,
     return np.where(possible, low, 1.0), np.where(possible, high, 0.0)
 
 
-def _first(stages: Stages, found: Array, by_cost: bool) -> tuple[int, ...]:
+def _first(stages: Stages, allocations: Array, by_cost: bool) -> tuple[int, ...]:
     """The best of some allocations; what differs by rounding is tied."""
     values = (stages.cost_of, stages.variance_of) if by_cost else (stages.variance_of, stages.cost_of)
     for value in values:
-        key = value(found)
-        found = found[key <= key.min() * (1.0 + _TIE)]
-    return max(tuple(int(n) for n in row) for row in found)
+        key = value(allocations)
+        allocations = allocations[key <= key.min() * (1.0 + _TIE)]
+    return max(tuple(int(n) for n in row) for row in allocations)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import lru_cache
-from typing import NamedTuple
 
 import numpy as np
 from scipy import special
@@ -24,18 +23,6 @@ _POINTS = 160
 _NEGLIGIBLE = 1e-16
 # More benchmarks than anyone can run: the answer is then "not with this effect".
 MOST_BENCHMARKS = 1_000_000
-
-
-class Operating(NamedTuple):
-    """What happens when a study is run many times.
-
-    ``power`` is the probability of a significant result of either sign, ``type_s`` that such a result has the wrong
-    sign, and ``type_m`` the mean of its absolute estimate over the effect (NaN for an effect of zero).
-    """
-
-    power: float
-    type_s: float
-    type_m: float
 
 
 @lru_cache(maxsize=512)
@@ -51,12 +38,14 @@ def _scale_rule(df: float) -> tuple[Array, Array]:
     return s, weight / weight.sum()
 
 
-def operating(effect: float, se: float, df: float, critical: float) -> Operating:
-    """Power, type-S and type-M error of a two-sided t-test.
+def operating(effect: float, se: float, df: float, critical: float) -> tuple[float, float, float]:
+    """Power, type-S and type-M error of a two-sided t-test: what happens when a study is run many times.
 
-    ``effect`` is the true difference, ``se`` the true standard deviation of its estimate, ``df`` the degrees of freedom
-    of the estimated one, ``critical`` the critical value of ``|t|``. For an effect of zero `type_s` is 0.5: half of the
-    significant results have either sign.
+    They are the probability of a significant result of either sign, that such a result has the wrong sign, and the mean
+    of its absolute estimate over the effect (NaN for an effect of zero). ``effect`` is the true difference, ``se`` the
+    true standard deviation of its estimate, ``df`` the degrees of freedom of the estimated one, ``critical`` the
+    critical value of ``|t|``. For an effect of zero the second is 0.5: half of the significant results have either
+    sign.
 
     References
     ----------
@@ -64,8 +53,8 @@ def operating(effect: float, se: float, df: float, critical: float) -> Operating
 
     Examples
     --------
-    >>> found = operating(effect=1.0, se=0.5, df=10, critical=2.2281388520)
-    >>> round(found.power, 4), round(found.type_s, 4), round(found.type_m, 3)
+    >>> power, type_s, type_m = operating(effect=1.0, se=0.5, df=10, critical=2.2281388520)
+    >>> round(power, 4), round(type_s, 4), round(type_m, 3)
     (0.4396, 0.0002, 1.403)
     """
     s, weight = _scale_rule(float(df))
@@ -74,11 +63,8 @@ def operating(effect: float, se: float, df: float, critical: float) -> Operating
     density = (np.exp(-0.5 * (d - h) ** 2) + np.exp(-0.5 * (d + h) ** 2)) / np.sqrt(2.0 * np.pi)
     size = d * (right - wrong) + density
     power = float(weight @ (right + wrong))
-    return Operating(
-        power=power,
-        type_s=float(weight @ wrong) / power if power > 0 else np.nan,
-        type_m=float(weight @ size) / (power * d) if power * d > 0 else np.nan,
-    )
+    type_s = float(weight @ wrong) / power if power > 0 else np.nan
+    return power, type_s, float(weight @ size) / (power * d) if power * d > 0 else np.nan
 
 
 def smallest_count(
@@ -117,13 +103,17 @@ def smallest_effect(power: float, se: float, df: float, critical: float) -> floa
     Examples
     --------
     >>> effect = smallest_effect(0.8, se=0.5, df=10, critical=2.2281388520)
-    >>> round(effect, 4), round(operating(effect, 0.5, 10, 2.2281388520).power, 6)
+    >>> round(effect, 4), round(operating(effect, 0.5, 10, 2.2281388520)[0], 6)
     (1.555, 0.8)
     """
+
+    def too_small(effect: float) -> bool:
+        return operating(effect, se, df, critical)[0] < power
+
     low, high = 0.0, critical * se
-    while operating(high, se, df, critical).power < power:
+    while too_small(high):
         low, high = high, 2.0 * high
     while high - low > 1e-12 * high:
         middle = 0.5 * (low + high)
-        low, high = (middle, high) if operating(middle, se, df, critical).power < power else (low, middle)
+        low, high = (middle, high) if too_small(middle) else (low, middle)
     return high

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -75,7 +75,7 @@ class Pilot:
     n_seeds: float
     n_families: int | None = None
 
-    def said(self) -> str:
+    def in_words(self) -> str:
         """On how many benchmarks, of how many families."""
         return f"{self.n_benchmarks} benchmarks{f' of {self.n_families} families' if self.n_families else ''}"
 
@@ -181,8 +181,8 @@ class VarianceComponents(Result):
 
     def of_mean(self, n_seeds: float, n_benchmarks: float = 1.0) -> float:
         """``v`` of the module's formulas: of one algorithm on so many benchmarks of one family."""
-        own = self.own_advantage_sd**2 + self.run_sd**2 / n_seeds
-        return (self.family_interaction_sd or 0.0) ** 2 + own / n_benchmarks
+        on_one = self.own_advantage_sd**2 + self.run_sd**2 / n_seeds
+        return (self.family_interaction_sd or 0.0) ** 2 + on_one / n_benchmarks
 
     def of_difference(self, n_seeds: float, n_benchmarks: float = 1.0) -> float:
         """Variance of the difference of two algorithms on one benchmark, by means over `n_seeds` seeds.
@@ -220,7 +220,7 @@ class VarianceComponents(Result):
         if m > 1:
             parts.append((self.run_sd**2 * (1.0 / n_seeds - 1.0 / m) / n_benchmarks, b * (m - 1) * (k - 1)))
         v, tail = self.of_mean(n_seeds, n_benchmarks), 0.5 * (1.0 - level)
-        df = v**2 / sum(part**2 / own for part, own in parts)
+        df = v**2 / sum(part**2 / part_df for part, part_df in parts)
         upper, lower = 2.0 * special.gammainccinv(0.5 * df, tail), 2.0 * special.gammaincinv(0.5 * df, tail)
         return float(df * v / upper), float(df * v / lower)
 
@@ -251,7 +251,7 @@ class VarianceComponents(Result):
             return ()
         p = self.pilot
         runs = f"{written(p.n_seeds, '.4g')} runs each"
-        return (f"Estimated from {p.n_algorithms} algorithms on {p.said()}, {runs}.",)
+        return (f"Estimated from {p.n_algorithms} algorithms on {p.in_words()}, {runs}.",)
 
     @classmethod
     @one_blas_thread()
@@ -310,11 +310,7 @@ class VarianceComponents(Result):
                 "not say how much an algorithm's advantage differs between benchmarks. Fit recommend(runs).formula to "
                 "runs with several seeds, or plan with VarianceComponents(interaction_sd=..., residual_sd=...)."
             )
-        families, more = _of_families(fit, roles)
-        notes += more
-        sds |= {name: math.sqrt(variance) for name, variance in families.items()}
-        n_families = _fewest_families(fit) if "family_interaction_sd" in families else None
-        pilot = replace(_pilot(fit, roles), n_families=n_families)
+        pilot = _pilot(fit, roles, of_families="family_interaction_sd" in sds)
         if "seed_sd" not in sds and roles["seed"] is not None:
             notes.append(
                 f"The model has no term (1 | {roles['benchmark']}:{roles['seed']}); its share is in the residual."
@@ -326,8 +322,8 @@ def as_components(plan: Any) -> VarianceComponents:
     """The components that the first argument of `power` means: components, a dict of them, a fit or another result."""
     if isinstance(plan, VarianceComponents):
         return plan
-    if isinstance(plan, Result) and callable(found := getattr(plan, "components", None)):  # a variance study
-        return as_components(found())
+    if isinstance(plan, Result) and callable(components := getattr(plan, "components", None)):  # a variance study
+        return as_components(components())
     if isinstance(plan, Mapping):
         unknown = [name for name in plan if name not in COMPONENT_NAMES]
         if unknown:
@@ -372,12 +368,12 @@ def _checked_sources(sources: Any) -> dict[str, float]:
 # ---------------------------------------------------------------------- from a fit
 
 
-def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
-    for role, name in given.items():
+def _roles(fit: Any, arguments: dict[str, str | None]) -> dict[str, str | None]:
+    for role, name in arguments.items():
         if name is not None and not (isinstance(name, str) and name):
             raise ArgumentError(f"{role} must be the name of a column, got {name!r}.")
     runs = fit.data if isinstance(fit.data, Runs) else None
-    roles = {role: name or getattr(runs, role, None) for role, name in given.items()}
+    roles = {role: name or getattr(runs, role, None) for role, name in arguments.items()}
     for role in ("algorithm", "benchmark"):
         if roles[role] is None:
             where = "the runs name none" if runs is not None else "the model was fitted to a plain table"
@@ -394,90 +390,70 @@ def _roles(fit: Any, given: dict[str, str | None]) -> dict[str, str | None]:
 
 
 def _matched(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, Any], list[str]]:
-    """Standard deviation per component, and what cancels."""
+    """Standard deviation per component, what cancels, and who a plan with families is for."""
     algorithm, benchmark, seed = (roles[name] for name in ("algorithm", "benchmark", "seed"))
     targets = {
         frozenset({benchmark}): "benchmark_sd",
         frozenset({benchmark, algorithm}): "interaction_sd",
         frozenset({benchmark, seed}): "seed_sd",
     }
+    named = {*fit.data.family} if isinstance(fit.data, Runs) else set()
     sds: dict[str, Any] = {}
+    families: dict[str, float] = {}  # variances, and the levels that they are of
+    levels = set()
     notes, shared, crossed = [], 0.0, _crossed(fit)
     for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
         groups, intercept = frozenset(bar.groups), tuple(term.names) == ("Intercept",)
+        variance = float(covariance[0, 0])
         if intercept and groups == {seed}:
             notes.append(f"{term.label} is left out: runs with the same seed share it, so it cancels from comparisons.")
-            continue
-        if intercept and groups == {seed, algorithm}:
-            shared = float(covariance[0, 0])
+        elif intercept and groups == {seed, algorithm}:
+            shared = variance
             notes.append(
                 f"{term.label} is a part of residual_sd: each benchmark of the planned study has seeds of its own. "
                 "With the same seeds on all benchmarks its share would not fall with their number."
             )
-            continue
-        if intercept and _is_family(fit, groups, roles):
-            continue
-        in_families = benchmark in groups and bool(groups & crossed)
-        target = targets.get(groups - crossed if in_families else groups) if intercept else None
-        if target is None or (target in sds and not crossed):
-            slopes = {column for effect in bar.effects for column in effect.columns}
-            raise ArgumentError(
-                f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
-                f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). "
-                f"{_instead(fit, groups, slopes, roles)}"
-            )
-        sds[target] = math.hypot(sds.get(target, 0.0), math.sqrt(float(covariance[0, 0])))
+        elif intercept and groups & named and groups <= {*named, algorithm}:
+            name = "family_interaction_sd" if algorithm in groups else "family_sd"
+            families[name] = families.get(name, 0.0) + variance
+            levels.add(groups - {algorithm})
+        else:
+            in_families = benchmark in groups and bool(groups & crossed)
+            target = targets.get(groups - crossed if in_families else groups) if intercept else None
+            if target is None or (target in sds and not crossed):
+                slopes = {column for effect in bar.effects for column in effect.columns}
+                raise ArgumentError(
+                    f"the term {term.label} has no place in the planned study, which knows (1 | {benchmark}), "
+                    f"(1 | {benchmark}:{algorithm}) and (1 | {benchmark}:{seed or 'seed'}). "
+                    f"{_instead(fit, groups, slopes, roles)}"
+                )
+            sds[target] = math.hypot(sds.get(target, 0.0), math.sqrt(variance))
+    benchmarks = plural(str(benchmark))
     if crossed:
         notes.append(
             "What a benchmark has in all of its families and what it has in one are added: no benchmark of the planned "
-            f"study is in several families, though here {plural(str(benchmark))} are."
+            f"study is in several families, though here {benchmarks} are."
         )
     sds["residual_sd"] = math.sqrt(fit.scale + shared)
-    return sds, notes
+    if named and fit.data.study.families:
+        nouns = plural(fit.data.study.families[-1][-1])
+        if "family_interaction_sd" not in families:
+            notes.append(
+                f"The model has no advantages that change between {nouns}, so the planned study is one of new "
+                f"{benchmarks} of these {nouns} and says nothing about new {nouns}."
+            )
+        elif len(levels) > 1:
+            notes.append(
+                "The variances of several levels of families are added, as if each family of the planned study were of "
+                "another one at every level."
+            )
+    return sds | {name: math.sqrt(variance) for name, variance in families.items()}, notes
 
 
 def _crossed(fit: Any) -> set[str]:
     """Families of which some benchmark is in several, where the model has effects of it in each of them."""
     grouped = {name for bar in fit.design.parsed.bars for name in bar.groups}
     return grouped & set(fit.data.study.crossed) if isinstance(fit.data, Runs) else set()
-
-
-def _is_family(fit: Any, groups: frozenset[str | None], roles: dict[str, str | None]) -> bool:
-    """Whether groups are those of families, or of families and algorithms."""
-    own = set(fit.data.family) if isinstance(fit.data, Runs) else set()
-    return bool(groups & own) and groups <= {*own, roles["algorithm"]}
-
-
-def _of_families(fit: Any, roles: dict[str, str | None]) -> tuple[dict[str, float], list[str]]:
-    """Variances of families, and who the plan is for."""
-    found: dict[str, float] = {}
-    levels = set()
-    for bar, term, covariance in zip(fit.design.parsed.bars, fit.design.random, fit.covariances, strict=True):
-        groups = frozenset(bar.groups)
-        if tuple(term.names) == ("Intercept",) and _is_family(fit, groups, roles):
-            name = "family_interaction_sd" if roles["algorithm"] in groups else "family_sd"
-            found[name] = found.get(name, 0.0) + float(covariance[0, 0])
-            levels.add(groups - {roles["algorithm"]})
-    if not isinstance(fit.data, Runs) or not fit.data.study.families:
-        return found, []
-    benchmarks, families = plural(str(roles["benchmark"])), plural(fit.data.study.families[-1][-1])
-    if "family_interaction_sd" not in found:
-        return found, [
-            f"The model has no advantages that change between {families}, so the planned study is one of new "
-            f"{benchmarks} of these {families} and says nothing about new {families}."
-        ]
-    if len(levels) > 1:
-        return found, [
-            "The variances of several levels of families are added, as if each family of the planned study were of "
-            "another one at every level."
-        ]
-    return found, []
-
-
-def _fewest_families(fit: Any) -> int:
-    """How many there are of the families that are fewest, of those in random terms."""
-    named = {name for bar in fit.design.parsed.bars for name in bar.groups if name in fit.data.family}
-    return min(fit.data.study.count(name) for name in named)
 
 
 def _instead(fit: Any, groups: frozenset[str | None], slopes: set[str], roles: dict[str, str | None]) -> str:
@@ -498,7 +474,7 @@ def _filtered(names: Sequence[str]) -> str:
     )
 
 
-def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
+def _pilot(fit: Any, roles: dict[str, str | None], *, of_families: bool) -> Pilot:
     place = [str(roles["benchmark"]), *sorted(_crossed(fit))]
     cell = [*place, str(roles["algorithm"])]
     table = as_frame(fit.data).lazy()
@@ -509,11 +485,16 @@ def _pilot(fit: Any, roles: dict[str, str | None]) -> Pilot:
             f"the model was fitted to {rows:,} rows of {distinct:,} runs, and a study is planned with one score per "
             f"run. {_why_repeated(fit, run)}"
         )
+    # of several levels of families, the fewest
+    families = {
+        name for bar in fit.design.parsed.bars for name in bar.groups if of_families and name in fit.data.family
+    }
     counts = table.select(cell).collect().to_pandas().groupby(cell[::-1], observed=True).size()
     return Pilot(
         n_algorithms=check_positive_int(counts.index.get_level_values(cell[-1]).nunique(), "n_algorithms"),
         n_benchmarks=len(counts.index.droplevel(cell[-1]).unique()),
         n_seeds=float(len(counts) / np.sum(1.0 / counts.to_numpy())),
+        n_families=min(fit.data.study.count(name) for name in families) if of_families else None,
     )
 
 
@@ -535,13 +516,13 @@ def _varies(data: Any, run: Sequence[str], name: str) -> bool:
 def _why_repeated(fit: Any, run: list[str]) -> str:
     """The columns in which the rows of one run differ, and the way out."""
     columns = as_frame(fit.data).lazy().collect_schema().names()
-    known = [name for name in columns if name not in (*run, fit.design.parsed.response)]
+    candidates = [name for name in columns if name not in (*run, fit.design.parsed.response)]
     if isinstance(fit.data, Runs):
-        named = [name for name in (fit.data.budget, *fit.data.metafeatures) if name in known]
-        known = [*named, *(name for name in known if name not in named)]
+        named = [name for name in (fit.data.budget, *fit.data.metafeatures) if name in candidates]
+        candidates = [*named, *(name for name in candidates if name not in named)]
     else:
         named = []
-    varying = [name for name in known if _varies(fit.data, run, name)]
+    varying = [name for name in candidates if _varies(fit.data, run, name)]
     reasons = [name for name in varying if name in named]
     if not reasons:  # of all other columns the one with the fewest values is a condition, the rest may be measurements
         reasons = sorted(varying, key=lambda name: _n_distinct(fit.data, [name]))[:1]

@@ -24,8 +24,9 @@ cells; that it agrees with the short cut is a test.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -109,82 +110,69 @@ def _critical(k: int, alpha: float, adjust: str, df: float) -> float:
 # ---------------------------------------------------------------------- a draw
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class StudyDraw:
-    """Draws the scores of a study, ``(n_benchmarks, n_algorithms, n_seeds)``, with the families in front if any.
+def study_draw(
+    design: StudyDesign, components: VarianceComponents, effect: float
+) -> Callable[[np.random.Generator], Array]:
+    """What draws scores of a study, ``(n_benchmarks, n_algorithms, n_seeds)``, with the families in front if any.
 
     The first algorithm is above the second by `effect`; the others are halfway between them. Where these lie changes
     nothing, because they enter the test through residuals only.
     """
-
-    design: StudyDesign
-    shape: tuple[int, ...]
-    mean: Array
-    terms: tuple[RandomTerm, ...]
-    factors: tuple[Array, ...]
-    sigma2: float
-
-    @classmethod
-    def of(cls, design: StudyDesign, components: VarianceComponents, effect: float) -> StudyDraw:
-        """Prepare the draws."""
-        families, each = design.sampled
-        f, i, a, s = (x.ravel() for x in np.indices((families, each, design.n_algorithms, design.n_seeds)))
-        b = f * each + i
-        advantage = np.zeros(design.n_algorithms)
-        advantage[:2] = 0.5 * effect, -0.5 * effect
-        level, advantages = components.difficulty_sd, components.advantage_sd  # of benchmarks that are families
-        groups = []
-        if each > 1:
-            level, advantages = components.own_difficulty_sd, components.own_advantage_sd
-            groups = [
-                (f, level if components.family_sd is None else components.family_sd),
-                (f * design.n_algorithms + a, components.family_interaction_sd or 0.0),
-            ]
-        groups += [
-            (b, level),
-            (b * design.n_algorithms + a, advantages),
-            (b * design.n_seeds + s, components.seed_sd),
+    families, each = design.sampled
+    f, i, a, s = (x.ravel() for x in np.indices((families, each, design.n_algorithms, design.n_seeds)))
+    b = f * each + i
+    advantage = np.zeros(design.n_algorithms)
+    advantage[:2] = 0.5 * effect, -0.5 * effect
+    level, advantages = components.difficulty_sd, components.advantage_sd  # of benchmarks that are families
+    groups = []
+    if each > 1:
+        level, advantages = components.own_difficulty_sd, components.own_advantage_sd
+        groups = [
+            (f, level if components.family_sd is None else components.family_sd),
+            (f * design.n_algorithms + a, components.family_interaction_sd or 0.0),
         ]
-        basis = np.ones((len(b), 1))
-        present = [(codes, sd) for codes, sd in groups if sd > 0]
-        shape = (design.n_benchmarks, design.n_algorithms, design.n_seeds)
-        return cls(
-            design=design,
-            shape=shape if design.n_families is None else (design.n_families, *shape),
-            mean=advantage[a],
-            terms=tuple(RandomTerm(basis=basis, codes=codes, n_levels=int(codes[-1]) + 1) for codes, _ in present),
-            factors=tuple(np.array([[sd / components.run_sd]]) for _, sd in present),
-            sigma2=components.run_sd**2,
-        )
+    groups += [
+        (b, level),
+        (b * design.n_algorithms + a, advantages),
+        (b * design.n_seeds + s, components.seed_sd),
+    ]
+    ones, basis = np.ones(len(b)), np.ones((len(b), 1))
+    present = [(codes, sd) for codes, sd in groups if sd > 0]
+    shape = (design.n_benchmarks, design.n_algorithms, design.n_seeds)
+    return partial(
+        _drawn,
+        shape if design.n_families is None else (design.n_families, *shape),
+        mean=advantage[a],
+        terms=tuple(RandomTerm(basis=basis, codes=codes, n_levels=int(codes[-1]) + 1) for codes, _ in present),
+        factors=tuple(np.array([[sd / components.run_sd]]) for _, sd in present),
+        sigma2=components.run_sd**2,
+        n=ones,
+        weight=ones,
+    )
 
-    def __call__(self, rng: np.random.Generator) -> Array:
-        """One table of scores."""
-        ones = np.ones(len(self.mean))
-        scores, _ = draw_cells(
-            rng, mean=self.mean, terms=self.terms, factors=self.factors, sigma2=self.sigma2, n=ones, weight=ones
-        )
-        return scores.reshape(self.shape)
+
+def _drawn(shape: tuple[int, ...], rng: np.random.Generator, **study: Any) -> Array:
+    """One table of scores; of the module, so that processes can be spawned."""
+    scores, _ = draw_cells(rng, **study)
+    return scores.reshape(shape)
 
 
 # ---------------------------------------------------------------------- its analysis
 
 
-class _Square(NamedTuple):
-    """A mean square with its degrees of freedom."""
+Square = tuple[float, float]  # a mean square with its degrees of freedom
 
-    value: float
-    df: float
 
-    def pooled(self, other: _Square) -> _Square:
-        df = self.df + other.df
-        return _Square((self.df * self.value + other.df * other.value) / df, df)
+def _pooled(first: Square, second: Square) -> Square:
+    df = first[1] + second[1]
+    return (first[1] * first[0] + second[1] * second[0]) / df, df
 
 
 # What stands in the hierarchy of advantages and runs: the mean square below.
 _BELOW = {"family_interaction": "interaction", "interaction": "residual", "seed": "residual"}
 
 
-def _squares(y: Array) -> dict[str, _Square]:
+def _squares(y: Array) -> dict[str, Square]:
     """Mean squares of a study, ``(..., b, k, n)``; those that a study without families or seeds lacks are left out."""
     *families, b, k, n = y.shape
     f = families[0] if families else 1
@@ -205,7 +193,7 @@ def _squares(y: Array) -> dict[str, _Square]:
         rest = y - of_cell[..., None] - of_seed[:, :, None] + of_benchmark[:, :, None, None]
         parts["seed"] = (k, of_seed - of_benchmark[:, :, None], f * b * (n - 1))
         parts["residual"] = (1, rest, f * b * (k - 1) * (n - 1))
-    return {name: _Square(rows * float(np.sum(part**2)) / df, float(df)) for name, (rows, part, df) in parts.items()}
+    return {name: (rows * float(np.sum(part**2)) / df, float(df)) for name, (rows, part, df) in parts.items()}
 
 
 def compare(y: Array, *, test: str, ddf: str) -> Comparison:
@@ -219,48 +207,47 @@ def compare(y: Array, *, test: str, ddf: str) -> Comparison:
         y = y[:, 0]
     squares = _squares(y)
     if test == "means":
-        top = squares["family_interaction" if y.ndim == 4 else "interaction"]
-        found = top.value, top.df, False
+        variance, df = squares["family_interaction" if y.ndim == 4 else "interaction"]
+        no_interaction = False
     else:
         pooled = _by_pooling(squares, ddf)
         if pooled is None:
             return compare_by_engine(y, ddf=ddf)
-        found = pooled
-    variance, df, no_interaction = found
+        variance, df, no_interaction = pooled
     se = math.sqrt(2.0 * variance / (y.size / y.shape[-2]))
     return Comparison(float((y[..., 0, :] - y[..., 1, :]).mean()), se, df, no_interaction)
 
 
-def _by_pooling(squares: dict[str, _Square], ddf: str) -> tuple[float, float, bool] | None:
+def _by_pooling(squares: dict[str, Square], ddf: str) -> tuple[float, float, bool] | None:
     """The top lambda, its degrees of freedom, and whether its variance is zero; None where the levels' are bound."""
     order = [name for name in ("family_interaction", "interaction", "seed") if name in squares]
     pool = {name: name for name in (*order, "residual")}  # the pool that each is in, by its lowest member
-    value = dict(squares)
+    square = dict(squares)
     while True:
         out = [
             name
             for name in order
-            if pool[name] == name and _BELOW[name] in value and value[name].value < value[pool[_BELOW[name]]].value
+            if pool[name] == name and _BELOW[name] in square and square[name][0] < square[pool[_BELOW[name]]][0]
         ]
         if not out:
             break
-        lowest = min(out, key=lambda name: value[name].value)
+        lowest = min(out, key=lambda name: square[name][0])
         below = pool[_BELOW[lowest]]
-        value[below] = value[below].pooled(value[lowest])
+        square[below] = _pooled(square[below], square[lowest])
         pool |= {name: below for name, its in pool.items() if its == lowest}
-    at = {name: value[pool[name]] for name in order}
-    of_seeds = at["seed"].value - value["residual"].value if "seed" in at else 0.0
-    of_benchmark = at["interaction"].value + of_seeds
-    if squares["benchmark"].value < of_benchmark:
+    value = {name: square[pool[name]][0] for name in order}
+    of_seeds = value["seed"] - square["residual"][0] if "seed" in value else 0.0
+    if squares["benchmark"][0] < value["interaction"] + of_seeds:
         return None
-    if "family" in squares:
-        of_family = at[order[0]].value + squares["benchmark"].value - at["interaction"].value
-        if squares["family"].value < of_family:
-            return None
     top = order[0]
+    if "family" in squares:
+        of_family = value[top] + squares["benchmark"][0] - value["interaction"]
+        if squares["family"][0] < of_family:
+            return None
     zero = pool[top] != top
     # Kenward and Roger's information does not depend on which variances are estimated as zero.
-    return at[top].value, at[top].df if zero and ddf == "satterthwaite" else squares[top].df, zero
+    _, df = square[pool[top]] if zero and ddf == "satterthwaite" else squares[top]
+    return value[top], df, zero
 
 
 # ---------------------------------------------------------------------- by the engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import numbers
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -18,18 +18,18 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.closed_form import (
     MOST_BENCHMARKS,
-    Operating,
     operating,
     smallest_count,
     smallest_effect,
 )
 from lmemtest.bench.power.components import VarianceComponents, as_components
-from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, StudyDraw, compare
+from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, compare, study_draw
+from lmemtest.core.arrays import Array
 from lmemtest.core.executors import Executor
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import (
@@ -54,19 +54,6 @@ LEVEL = 0.95  # of the intervals for the simulation's own error, and for what a 
 _MOST_RUNS = 2_000_000  # scores of one simulated study; a table of them is 16 MB
 _SAME_EFFECT = 1e-3  # relative distance at which an effect is taken for a copy of an estimate
 _OFTEN = 0.02  # share of studies without interaction from which on a note says so
-
-
-@result
-class PlanTable(Result):
-    """Answers to one planning question (the heading), one row per design; notes say how the numbers were made."""
-
-    heading: str
-    table: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return self.heading
 
 
 @result
@@ -129,7 +116,7 @@ class PowerResult(Result):
             return "n_families", "families", ["n_benchmarks", "n_seeds"]
         return "n_benchmarks", "benchmarks", ["n_seeds"]
 
-    def needed(self, power: float = USUAL_POWER) -> PlanTable:
+    def needed(self, power: float = USUAL_POWER) -> Answer:
         """The fewest benchmarks, or families, with which a difference of `effect` is found with a given power.
 
         Parameters
@@ -138,7 +125,7 @@ class PowerResult(Result):
 
         Returns
         -------
-        PlanTable
+        Answer
             One row per number of seeds: n_seeds, n_benchmarks (closed form, also beyond the designs of this result;
             missing if a million are too few), exact (the power there), reached_at (the fewest among the designs of
             this result by its `power`; missing if none reaches it), ci_low and ci_high (n_benchmarks at the ends of the
@@ -152,8 +139,17 @@ class PowerResult(Result):
         """
         power = self._checked_power(power)
         unit, noun, given = self._sample()
-        designs = self.table[given].drop_duplicates().to_dict("records")
-        rows = [self._needed_row({str(name): int(n) for name, n in design.items()}, power) for design in designs]
+        rows: list[dict[str, Any]] = []
+        for design in self.table[given].drop_duplicates().to_dict("records"):
+            size = {str(name): int(n) for name, n in design.items()}
+            v, limits = self._variance(size["n_seeds"], size.get("n_benchmarks", 1))
+            count, at_low, at_high = (self._units_at(value, power) for value in (v, *limits))
+            these = (self.table[given] == pd.Series(size)).all(axis=1) & (self.table["power"] >= power)
+            reached = self.table.loc[these, unit]
+            exact = math.nan if count is None else self._power_of(v, count)
+            reached_at = int(reached.min()) if len(reached) else None
+            rows.append({**size, unit: count, "exact": exact, "reached_at": reached_at})
+            rows[-1] |= {"ci_low": at_low, "ci_high": at_high}
         table = pd.DataFrame(rows)
         whole = [unit, "reached_at", "ci_low", "ci_high"]
         table[whole] = table[whole].astype("Int64")
@@ -181,9 +177,9 @@ class PowerResult(Result):
         if self.components.pilot is not None:
             notes.append("ci_low and ci_high: what the variance could be, by the size of the pilot study (95 %).")
         title = f"{noun.capitalize()} needed to find a difference of {self.effect:g}"
-        return PlanTable(heading=title, table=table, notes=tuple(notes))
+        return Answer(question="power", title=title, tables={"table": table}, notes=tuple(notes))
 
-    def detectable(self, power: float = USUAL_POWER) -> PlanTable:
+    def detectable(self, power: float = USUAL_POWER) -> Answer:
         """The smallest difference that each design finds with a given power (closed form).
 
         Parameters
@@ -192,7 +188,7 @@ class PowerResult(Result):
 
         Returns
         -------
-        PlanTable
+        Answer
             n_families (if planned), n_benchmarks, n_seeds, effect, ci_low, ci_high (at the ends of the 95 % interval of
             the variance; NaN unless the components come from a pilot study).
         """
@@ -200,14 +196,18 @@ class PowerResult(Result):
         sizes = [name for name in ("n_families", "n_benchmarks", "n_seeds") if name in self.table]
         rows = []
         for size in self.table[sizes].to_dict("records"):
-            design = self._design({str(name): int(n) for name, n in size.items()})
+            design = StudyDesign(n_algorithms=self.n_algorithms, **{str(name): int(n) for name, n in size.items()})
             units, each = design.sampled
             unit = smallest_effect(power, 1.0, design.df, design.critical(self.alpha, self.adjust))
-            v, (low, high) = self._variances(design.n_seeds, each)
-            now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, low, high))
+            v, limits = self._variance(design.n_seeds, each)
+            now, at_low, at_high = (unit * math.sqrt(2.0 * value / units) for value in (v, *limits))
             rows.append({**size, "effect": now, "ci_low": at_low, "ci_high": at_high})
-        notes = (f"{self._test_in_words()}; {percent(power)} power.",)
-        return PlanTable(heading="Smallest difference that is found", table=pd.DataFrame(rows), notes=notes)
+        return Answer(
+            question="power",
+            title="Smallest difference that is found",
+            tables={"table": pd.DataFrame(rows)},
+            notes=(f"{self._test_in_words()}; {percent(power)} power.",),
+        )
 
     def sentences(self) -> tuple[str, ...]:
         """The answer in words, for 80 % power."""
@@ -218,25 +218,25 @@ class PowerResult(Result):
                 f"the studies with {_size(first)}.",
             )
         unit, noun, _ = self._sample()
-        known = self.needed().to_frame().dropna(subset=unit).to_dict("records")
-        if not known:
+        rows = self.needed().to_frame().dropna(subset=unit).to_dict("records")
+        if not rows:
             answer = f"cannot be reached with {MOST_BENCHMARKS:,} {noun}"
         else:
             link = "of" if self.of_families else "with"
             parts = [
-                f"{int(row[unit]):,} {noun} {link} {_each(row)}{'' if self.of_families else ' each'}" for row in known
+                f"{int(row[unit]):,} {noun} {link} {_each(row)}{'' if self.of_families else ' each'}" for row in rows
             ]
             answer = f"takes {_either(parts)}"
         weakest = self.table.iloc[int(self.table["power"].argmin())]
-        found = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
+        findings = [f"To find a difference of {self.effect:g} with {percent(USUAL_POWER)} power {answer}."]
         if weakest["power"] < USUAL_POWER and np.isfinite(weakest["exact_type_m"]):
             chance, size = percent(float(weakest["power"])), weakest["exact_type_m"]
-            found.append(
+            findings.append(
                 f"With {_size(weakest)} the power is {chance}, and a significant result overstates the "
                 f"difference {written(size, '.2g')} times on average and has the wrong sign in "
                 f"{percent(float(weakest['exact_type_s']))} of the cases."
             )
-        return tuple(found)
+        return tuple(findings)
 
     @property
     def title(self) -> str:
@@ -274,17 +274,15 @@ class PowerResult(Result):
         adjustment = f"{ADJUSTMENT_NAMES[self.adjust]} adjustment for all pairs"
         return f"Two of {self.n_algorithms} algorithms, {analysis}, {level} with {adjustment}"
 
-    def _exact(self, v: float, n_units: int) -> Operating:
+    def _power_of(self, v: float, n_units: int) -> float:
         """The closed form where a mean of one algorithm on one benchmark (or family) of so many varies by ``v``."""
         if v == 0.0:
-            return Operating(power=1.0, type_s=0.0, type_m=1.0)
+            return 1.0
         design = StudyDesign(n_algorithms=self.n_algorithms, n_benchmarks=n_units, n_seeds=1)
-        return operating(self.effect, math.sqrt(2.0 * v / n_units), design.df, design.critical(self.alpha, self.adjust))
+        se = math.sqrt(2.0 * v / n_units)
+        return operating(self.effect, se, design.df, design.critical(self.alpha, self.adjust))[0]
 
-    def _design(self, size: Mapping[str, int]) -> StudyDesign:
-        return StudyDesign(n_algorithms=self.n_algorithms, **size)
-
-    def _variances(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
+    def _variance(self, n_seeds: int, each: int) -> tuple[float, tuple[float, float]]:
         """Of the mean of one algorithm on so many benchmarks of one family, and its interval."""
         return self.components.of_mean(n_seeds, each), self.components.limits(n_seeds, LEVEL, each)
 
@@ -301,21 +299,6 @@ class PowerResult(Result):
             )
         return power
 
-    def _needed_row(self, given: dict[str, int], power: float) -> dict[str, Any]:
-        unit = self._sample()[0]
-        v, (low, high) = self._variances(given["n_seeds"], given.get("n_benchmarks", 1))
-        count, at_low, at_high = (self._units_at(value, power) for value in (v, low, high))
-        these = (self.table[list(given)] == pd.Series(given)).all(axis=1) & (self.table["power"] >= power)
-        reached = self.table.loc[these, unit]
-        return {
-            **given,
-            unit: count,
-            "exact": math.nan if count is None else self._exact(v, count).power,
-            "reached_at": int(reached.min()) if len(reached) else None,
-            "ci_low": at_low,
-            "ci_high": at_high,
-        }
-
     def _units_at(self, v: float, power: float) -> int | None:
         """Fewest benchmarks (or families) where a mean of one algorithm on one of them varies by ``v``."""
         if math.isnan(v):
@@ -325,7 +308,7 @@ class PowerResult(Result):
         critical = two.critical(self.alpha, self.adjust, math.inf)
         known = 2.0 * v * ((critical + float(special.ndtri(power))) / self.effect) ** 2
         guess = math.ceil(min(known, MOST_BENCHMARKS) + 0.5 * critical**2 / (self.n_algorithms - 1))
-        return smallest_count(lambda b: self._exact(v, b).power >= power, first=2, guess=guess)
+        return smallest_count(lambda b: self._power_of(v, b) >= power, first=2, guess=guess)
 
 
 @one_blas_thread()
@@ -458,21 +441,15 @@ def power(
         StudyDesign(n_algorithms=k, n_benchmarks=b, n_seeds=n, n_families=f)
         for n, b, f in itertools.product(seeds, benchmarks, families)
     ]
-    exact = pd.DataFrame([operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs])
-    sizes = ["n_families"] * (n_families is not None) + ["n_benchmarks", "n_seeds"]
-    table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes).assign(
-        effect=effect,
-        power=exact["power"],
-        ci_low=np.nan,
-        ci_high=np.nan,
-        type_s=exact["type_s"],
-        type_m=exact["type_m"],
-        exact=exact["power"],
-        exact_type_s=exact["type_s"],
-        exact_type_m=exact["type_m"],
-        no_interaction=np.nan,
-        n_failed=0,
+    exact = pd.DataFrame(
+        [operating(effect, d.se(plan), d.df, d.critical(alpha, adjust)) for d in designs],
+        columns=["power", "type_s", "type_m"],
     )
+    sizes = ["n_families"] * (n_families is not None) + ["n_benchmarks", "n_seeds"]
+    table = pd.DataFrame([[getattr(d, name) for name in sizes] for d in designs], columns=sizes)
+    table = table.assign(effect=effect, power=exact["power"], ci_low=np.nan, ci_high=np.nan)
+    table = table.assign(type_s=exact["type_s"], type_m=exact["type_m"], exact=exact["power"])
+    table = table.assign(exact_type_s=exact["type_s"], exact_type_m=exact["type_m"], no_interaction=np.nan, n_failed=0)
     notes = list(_plan_notes(components, plan, effect, families=n_families is not None))
     if method == "simulation":
         largest = max(designs, key=lambda d: d.n_runs)
@@ -482,14 +459,15 @@ def power(
                 f"a study of {k} algorithms x {many:,} benchmarks x {largest.n_seeds:,} seeds has "
                 f"{largest.n_runs:,} runs, too many to simulate (at most {_MOST_RUNS:,}). Use method='closed_form'."
             )
-        task = partial(_studies, [StudyDraw.of(d, plan, effect) for d in designs], alpha, adjust, test, ddf)
+        draws = [(d, study_draw(d, plan, effect)) for d in designs]
+        task = partial(_studies, draws, alpha, adjust, test, ddf)
         results = replicate(
             task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Simulated studies"
         )
         rows = [_simulated(list(studies), effect) for studies in zip(*results, strict=True)]
         table = table.assign(**pd.DataFrame(rows))
         notes += _simulation_notes(table, results, test)
-    found = PowerResult(
+    result = PowerResult(
         table=table,
         components=plan,
         effect=effect,
@@ -501,27 +479,31 @@ def power(
         method=method,
         n_draws=n_draws if method == "simulation" else 0,
     )
-    return replace(found, notes=(*notes, *_uncertainty(found)))
+    return replace(result, notes=(*notes, *_uncertainty(result)))
 
 
 # ---------------------------------------------------------------------- simulation
 
 
 def _studies(
-    draws: list[StudyDraw], alpha: float, adjust: str, test: str, ddf: str, rng: np.random.Generator
+    draws: list[tuple[StudyDesign, Callable[[np.random.Generator], Array]]],
+    alpha: float,
+    adjust: str,
+    test: str,
+    ddf: str,
+    rng: np.random.Generator,
 ) -> list[tuple[bool, float, bool] | Failure]:
     """One study of each design: per design (significant, estimate, no interaction), or why there is none."""
-    found: list[tuple[bool, float, bool] | Failure] = []
-    for draw in draws:
+    studies: list[tuple[bool, float, bool] | Failure] = []
+    for design, draw in draws:
         scores = draw(rng)  # before anything can fail, so that later designs get the same numbers
         try:
-            test_of = compare(scores, test=test, ddf=ddf)
+            estimate, se, df, no_interaction = compare(scores, test=test, ddf=ddf)
         except (LmemtestError, ArithmeticError, np.linalg.LinAlgError) as error:
-            found.append(Failure.of(error))
+            studies.append(Failure.of(error))
             continue
-        critical = draw.design.critical(alpha, adjust, test_of.df)
-        found.append((abs(test_of.estimate) > critical * test_of.se, test_of.estimate, test_of.no_interaction))
-    return found
+        studies.append((abs(estimate) > design.critical(alpha, adjust, df) * se, estimate, no_interaction))
+    return studies
 
 
 def _simulated(studies: list[Any], effect: float) -> dict[str, Any]:
@@ -608,32 +590,32 @@ def _simulation_notes(table: pd.DataFrame, results: list[Any], test: str) -> lis
     return notes
 
 
-def _uncertainty(found: PowerResult) -> list[str]:
+def _uncertainty(result: PowerResult) -> list[str]:
     """What the size of the pilot leaves open."""
-    plan = found.components
+    plan = result.components
     if plan.pilot is None:
         return ["The standard deviations are taken as known; the plan is as good as they are."]
     notes = []
-    top = plan.family_interaction_sd if found.of_families else plan.advantage_sd
+    top = plan.family_interaction_sd if result.of_families else plan.advantage_sd
     if top == 0:
-        name = "family_interaction_sd" if found.of_families else "interaction_sd"
-        of = " of families and algorithms" if found.of_families else ""
+        name = "family_interaction_sd" if result.of_families else "interaction_sd"
+        of = " of families and algorithms" if result.of_families else ""
         notes.append(
             f"The pilot estimates the interaction{of} as zero, which is never quite true: its estimate may just as "
-            f"well be too low. Plan with {'a' if found.of_families else 'an'} {name} that you would not be surprised "
+            f"well be too low. Plan with {'a' if result.of_families else 'an'} {name} that you would not be surprised "
             "by as well."
         )
-    if found.effect == 0:
+    if result.effect == 0:
         return notes
-    unit, noun, _ = found._sample()
-    rows = found.needed().to_frame().dropna(subset=unit)
-    link = f"{noun} of" if found.of_families else "with"
+    unit, noun, _ = result._sample()
+    rows = result.needed().to_frame().dropna(subset=unit)
+    link = f"{noun} of" if result.of_families else "with"
     parts = [
         f"{_count(row['ci_low'])} and {_count(row['ci_high'])} {link} {_each(row)}" for row in rows.to_dict("records")
     ]
     if parts:
         notes.append(
-            f"The variances are estimates from {plan.pilot.said()}. As far as these determine them "
+            f"The variances are estimates from {plan.pilot.in_words()}. As far as these determine them "
             f"(95 %), {percent(USUAL_POWER)} power takes between {_either(parts)}."
         )
     return notes

@@ -6,7 +6,7 @@ import math
 import numbers
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,43 +22,64 @@ FAMILY, BENCHMARK, TUNING, DATA, SEED = "family", "benchmark", "tuning", "data",
 SMALLEST_COST = 1e-100  # products of costs and variances must not vanish
 TASK = "task"  # what benchmarks are called in evaluations
 KNOWN = (FAMILY, BENCHMARK, TUNING, DATA)  # from coarse to fine; all other sources are new with every seed
-REST = "residual"
 TRAINING = "training"
 _NOUNS = {TUNING: "tuning run", DATA: "split"}
 MOST_UNITS = 1_000_000  # of a stage: rounding is no question there, and nobody runs it
 
 
-class Parts(NamedTuple):
-    """Variances of the parts of one score by name, and the unnamed rest."""
+def plan_stages(
+    components: Any,
+    n_algorithms: Any,
+    *,
+    stages: Any,
+    shared: Any,
+    costs: Any,
+    trials: Any,
+    fixed: Any,
+    at_most: Any,
+) -> tuple[Stages, int, VarianceComponents | None, dict[str, float]]:
+    """What the arguments of `plan` say: stages, algorithms, components, and what two algorithms share of each source.
 
-    n_algorithms: int
-    named: dict[str, float]
-    rest: float = 0.0
-    are_stages: bool = False  # whether every name is a stage
-    components: VarianceComponents | None = None  # unless they were given by name
-
-
-def parts_of(components: Any, n_algorithms: Any) -> Parts:
-    """What the first argument of `plan` says of a mean of one algorithm, or of one of those that are compared."""
+    Variances are of a mean of one algorithm, or of a difference of two of those that are compared, and costs are for
+    all of them. The components are None where standard deviations were given by name.
+    """
     if n_algorithms is not None:
         n_algorithms = check_positive_int(n_algorithms, "n_algorithms", maximum=MOST_UNITS)
     sds = _stage_sds(components)
-    if sds is not None:
-        named = {name: sd**2 for name, sd in sds.items()}
-        return Parts(n_algorithms or 1, named, are_stages=not set(sds) & {*KNOWN[1:], SEED})
-    found = as_components(components)
+    parts = None if sds is not None else as_components(components)
     if n_algorithms is None:
-        n_algorithms = 1 if found.pilot is None else found.pilot.n_algorithms
-    named = {name: sd**2 for name, sd in found.sources.items()}
-    if n_algorithms > 1 and found.interaction_sd is not None:
-        named = {BENCHMARK: found.own_advantage_sd**2, **named}
-    elif n_algorithms == 1 and found.benchmark_sd is not None:
-        named = {BENCHMARK: found.benchmark_sd**2 + (found.interaction_sd or 0.0) ** 2, **named}
-    if found.family_interaction_sd is not None and BENCHMARK in named:
-        level = (found.family_sd or 0.0) ** 2 if n_algorithms == 1 else 0.0
-        named = {FAMILY: found.family_interaction_sd**2 + level, **named}
-    rest = found.residual_sd**2 + (found.seed_sd**2 if n_algorithms == 1 else 0.0)
-    return Parts(n_algorithms, named, rest, components=found)
+        n_algorithms = 1 if parts is None or parts.pilot is None else parts.pilot.n_algorithms
+    variances, rest = {name: sd**2 for name, sd in (sds or {}).items()}, 0.0
+    if parts is not None:
+        variances, rest = _parts_of_a_score(parts, n_algorithms)
+    names = _stage_names(variances, parts, n_algorithms, stages)
+    correlations = _checked_shared(shared, variances, n_algorithms)
+    of_stage = _stage_variances(variances, rest, parts, n_algorithms, names, correlations)
+    paid = [n_algorithms * cost for cost in _stage_costs(names, costs, trials)]
+    exact, limits = stage_counts(fixed, names, "fixed"), stage_counts(at_most, names, "at_most")
+    if both := [name for name in exact if name in limits]:
+        raise ArgumentError(f"{joined(both)} has a number in fixed and one in at_most: leave one of them out.")
+    layout = Stages(
+        variance=np.array(of_stage),
+        cost=np.array(paid),
+        low=np.array([float(exact.get(name, 1)) for name in names]),
+        high=np.array([float(exact.get(name, limits.get(name, math.inf))) for name in names]),
+        names=names,
+    )
+    return layout, n_algorithms, parts, correlations
+
+
+def _parts_of_a_score(components: VarianceComponents, n_algorithms: int) -> tuple[dict[str, float], float]:
+    """Variances of the parts of one score by name, and of the unnamed rest."""
+    variances = {name: sd**2 for name, sd in components.sources.items()}
+    if n_algorithms > 1 and components.interaction_sd is not None:
+        variances = {BENCHMARK: components.own_advantage_sd**2, **variances}
+    elif n_algorithms == 1 and components.benchmark_sd is not None:
+        variances = {BENCHMARK: components.benchmark_sd**2 + (components.interaction_sd or 0.0) ** 2, **variances}
+    if components.family_interaction_sd is not None and BENCHMARK in variances:
+        level = (components.family_sd or 0.0) ** 2 if n_algorithms == 1 else 0.0
+        variances = {FAMILY: components.family_interaction_sd**2 + level, **variances}
+    return variances, components.residual_sd**2 + (components.seed_sd**2 if n_algorithms == 1 else 0.0)
 
 
 def _stage_sds(components: Any) -> dict[str, float] | None:
@@ -69,59 +90,68 @@ def _stage_sds(components: Any) -> dict[str, float] | None:
     return {name: check_sd(sd, f"components[{name!r}]") for name, sd in components.items()}
 
 
-def stage_names(parts: Parts, stages: Any) -> tuple[str, ...]:
+def _stage_names(
+    variances: Mapping[str, float], components: VarianceComponents | None, n_algorithms: int, stages: Any
+) -> tuple[str, ...]:
     """The stages from coarse to fine: those that are given, or the default."""
     if stages is not None:
         names = check_names(stages, "stages")
         if not names or len(set(names)) < len(names) or "" in names:
             raise ArgumentError(f"stages must be different names from coarse to fine, got {list(names)}.")
         return names
-    if parts.are_stages:
-        return tuple(name for name in parts.named if ":" not in name)
+    if components is None and not set(variances) & {*KNOWN[1:], SEED}:  # every name is a stage
+        return tuple(name for name in variances if ":" not in name)
     # The level of a benchmark is no part of what one pipeline does on it, unless stages= asks for it.
-    wanted = KNOWN if parts.n_algorithms > 1 or parts.components is None else (TUNING, DATA)
-    known = {source for name in parts.named for source in name.split(TOGETHER)}
-    return (*(name for name in wanted if name in known), SEED)
+    wanted = KNOWN if n_algorithms > 1 or components is None else (TUNING, DATA)
+    sources = {source for name in variances for source in name.split(TOGETHER)}
+    return (*(name for name in wanted if name in sources), SEED)
 
 
-def stage_variances(parts: Parts, names: tuple[str, ...], shared: Mapping[str, float]) -> list[float]:
+def _stage_variances(
+    variances: Mapping[str, float],
+    rest: float,
+    components: VarianceComponents | None,
+    n_algorithms: int,
+    names: tuple[str, ...],
+    shared: Mapping[str, float],
+) -> list[float]:
     """Variance of a unit of each stage: of the mean of one algorithm, or of a difference, without what is shared.
 
     An interaction is new with the finest of its sources, and what is no stage with the finest stage. Of sources that
     have one number together nobody knows which it is, so it is that of the coarsest, and no variance is too small.
     """
-    finest, factor = len(names) - 1, 1.0 if parts.n_algorithms == 1 else 2.0
-    found = [0.0] * len(names)
-    found[finest] += factor * parts.rest
+    finest, factor = len(names) - 1, 1.0 if n_algorithms == 1 else 2.0
+    of_stage = [0.0] * len(names)
+    of_stage[finest] += factor * rest
     seen = set()
-    for name, variance in parts.named.items():
-        factors = [factor.split(TOGETHER) for factor in name.split(":")]
-        parts_of_it = [part for factor in factors for part in factor]
-        if name in (FAMILY, BENCHMARK) and BENCHMARK not in names and parts.components is not None:
+    for name, variance in variances.items():
+        sources = [source.split(TOGETHER) for source in name.split(":")]
+        if name in (FAMILY, BENCHMARK) and BENCHMARK not in names and components is not None:
             continue  # the mean on given benchmarks
-        lost = [part for part in parts_of_it if part in (FAMILY, BENCHMARK, TUNING) and part not in names]
+        every = [part for together in sources for part in together]
+        lost = [part for part in every if part in (FAMILY, BENCHMARK, TUNING) and part not in names]
         if lost and variance > 0.0:
             raise ArgumentError(
                 f"stages lacks {lost[0]!r}, but the components have such a source, and one that is new with every "
                 f"{names[finest]} must be paid for. Put {lost[0]!r} into stages, or leave it out of the components."
             )
-        stage = max(min(names.index(part) if part in names else finest for part in factor) for factor in factors)
-        found[stage] += factor * (1.0 - shared.get(name, 0.0)) * variance
-        seen.update(parts_of_it)
+        stage = max(min(names.index(part) if part in names else finest for part in together) for together in sources)
+        of_stage[stage] += factor * (1.0 - shared.get(name, 0.0)) * variance
+        seen.update(every)
     for name in names[:-1]:
         if name not in seen:
-            raise ArgumentError(_asked_for(name, parts))
-    return found
+            raise ArgumentError(_asked_for(name, variances, components))
+    return of_stage
 
 
-def _asked_for(name: str, parts: Parts) -> str:
-    if parts.components is None:
+def _asked_for(name: str, variances: Mapping[str, float], components: VarianceComponents | None) -> str:
+    if components is None:
         return (
             f"components lacks {name!r}, which is a stage: what its units differ by, as a standard deviation in the "
-            f"score's unit. Write {{..., {name!r}: ...}}.{suggest(name, parts.named)}"
+            f"score's unit. Write {{..., {name!r}: ...}}.{suggest(name, variances)}"
         )
     if name in (FAMILY, BENCHMARK):
-        which = "benchmark_sd" if parts.components.benchmark_sd is None else "interaction_sd"
+        which = "benchmark_sd" if components.benchmark_sd is None else "interaction_sd"
         which = "family_interaction_sd" if name == FAMILY else which
         return (
             f"components lacks {which!r}, which the stage {name!r} needs. Give it as a standard deviation in the "
@@ -129,34 +159,34 @@ def _asked_for(name: str, parts: Parts) -> str:
         )
     return (
         f"components lacks the source {name!r}, which is a stage. Give its standard deviation in the score's unit: "
-        f"VarianceComponents(..., sources={{..., {name!r}: ...}}).{suggest(name, parts.named)}"
+        f"VarianceComponents(..., sources={{..., {name!r}: ...}}).{suggest(name, variances)}"
     )
 
 
-def stage_costs(names: tuple[str, ...], costs: Any, trials: Any) -> list[float]:
+def _stage_costs(names: tuple[str, ...], costs: Any, trials: Any) -> list[float]:
     """Cost of a unit of each stage, without what is below it."""
-    given = {TRAINING: costs} if isinstance(costs, numbers.Real) else costs
-    if not isinstance(given, Mapping):
+    by_name = {TRAINING: costs} if isinstance(costs, numbers.Real) else costs
+    if not isinstance(by_name, Mapping):
         raise ArgumentError(f"costs must be the cost of a training, or map stages to costs, got {costs!r}.")
     finest = names[-1]
-    _check_stages(given, (*names, TRAINING), "costs")
-    values = {name: _checked_cost(value, name) for name, value in given.items()}
+    _check_stages(by_name, (*names, TRAINING), "costs")
+    values = {name: _checked_cost(value, name) for name, value in by_name.items()}
     if finest in values and TRAINING in values and finest != TRAINING:
         raise ArgumentError(f"costs has both 'training' and {finest!r}, which is a training: leave one of them out.")
     training = values.get(finest, values.get(TRAINING, 1.0))
     if training == 0.0:
         raise ArgumentError(f"costs must say what a {finest} costs, more than 0: else a plan has no end.")
-    found = {**dict.fromkeys(names, 0.0), **values, finest: training}
+    of_stage = {**dict.fromkeys(names, 0.0), **values, finest: training}
     if TUNING not in names:
         if trials is not None:
             raise ArgumentError(f"trials is of a tuning run, and 'tuning' is no stage. Stages: {listed(names)}.")
     elif trials is not None:
-        found[TUNING] += training * check_positive_int(trials, "trials", minimum=0)
+        of_stage[TUNING] += training * check_positive_int(trials, "trials", minimum=0)
     elif TUNING not in values:
         raise ArgumentError(
             f"{named('trials')} must be given: how many trainings a tuning run takes (0 if hyperparameters are free)."
         )
-    return [found[name] for name in names]
+    return [of_stage[name] for name in names]
 
 
 def _checked_cost(value: Any, name: str) -> float:
@@ -165,8 +195,8 @@ def _checked_cost(value: Any, name: str) -> float:
     raise ArgumentError(f"costs[{name!r}] must be a finite number, 0 or above {SMALLEST_COST:g}, got {value!r}.")
 
 
-def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:
-    for name in given:
+def _check_stages(by_name: Mapping[Any, Any], names: tuple[str, ...], argument: str) -> None:
+    for name in by_name:
         if name not in names:
             why = ""
             if name == FAMILY:
@@ -177,54 +207,37 @@ def _check_stages(given: Mapping[Any, Any], names: tuple[str, ...], argument: st
             )
 
 
-def stage_counts(given: Any, names: tuple[str, ...], argument: str) -> dict[str, int]:
+def stage_counts(counts: Any, names: tuple[str, ...], argument: str) -> dict[str, int]:
     """Numbers of units of some stages."""
-    if given is None:
+    if counts is None:
         return {}
-    if not isinstance(given, Mapping):
-        raise ArgumentError(f"{argument} must map stages to numbers, such as {{{names[0]!r}: 1}}, got {given!r}.")
-    _check_stages(given, names, argument)
+    if not isinstance(counts, Mapping):
+        raise ArgumentError(f"{argument} must map stages to numbers, such as {{{names[0]!r}: 1}}, got {counts!r}.")
+    _check_stages(counts, names, argument)
     return {
-        name: check_positive_int(n, f"{named(argument)}[{name!r}]", maximum=MOST_UNITS) for name, n in given.items()
+        name: check_positive_int(n, f"{named(argument)}[{name!r}]", maximum=MOST_UNITS) for name, n in counts.items()
     }
 
 
-def checked_shared(shared: Any, parts: Parts) -> dict[str, float]:
+def _checked_shared(shared: Any, variances: Mapping[str, float], n_algorithms: int) -> dict[str, float]:
     """Correlation between two algorithms of the effects of each source that they share."""
     if isinstance(shared, str) or not isinstance(shared, Iterable):
         raise ArgumentError(f"shared must list sources, or map them to correlations, got {shared!r}.")
-    given = dict(shared) if isinstance(shared, Mapping) else dict.fromkeys(check_names(shared, "shared"), 1.0)
-    if given and parts.n_algorithms == 1:
+    correlations = dict(shared) if isinstance(shared, Mapping) else dict.fromkeys(check_names(shared, "shared"), 1.0)
+    if correlations and n_algorithms == 1:
         raise ArgumentError(
             f"{named('shared')} is for differences: what two algorithms share cancels. Give {named('n_algorithms')}=2."
         )
-    for name, value in given.items():
-        if name not in parts.named:
-            raise ArgumentError(
-                f"{named('shared')} names {name!r}, which is no source. Sources: {listed(parts.named)}."
-            )
+    for name, value in correlations.items():
+        if name not in variances:
+            raise ArgumentError(f"{named('shared')} names {name!r}, which is no source. Sources: {listed(variances)}.")
         check_number(value, f"shared[{name!r}]", low=0, high=1, meaning="a correlation")
-    return {name: float(value) for name, value in given.items()}
+    return {name: float(value) for name, value in correlations.items()}
 
 
-def stages_within(
-    names: tuple[str, ...], variances: list[float], costs: list[float], fixed: dict[str, int], at_most: dict[str, int]
-) -> Stages:
-    """The stages with their limits."""
-    both = [name for name in fixed if name in at_most]
-    if both:
-        raise ArgumentError(f"{joined(both)} has a number in fixed and one in at_most: leave one of them out.")
-    return Stages(
-        variance=np.array(variances),
-        cost=np.array(costs),
-        low=np.array([float(fixed.get(name, 1)) for name in names]),
-        high=np.array([float(fixed.get(name, at_most.get(name, math.inf))) for name in names]),
-    )
-
-
-def in_words(names: tuple[str, ...], n: Iterable[float]) -> str:
+def in_words(stages: Stages, n: Iterable[float]) -> str:
     """An allocation as text: "2 tuning runs x 10 splits x 1 seed"."""
-    return " x ".join(units(name, int(count)) for name, count in zip(names, n, strict=True))
+    return " x ".join(units(name, int(count)) for name, count in zip(stages.names, n, strict=True))
 
 
 def units(name: str, count: int) -> str:
@@ -237,14 +250,14 @@ def allows(stages: Stages, i: int, n: int) -> bool:
     return bool(stages.low[i] <= n <= stages.high[i])
 
 
-def free_stage(names: tuple[str, ...], stages: Stages) -> int | None:
+def free_stage(stages: Stages) -> int | None:
     """The stage whose numbers a plan goes through: tuning, or else the first that is free."""
-    free = [i for i in range(len(names)) if stages.low[i] < stages.high[i]]
-    tuning = [i for i in free if names[i] == TUNING]
+    free = [i for i in range(len(stages.names)) if stages.low[i] < stages.high[i]]
+    tuning = [i for i in free if stages.names[i] == TUNING]
     return next(iter(tuning or free), None)
 
 
-def ideal(stages: Stages, tuning: int) -> Stages:
+def ideal(stages: Stages) -> Stages:
     """One training for each tuning run, as far as the limits allow."""
-    below_tuning = np.arange(len(stages.low)) > tuning
+    below_tuning = np.arange(len(stages.low)) > stages.names.index(TUNING)
     return replace(stages, high=np.where(below_tuning, stages.low, stages.high))

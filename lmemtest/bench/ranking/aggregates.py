@@ -6,23 +6,28 @@ or other benchmarks, would give.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
-from lmemtest.bench.ranking.measures import MEASURES, Measures, middle
+from lmemtest.bench.ranking.improvement import improvement
+from lmemtest.bench.ranking.profiles import performance_profiles
 from lmemtest.bench.ranking.resampling import (
     DRAWN,
     UNITS,
     Resampling,
+    Weighted,
     band_of,
     check_draws,
     check_units,
     complete_blocks,
     intervals,
 )
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_number, resolve_rng, several
@@ -31,14 +36,17 @@ from lmemtest.errors import ArgumentError
 from lmemtest.lmm.intervals.draws import METHODS
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from lmemtest.bench.ranking.improvement import Improvement
-    from lmemtest.bench.ranking.profiles import PerformanceProfiles
+    from lmemtest.bench.data.blocks import Blocks
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
 
+MEASURES = {
+    "iqm": "interquartile mean",
+    "median": "median of the benchmarks",
+    "mean": "mean",
+    "optimality_gap": "optimality gap",
+}
 _FEW = 5  # benchmarks
 _FEW_FOR_MEDIAN = 5  # runs, with which the median of the benchmarks' means moves in jumps
 _WIDEST = 10.0  # times the narrowest range of scores on a benchmark, from which the widest decides a mean
@@ -167,7 +175,7 @@ class AggregateScores(Result):
             notes=(self.band,),
         )
 
-    def profiles(self, taus: Any = None, *, of: str = "runs") -> PerformanceProfiles:
+    def profiles(self, taus: Any = None, *, of: str = "runs") -> Answer:
         """Performance profiles: the share of runs that are better than a score, for every score.
 
         Parameters
@@ -180,21 +188,26 @@ class AggregateScores(Result):
 
         Returns
         -------
-        PerformanceProfiles
+        Answer
+            One row per algorithm and score: ``algorithm``, ``tau``, ``share`` (better than tau), ``ci_low``,
+            ``ci_high`` (pointwise: each holds at its own tau only). `taus`, `shares` (algorithms x taus), `of` ("runs",
+            "benchmarks" or "families", what is counted), `algorithms`, `method`, `level`, `score`, `direction`, `band`
+            (what the intervals mean).
         """
-        from lmemtest.bench.ranking.profiles import performance_profiles
-
         return performance_profiles(self.resampling, taus, of=of, method=self.method, level=self.level)
 
-    def improvement(self) -> Improvement:
+    def improvement(self) -> Answer:
         """Probability of improvement: that a run of one algorithm is better than one of another on the same benchmark.
 
         Returns
         -------
-        Improvement
+        Answer
+            One row per pair: ``left``, ``right``, ``probability`` that a run of left is better than one of right on the
+            same benchmark, ties one half, averaged over the benchmarks (where families were drawn, over the means by
+            family); ``ci_low``, ``ci_high``. `matrix` has the probability that the row is better than the column, one
+            half on the diagonal; `algorithms`, `method`, `level`, `score`, `direction`, `band` (what the intervals
+            mean).
         """
-        from lmemtest.bench.ranking.improvement import improvement
-
         return improvement(self.resampling, method=self.method, level=self.level)
 
 
@@ -290,8 +303,6 @@ def aggregate_scores(
     4  optimality_gap        HB     0.210
     5  optimality_gap        RS     0.363
     """
-    import pandas as pd
-
     given = [measures] if isinstance(measures, (str, Mapping)) or not several(measures) else measures
     names = tuple(dict.fromkeys(check_choice(name, "measures", tuple(MEASURES)) for name in given))
     if not names:
@@ -303,15 +314,19 @@ def aggregate_scores(
     generator = resolve_rng(rng)
     blocks, unitless = complete_blocks(runs, direction, resample)
     check_units(blocks, resample)
-    measured = Measures(names, _threshold(threshold, blocks.direction), blocks.direction)
+    lower = blocks.direction == "minimize"
+    if threshold is None:
+        threshold = 0.0 if lower else 1.0
+    threshold = check_number(threshold, "threshold", meaning="a score, or None")
+    measured = partial(measures_of, names=names, threshold=threshold, direction=blocks.direction)
     resampling = Resampling(blocks, resample, drawn, n_draws, int(generator.integers(2**63)))
     k = len(blocks.algorithms)
     estimate, draws, ends = np.empty((k, len(names))), np.empty((n_draws, k, len(names))), np.empty((k, 2, len(names)))
     for a in range(k):
         cut = middle(blocks, a)
-        estimate[a] = measured.of(resampling.observed(a), cut)[0]
-        draws[:, a] = np.concatenate([measured.of(part, cut) for part in resampling.draws(a)])
-        without = ((stratum, measured.of(part, cut)) for stratum, part in resampling.left_out(a))
+        estimate[a] = measured(resampling.observed(a), cut)[0]
+        draws[:, a] = np.concatenate([measured(part, cut) for part in resampling.draws(a)])
+        without = ((stratum, measured(part, cut)) for stratum, part in resampling.left_out(a))
         ends[a] = intervals(draws[:, a], estimate[a], without, method, level)
     table = pd.concat(
         [
@@ -324,12 +339,16 @@ def aggregate_scores(
                     "ci_low": ends[:, 0, i],
                     "ci_high": ends[:, 1, i],
                 }
-            ).iloc[tie_order(estimate[:, i], descending=measured.better(name) == "maximize")]
+            ).iloc[tie_order(estimate[:, i], descending=not lower and name != "optimality_gap")]
             for i, name in enumerate(names)
         ],
         ignore_index=True,
     )
-    notes = [*blocks.notes, *_scale_notes(resampling, measured, unitless=unitless), *_thin_notes(resampling, measured)]
+    notes = [
+        *blocks.notes,
+        *_scale_notes(resampling, names, threshold, unitless=unitless),
+        *_thin_notes(resampling, names),
+    ]
     if np.isnan(ends).any():
         notes.append("Where all draws lie on one side of an estimate there is no BCa interval; use 'percentile'.")
     return AggregateScores(
@@ -337,7 +356,7 @@ def aggregate_scores(
         measures=names,
         draws=draws,
         resampling=resampling,
-        threshold=measured.threshold,
+        threshold=threshold,
         method=method,
         level=level,
         score=blocks.score,
@@ -346,13 +365,31 @@ def aggregate_scores(
     )
 
 
-def _threshold(given: Any, direction: str) -> float:
-    if given is None:
-        return 1.0 if direction == "maximize" else 0.0
-    return check_number(given, "threshold", meaning="a score, or None")
+def measures_of(weighted: Weighted, cut: float, names: Sequence[str], threshold: float, direction: str) -> Array:
+    """Measures of each draw of the runs of an algorithm, ``(draws, measures)``; `cut` is the `middle` of it."""
+    scores = weighted.scores
+    short = scores - threshold if direction == "minimize" else threshold - scores
+    of = {
+        "iqm": lambda: np.diff(np.clip(weighted.cumulative, cut, 1.0 - cut), axis=1) @ scores / (1.0 - 2.0 * cut),
+        "median": lambda: np.median(weighted.means, axis=1),
+        "mean": lambda: weighted.weights @ scores,
+        "optimality_gap": lambda: weighted.weights @ np.maximum(short, 0.0),
+    }
+    return np.column_stack([of[name]() for name in names])
 
 
-def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) -> list[str]:
+def middle(blocks: Blocks, algorithm: int) -> float:
+    """The weight that the interquartile mean drops at each end: a quarter, in whole runs.
+
+    Of runs of different weights, in units of their greatest common divisor: as if runs were repeated until all
+    benchmarks have as many.
+    """
+    instances = np.bincount(blocks.block)[blocks.block]
+    units = len(blocks.names) * math.lcm(*(instances * blocks.n_runs[:, algorithm]).tolist())
+    return units // 4 / units
+
+
+def _scale_notes(resampling: Resampling, names: Sequence[str], threshold: float, *, unitless: bool) -> list[str]:
     """What scores of different scales do to the measures."""
     blocks, notes = resampling.blocks, []
     size = len(blocks.names)
@@ -367,7 +404,7 @@ def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) 
             f"{format_number(width[wide], 2)} on {blocks.names[wide]}, so the {blocks.units} of the widest range "
             "decide. Compare scores that mean the same everywhere: aggregate_scores(runs.normalize('minmax'))."
         )
-    if "iqm" in measures.names:
+    if "iqm" in names:
         used = np.zeros(size, dtype=bool)
         for a in range(len(blocks.algorithms)):
             used |= resampling.kept(a, middle(blocks, a))
@@ -377,17 +414,17 @@ def _scale_notes(resampling: Resampling, measures: Measures, *, unitless: bool) 
                 f"The interquartile mean ignores {counted(len(without), blocks.unit)}: no run on {listed(without, 5)} "
                 "is in the middle half of the runs of any algorithm."
             )
-    if "optimality_gap" in measures.names:
+    if "optimality_gap" in names:
         best = float(low.min() if blocks.direction == "minimize" else -high.max())
-        if best >= (measures.threshold if blocks.direction == "minimize" else -measures.threshold):
+        if best >= (threshold if blocks.direction == "minimize" else -threshold):
             notes.append(
-                f"No score is better than the threshold {format_number(measures.threshold)}, so the optimality gap is "
+                f"No score is better than the threshold {format_number(threshold)}, so the optimality gap is "
                 "the distance of the mean from it and says no more than the mean."
             )
     return notes
 
 
-def _thin_notes(resampling: Resampling, measures: Measures) -> list[str]:
+def _thin_notes(resampling: Resampling, names: Sequence[str]) -> list[str]:
     """What thin tables do to the intervals."""
     blocks, notes = resampling.blocks, []
     single = int((blocks.n_runs == 1).sum())
@@ -397,7 +434,7 @@ def _thin_notes(resampling: Resampling, measures: Measures) -> list[str]:
             "takes as it is, so the intervals are too short."
         )
     fewest = int(blocks.n_runs[blocks.n_runs > 1].min(initial=_FEW_FOR_MEDIAN + 1))
-    if "median" in measures.names and resampling.unit == "runs" and fewest <= _FEW_FOR_MEDIAN:
+    if "median" in names and resampling.unit == "runs" and fewest <= _FEW_FOR_MEDIAN:
         notes.append(
             f"The median rests on the few benchmarks in the middle, and some have {fewest} runs of an algorithm: with "
             f"{_FEW_FOR_MEDIAN} runs or fewer its 95 % intervals held in 86 to 88 % of simulated tables."

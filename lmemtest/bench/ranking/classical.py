@@ -14,7 +14,7 @@ Pairs, adjustments, a control, groups and figures follow from there. The signed-
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -22,8 +22,8 @@ import numpy as np
 from scipy import special
 from scipy.sparse.csgraph import connected_components
 
-from lmemtest.bench.ranking.omnibus import Omnibus
-from lmemtest.core.rounding import below, tolerance
+from lmemtest.core.rounding import below, tolerance, written
+from lmemtest.core.words import format_number, p_text
 from lmemtest.errors import DesignError
 from lmemtest.lmm.hypotheses.shapiro_wilk import shapiro_wilk
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels, step_down
@@ -134,6 +134,40 @@ def residual_variance(x: Array) -> float:
 
 
 # ---------------------------------------------------------------------- all at once
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Omnibus:
+    """A test that all algorithms are alike.
+
+    Attributes
+    ----------
+    name : str
+        "Friedman (Iman-Davenport)", "repeated-measures ANOVA", ...
+    statistic, p_value : float
+    df : tuple of float
+        One, or numerator and denominator.
+    symbol : {"F", "chi-square"}
+    alpha : float
+    """
+
+    name: str
+    statistic: float
+    df: tuple[float, ...]
+    p_value: float
+    symbol: str
+    alpha: float
+
+    @property
+    def significant(self) -> bool:
+        """Whether the algorithms differ at all, by this test."""
+        return bool(below(self.p_value, self.alpha))
+
+    @property
+    def text(self) -> str:
+        """As papers write it: "F(3, 33) = 3.04, p = 0.043"."""
+        df = ", ".join(written(float(value), ".4g") for value in self.df)
+        return f"{self.symbol}({df}) = {format_number(self.statistic, 3)}, {p_text(self.p_value)}"
 
 
 def repeated_measures_anova(x: Array, alpha: float) -> Omnibus:

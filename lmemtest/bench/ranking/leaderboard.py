@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 from scipy.special import ndtr, ndtri
 
 from lmemtest.bench.data.blocks import Blocks, blocks_of
@@ -18,7 +19,7 @@ from lmemtest.bench.ranking.standings import (
     wins_on_blocks,
 )
 from lmemtest.core.proportions import jeffreys
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order, tolerance, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int, resolve_rng
@@ -26,8 +27,6 @@ from lmemtest.core.words import counted, joined, percent, plural
 from lmemtest.errors import ArgumentError, DesignError
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.bench.data.runs import Runs
     from lmemtest.core.arrays import Array
 
@@ -35,108 +34,23 @@ if TYPE_CHECKING:
 RESAMPLE = ("benchmarks", "runs")
 
 
-@result
-class Leaderboard(Result):
-    """Algorithms by several measures of how well they do over benchmarks.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per algorithm, highest rating first: ``algorithm``; ``elo``, ``win_rate``, ``mean_rank``, ``p_best``
-        and ``gap_closed``, each with the ends of its interval (``elo_low``, ``elo_high``, ...); ``p_first``.
-    win_rates : pandas.DataFrame, algorithms x algorithms
-        Share of their benchmarks on which the row beats the column, ties one half; NaN where they never met.
-    reference : str or None
-        The algorithm with a rating of 1,000; None if that is the mean of all.
-    resample : {"benchmarks", "runs"}
-    level : float
-        Of each interval by itself.
-    n_draws, n_blocks : int
-    unit : {"family", "benchmark", "seed"}
-        What counts once.
-    score, direction : str
-    notes : tuple of str
-    """
-
-    parts: ClassVar = {"leaderboard": "table", "win_rates": "win_rates"}
-    figure: ClassVar[str | None] = "leaderboard_plot"
-    formats: ClassVar = {
-        **dict.fromkeys(["elo", "elo_low", "elo_high"], ".0f"),
-        **dict.fromkeys([*MEASURES[1:], "p_first"], ".2f"),
-    }
-
-    table: pd.DataFrame
-    win_rates: pd.DataFrame
-    reference: str | None
-    resample: str
-    level: float
-    n_draws: int
-    n_blocks: int
-    unit: str
-    score: str
-    direction: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What was compared."""
-        return f"Leaderboard by {self.score} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """What the rating of 1,000 is, and what the intervals are about."""
-        centre = f"that of {self.reference}" if self.reference else "the mean of all algorithms"
-        return (
-            f"Bradley-Terry ratings from {counted(self.n_blocks, self.unit)}: 1,000 is {centre}, and 400 points are "
-            "odds of 10 to 1.",
-            f"{percent(self.level)} intervals, each by itself: {self.scope}",
-        )
-
-    @property
-    def scope(self) -> str:
-        """What the intervals are about."""
-        if self.resample == "runs":
-            return f"what to expect from other runs on exactly these {plural(self.unit)}, and nothing about others."
-        if self.unit == "seed":
-            return "what to expect from other seeds on this benchmark, and nothing about others."
-        return "what to expect on other benchmarks of this kind, with as many runs on each."
-
-    def shown(self) -> pd.DataFrame:
-        """The measures, and the interval of the rating."""
-        return self.table[["algorithm", "elo", "elo_low", "elo_high", *MEASURES[1:], "p_first"]]
-
-    def sentences(self) -> tuple[str, ...]:
-        """Who leads, by how much, and how sure that is."""
-        first, second = (row for _, row in self.table.iloc[:2].iterrows())
-        name, other = first["algorithm"], second["algorithm"]
-        between = self.win_rates.loc[name, other]
-        against = f", and {percent(between)} of those with {other}" if np.isfinite(between) else ""
-        said = (
-            f"{name} has the highest rating, {written(first['elo'], '.0f')} ({percent(self.level)} interval "
-            f"{written(first['elo_low'], '.0f')} to {written(first['elo_high'], '.0f')}): it wins "
-            f"{percent(first['win_rate'])} of its comparisons on a {self.unit} (ties one half){against}.",
-        )
-        if not np.isfinite(first["p_first"]):
-            return said
-        return (*said, f"In {percent(first['p_first'])} of the draws behind the intervals its mean rank is the best.")
-
-
+@one_blas_thread()
 def leaderboard(
-    runs: Runs,
+    runs: Runs | Blocks,
     *,
     reference: str | None = None,
     level: float = 0.95,
     n_draws: int = 2000,
     rng: int | np.random.Generator | None = None,
     resample: str = "benchmarks",
-) -> Leaderboard:
+) -> Answer:
     """Rate algorithms over benchmarks: Elo, win rate, mean rank, share of first places, share of the gap closed.
 
     Parameters
     ----------
-    runs : Runs
-        With several benchmarks, or several seeds of one. A benchmark counts once, by the mean scores on it, whatever
-        its number of runs; several budgets of a run are averaged.
+    runs : Runs, or Blocks
+        With several benchmarks, or several seeds of one; or the blocks of a ranking. A benchmark counts once, by the
+        mean scores on it, whatever its number of runs; several budgets of a run are averaged.
     reference : str, optional
         The algorithm whose rating is 1,000. By default 1,000 is the mean of all ratings, so that neither the data nor
         the order of the table single out an algorithm.
@@ -152,13 +66,17 @@ def leaderboard(
 
     Returns
     -------
-    Leaderboard
-        ``to_frame()`` has one row per algorithm: ``elo``, the rating by maximum likelihood in the model of Bradley and
-        Terry, from all comparisons of two algorithms on a benchmark (ties are half a win for each); ``win_rate``, the
-        share of its comparisons that an algorithm won (ties one half); ``mean_rank`` (1 best, ties the mean of theirs);
-        ``p_best``, the share of the benchmarks on which it is best (ties split); ``gap_closed``, the mean of
-        ``(score - worst) / (best - worst)``; ``p_first``, the share of the draws in which its mean rank is the best.
-        ``to_frame("win_rates")`` has the win rates of single pairs.
+    Answer
+        ``to_frame()`` has one row per algorithm, highest rating first: ``elo``, the rating by maximum likelihood in the
+        model of Bradley and Terry, from all comparisons of two algorithms on a benchmark (ties are half a win for
+        each); ``win_rate``, the share of its comparisons that an algorithm won (ties one half); ``mean_rank`` (1 best,
+        ties the mean of theirs); ``p_best``, the share of the benchmarks on which it is best (ties split);
+        ``gap_closed``, the mean of ``(score - worst) / (best - worst)``; each with the ends of its interval
+        (``elo_low``, ``elo_high``, ...); ``p_first``, the share of the draws in which its mean rank is the best.
+        ``to_frame("win_rates")`` has the shares of their benchmarks on which the row beats the column, ties one half;
+        NaN where they never met. `reference` (None if 1,000 is the mean of all), `resample`, `level`, `n_draws`,
+        `n_blocks`, `unit` ("family", "benchmark" or "seed", what counts once), `scope` (what the intervals are about),
+        `score`, `direction`.
 
     Raises
     ------
@@ -207,25 +125,9 @@ def leaderboard(
     4        TPE  1251.53      0.21       4.95    0.00
     5         RS  1000.00      0.05       5.75    0.00
     """
-    require_runs(runs)
-    return leaderboard_of(
-        blocks_of(runs), reference=reference, level=level, n_draws=n_draws, rng=rng, resample=resample
-    )
-
-
-@one_blas_thread()
-def leaderboard_of(
-    blocks: Blocks,
-    *,
-    reference: str | None = None,
-    level: float = 0.95,
-    n_draws: int = 2000,
-    rng: int | np.random.Generator | None = None,
-    resample: str = "benchmarks",
-) -> Leaderboard:
-    """The `leaderboard` of scores on blocks."""
-    import pandas as pd
-
+    if not isinstance(runs, Blocks):
+        require_runs(runs)
+    blocks = runs if isinstance(runs, Blocks) else blocks_of(runs)
     names = blocks.algorithms
     if reference is not None:
         check_choice(reference, "reference", names)
@@ -268,19 +170,53 @@ def leaderboard_of(
     ordered = [names[i] for i in order]
     with np.errstate(invalid="ignore"):
         between = (wins / games)[np.ix_(order, order)]
-    return Leaderboard(
-        table=table.iloc[order].reset_index(drop=True),
-        win_rates=pd.DataFrame(between, index=ordered, columns=ordered),
-        reference=reference,
-        resample=resample,
-        level=level,
-        n_draws=n_draws,
-        n_blocks=compared,
-        unit=blocks.unit,
-        score=blocks.score,
-        direction=blocks.direction,
+    table = table.iloc[order].reset_index(drop=True)
+    win_rates = pd.DataFrame(between, index=ordered, columns=ordered)
+    scope = _scope(resample, blocks.unit)
+    centre = f"that of {reference}" if reference else "the mean of all algorithms"
+    return Answer(
+        question="leaderboard",
+        title=f"Leaderboard by {blocks.score} ({'lower' if blocks.direction == 'minimize' else 'higher'} is better)",
+        tables={"leaderboard": table, "win_rates": win_rates},
+        values={"reference": reference, "resample": resample, "level": level, "n_draws": n_draws, "n_blocks": compared,
+                "unit": blocks.unit, "scope": scope, "score": blocks.score, "direction": blocks.direction},
+        facts=(
+            f"Bradley-Terry ratings from {counted(compared, blocks.unit)}: 1,000 is {centre}, and 400 points are odds "
+            "of 10 to 1.",
+            f"{percent(level)} intervals, each by itself: {scope}",
+        ),
+        findings=_findings(table, win_rates, blocks.unit, level),
         notes=(*blocks.notes, *_notes(blocks, sums, bool(estimable(wins)), over_runs=over_runs)),
+        printed=table[["algorithm", "elo", "elo_low", "elo_high", *MEASURES[1:], "p_first"]],
+        formats={**dict.fromkeys(["elo", "elo_low", "elo_high"], ".0f"),
+                 **dict.fromkeys([*MEASURES[1:], "p_first"], ".2f")},
+        figure="leaderboard_plot",
+    )  # fmt: skip
+
+
+def _scope(resample: str, unit: str) -> str:
+    """What the intervals are about."""
+    if resample == "runs":
+        return f"what to expect from other runs on exactly these {plural(unit)}, and nothing about others."
+    if unit == "seed":
+        return "what to expect from other seeds on this benchmark, and nothing about others."
+    return "what to expect on other benchmarks of this kind, with as many runs on each."
+
+
+def _findings(table: pd.DataFrame, win_rates: pd.DataFrame, unit: str, level: float) -> tuple[str, ...]:
+    """Who leads, by how much, and how sure that is."""
+    first, second = (row for _, row in table.iloc[:2].iterrows())
+    name, other = first["algorithm"], second["algorithm"]
+    between = win_rates.loc[name, other]
+    against = f", and {percent(between)} of those with {other}" if np.isfinite(between) else ""
+    leads = (
+        f"{name} has the highest rating, {written(first['elo'], '.0f')} ({percent(level)} interval "
+        f"{written(first['elo_low'], '.0f')} to {written(first['elo_high'], '.0f')}): it wins "
+        f"{percent(first['win_rate'])} of its comparisons on a {unit} (ties one half){against}."
     )
+    if not np.isfinite(first["p_first"]):
+        return (leads,)
+    return leads, f"In {percent(first['p_first'])} of the draws behind the intervals its mean rank is the best."
 
 
 def _tail(level: float, n: float) -> float:

@@ -12,6 +12,7 @@ from lmemtest.bench.ranking.asked import OWN_VARIANCES, TEST_NAMES
 from lmemtest.bench.ranking.classical import (
     FEWEST_BLOCKS,
     FEWEST_MODERATED,
+    Omnibus,
     assumptions_of,
     block_estimates,
     friedman,
@@ -36,11 +37,9 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.omnibus import Omnibus
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
     from lmemtest.lmm.means.decisions import Decisions
-    from lmemtest.lmm.model import LmmFit
 
 
 # Of all pairs by estimates, where it is not Tukey's.
@@ -72,7 +71,6 @@ class Assessment:
     tests: pd.DataFrame
     decisions: Decisions
     test: str
-    lower_is_better: bool  # of the estimates in `tests`
     omnibus: Omnibus | None = None
     formula: str = ""
     assumptions: pd.DataFrame | None = None
@@ -96,31 +94,24 @@ def by_model(runs: Runs, asked: Asked) -> Assessment:
         compared = means.pairs(adjust=asked.adjust, se=asked.se)
     else:
         compared = means.against(asked.control, adjust=asked.adjust, se=asked.se)
-    return of_model(compared, fit, asked)
-
-
-def of_model(compared: Comparisons, fit: LmmFit, asked: Asked) -> Assessment:
-    """Comparisons of marginal means that were made already, as a verdict."""
-    means = compared.estimates
     table = means.to_frame().assign(algorithm=means.labels()).rename(columns={means.column: "mean"})
-    return replace(
-        _of(compared, asked, "marginal mean"),
+    # rows less all coefficients and all levels of the random effects: no more than there are, at least one
+    levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)
+    residual_df = float(max(fit.problem.system.n_rows - len(fit.problem.kept) - levels, 1))
+    return _of(
+        compared,
+        asked,
+        "marginal mean",
         centre=table[["algorithm", "mean", "se", "df", "ci_low", "ci_high"]],
         test="lmem",
-        residual_sd=(float(np.sqrt(fit.scale)), _residual_df(fit)),
+        residual_sd=(float(np.sqrt(fit.scale)), residual_df),
         formula=str(fit.formula),
         notes=(f"Model: {fit.formula}", *compared.notes),
     )
 
 
-def _residual_df(fit: LmmFit) -> float:
-    """Rows less all coefficients and all levels of the random effects: no more than there are, at least one."""
-    levels = sum(len(term.levels) * len(term.names) for term in fit.design.random)
-    return float(max(fit.problem.system.n_rows - len(fit.problem.kept) - levels, 1))
-
-
-def _of(compared: Comparisons, asked: Asked, statistic: str) -> Assessment:
-    """Comparisons of estimates as a verdict; `test` and `centre` are the caller's."""
+def _of(compared: Comparisons, asked: Asked, statistic: str, **rest: Any) -> Assessment:
+    """Comparisons of estimates as a verdict, and the `rest` of it."""
     means = compared.estimates
     tests = compared.to_frame().rename(columns={"t_ratio": "statistic"})
     separated = decisions_of(
@@ -140,14 +131,7 @@ def _of(compared: Comparisons, asked: Asked, statistic: str) -> Assessment:
         factor="algorithm",
     )
     tests["p_raw"] = two_sided_p(tests["statistic"], tests["df"])
-    return Assessment(
-        centre=tests,
-        tests=tests,
-        decisions=separated,
-        test="",
-        lower_is_better=means.direction == "minimize",
-        notes=compared.notes,
-    )
+    return Assessment(tests=tests, decisions=separated, **rest)
 
 
 # ---------------------------------------------------------------------- classical tests
@@ -183,7 +167,7 @@ def by_tests(blocks: Blocks, asked: Asked) -> Assessment:
             test = "moderated" if normal and len(x) >= FEWEST_MODERATED else "nemenyi"
     _check_adjust(asked, test)
     found = _by_ranks_or_means(blocks, test, asked) if test != "wilcoxon" else _by_signed_ranks(blocks, asked)
-    return replace(found, test=test, assumptions=table, notes=(*notes, *found.notes))
+    return replace(found, assumptions=table, notes=(*notes, *found.notes))
 
 
 def left_out(blocks: Blocks) -> str:
@@ -238,12 +222,12 @@ def _by_ranks_or_means(blocks: Blocks, test: str, asked: Asked) -> Assessment:
     elif len(blocks.algorithms) > 2 and test not in OWN_VARIANCES:  # of two, the pair is the whole; sphericity
         omnibus = repeated_measures_anova(blocks.scores, asked.alpha)
     centre = rank_centres(blocks, asked.alpha) if on_ranks else mean_centres(blocks, asked.alpha)
-    found = _of(compared, asked, "mean rank" if on_ranks else "mean")
-    notes = [*found.notes]
+    notes = [*compared.notes]
     if test == "conover" and len(blocks.algorithms) > 3:
         notes.append(CONOVER_SIZE)
     notes += [*([OF_RANKS] if on_ranks else []), *_skew(blocks, on_ranks)]
-    return replace(found, centre=centre, omnibus=omnibus, notes=tuple(notes))
+    statistic = "mean rank" if on_ranks else "mean"
+    return _of(compared, asked, statistic, centre=centre, test=test, omnibus=omnibus, notes=tuple(notes))
 
 
 def _skew(blocks: Blocks, on_ranks: bool) -> list[str]:
@@ -289,13 +273,7 @@ def _by_signed_ranks(blocks: Blocks, asked: Asked) -> Assessment:
             f"method='lmem', or add {plural(blocks.unit)}."
         )
     return Assessment(
-        centre=centre,
-        tests=tests,
-        decisions=separated,
-        test="",
-        lower_is_better=blocks.direction == "minimize",
-        omnibus=omnibus,
-        notes=tuple(notes),
+        centre=centre, tests=tests, decisions=separated, test="wilcoxon", omnibus=omnibus, notes=tuple(notes)
     )
 
 
@@ -410,14 +388,8 @@ def by_posterior(blocks: Blocks, asked: Asked) -> Assessment:
         )
     centre = rank_centres(blocks, asked.alpha)
     separated = _on_mean_ranks(blocks, centre, tests, asked.alpha, adjust="none", posterior=True)
-    return Assessment(
-        centre=centre,
-        tests=tests,
-        decisions=separated,
-        test=test,
-        lower_is_better=blocks.direction == "minimize",
-        notes=(*blocks.notes, BAYESIAN_SIZE, *few),
-    )
+    notes = (*blocks.notes, BAYESIAN_SIZE, *few)
+    return Assessment(centre=centre, tests=tests, decisions=separated, test=test, notes=notes)
 
 
 def left_ahead(tests: pd.DataFrame, *, lower_is_better: bool) -> NDArray[np.bool_]:

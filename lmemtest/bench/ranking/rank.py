@@ -11,11 +11,11 @@ from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.data.guessing import refuse_without_roles
 from lmemtest.bench.data.requirements import check_algorithms
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.modelling.curves import CURVE_CHOICES, reduced
+from lmemtest.bench.modelling.scores import CURVE_CHOICES, reduced
+from lmemtest.bench.outperforming.effect_size import KINDS, effect_sizes, magnitudes, standardised
 from lmemtest.bench.ranking.asked import CONTROL_ADJUSTMENTS, PAIR_ADJUSTMENTS, TEST_NAMES, TESTS, Asked
 from lmemtest.bench.ranking.bayesian import ROPE_UNITS, check_rope
-from lmemtest.bench.ranking.compare import Rankings, compared
-from lmemtest.bench.ranking.effect_sizes import KINDS, effect_sizes, magnitudes, standardised
+from lmemtest.bench.ranking.compare import classical_tests, compared
 from lmemtest.bench.ranking.methods import Assessment, assessment_of, mean_ranks, outcomes
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.caller import named
@@ -31,6 +31,7 @@ from lmemtest.lmm.distributions.student import t_quantile
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.bench.robustness.variants import Variants
     from lmemtest.core.arrays import Array
 
 
@@ -58,7 +59,7 @@ def rank(
     rope_unit: str = "score",
     n_draws: int = 50_000,
     rng: int | np.random.Generator | None = None,
-) -> Ranking | Rankings:
+) -> Ranking | Variants:
     """Rank algorithms and decide which of them differ.
 
     Parameters
@@ -87,7 +88,7 @@ def rank(
     control : str, optional
         Compare all others with this algorithm only, chosen before the scores were seen.
     effect_size : str, optional
-        Kind of the effect sizes over blocks, see `effect_size`; default: "cohen_dz" with means, "rank_biserial" with
+        Kind of the effect sizes over blocks, see `outperforming`; default: "cohen_dz" with means, "rank_biserial" with
         ranks. "standardised", of "lmem" only: the difference of the marginal means over the residual standard deviation
         of the model.
     curves : {"mean", "last", "best", "area", "model"}, optional
@@ -100,9 +101,11 @@ def rank(
 
     Returns
     -------
-    Ranking, or Rankings with "all"
+    Ranking, or Variants with "all"
         ``to_frame()``, ``to_frame("pairs")``, ``sentences()``, ``plot()``, ``paragraph()``, ``leaderboard()``,
-        ``stability()``; ``decisions`` has the decisions.
+        ``stability()``; ``decisions`` has the decisions. With "all" ``to_frame()`` says of each pair what every test
+        says, and ``alike`` whether all do; ``to_frame("places")`` has the places of the algorithms by every test,
+        ``rankings`` each test's ranking by its name, ``rows_as_blocks`` what ranking every row would find, measured.
 
     Raises
     ------
@@ -140,11 +143,13 @@ def rank(
     one_each = reduced(runs, None if curves == "model" else curves)
     blocks = blocks_of(one_each)
     runs = runs if curves == "model" else one_each
+    if se is not None and method != "lmem":
+        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
     checked = Asked(
         alpha=check_fraction(alpha, "alpha"),
         test=check_choice(test, "test", TESTS.get(method, ("auto",))),
         adjust=_adjust(adjust, method, control),
-        se=_se(se, method),
+        se=se if se is None else check_choice(se, "se", ERRORS),
         control=_control(control, blocks),
         rope=check_rope(rope),
         rope_unit=check_choice(rope_unit, "rope_unit", ROPE_UNITS),
@@ -156,7 +161,7 @@ def rank(
     if method != "all":
         return ranking_of(assessment_of(method, runs, blocks, checked), runs, blocks, method, checked, effect_size)
     found, without = {}, []
-    for one, tests in (("lmem", ("auto",)), ("frequentist", side_by_side(blocks)), ("bayesian", ("signed_rank",))):
+    for one, tests in (("lmem", ("auto",)), ("frequentist", classical_tests(blocks)), ("bayesian", ("signed_rank",))):
         for name in tests:
             asked = replace(checked, test=name)
             try:
@@ -168,7 +173,7 @@ def rank(
     if not found:
         raise without[0][1]
     notes = tuple(f"Without {TEST_NAMES[name]}: {error}" for name, error in without)
-    return replace(compared(found, resolve_rng(checked.rng)), notes=notes)
+    return compared(found, resolve_rng(checked.rng), notes)
 
 
 def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
@@ -187,13 +192,6 @@ def _method_and_test(method: Any, test: Any) -> tuple[str, Any]:
             "one of them, or leave out method."
         )
     return method, test
-
-
-def side_by_side(blocks: Blocks) -> tuple[str, ...]:
-    """The classical tests that "all" shows: on means, on ranks, and on signed ranks."""
-    if len(blocks.algorithms) == 2:
-        return ("t", "wilcoxon")
-    return ("tukey", "nemenyi", "wilcoxon") if blocks.complete.sum() > 1 else ("wilcoxon",)
 
 
 def runs_of(data: Any, direction: str | None) -> Runs:
@@ -223,14 +221,6 @@ def _adjust(adjust: str | None, method: str, control: Any) -> str | None:
     if method == "lmem" and control is None:
         allowed = (*allowed, "stepdown", "singlestep")
     return check_choice(adjust, "adjust", allowed)
-
-
-def _se(se: str | None, method: str) -> str | None:
-    if se is None:
-        return None
-    if method != "lmem":
-        raise ArgumentError(f"se={se!r} is for method='lmem', and method={method!r} has its own. Leave it out.")
-    return check_choice(se, "se", ERRORS)
 
 
 def _control(control: Any, blocks: Blocks) -> str | None:
@@ -315,7 +305,11 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     place = {name: i for i, name in enumerate(blocks.algorithms)}
     i, j = (np.array([place[name] for name in tests[side].tolist()]) for side in ("left", "right"))
     if kind == "standardised":
-        size, low, high = _standardised(tests, assessment, asked)
+        sign = -1.0 if blocks.direction == "minimize" else 1.0  # positive where the left is better
+        difference = sign * tests["estimate"].to_numpy(dtype=float)
+        half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
+        ends = difference - half, difference + half
+        size, low, high = standardised(difference, *ends, *assessment.residual_sd, level=1.0 - asked.alpha)
     else:
         size, low, high = _effects(blocks.gains, i, j, kind, asked)
     wins, ties = outcomes(blocks)
@@ -342,14 +336,6 @@ def _pairs(tests: pd.DataFrame, blocks: Blocks, assessment: Assessment, kind: st
     return table.join(pd.DataFrame(more))
 
 
-def _standardised(tests: pd.DataFrame, assessment: Assessment, asked: Asked) -> tuple[Array, Array, Array]:
-    """Differences of marginal means in residual standard deviations, positive where the left is better."""
-    sign = -1.0 if assessment.lower_is_better else 1.0
-    estimate = sign * tests["estimate"].to_numpy(dtype=float)
-    half = t_quantile(asked.alpha / 2.0, tests["df"].to_numpy(dtype=float)) * tests["se"].to_numpy(dtype=float)
-    return standardised(estimate, estimate - half, estimate + half, *assessment.residual_sd, level=1.0 - asked.alpha)
-
-
 def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple[Array, Array, Array]:
     """Effect sizes of the pairs over the blocks that both have, positive where the left is better."""
     out = np.full((3, len(i)), np.nan)
@@ -366,5 +352,5 @@ def _effects(gains: Array, i: Array, j: Array, kind: str, asked: Asked) -> tuple
                 level=1.0 - asked.alpha,
                 rng=asked.rng,
             )
-            out[:, here] = np.stack([found[0], found[1], found[2]])
+            out[:, here] = found
     return out[0], out[1], out[2]

@@ -11,7 +11,7 @@ from lmemtest.bench.ranking.asked import TEST_NAMES
 from lmemtest.bench.ranking.methods import codes_on
 from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
 from lmemtest.core.options import ADJUSTMENT_NAMES
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.table import Format
 from lmemtest.core.verdicts import ahead_or_behind
 
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
     from lmemtest.bench.ranking.asked import Asked
-    from lmemtest.bench.ranking.leaderboard import Leaderboard
-    from lmemtest.bench.ranking.omnibus import Omnibus
-    from lmemtest.bench.ranking.stability import Stability
+    from lmemtest.bench.ranking.classical import Omnibus
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
 
@@ -119,27 +117,23 @@ class Ranking(Result):
             how = f"decided where a posterior probability is above {1.0 - self.alpha:g}, pair by pair"
             return (f"{sample}; {how}; {self.asked.rope_text(self.score)}.",)
         adjust = ADJUSTMENT_NAMES.get(self.decisions.adjust, self.decisions.adjust)
-        against = f" with {self.control}" if self.control is not None else ""
-        facts = [f"{sample}; {self._pairs_compared}{against}, {adjust} adjustment, alpha = {self.alpha:g}."]
+        which = "all pairs" if self.control is None else f"comparisons with {self.control}"
+        facts = [f"{sample}; {which}, {adjust} adjustment, alpha = {self.alpha:g}."]
         if self.omnibus is not None:
             facts.append(f"{self.omnibus.name}: {self.omnibus.text}.")
         return tuple(facts)
-
-    @property
-    def _pairs_compared(self) -> str:
-        return "all pairs" if self.control is None else "comparisons"
 
     def sentences(self) -> tuple[str, ...]:
         """Who is ahead, what is decided, and what is not; the first is the headline."""
         return ranking_sentences(self)
 
-    def leaderboard(self, **options: Any) -> Leaderboard:
+    def leaderboard(self, **options: Any) -> Answer:
         """Ratings, win rates and mean ranks on the same blocks: `leaderboard`, with its options."""
-        from lmemtest.bench.ranking.leaderboard import leaderboard_of
+        from lmemtest.bench.ranking.leaderboard import leaderboard
 
-        return leaderboard_of(self.blocks, **options)
+        return leaderboard(self.blocks, **options)
 
-    def stability(self, *, progress: bool | None = None) -> Stability:
+    def stability(self, *, progress: bool | None = None) -> Answer:
         """Which decisions change when one block or one algorithm leaves the study: one refit for each.
 
         Parameters
@@ -149,7 +143,8 @@ class Ranking(Result):
 
         Returns
         -------
-        Stability
+        Answer
+            See `lmemtest.bench.ranking.stability.stability_of`.
 
         Raises
         ------

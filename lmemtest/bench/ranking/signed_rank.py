@@ -28,8 +28,7 @@ process, Proceedings of Machine Learning Research 32(2), 1026-1034
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -62,14 +61,14 @@ def signed_rank(advantages: Array, rope: Array, *, n_draws: int, rng: np.random.
     out = np.zeros((len(advantages), 3))
     by_direction = (rope == 0.0) & has_direction(advantages, tie)
     directions = Directions.of(advantages[by_direction], tie)
-    pairs = [(i, _Pair.of(advantages[i], rope[i], tie)) for i in np.flatnonzero(~by_direction)]
+    pairs = [(i, outcomes_of(advantages[i], rope[i], tie)) for i in np.flatnonzero(~by_direction)]
     with progress_bar(n_draws, None, "Signed ranks") as show:
         for weights in _together(_gamma_weights(advantages.shape[1], n_draws, rng)):
             left = directions.left(weights, _TIE)
             out[by_direction] += np.stack([left, np.zeros(len(left)), weights.shape[1] - left], axis=1)
-            for i, pair in pairs:
-                outcomes = pair.outcomes(weights)
-                largest = outcomes >= outcomes.max(axis=0) - _TIE
+            for i, outcomes in pairs:
+                chances = outcomes(weights)
+                largest = chances >= chances.max(axis=0) - _TIE
                 out[i] += (largest / largest.sum(axis=0)).sum(axis=1)
             show(weights.shape[1])
     return out / n_draws
@@ -79,9 +78,9 @@ def outcome_draws(
     advantages: Array, rope: Array, *, n_draws: int, rng: np.random.Generator, tie: float = 0.0
 ) -> Iterator[Array]:
     """Draws of the probabilities of left better, equivalent and right better: (pairs, 3, draws), some at a time."""
-    pairs = [_Pair.of(z, r, tie) for z, r in zip(advantages, rope, strict=True)]
+    pairs = [outcomes_of(z, r, tie) for z, r in zip(advantages, rope, strict=True)]
     for weights in _gamma_weights(advantages.shape[1], n_draws, rng):
-        yield np.stack([pair.outcomes(weights) for pair in pairs])
+        yield np.stack([outcomes(weights) for outcomes in pairs])
 
 
 def _gamma_weights(n: int, n_draws: int, rng: np.random.Generator) -> Iterator[Array]:
@@ -104,49 +103,31 @@ def _together(parts: Iterator[Array]) -> Iterator[Array]:
         yield np.concatenate(held, axis=1)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pair:
-    """Where the sums z_i + z_j of a pair lie, for z in descending order.
+def outcomes_of(advantages: Array, rope: float, tie: float) -> Callable[[Array], Array]:
+    """Of one pair: weights to probabilities of left better, equivalent and right better, ``(3, draws)``."""
+    z = np.concatenate([[0.0], advantages])
+    order = np.argsort(-z, kind="stable")[: int(np.isfinite(z).sum())]  # descending, NaN last
+    ascending = z[order][::-1]
 
-    `order` are the rows of the weights; `above` and `below` the numbers of z_j whose sum with z_i is above the upper
-    and the lower limit, `below` None where the two limits are one. `half_above` and `half_below` count those at the
-    limit too; None where no sum is.
-    """
+    def beyond(limit: float) -> tuple[Index, Index | None]:
+        """Numbers of z_j whose sum with z_i is above the limit; those at it too, where any is."""
+        least = limit - z[order]
+        strictly = len(order) - np.searchsorted(ascending, least + tie, side="right")
+        at = len(order) - np.searchsorted(ascending, least - tie, side="left")
+        return strictly, None if np.array_equal(strictly, at) else at
 
-    order: Index
-    above: Index
-    half_above: Index | None
-    below: Index | None
-    half_below: Index | None
+    limits = [beyond(2.0 * rope), *([beyond(-2.0 * rope)] if rope > 0 else [])]
 
-    @classmethod
-    def of(cls, advantages: Array, rope: float, tie: float) -> _Pair:
-        z = np.concatenate([[0.0], advantages])
-        order = np.argsort(-z, kind="stable")  # NaN last
-        order = order[: int(np.isfinite(z).sum())]
-        ascending = z[order][::-1]
-
-        def beyond(limit: float) -> tuple[Index, Index | None]:
-            least = limit - z[order]
-            strictly = len(order) - np.searchsorted(ascending, least + tie, side="right")
-            at = len(order) - np.searchsorted(ascending, least - tie, side="left")
-            return strictly, None if np.array_equal(strictly, at) else at
-
-        lower = beyond(-2.0 * rope) if rope > 0 else (None, None)
-        return cls(order, *beyond(2.0 * rope), *lower)
-
-    def outcomes(self, weights: Array) -> Array:
-        """Probabilities of left better, equivalent and right better, (3, draws)."""
-        w = weights[self.order]
+    def outcomes(weights: Array) -> Array:
+        w = weights[order]
         mass = np.zeros((len(w) + 1, w.shape[1]))  # of the first j
         for before, row, after in zip(mass[:-1], w, mass[1:], strict=True):  # numpy's own cumsum walks along columns
             np.add(before, row, out=after)
-        total = mass[-1] ** 2
-        upper = _double_sum(w, mass, self.above, self.half_above) / total
-        if self.below is None:
-            return np.stack([upper, np.zeros(len(upper)), 1.0 - upper])
-        lower = 1.0 - _double_sum(w, mass, self.below, self.half_below) / total
-        return np.stack([upper, 1.0 - upper - lower, lower])
+        above = [_double_sum(w, mass, *limit) / mass[-1] ** 2 for limit in limits]
+        upper, lower = above[0], 1.0 - above[-1]
+        return np.stack([upper, 1.0 - upper - lower if rope > 0 else np.zeros(len(upper)), lower])
+
+    return outcomes
 
 
 def _double_sum(w: Array, mass: Array, strictly: Index, at: Index | None) -> Array:

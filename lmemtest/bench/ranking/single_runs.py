@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.relative import vary_less_than_by_chance
+from lmemtest.bench.modelling.scores import vary_less_than_by_chance
 from lmemtest.core.rounding import below
 from lmemtest.core.verdicts import Verdict, turned
 from lmemtest.lmm.distributions.student import two_sided_p

@@ -10,7 +10,7 @@ from lmemtest.bench.data.failure_policies import check_reference, compared_withi
 from lmemtest.bench.data.failures import count_failures, refuse_without_failures, rows_or_runs
 from lmemtest.bench.data.runs import Runs, with_named_algorithms
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.core.rounding import written
 from lmemtest.core.words import joined, percent
 from lmemtest.errors import ArgumentError, DataError, LmemtestError
@@ -18,6 +18,8 @@ from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.failures import Failures
+    from lmemtest.bench.robustness.variants import Way
+    from lmemtest.lmm.means.comparisons import Comparisons
 
 __all__ = ["by_policies", "by_policies_if_any"]
 
@@ -54,25 +56,25 @@ def by_policies(
             f"All {failed:,} {rows_or_runs(source)} failed, so no policy has a score to compare. Does the column of "
             "scores, or of failures, hold what it should?"
         )
-    variants: list[Variant] = []
+    ways: dict[str, Way] = {}
     notes, last = [], None
     where = compared_within(source)
     for name, (policy, of) in named.items():
         try:
             scored = _scored(runs, source, policy, of)
-            variants.append(_variant(scored, name, _meaning(policy, of, where), alpha))
+            ways[name] = (f"under {name}", _meaning(policy, of, where), _pairs(scored, alpha), scored.direction)
         except ArgumentError:
             raise
         except LmemtestError as error:
             notes.append(f"{name} could not be applied: {error}")
             last = error
-    if len(variants) < 2:
+    if len(ways) < 2:
         raise DataError(f"Fewer than two policies could be applied, so there is nothing to compare. {last}")
     noun, n = rows_or_runs(source), source.n_rows
     return side_by_side(
-        variants,
+        ways,
         of="failures",
-        among=f"under the policies {joined([variant.name for variant in variants], most=8)}",
+        among=f"under the policies {joined(list(ways), most=8)}",
         alpha=alpha,
         lead=f"{failed:,} of {n:,} {noun} failed ({percent(failed / n)})",
         notes=(*source.study.sampled.notes, *notes),
@@ -156,10 +158,8 @@ def _scored(runs: Runs, source: Runs, policy: Any, reference: Any) -> Runs:
     return scored.normalize("rank", name=name)
 
 
-def _variant(runs: Runs, policy: str, meaning: str, alpha: float) -> Variant:
+def _pairs(runs: Runs, alpha: float) -> Comparisons:
     """All pairs by the recommended model."""
     runs = with_named_algorithms(runs)
     model = recommend(runs)
-    means = emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, level=1.0 - alpha)
-    options = {"name": policy, "phrase": f"under {policy}", "meaning": meaning}
-    return Variant.of(means.pairs(), direction=runs.direction, alpha=alpha, **options)
+    return emmeans(fitted_quietly(model.formula, model.runs), runs.algorithm, level=1.0 - alpha).pairs()

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.modelling.population import POPULATIONS
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.errors import DesignError, LmemtestError
 from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.modelling.recommend import Recommendation
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.means.comparisons import Comparisons
 
 __all__ = ["by_populations", "populations_compared"]
@@ -41,7 +41,7 @@ def by_populations(runs: Runs, alpha: float) -> Variants:
 
 def populations_compared(
     runs: Runs,
-    used: Recommendation,
+    used: Answer,
     pairs: Comparisons,
     *,
     alpha: float,
@@ -66,16 +66,10 @@ def populations_compared(
     except LmemtestError:  # too few families, or a model that these runs do not identify
         return None
     models = {used.population: used, other: model}
-    variants = [
-        Variant.of(
-            compared[name],
-            name=name,
-            phrase=f"for {models[name].claim}",
-            meaning=f"claims about {models[name].claim}, by {models[name].formula}",
-            direction=runs.direction,
-            alpha=alpha,
-        )
-        for name in POPULATIONS
-    ]
-    among = " and ".join(variant.phrase for variant in variants)
-    return side_by_side(variants, of="population", among=among, alpha=alpha)
+    claims = {name: models[name].claim for name in POPULATIONS}
+    ways = {
+        name: (f"for {claim}", f"claims about {claim}, by {models[name].formula}", compared[name], runs.direction)
+        for name, claim in claims.items()
+    }
+    among = " and ".join(f"for {claim}" for claim in claims.values())
+    return side_by_side(ways, of="population", among=among, alpha=alpha)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 
 from lmemtest.bench.data.runs import with_curve
 from lmemtest.bench.modelling.recommend import recommend
-from lmemtest.bench.modelling.relative import MOST_FIXED
-from lmemtest.bench.robustness.variants import Variant, Variants, side_by_side
-from lmemtest.core.words import joined
+from lmemtest.bench.modelling.scores import MOST_FIXED
+from lmemtest.bench.robustness.variants import Variants, side_by_side
 from lmemtest.lmm.formula.tokens import quote_name
 from lmemtest.lmm.means.comparisons import Comparisons
 from lmemtest.lmm.means.emmeans import emmeans
@@ -23,6 +22,7 @@ from lmemtest.lmm.model import fit_lmm
 if TYPE_CHECKING:
     from lmemtest.bench.data.normalise import Scale
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.bench.robustness.variants import Way
 
 __all__ = ["by_scores", "free_name", "hypothesis_on", "raw_runs", "scores_compared", "what_differs"]
 
@@ -117,36 +117,18 @@ def raw_runs(runs: Runs) -> Runs | None:
 
 def scores_compared(of_scores: Sequence[tuple[Runs, Comparisons]], of_raw: Comparisons, alpha: float) -> Variants:
     """The pairs of normalised runs beside those of the raw score."""
-    variants, described = [], []
+    ways: dict[str, Way] = {}
+    described = []
     scales = [runs.scale for runs, _ in of_scores if runs.scale is not None]
     for (runs, compared), scale in zip(of_scores, scales, strict=True):
         null, differs = hypothesis_on(scale), what_differs(scale.method, target=_has_target(scale))
-        variants.append(
-            Variant.of(
-                compared,
-                name=runs.score,
-                phrase=f"by mean {runs.score}",
-                meaning=f"the hypothesis of a pair is that {null}",
-                direction=runs.direction,
-                alpha=alpha,
-            )
-        )
+        meaning = f"the hypothesis of a pair is that {null}"
+        ways[runs.score] = (f"by mean {runs.score}", meaning, compared, runs.direction)
         described += [differs] if differs else []
-    raw = Variant.of(
-        of_raw,
-        name=scales[0].score,
-        phrase=f"by mean {scales[0].score}",
-        meaning="the hypothesis of a pair is that mean scores are equal",
-        direction=scales[0].direction,
-        alpha=alpha,
-    )
-    found = side_by_side(
-        [*variants, raw],
-        of="score",
-        among=joined([variant.phrase for variant in (*variants, raw)]),
-        alpha=alpha,
-        described=tuple(dict.fromkeys(described)),
-    )
+    raw = scales[0].score
+    meaning = "the hypothesis of a pair is that mean scores are equal"
+    ways[raw] = (f"by mean {raw}", meaning, of_raw, scales[0].direction)
+    found = side_by_side(ways, of="score", alpha=alpha, described=tuple(dict.fromkeys(described)))
     one_sided = (~found.alike & ~found.opposite).any()
     return replace(found, notes=(NO_PROOF,)) if one_sided else found
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below
-from lmemtest.core.table import Format
 from lmemtest.core.verdicts import Verdict, ahead_or_behind
 from lmemtest.core.words import counted, format_p, joined, p_text
 
@@ -21,95 +20,47 @@ if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Codes
     from lmemtest.lmm.means.comparisons import Comparisons
 
+    Way = tuple[str, str, Comparisons, str]  # a phrase ("by mean loss"), what it does, all pairs, and the direction
 
-__all__ = ["NOBODY", "Variant", "Variants", "advantages", "side_by_side"]
+
+__all__ = ["NOBODY", "Variants", "advantages", "better", "side_by_side"]
 
 NOBODY = "-"  # neither of two is significantly better
 _TIED = 1e-7  # of the standard error: rounding
 _MOST = 8  # names in a list
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Variant:
-    """One way to decide: what it is, and what it says of all pairs."""
-
-    name: str
-    phrase: str  # "by mean loss"
-    meaning: str
-    pairs: pd.DataFrame  # left, right, advantage (positive where left is better), p_value
-    means: pd.DataFrame  # algorithm, place, mean, se
-
-    @classmethod
-    def of(
-        cls, compared: Comparisons, *, name: str, phrase: str, meaning: str, direction: str, alpha: float
-    ) -> Variant:
-        """From all pairs of marginal means."""
-        table, means = compared.to_frame(), compared.estimates
-        order = compared.decisions(alpha=alpha, direction=direction).levels
-        of_level = dict(zip(means.labels(), zip(means.estimate, means.se, strict=True), strict=True))
-        rows = [(level, place, *of_level[level]) for place, level in enumerate(order, start=1)]
-        return cls(
-            name=name,
-            phrase=phrase,
-            meaning=meaning,
-            pairs=table[["left", "right", "p_value"]].assign(advantage=advantages(table, direction)),
-            means=pd.DataFrame(rows, columns=["algorithm", "place", "mean", "se"]),
-        )
-
-
 @result
-class Variants(Result):
+class Variants(Answer):
     """The same pairs of algorithms, decided in several ways.
 
     Attributes
     ----------
-    of : {"score", "failures", "population"}
+    of : {"score", "failures", "population", "test"}
         What the ways differ in.
-    phrases, meanings : dict of str to str
-        Each way in a sentence ("by mean loss"), and what it does.
-    among : str
-        All of them in a sentence: "under the policies worst and drop".
+    phrases : dict of str to str
+        Each way in a sentence: "by mean loss".
     pairs : pandas.DataFrame
         ``left`` and ``right`` of every pair.
-    advantage, p_value : numpy.ndarray, (ways, pairs)
-        By how much left is better, on the scale of the way; p-values adjusted for all pairs of a way. NaN where a way
-        does not test a pair.
     codes : numpy.ndarray of int8, (ways, pairs)
         The `lmemtest.core.verdicts.Verdict` on left, compared with right.
-    means : pandas.DataFrame
-        One row per way and algorithm, best first: ``variant``, ``algorithm``, ``place``, ``mean``, ``se``.
-    alpha : float
-        Level of the decisions, in each way for all pairs together.
-    lead : str
-        What comes before the overview.
-    described : tuple of str
-        What is tested, and how.
-    notes : tuple of str
+    tables, values, ...
+        As in `Answer`. The first table has a row for each pair, what every way says of it, and ``alike``; `overview`
+        says how many pairs are decided alike, `changes` has a sentence on each that is not. Scores, failures and
+        populations have `advantage` and `p_value`, (ways, pairs): by how much left is better, on the scale of the way,
+        and p-values adjusted for all pairs of a way, NaN where a way does not test a pair; `meanings`, `counts`, `best`
+        and `alpha`. Tests have `rankings`, by their names.
     """
-
-    parts: ClassVar[Mapping[str, str]] = {"table": "table", "decisions": "decisions", "means": "means"}
-    formats: ClassVar[Mapping[str, Format]] = {"p_value": format_p}
 
     of: str
     phrases: Mapping[str, str]
-    meanings: Mapping[str, str]
-    among: str
     pairs: pd.DataFrame
-    advantage: Array
-    p_value: Array
     codes: Codes
-    means: pd.DataFrame
-    alpha: float
-    lead: str = ""
-    described: tuple[str, ...] = ()
-    notes: tuple[str, ...] = ()
-
-    # ------------------------------------------------------------------ numbers
 
     @property
     def tested(self) -> NDArray[np.bool_]:
-        """Which way tests which pair, ``(ways, pairs)``."""
-        return self.codes != Verdict.NOT_TESTED
+        """Which way tests which pair, ``(ways, pairs)``; a test that cannot judge a pair finds no difference."""
+        return np.asarray((self.codes != Verdict.NOT_TESTED) | (self.of == "test"))
 
     @property
     def comparable(self) -> NDArray[np.bool_]:
@@ -118,8 +69,9 @@ class Variants(Result):
 
     @property
     def alike(self) -> NDArray[np.bool_]:
-        """Pairs that all ways which test them decide alike."""
-        low, high = (np.where(self.tested, self.codes, fill) for fill in (Verdict.ABSENT, Verdict.WORSE))
+        """Pairs of which all ways that test them say that the same one is better, or that none is."""
+        winner = np.where(ahead_or_behind(self.codes), self.codes, Verdict.NOT_SIGNIFICANT)
+        low, high = (np.where(self.tested, winner, fill) for fill in (Verdict.ABSENT, Verdict.WORSE))
         return np.asarray((low.min(axis=0) == high.max(axis=0)) | ~self.tested.any(axis=0))
 
     @property
@@ -127,114 +79,84 @@ class Variants(Result):
         """Pairs of which two ways find opposite winners."""
         return np.asarray((self.codes == Verdict.BETTER).any(axis=0) & (self.codes == Verdict.WORSE).any(axis=0))
 
-    @property
-    def table(self) -> pd.DataFrame:
-        """One row per pair: who is significantly better in each way, and whether all that test the pair agree."""
-        taken = {"left", "right", "alike"}  # by other columns of the table
-        words = {self.phrases[name] if name in taken else name: self._better(codes) for name, codes in self._coded()}
-        return pd.concat([self.pairs, pd.DataFrame(words), pd.DataFrame({"alike": self.alike})], axis=1)
-
-    @property
-    def decisions(self) -> pd.DataFrame:
-        """One row per way and pair, with its numbers."""
-        rows = [
-            self.pairs.assign(variant=name, advantage=gap, p_value=p, better=self._better(codes))
-            for (name, codes), gap, p in zip(self._coded(), self.advantage, self.p_value, strict=True)
-        ]
-        table = pd.concat(rows, ignore_index=True)
-        return table[["variant", "left", "right", "advantage", "p_value", "better"]]
-
     def changed(self) -> pd.DataFrame:
-        """The rows of `table` whose decision depends on the way, opposite ones first."""
+        """The rows of the table whose decision depends on the way, opposite ones first."""
         rows = np.flatnonzero(~self.alike)
-        return self.table.iloc[rows[np.argsort(~self.opposite[rows], kind="stable")]]
+        return self.to_frame().iloc[rows[np.argsort(~self.opposite[rows], kind="stable")]]
 
     def significant(self, name: str) -> int:
         """How many pairs differ significantly in one way."""
         return int(ahead_or_behind(self.codes[list(self.phrases).index(name)]).sum())
 
-    def _coded(self) -> Iterator[tuple[str, Codes]]:
-        return zip(self.phrases, self.codes, strict=True)
 
-    def _better(self, codes: Codes) -> list[str]:
-        """Who is better of each pair."""
-        words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
-        return [
-            words.get(code, left if code == Verdict.BETTER else right)
-            for code, left, right in zip(codes.tolist(), self.pairs["left"], self.pairs["right"], strict=True)
-        ]
+def side_by_side(
+    ways: Mapping[str, Way],
+    *,
+    of: str,
+    alpha: float,
+    among: str = "",
+    lead: str = "",
+    described: tuple[str, ...] = (),
+    notes: tuple[str, ...] = (),
+) -> Variants:
+    """What several ways say of the same pairs, those of the first.
 
-    # ------------------------------------------------------------------ words
-
-    @property
-    def title(self) -> str:
-        return f"Decisions {self.among}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (
-            f"{NOBODY}: neither is significantly better at alpha = {self.alpha:.3g}, for all pairs of a column "
-            "together.",
-            *(f"{name}: {meaning}." for name, meaning in self.meanings.items()),
-            *self.described,
-        )
-
-    def shown(self) -> pd.DataFrame:
-        """The table, with yes and no."""
-        return self.table.assign(alike=np.where(self.alike, "yes", "no"))
-
-    def overview(self) -> str:
-        """How many pairs are decided alike."""
-        count, lead = int(self.comparable.sum()), f"{self.lead}; " if self.lead else ""
-        if not count:
-            return f"{lead}no pair of algorithms can be tested in two ways {self.among}.".lstrip()
-        among, thin = self.among, int((self.tested.sum(axis=0) < len(self.codes)).sum())
-        if thin:
-            among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
-        alike = int((self.alike & self.comparable).sum())
-        if alike == count:
-            which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
-            text = f"{which} decided alike {among}."
-        else:
-            opposite = int(self.opposite.sum())
-            more = f", and {opposite:,} in opposite directions" if opposite else ""
-            which = f"{alike:,} of {counted(count, 'pair')} of algorithms {'is' if alike == 1 else 'are'}"
-            text = f"{which} decided alike {among}{more}."
-        return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
-
-    def counts(self) -> str:
-        """How many pairs differ significantly in each way."""
-        parts = [f"{self.significant(name):,} {phrase}" for name, phrase in self.phrases.items()]
-        return f"Significant differences: {joined(parts, most=_MOST)}."
-
-    def sentences(self) -> tuple[str, ...]:
-        """How many pairs are decided alike, who has the best mean in which way, and each pair that depends on it."""
-        changes = tuple(map(self.on_pair, self.changed().index))
-        return (self.overview(), *([self.counts()] if changes else []), self.first(), *changes)
-
-    def first(self) -> str:
-        """Who has the best mean."""
-        best = self.means[self.means["place"] == 1]
-        names: dict[Any, list[str]] = {}
-        for name, variant in zip(best["algorithm"], best["variant"], strict=True):
-            names.setdefault(name, []).append(self.phrases[variant])
-        if len(names) == 1:
-            return f"{next(iter(names))} has the best mean {self.among}."
-        parts = [f"{name} {joined(ways, most=_MOST)}" for name, ways in names.items()]
-        return f"Who has the best mean differs: {'; '.join(parts)}."
-
-    def on_pair(self, pair: int) -> str:
-        """What each way says of a pair."""
-        left, right = self.pairs.loc[pair, ["left", "right"]]
-        ways: dict[int, list[str]] = {}
-        for code, p, phrase in zip(self.codes[:, pair], self.p_value[:, pair], self.phrases.values(), strict=True):
-            ways.setdefault(int(code), []).append(f"{phrase} ({p_text(p)})")
-        heads = {
-            Verdict.BETTER: f"{left} is better than {right} ",
-            Verdict.WORSE: f"{right} is better than {left} ",
-            Verdict.NOT_SIGNIFICANT: "no difference is found ",
-        }
-        return f"{'; '.join(head + joined(ways[code], most=_MOST) for code, head in heads.items() if code in ways)}."
+    `among` are all of them in a sentence ("under the policies worst and drop"), `lead` comes before the overview,
+    `described` after what each does.
+    """
+    phrases = {name: phrase for name, (phrase, *_) in ways.items()}
+    meanings = {name: meaning for name, (_, meaning, *_) in ways.items()}
+    among = among or joined(list(phrases.values()))
+    tested = {name: compared.to_frame() for name, (_, _, compared, _) in ways.items()}
+    pairs = next(iter(tested.values()))[["left", "right"]].reset_index(drop=True)
+    gap, p = (np.empty((len(ways), len(pairs))) for _ in range(2))
+    means = []
+    for row, (name, (_, _, compared, direction)) in enumerate(ways.items()):
+        gap[row], p[row] = _as_in(pairs, tested[name], advantages(tested[name], direction))
+        order = compared.decisions(alpha=alpha, direction=direction).levels
+        estimates = compared.estimates
+        of_level = dict(zip(estimates.labels(), zip(estimates.estimate, estimates.se, strict=True), strict=True))
+        means += [(name, level, place, *of_level[level]) for place, level in enumerate(order, start=1)]
+    codes = np.where(below(p, alpha) & (gap != 0.0), np.sign(gap), 0.0)
+    codes = np.where(np.isnan(p), float(Verdict.NOT_TESTED), codes).astype(np.int8)
+    words = {int(Verdict.NOT_SIGNIFICANT): NOBODY, int(Verdict.NOT_TESTED): "not tested"}
+    who = {name: better(row, pairs, words) for name, row in zip(ways, codes, strict=True)}
+    taken = {"left", "right", "alike"}  # by other columns of the table
+    decisions = pd.concat(
+        [pairs.assign(variant=name, advantage=gap[row], p_value=p[row], better=who[name])
+         for row, name in enumerate(ways)], ignore_index=True,
+    )  # fmt: skip
+    found = Variants(
+        question="robustness",
+        title=f"Decisions {among}",
+        tables={
+            "table": pairs.assign(**{phrases[name] if name in taken else name: names for name, names in who.items()}),
+            "decisions": decisions[["variant", "left", "right", "advantage", "p_value", "better"]],
+            "means": pd.DataFrame(means, columns=["variant", "algorithm", "place", "mean", "se"]),
+        },
+        facts=(
+            f"{NOBODY}: neither is significantly better at alpha = {alpha:.3g}, for all pairs of a column together.",
+            *(f"{name}: {meaning}." for name, meaning in meanings.items()),
+            *described,
+        ),
+        notes=notes,
+        formats={"p_value": format_p},
+        of=of,
+        phrases=phrases,
+        pairs=pairs,
+        codes=codes,
+    )
+    table = found.table.assign(alike=found.alike)
+    overview, counts = _overview(found, among, f"{lead}; " if lead else ""), _counts(found)
+    best, changes = _best(found.means, phrases, among), _changes(found, p)
+    return replace(
+        found,
+        tables={**found.tables, "table": table},
+        values={"meanings": meanings, "advantage": gap, "p_value": p, "alpha": alpha, "among": among, "lead": lead,
+                "described": described, "overview": overview, "counts": counts, "best": best, "changes": changes},
+        findings=(overview, *([counts] if changes else []), best, *changes),
+        printed=table.assign(alike=np.where(found.alike, "yes", "no")),
+    )  # fmt: skip
 
 
 def advantages(pairs: pd.DataFrame, direction: str) -> Array:
@@ -244,42 +166,83 @@ def advantages(pairs: pd.DataFrame, direction: str) -> Array:
     return np.where(tied, 0.0, -gap if direction == "minimize" else gap)
 
 
-def side_by_side(variants: Sequence[Variant], *, of: str, among: str, alpha: float, **more: Any) -> Variants:
-    """The pairs of the first variant, with what all others say of the same ones."""
-    pairs = variants[0].pairs[["left", "right"]].reset_index(drop=True)
-    gap, p = (np.full((len(variants), len(pairs)), np.nan) for _ in range(2))
-    for row, variant in enumerate(variants):
-        gap[row], p[row] = _as_in(pairs, variant.pairs)
-    codes = np.where(below(p, alpha) & (gap != 0.0), np.sign(gap), 0.0)
-    return Variants(
-        of=of,
-        phrases={variant.name: variant.phrase for variant in variants},
-        meanings={variant.name: variant.meaning for variant in variants},
-        among=among,
-        pairs=pairs,
-        advantage=gap,
-        p_value=p,
-        codes=np.where(np.isnan(p), float(Verdict.NOT_TESTED), codes).astype(np.int8),
-        means=pd.concat([variant.means.assign(variant=variant.name) for variant in variants], ignore_index=True)[
-            ["variant", "algorithm", "place", "mean", "se"]
-        ],
-        alpha=alpha,
-        **more,
-    )
-
-
-def _as_in(pairs: pd.DataFrame, table: pd.DataFrame) -> tuple[Array, Array]:
-    """Advantages and p-values in the order and orientation of other pairs."""
-    numbers = {
-        (left, right): (gap, p)
-        for left, right, gap, p in table[["left", "right", "advantage", "p_value"]].itertuples(index=False)
-    }
-    nothing = (np.nan, np.nan)
+def _as_in(pairs: pd.DataFrame, table: pd.DataFrame, advantage: Array) -> tuple[Array, Array]:
+    """Advantages and p-values in the order and orientation of other pairs; NaN where the table has no such pair."""
+    ends = zip(table["left"], table["right"], strict=True)
+    numbers = dict(zip(ends, zip(advantage, table["p_value"], strict=True), strict=True))
     gap, p = np.empty(len(pairs)), np.empty(len(pairs))
-    for i, (left, right) in enumerate(pairs.itertuples(index=False)):
+    for i, (left, right) in enumerate(zip(pairs["left"], pairs["right"], strict=True)):
         if (left, right) in numbers:
             gap[i], p[i] = numbers[left, right]
         else:
-            back, p[i] = numbers.get((right, left), nothing)
+            back, p[i] = numbers.get((right, left), (np.nan, np.nan))
             gap[i] = -back
     return gap, p
+
+
+def better(codes: Codes, pairs: pd.DataFrame, words: Mapping[int, str]) -> list[str]:
+    """Who is better of each pair, or the word for another verdict."""
+    return [
+        words.get(code, left if code == Verdict.BETTER else right)
+        for code, left, right in zip(codes.tolist(), pairs["left"], pairs["right"], strict=True)
+    ]
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _overview(found: Variants, among: str, lead: str) -> str:
+    """How many pairs are decided alike."""
+    count = int(found.comparable.sum())
+    if not count:
+        return f"{lead}no pair of algorithms can be tested in two ways {among}.".lstrip()
+    thin = int((found.tested.sum(axis=0) < len(found.codes)).sum())
+    if thin:
+        among += f" that test {'it' if count == 1 else 'them'} ({counted(thin, 'pair')} cannot be tested by all)"
+    n_alike = int((found.alike & found.comparable).sum())
+    if n_alike == count:
+        which = f"all {count:,} pairs of algorithms are" if count > 1 else "the pair of algorithms is"
+        text = f"{which} decided alike {among}."
+    else:
+        opposite = int(found.opposite.sum())
+        more = f", and {opposite:,} in opposite directions" if opposite else ""
+        which = f"{n_alike:,} of {counted(count, 'pair')} of algorithms {'is' if n_alike == 1 else 'are'}"
+        text = f"{which} decided alike {among}{more}."
+    return f"{lead}{text}" if lead else f"{text[:1].upper()}{text[1:]}"
+
+
+def _counts(found: Variants) -> str:
+    """How many pairs differ significantly in each way."""
+    parts = [f"{found.significant(name):,} {phrase}" for name, phrase in found.phrases.items()]
+    return f"Significant differences: {joined(parts, most=_MOST)}."
+
+
+def _best(means: pd.DataFrame, phrases: Mapping[str, str], among: str) -> str:
+    """Who has the best mean."""
+    best = means[means["place"] == 1]
+    names: dict[Any, list[str]] = {}
+    for name, variant in zip(best["algorithm"], best["variant"], strict=True):
+        names.setdefault(name, []).append(phrases[variant])
+    if len(names) == 1:
+        return f"{next(iter(names))} has the best mean {among}."
+    parts = [f"{name} {joined(ways, most=_MOST)}" for name, ways in names.items()]
+    return f"Who has the best mean differs: {'; '.join(parts)}."
+
+
+def _changes(found: Variants, p_values: Array) -> tuple[str, ...]:
+    """What each way says of each pair whose decision depends on it."""
+    sentences = []
+    names = list(zip(found.pairs["left"], found.pairs["right"], strict=True))
+    for pair in found.changed().index:
+        left, right = names[pair]
+        ways: dict[int, list[str]] = {}
+        for code, p, phrase in zip(found.codes[:, pair], p_values[:, pair], found.phrases.values(), strict=True):
+            ways.setdefault(int(code), []).append(f"{phrase} ({p_text(p)})")
+        heads = {
+            Verdict.BETTER: f"{left} is better than {right} ",
+            Verdict.WORSE: f"{right} is better than {left} ",
+            Verdict.NOT_SIGNIFICANT: "no difference is found ",
+        }
+        parts = [head + joined(ways[code], most=_MOST) for code, head in heads.items() if code in ways]
+        sentences.append(f"{'; '.join(parts)}.")
+    return tuple(sentences)

@@ -16,7 +16,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.study import labels
 from lmemtest.core.codes import by_levels
 from lmemtest.core.frames import collected
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import among, check_columns, check_fraction, check_names
@@ -40,76 +40,6 @@ _ROLES = ("algorithm", "benchmark", "seed", "budget")
 _STATISTICS = ("n", "mean", "median", "q1", "q3", "min", "max", "bandwidth", "modes", "dip", "p_raw", "p_value")
 
 
-@result
-class ScoreDistributions(Result):
-    """Distributions of the scores of groups of runs.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per group: the columns of the groups, ``n``, ``mean``, ``median``, ``q1``, ``q3``, ``min``, ``max``,
-        ``bandwidth`` and ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``, ``p_raw`` and
-        ``p_value`` of "one mode" (NaN where it was not tested).
-    densities : pandas.DataFrame
-        The columns of the groups, ``score`` and ``density``: 200 points from the lowest to the highest score of each
-        group that has a density. The kernels reach beyond these ends, so the area below a curve is a little below 1.
-    scores : pandas.DataFrame
-        The columns of the groups and ``score``: one row per score.
-    by : tuple of str
-        The columns that make up a group.
-    at : str
-        At which budget, in words; empty if the runs have none or the budget is one of `by`.
-    score, direction : str
-    alpha : float
-        Level of the family of tests.
-    notes : tuple of str
-    """
-
-    parts = {"groups": "table", "densities": "densities", "scores": "scores"}
-    formats = {"modes": lambda n: "–" if pd.isna(n) else f"{int(n)}"}
-    figure = "score_distributions_plot"
-
-    table: pd.DataFrame
-    densities: pd.DataFrame
-    scores: pd.DataFrame
-    by: tuple[str, ...]
-    at: str
-    score: str
-    direction: str
-    alpha: float
-    notes: tuple[str, ...] = ()
-
-    @property
-    def several_modes(self) -> pd.DataFrame:
-        """The groups for which one mode is rejected."""
-        found = at_most(self.table["p_value"].to_numpy(dtype=float), self.alpha)
-        return self.table.loc[found, list(self.by)].reset_index(drop=True)
-
-    def sentences(self) -> tuple[str, ...]:
-        """What the tests say."""
-        tested = int(self.table["p_raw"].notna().sum())
-        how = f"(dip test, Holm over {counted(tested, 'group')}, alpha = {self.alpha:g})"
-        if not tested:
-            return ("No group could be tested for several clusters.",)
-        found = list(labels(self.several_modes, self.by))
-        if found:
-            return (f"Scores have more than one cluster in {listed(found)} {how}.",)
-        return (
-            f"No group is shown to have more than one cluster {how}. The test is conservative, so this does not show "
-            "that each has one only.",
-        )
-
-    @property
-    def title(self) -> str:
-        where = f" at {self.at}" if self.at else ""
-        return (
-            f"Distribution of {self.score}{where} ({'lower' if self.direction == 'minimize' else 'higher'} is better)"
-        )
-
-    def shown(self) -> pd.DataFrame:
-        return self.table.drop(columns="bandwidth")
-
-
 @one_blas_thread()
 def score_distributions(
     runs: Runs,
@@ -117,7 +47,7 @@ def score_distributions(
     by: str | Sequence[str] = ("algorithm",),
     budget: Any = None,
     alpha: float = 0.05,
-) -> ScoreDistributions:
+) -> Answer:
     """Quantiles, kernel density and number of clusters of the scores of groups of runs.
 
     Parameters
@@ -133,9 +63,16 @@ def score_distributions(
 
     Returns
     -------
-    ScoreDistributions
-        ``to_frame()`` has one row per group, ``densities`` the curves, ``several_modes`` the groups in which one mode
-        is rejected, ``sentences()`` what that means.
+    Answer
+        - `groups`, one row per group: the columns of the groups, ``n``, ``mean``, ``median``, ``q1``, ``q3``, ``min``,
+          ``max``, ``bandwidth`` and ``modes`` (maxima of the drawn density; no values below 8 scores), ``dip``,
+          ``p_raw`` and ``p_value`` of "one mode" (NaN where it was not tested);
+        - `densities`: the columns of the groups, ``score`` and ``density``: 200 points from the lowest to the highest
+          score of each group that has a density. The kernels reach beyond these ends, so the area below a curve is a
+          little below 1;
+        - `scores`: the columns of the groups and ``score``, one row per score;
+        - `several_modes`, the groups in which one mode is rejected; `by`, the columns that make up a group; `at`, at
+          which budget, in words; empty if the runs have none or the budget is one of `by`.
 
     Raises
     ------
@@ -166,10 +103,9 @@ def score_distributions(
     Examples
     --------
     >>> import lmemtest as lt
-    >>> from lmemtest.bench.scores.score_distributions import score_distributions
     >>> runs = lt.datasets.load_hpo_runs().filter(benchmark="svm-digits", algorithm=["RS", "HB"])
-    >>> found = score_distributions(runs, by=["algorithm", "prior"], budget=1)
-    >>> found.to_frame()[["algorithm", "prior", "n", "median", "modes"]].round(3)
+    >>> answer = score_distributions(runs, by=["algorithm", "prior"], budget=1)
+    >>> answer.to_frame()[["algorithm", "prior", "n", "median", "modes"]].round(3)
       algorithm prior   n  median  modes
     ...
     """
@@ -188,27 +124,46 @@ def score_distributions(
     table = pd.DataFrame(rows, columns=[*columns, *_STATISTICS[:-1]])
     table["modes"] = table["modes"].astype("Int64")
     p = table["p_raw"].to_numpy(dtype=float)
-    table["p_value"] = adjust_raw(p, "holm", int(np.isfinite(p).sum()))
+    tested = int(np.isfinite(p).sum())
+    table["p_value"] = adjust_raw(p, "holm", tested)
+    rejected = at_most(table["p_value"].to_numpy(dtype=float), alpha)
+    several_modes = table.loc[rejected, list(columns)].reset_index(drop=True)
+    how = f"(dip test, Holm over {counted(tested, 'group')}, alpha = {alpha:g})"
+    finding = (
+        f"No group is shown to have more than one cluster {how}. The test is conservative, so this does not show that "
+        "each has one only."
+    )
+    if not tested:
+        finding = "No group could be tested for several clusters."
+    elif len(several_modes):
+        finding = f"Scores have more than one cluster in {listed(list(labels(several_modes, columns)))} {how}."
     empty = pd.DataFrame(columns=[*columns, "score", "density"])
-    return ScoreDistributions(
-        table=table,
-        densities=pd.concat(curves, ignore_index=True) if curves else empty,
-        scores=scores,
-        by=columns,
-        at=at,
-        score=runs.score,
-        direction=runs.direction,
-        alpha=alpha,
+    densities = pd.concat(curves, ignore_index=True) if curves else empty
+    better = "lower is better" if runs.direction == "minimize" else "higher is better"
+    return Answer(
+        question="score_distributions",
+        title=f"Distribution of {runs.score}{f' at {at}' if at else ''} ({better})",
+        tables={"groups": table, "densities": densities, "scores": scores},
+        values={"by": columns, "at": at, "score": runs.score, "direction": runs.direction, "alpha": alpha}
+        | {"several_modes": several_modes},
+        findings=(finding,),
         notes=(*notes, *_notes(table)),
+        printed=table.drop(columns="bandwidth"),
+        formats={"modes": _count},
+        figure="score_distributions_plot",
     )
 
 
+def _count(modes: Any) -> str:
+    return "–" if pd.isna(modes) else f"{int(modes)}"
+
+
 def _columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
-    given = check_names(by, "by")
-    if not 1 <= len(given) <= MOST_COLUMNS:
-        raise ArgumentError(f"by must name one to {MOST_COLUMNS} columns, got {len(given)}.")
+    names = check_names(by, "by")
+    if not 1 <= len(names) <= MOST_COLUMNS:
+        raise ArgumentError(f"by must name one to {MOST_COLUMNS} columns, got {len(names)}.")
     columns = []
-    for item in given:
+    for item in names:
         role = getattr(runs, item) if item in _ROLES else None
         if role is None and item not in runs.columns:
             raise UnknownColumnError(
@@ -218,7 +173,7 @@ def _columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
         columns.append(role or item)
     check_columns(columns, runs.columns, argument="by")
     if len(set(columns)) < len(columns) or runs.score in columns:
-        raise ArgumentError(f"by must name different columns other than the score, got {', '.join(map(repr, given))}.")
+        raise ArgumentError(f"by must name different columns other than the score, got {', '.join(map(repr, names))}.")
     taken = [name for name in columns if name in (*_STATISTICS, "score", "density")]
     if taken:
         raise ArgumentError(f"by names {taken[0]!r}, which is a column of the result. Rename the column of the data.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
-from lmemtest.bench.modelling.meaning import kind_of
-from lmemtest.bench.variation.variance_sources import Source
+from lmemtest.bench.modelling.terms import kind_of
 from lmemtest.core.words import GROUPS, plural
 from lmemtest.errors import ConvergenceWarning, LmemtestError, UnknownColumnError
 from lmemtest.lmm.diagnostics import explained_variance
@@ -21,6 +21,25 @@ from lmemtest.lmm.model import fit_lmm
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
     from lmemtest.lmm.model import LmmFit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One source of variation of a fit.
+
+    Attributes
+    ----------
+    name, kind, meaning : str
+        The term of the formula, a key of `lmemtest.core.words.GROUPS` or "residual", and what it is in words.
+    variance, share : float
+        Its part of the variance of a score, also as a share of the sum of all parts.
+    """
+
+    name: str
+    kind: str
+    meaning: str
+    variance: float
+    share: float
 
 
 def variance_components(fit: LmmFit, runs: Runs) -> tuple[Source, ...]:
@@ -167,5 +186,5 @@ def share_of_benchmarks(difference: float, sd: float) -> float:
 
 def components_frame(components: tuple[Source, ...]) -> pd.DataFrame:
     """One row per component: ``term``, ``meaning``, ``variance``, ``sd``, ``share``."""
-    rows = [(c.name, c.meaning, c.variance, c.sd, c.share) for c in components]
+    rows = [(c.name, c.meaning, c.variance, c.variance**0.5, c.share) for c in components]
     return pd.DataFrame(rows, columns=["term", "meaning", "variance", "sd", "share"])

@@ -15,110 +15,32 @@ observed means that is not error.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
+import pandas as pd
+
+from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.power import check_counts
-from lmemtest.bench.variation.mean_errors import each_holds, errors_of_a_mean
-from lmemtest.bench.variation.run_layout import ALGORITHM, BENCHMARK, RunLayout, layout_of
-from lmemtest.bench.variation.variance_sources import run_components
-from lmemtest.core.result import Result, result
+from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, RunDesign, run_design, run_variances
+from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_fraction
 from lmemtest.core.words import format_number, plural
 from lmemtest.errors import ArgumentError, DataError
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from lmemtest.bench.data.runs import Runs
-
 TARGETS = (0.8, 0.9)
 _ROUNDING = 1e-9  # of a number of benchmarks
 
 
 @result
-class NeededBenchmarks(Result):
-    """Benchmarks (or families) that a reliability takes, one row per target and number of seeds.
-
-    ``n_benchmarks``, or ``n_families`` of ``n_benchmarks`` each, is infinite where the algorithms' means are not seen
-    to differ.
-    """
-
-    formats = {"reliability": "g"} | dict.fromkeys(["n_benchmarks", "n_families"], lambda n: _count(n))
-
-    table: pd.DataFrame
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return "Families needed" if "n_families" in self.table else "Benchmarks needed"
-
-
-def _count(n: float) -> str:
-    return "∞" if math.isinf(n) else f"{n:,.4g}" if n % 1 else f"{int(n):,}"
-
-
-@result
-class RankingReliability(Result):
-    """Reliability of the order of the algorithms.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``, ``ci_low``, ``ci_high``,
-        ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks`` of each.
-    reliability, ci_low, ci_high : float
-        Of the study as it is, with its interval.
-    algorithm_variance : float
-        Variance of the true means of the algorithms; 0 where it is estimated below.
-    benchmark_variance, run_variance : float
-        Of an algorithm's mean: what one benchmark adds to its error, and what one run on a benchmark adds.
-    shared_benchmark_variance, shared_seed_variance : float
-        The same for what all algorithms share, which only `dependability` counts.
-    family_variance, shared_family_variance : float
-        The same of one family, beyond its benchmarks; 0 where families are not the sample.
-    n_algorithms, n_benchmarks : int
-    n_families : int or None
-        Where families are the sample.
-    n_benchmarks_each : float
-        Benchmarks of a family (the harmonic mean); all of them where families are not the sample.
-    family : str or None
-        The column of the families.
-    n_seeds : float
-        Runs of an algorithm at one instance (the harmonic mean where their number differs).
-    level : float
-    score : str
-    notes : tuple of str
-    """
-
-    figure = "ranking_reliability_plot"
-    formats = dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f")
-
-    table: pd.DataFrame
-    reliability: float
-    ci_low: float
-    ci_high: float
-    algorithm_variance: float
-    benchmark_variance: float
-    run_variance: float
-    shared_benchmark_variance: float
-    shared_seed_variance: float
-    n_algorithms: int
-    n_benchmarks: int
-    n_seeds: float
-    n_benchmarks_each: float
-    level: float
-    score: str
-    family_variance: float = 0.0
-    shared_family_variance: float = 0.0
-    n_families: int | None = None
-    family: str | None = None
-    notes: tuple[str, ...] = ()
+class RankingReliability(Answer):
+    """Reliability of the order of the algorithms; see `ranking_reliability` for its table and values."""
 
     @property
     def single_run(self) -> float:
@@ -159,7 +81,7 @@ class RankingReliability(Result):
         error = self.error_variance(n_benchmarks, n_seeds, n_families)
         return self.algorithm_variance / (self.algorithm_variance + error + shared)
 
-    def needed(self, reliability: float | Iterable[float] = TARGETS) -> NeededBenchmarks:
+    def needed(self, reliability: float | Iterable[float] = TARGETS) -> Answer:
         """How many benchmarks, or families, a reliability takes, for each number of seeds of the table.
 
         Parameters
@@ -168,12 +90,11 @@ class RankingReliability(Result):
 
         Returns
         -------
-        NeededBenchmarks
+        Answer
             ``to_frame()`` has reliability, n_seeds, n_benchmarks; where families are the sample, n_families, and
-            n_benchmarks of each as in the table.
+            n_benchmarks of each as in the table. The number is infinite where the algorithms' means are not seen to
+            differ.
         """
-        import pandas as pd
-
         targets = [reliability] if isinstance(reliability, (int, float)) else list(reliability)
         targets = [check_fraction(target, "reliability") for target in targets]
         each = [*(["n_benchmarks"] if self.family else []), "n_seeds"]
@@ -181,16 +102,24 @@ class RankingReliability(Result):
         rows = [(t, *size, self._needed(t, *size)) for size in sizes for t in targets]
         rows.sort(key=lambda row: targets.index(row[0]))
         most, units = self.at(self.n_benchmarks_each, math.inf), "families" if self.family else "benchmarks"
+        sample = f"{self.n_benchmarks} benchmarks"
+        if self.family is not None:
+            sample = f"{self.n_families} {plural(self.family)}, and as many benchmarks in each,"
         notes = (
             (
-                f"With {self._sample} no number of seeds gives more than {written(most, '.2f')}.",
+                f"With {sample} no number of seeds gives more than {written(most, '.2f')}.",
                 "The variances are taken as known; `ci_low` and `ci_high` of the reliability say how well they are.",
             )
             if self.algorithm_variance > 0
             else (f"The means of the algorithms are not seen to differ, so no number of {units} can be named.",)
         )
-        unit = "n_families" if self.family else "n_benchmarks"
-        return NeededBenchmarks(table=pd.DataFrame(rows, columns=["reliability", *each, unit]), notes=notes)
+        return Answer(
+            question="needed",
+            title=f"{units.capitalize()} needed",
+            tables={"table": pd.DataFrame(rows, columns=["reliability", *each, f"n_{units}"])},
+            notes=notes,
+            formats={"reliability": "g"} | dict.fromkeys(["n_benchmarks", "n_families"], _count),
+        )
 
     def _needed(self, target: float, *size: float) -> float:
         """Units for this reliability: families with (benchmarks, seeds) each, or benchmarks with (seeds,)."""
@@ -200,44 +129,6 @@ class RankingReliability(Result):
         error = self.error_variance(n_benchmarks, n_seeds, 1)
         exact = target / (1.0 - target) * error / self.algorithm_variance
         return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
-
-    @property
-    def _sample(self) -> str:
-        """What the study has of its sample."""
-        if self.family is None:
-            return f"{self.n_benchmarks} benchmarks"
-        return f"{self.n_families} {plural(self.family)}, and as many benchmarks in each,"
-
-    def sentences(self) -> tuple[str, ...]:
-        """The reliability of the study."""
-        interval = f"{100 * self.level:.4g} % interval {written(self.ci_low, '.2f')} to {written(self.ci_high, '.2f')}"
-        others = f"{self.n_benchmarks} other benchmarks"
-        if self.family is not None:
-            others = f"{self.n_families} other {plural(self.family)} like these"
-        return (
-            f"The reliability of the order of {self.n_algorithms} algorithms is {written(self.reliability, '.2f')} "
-            f"({interval}): "
-            f"their means on {others}, with other seeds, would correlate with these by about that much.",
-        )
-
-    @property
-    def title(self) -> str:
-        return "Reliability of the ranking"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        parts = [self.algorithm_variance, self.benchmark_variance, self.run_variance, self.family_variance]
-        sd = [format_number(math.sqrt(part), 3) for part in parts]
-        error, between = "(i + r / seeds) / benchmarks", ""
-        if self.family is not None:
-            families = plural(self.family)
-            error = f"(f + {error}) / families"
-            between = f"{families} (f), {sd[1]} between benchmarks of one (i)"
-        return (
-            f"reliability = a / (a + {error}) with the standard deviations {sd[0]} of the algorithms (a), "
-            f"{sd[3] if between else sd[1]} of their advantages between {between or 'benchmarks (i)'}, {sd[2]} between "
-            f"runs (r), on the scale of {self.score}; dependability also counts what all algorithms share as error.",
-        )
 
 
 @one_blas_thread()
@@ -267,9 +158,18 @@ def ranking_reliability(
     Returns
     -------
     RankingReliability
-        ``to_frame()`` has n_benchmarks, n_seeds, reliability, ci_low, ci_high, dependability, and n_families where they
-        are the sample; ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``sentences()`` what the
-        study is worth.
+        ``needed()`` says how many benchmarks, or families, 0.8 and 0.9 take; ``at(...)`` and ``dependability_at(...)``
+        give single plans. The ``table`` has one row per planned study: ``n_benchmarks``, ``n_seeds``, ``reliability``,
+        ``ci_low``, ``ci_high``, ``dependability``; where families are the sample, ``n_families`` and ``n_benchmarks``
+        of each. Values: ``reliability``, ``ci_low``, ``ci_high`` of the study as it is; ``algorithm_variance``, of the
+        true means of the algorithms, 0 where it is estimated below; ``benchmark_variance`` and ``run_variance``, what
+        one benchmark and one run on a benchmark add to the error of an algorithm's mean, ``family_variance``, what one
+        family adds beyond its benchmarks (0 where families are not the sample), and the same for what all algorithms
+        share, which only the dependability counts, ``shared_benchmark_variance``, ``shared_seed_variance``,
+        ``shared_family_variance``; ``n_algorithms``, ``n_benchmarks``, ``n_seeds`` (runs of an algorithm at one
+        instance, the harmonic mean where their number differs), ``n_benchmarks_each`` (of a family, the harmonic mean;
+        all of them where families are not the sample), ``n_families`` and ``family``, the column (None where they are
+        not the sample); ``level``, ``score``.
 
     Raises
     ------
@@ -314,16 +214,13 @@ def ranking_reliability(
     2             5     25.0        0.816   0.711    0.876          0.001
     3            20     25.0        0.947   0.908    0.966          0.004
     """
-    import pandas as pd
-
-    layout = layout_of(runs, task="reliability is judged", families=True)
-    level = check_fraction(level, "level")
-    repeated = any({ALGORITHM, BENCHMARK, *layout.families} <= term for term in layout.terms[:-1])
-    n_each = each_holds(layout, [*layout.families, BENCHMARK]) if layout.families else layout.frame[BENCHMARK].nunique()
-    planned = _planned(n_benchmarks, n_families, n_each, layout)
-    seeds = _seeds(n_seeds, layout.n_seeds, repeated=repeated)
-    found = run_components(layout, level=None)
-    means = found.fixed[0]
+    design, scores = run_design(runs, task="reliability is judged", families=True)
+    level, size = check_fraction(level, "level"), design.sizes
+    repeated = any({ALGORITHM, BENCHMARK, *design.families} <= term for term in design.terms[:-1])
+    n_each = design.holds[BENCHMARK] if design.families else size["n_benchmarks"]
+    planned = _planned(n_benchmarks, n_families, n_each, size)
+    seeds = _seeds(n_seeds, size["n_seeds"], repeated=repeated)
+    variances, _, (means, *_) = run_variances(design, scores)
     if not means.noise > 0:
         raise DataError(
             f"{runs.score!r} does not vary beyond the means of algorithms and benchmarks, so there is no error and "
@@ -331,47 +228,84 @@ def ranking_reliability(
         )
     low, high = means.ratio_limits(level)
     signal = max(means.signal, 0.0)
+    family = design.columns[design.families[0]][-1] if design.families else None
+    values: dict[str, Any] = {
+        "reliability": signal / (signal + means.noise),
+        "ci_low": low / (1.0 + low),
+        "ci_high": high / (1.0 + high),
+        "algorithm_variance": signal,
+        **design.error_of_a_mean(variances),
+        **{name: size[name] for name in ("n_algorithms", "n_benchmarks", "n_seeds", "n_families")},
+        "n_benchmarks_each": n_each,
+        "family": family,
+        "level": level,
+        "score": runs.score,
+    }
     result = RankingReliability(
-        table=pd.DataFrame(),
-        reliability=signal / (signal + means.noise),
-        ci_low=low / (1.0 + low),
-        ci_high=high / (1.0 + high),
-        algorithm_variance=signal,
-        **(errors_of_a_mean(found.variances, layout) | layout.sizes),
-        n_benchmarks_each=n_each,
-        n_families=layout.n_families,
-        family=layout.columns[layout.families[0]][-1] if layout.families else None,
-        level=level,
-        score=runs.score,
-        notes=(*layout.notes, *_notes(layout, means.signal, str(runs.budget), repeated=repeated)),
+        question="ranking_reliability",
+        title="Reliability of the ranking",
+        tables={"table": pd.DataFrame()},
+        values=values,
+        facts=(_fact(values),),
+        findings=(_sentence(values),),
+        notes=(*design.notes, *_notes(design, means.signal, str(runs.budget), repeated=repeated)),
+        formats=dict.fromkeys(["reliability", "ci_low", "ci_high", "dependability"], ".3f"),
+        figure="ranking_reliability_plot",
     )
     rows = []
-    for f, b, n in [(*sizes, n) for n in seeds for sizes in planned]:
-        size = (b, n, f)
-        gain = means.noise / result.error_variance(*size)  # of signal over noise
+    for n, (f, b) in itertools.product(seeds, planned):
+        gain = means.noise / result.error_variance(b, n, f)  # of signal over noise
         limits = [limit * gain / (1.0 + limit * gain) for limit in (low, high)]
-        rows.append((f, b, n, result.at(*size), *limits, result.dependability_at(*size)))
+        rows.append((f, b, n, result.at(b, n, f), *limits, result.dependability_at(b, n, f)))
     names = ["n_families", "n_benchmarks", "n_seeds", "reliability", "ci_low", "ci_high", "dependability"]
     table = pd.DataFrame(rows, columns=names)
-    return replace(result, table=table if layout.families else table.drop(columns="n_families"))
+    return replace(result, tables={"table": table if family else table.drop(columns="n_families")})
+
+
+def _sentence(values: dict[str, Any]) -> str:
+    """The reliability of the study."""
+    reliability, low, high = (written(values[name], ".2f") for name in ("reliability", "ci_low", "ci_high"))
+    others = f"{values['n_benchmarks']} other benchmarks"
+    if values["family"] is not None:
+        others = f"{values['n_families']} other {plural(values['family'])} like these"
+    return (
+        f"The reliability of the order of {values['n_algorithms']} algorithms is {reliability} "
+        f"({100 * values['level']:.4g} % interval {low} to {high}): "
+        f"their means on {others}, with other seeds, would correlate with these by about that much."
+    )
+
+
+def _fact(values: dict[str, Any]) -> str:
+    """The formula, and the standard deviations in it."""
+    parts = ("algorithm_variance", "benchmark_variance", "run_variance", "family_variance")
+    algorithms, benchmarks, runs, families = (format_number(math.sqrt(values[part]), 3) for part in parts)
+    error, between = "(i + r / seeds) / benchmarks", f"{benchmarks} of their advantages between benchmarks (i)"
+    if values["family"] is not None:
+        error, noun = f"(f + {error}) / families", plural(values["family"])
+        between = f"{families} of their advantages between {noun} (f), {benchmarks} between benchmarks of one (i)"
+    return (
+        f"reliability = a / (a + {error}) with the standard deviations {algorithms} of the algorithms (a), "
+        f"{between}, {runs} between runs (r), on the scale of {values['score']}; dependability also counts what all "
+        "algorithms share as error."
+    )
 
 
 def _planned(
-    n_benchmarks: int | Iterable[int] | None, n_families: int | Iterable[int] | None, each: float, layout: RunLayout
+    n_benchmarks: int | Iterable[int] | None, n_families: int | Iterable[int] | None, each: float, size: dict[str, Any]
 ) -> list[tuple[int | None, float]]:
     """Numbers of families and of benchmarks of each; without families None, and benchmarks in all."""
-    asked = {"n_benchmarks": n_benchmarks, "n_families": n_families}
-    given = {name: check_counts(value, name) for name, value in asked.items() if value is not None}
-    n = layout.n_families or layout.frame[BENCHMARK].nunique()
+    counts = {"n_benchmarks": n_benchmarks, "n_families": n_families}
+    plans = {name: check_counts(value, name) for name, value in counts.items() if value is not None}
+    n = size["n_families"] or size["n_benchmarks"]
     usual = sorted({5, 10, 20, 50, n, 2 * n})
-    if layout.families:
-        return [(f, float(b)) for b in given.get("n_benchmarks", [each]) for f in given.get("n_families", usual)]
+    if size["n_families"]:
+        return [(f, float(b)) for b in plans.get("n_benchmarks", [each]) for f in plans.get("n_families", usual)]
     if n_families is not None:
         raise ArgumentError(
             f"n_families needs runs with {FEWEST_FAMILIES} families of benchmarks or more, Runs(..., family=...), got "
             f"n_families={n_families!r:.60}. Plan numbers of benchmarks: n_benchmarks=..."
         )
-    return [(None, b) for b in given.get("n_benchmarks", usual)]
+    return [(None, b) for b in plans.get("n_benchmarks", usual)]
 
 
 def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool) -> list[float]:
@@ -385,25 +319,29 @@ def _seeds(given: int | Iterable[int] | None, observed: float, *, repeated: bool
     return asked or (sorted({1.0, observed}) if repeated else [observed])
 
 
-def _notes(layout: RunLayout, signal: float, budget: str, *, repeated: bool) -> list[str]:
+def _notes(design: RunDesign, signal: float, budget: str, *, repeated: bool) -> list[str]:
     notes = []
     if signal < 0:
         notes.append(
             "The means of the algorithms differ no more than their standard errors would produce, so their variance is "
             "estimated as zero and with it the reliability. The upper end of the interval says how large it may be."
         )
-    if layout.frame[ALGORITHM].nunique() == 2:
+    if design.sizes["n_algorithms"] == 2:
         notes.append("There are two algorithms: the variance of their means is half of one squared difference.")
-    if layout.n_budgets > 1:
-        notes.append(f"Runs are compared by their mean over the {layout.n_budgets} levels of {budget}.")
-    if layout.strata is None:
-        why = "Benchmarks are in several families" if layout.crosses_families else "The table is not balanced"
+    if design.sizes["n_budgets"] > 1:
+        notes.append(f"Runs are compared by their mean over the {design.sizes['n_budgets']} levels of {budget}.")
+    if design.strata is None:
+        why = "Benchmarks are in several families" if design.crosses_families else "The table is not balanced"
         notes.append(f"{why}: the interval is approximate, and plans are for balanced studies.")
-    if len(layout.families) > 1:
-        coarse, finer = (plural(layout.columns[role][-1]) for role in layout.families[:2])
+    if len(design.families) > 1:
+        coarse, finer = (plural(design.columns[role][-1]) for role in design.families[:2])
         notes.append(f"Planned {coarse} hold as many {finer} as those of this study.")
-    if layout.crosses_families:
+    if design.crosses_families:
         notes.append("No benchmark is in two of the planned families, as some are here.")
     if not repeated:
         notes.append("Runs are not repeated, so the table says nothing about other numbers of seeds.")
     return notes
+
+
+def _count(n: float) -> str:
+    return "∞" if math.isinf(n) else f"{n:,.4g}" if n % 1 else f"{int(n):,}"

@@ -1,176 +1,96 @@
-"""Where the variation of the scores comes from: algorithms, families, benchmarks, seeds, runs, budgets.
-
-A score is the mean of its run over the budgets plus the run's curve about this mean. The means of the runs follow the
-recommended mixed model with one variance per source,
-
-    algorithm + benchmark + benchmark:algorithm + instance + instance:algorithm + instance:seed + run,
-
-an instance being a benchmark at one level of the metafeatures, with family + family:algorithm in front where families
-of benchmarks are the sample; the curves follow the same model of the budget's effects. Algorithms, metafeatures and
-budgets are what the study is about and no sample, so their means are fixed and their variance is that of the true
-means, the error of the estimated ones taken off.
+"""Where the variation of the scores comes from: of runs, algorithms, families, benchmarks, seeds, budgets; of
+trainings, the sources of randomness whose seeds a table names.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+import re
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.power.components import Pilot, VarianceComponents
-from lmemtest.bench.variation.run_layout import (
-    ALGORITHM,
-    BENCHMARK,
-    CONDITION,
+from lmemtest.bench.data.runs import Runs
+from lmemtest.bench.power.components import TOGETHER, Pilot, VarianceComponents
+from lmemtest.bench.variation.run_design import (
     EVERYTHING,
-    RunLayout,
-    layout_of,
+    FIXED,
+    RunDesign,
+    from_mean_squares,
+    run_design,
+    run_variances,
 )
-from lmemtest.bench.variation.source_words import curve_words, source_words
-from lmemtest.core.result import Result, result
-from lmemtest.core.rounding import below, in_tie_order
+from lmemtest.bench.variation.trainings import ALL, NOISE, RESIDUAL, in_residual, training_variances
+from lmemtest.core.result import Answer, result
+from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.threads import one_blas_thread
-from lmemtest.core.validate import check_choice, check_fraction
-from lmemtest.core.words import joined, percent
-from lmemtest.errors import ArgumentError, DataError
-from lmemtest.lmm.distributions.student import noncentrality_interval
-from lmemtest.lmm.intervals.balanced import BalancedModel, Factors, Stratum
-from lmemtest.lmm.intervals.variances import Combinations
-from lmemtest.lmm.means.emmeans import emmeans
-from lmemtest.lmm.means.joint import f_test
-from lmemtest.lmm.model import fit_lmm
+from lmemtest.core.validate import as_frame, check_choice, check_column, check_columns, check_fraction, check_magnitude
+from lmemtest.core.words import counted, format_level, format_number, joined, listed, p_text, percent
+from lmemtest.errors import ArgumentError, DataError, DesignError
+from lmemtest.lmm.intervals.variances import METHODS, Combinations
+from lmemtest.lmm.means.adjust import adjust_raw
 
 if TYPE_CHECKING:
-    from lmemtest.bench.data.runs import Runs
-    from lmemtest.lmm.model import LmmFit
+    from lmemtest.lmm.intervals.balanced import Factors, Stratum
 
-KINDS = (
-    *("algorithm", "condition", "family", "family_interaction", "benchmark", "interaction"),
-    *("seed", "run", "budget", "residual"),
-)
-_ALL: Factors = frozenset()
-_FIXED: tuple[Factors, ...] = (
-    frozenset({ALGORITHM}),
-    frozenset({CONDITION}),
-    frozenset({ALGORITHM, CONDITION}),
-)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """One source of variation.
-
-    Attributes
-    ----------
-    name, kind, meaning : str
-        Columns whose groups differ, one of `KINDS`, and what it is in words.
-    variance, share : float
-        Its part of the variance of a score, also as a share of the sum of all parts.
-    ci_low, ci_high : float
-        Interval of the standard deviation; NaN for budgets.
-    """
-
-    name: str
-    kind: str
-    meaning: str
-    variance: float
-    ci_low: float = float("nan")
-    ci_high: float = float("nan")
-    share: float = float("nan")
-
-    @property
-    def sd(self) -> float:
-        """Square root of the variance."""
-        return float(np.sqrt(self.variance))
+ROLES = ("algorithm", "benchmark")
+_SOURCES = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
+_UNITS = ("data", "split")  # words in the name of the source that is the unit of the others by default
+_LEAST = 1e-70  # range of the scores: fourth powers of smaller differences are no numbers
 
 
 @result
-class VarianceSources(Result):
-    """Variance of the scores by source.
+class VarianceSources(Answer):
+    """Variance of the scores by source; see `variance_sources` for its tables and values."""
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        Those of the means of the runs from coarse to fine, then those of the budgets.
-    level : float
-        Level of each interval.
-    balanced : bool
-        Whether the numbers come from mean squares; else from a fit to the runs.
-    n_algorithms, n_benchmarks, n_conditions, n_budgets : int
-        Size of the study; conditions are the combinations of metafeature levels that benchmarks go through.
-    n_seeds : float
-        Runs of an algorithm at one instance (the harmonic mean where their number differs).
-    n_families : int or None
-        Families of benchmarks, where these are the sample.
-    n_places : int or None
-        Benchmarks, counted once for each of the families that they are in.
-    score : str
-        The scale.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    figure = "variance_sources_plot"
-    parts = {"sources": "_frame"}
-    formats = {"share": percent}
-
-    sources: tuple[Source, ...]
-    level: float
-    balanced: bool
-    n_algorithms: int
-    n_benchmarks: int
-    n_conditions: int
-    n_budgets: int
-    n_seeds: float
-    score: str
-    n_families: int | None = None
-    n_places: int | None = None
-    notes: tuple[str, ...] = ()
-
-    def variance(self, kind: str) -> float:
-        """Sum of the variances of a kind of source, 0 if there is none.
+    def components(self, *, algorithm: Any = None, benchmark: Any = None) -> VarianceComponents:
+        """Components for planning a study like this one: see `power` and `plan`.
 
         Parameters
         ----------
-        kind : str
-            One of "algorithm", "condition", "family", "family_interaction", "benchmark", "interaction", "seed", "run",
-            "budget", "residual".
-        """
-        check_choice(kind, "kind", KINDS)
-        return float(sum(source.variance for source in self.sources if source.kind == kind))
-
-    def components(self) -> VarianceComponents:
-        """Components for planning a study like this one: see `power` and `plan`.
+        algorithm, benchmark : optional
+            Of trainings, those of which one; variances are averaged over all that are left.
 
         Returns
         -------
         VarianceComponents
-            With the size of this study as the pilot's.
+            Of runs, with the size of this study as the pilot's. Of trainings, the standard deviations of the sources,
+            and the rest as residual, without ``interaction_sd``: the trainings of one benchmark say nothing of others.
 
         Raises
         ------
         ArgumentError
-            If there are several conditions or budgets, or one run of each algorithm on each benchmark.
+            If runs have several conditions or budgets, or one run of each algorithm on each benchmark; if there is no
+            such algorithm or benchmark.
         """
+        wanted = {"algorithm": algorithm, "benchmark": benchmark}
+        wanted = {role: level for role, level in wanted.items() if level is not None}
+        for role, level in wanted.items():
+            if role not in self.sources:
+                raise ArgumentError(f"{role}={level!r}: the study has no column {role!r}. Leave it out.")
+            known = self.sources[role].unique().tolist()
+            if level not in known:
+                raise ArgumentError(f"{role} must be one of {listed(known)}, got {level!r}.")
+        if self.of == "trainings":
+            return _components_of_trainings(_rows(self.sources, wanted), _rows(self.designs, wanted), self.by)
         if self.n_conditions > 1 or self.n_budgets > 1:
             raise ArgumentError(
                 "a study is planned at one budget and one level of each metafeature: keep one of each, one = "
                 "runs.filter(...), and take variance_sources(one)."
             )
-        if not any(source.kind == "interaction" for source in self.sources):
+        variance = self.sources.groupby("kind")["variance"].sum()
+        if "interaction" not in variance:
             raise ArgumentError(
                 "with one run of each algorithm on each benchmark, the runs do not say how much an algorithm's "
                 "advantage differs between benchmarks. Repeat runs with other seeds, or plan with "
                 "VarianceComponents(...)."
             )
         kinds = {"interaction_sd": "interaction", "residual_sd": "run", "seed_sd": "seed", "benchmark_sd": "benchmark"}
-        if any(source.kind == "family_interaction" for source in self.sources):
+        if "family_interaction" in variance:
             kinds |= {"family_interaction_sd": "family_interaction", "family_sd": "family"}
         return VarianceComponents(
-            **{name: self.variance(kind) ** 0.5 for name, kind in kinds.items()},
+            **{name: float(variance.get(kind, 0.0)) ** 0.5 for name, kind in kinds.items()},
             pilot=Pilot(
                 n_algorithms=self.n_algorithms,
                 n_benchmarks=self.n_places or self.n_benchmarks,
@@ -179,86 +99,84 @@ class VarianceSources(Result):
             ),
         )
 
-    def sentences(self) -> tuple[str, ...]:
-        """What matters most, and what the algorithms account for."""
-        first, second, *others = in_tie_order(self.sources, lambda source: source.share, descending=True)
-        text = (
-            f"The largest part of the variation of {self.score} is {{}}{first.name} ({percent(first.share)}): "
-            f"{first.meaning}; then {second.name} ({percent(second.share)})."
-        )
-        open_ = [source.name for source in (second, *others) if self._may_exceed(source, first)]
-        found = [text.format("estimated to be " if open_ else "")]
-        if open_:
-            found.append(f"By the {percent(self.level)} intervals {joined(open_)} cannot be excluded as the largest.")
-        algorithm = next(source for source in self.sources if source.kind == "algorithm")
-        if algorithm not in (first, second):
-            found.append(f"The means of the algorithms account for {percent(algorithm.share)}.")
-        between = [source for source in self.sources if source.kind == "family_interaction"]
-        advantages = self.variance("family_interaction") + self.variance("interaction")
-        if between and self.variance("interaction") > 0.0:
-            share, names = percent(self.variance("family_interaction") / advantages), joined([s.name for s in between])
-            found.append(f"Of the variance of the advantages, an estimated {share} lies between families ({names}).")
-        return tuple(found)
-
-    def _may_exceed(self, source: Source, first: Source) -> bool:
-        """Whether the interval of its variance over the first one reaches 1; so it does where one is not known."""
-        both = np.array([[one.variance, one.ci_low**2, one.ci_high**2] for one in (source, first)])
-        if not np.isfinite(both).all():
-            return source.variance > 0.0
-        return not below(Combinations(*both.T).ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))[1], 1.0)
-
-    def _frame(self) -> pd.DataFrame:
-        """One row per source: source, kind, meaning, variance, share, sd, ci_low, ci_high (of the SD)."""
-        rows = [(s.name, s.kind, s.meaning, s.variance, s.share, s.sd, s.ci_low, s.ci_high) for s in self.sources]
-        names = ["source", "kind", "meaning", "variance", "share", "sd", "ci_low", "ci_high"]
-        return pd.DataFrame(rows, columns=names)
-
-    @property
-    def title(self) -> str:
-        return "Where the variation comes from"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        sample = "families, benchmarks, seeds, runs" if self.n_families else "benchmarks, seeds, runs"
-        return (
-            f"REML estimates for {self.score}. Each sd has its own {100 * self.level:.4g} % interval: of what is a "
-            f"sample ({sample}) from the profile of the restricted likelihood, of fixed means "
-            "(algorithms, metafeatures) from the noncentral F distribution.",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        return self._frame()[["source", "meaning", "share", "sd", "ci_low", "ci_high"]]
-
 
 @one_blas_thread()
-def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
+def variance_sources(
+    runs: Runs | Any,
+    *,
+    sources: Sequence[str] | None = None,
+    score: str | None = None,
+    algorithm: str | None = None,
+    benchmark: str | None = None,
+    relative_to: str | None = None,
+    method: str | None = None,
+    level: float = 0.95,
+) -> VarianceSources:
     """Take the variation of the scores apart by its sources.
 
     Parameters
     ----------
-    runs : Runs
-        With at least two benchmarks. Several budgets need a seed column, and every run at the same budgets. Families
-        of benchmarks are sources of their own, with their advantages, from five of them on.
+    runs : Runs, dataframe or mapping
+        Runs with at least two benchmarks: the sources are algorithms, families (from five of them on), benchmarks,
+        seeds, runs and budgets. Several budgets need a seed column, and every run at the same budgets. With `sources`,
+        a table with one row per training; anything that Narwhals reads.
+    sources : sequence of str, optional
+        Columns with the seeds of the sources of randomness of a training ("data", "init", "order", "dropout",
+        "tuning", ...): equal values are the same seed. The arguments that follow are for these.
+    score : str
+        Column of the score.
+    algorithm, benchmark : str, optional
+        Columns of pipelines and data sets: each combination is a study of its own.
+    relative_to : str, optional
+        Source whose variance is the unit of the others; by default the one with "data" or "split" in its name.
+    method : {"bonett", "chi-squared"}
+        Intervals of variances of samples: with the kurtosis of the scores (the default), or for normal scores.
     level : float in (0, 1)
         Level of each interval.
 
     Returns
     -------
     VarianceSources
-        ``to_frame()`` has source, kind, meaning, variance, share, sd, ci_low, ci_high; ``sentences()`` the answer.
+        ``components()`` is what `power` and `plan` take; they take the result itself, too. Its table ``sources`` has
+        one row per source. Of runs: ``source``, ``kind``, ``meaning``, ``variance``, ``share`` of the sum of all,
+        ``sd`` with ``ci_low`` and ``ci_high`` (NaN for budgets); first the sources of the means of the runs from coarse
+        to fine, then those of the budgets. ``balanced`` says whether they come from mean squares, else they are from a
+        fit; ``n_algorithms``, ``n_benchmarks``, ``n_budgets``, ``n_conditions`` (combinations of metafeature levels
+        that benchmarks go through), ``n_seeds`` (runs of an algorithm at one instance, the harmonic mean), and, where
+        families are the sample, ``n_families`` and ``n_places`` (benchmarks, counted once for each of their families)
+        are the size of the study.
+
+        Of trainings the tables are
+
+        - ``sources``: ``algorithm`` and ``benchmark`` where there are such columns, ``source``, ``kind`` ("source",
+          "interaction", "together", "noise", "residual"), ``n`` (seeds, or trainings of the last two), ``df``,
+          ``variance``, ``sd`` with ``ci_low`` and ``ci_high``; ``share`` of the sum of all rows and ``relative``, the
+          variance over that of `relative_to`, each with ``_low`` and ``_high``; ``may_be_largest``, the part with the
+          largest estimate and those whose variance over its own has an interval that reaches 1. What the table does not
+          identify is NaN (False); shares have no interval where one of the parts has none;
+        - ``at_once``: trainings in which several sources are new at once: ``sources``, ``n``, ``sd``, ``ci_low``,
+          ``ci_high``; ``added_sd``, what these sources have added up; ``ratio`` of the two variances, ``ratio_low``,
+          ``ratio_high``; ``p_raw`` of "they add up", and ``p_value`` (Holm, over all rows);
+        - ``designs``: per algorithm and benchmark ``design`` ("one at a time" or "crossed"), ``n``, ``mean``,
+          ``repeated`` (degrees of freedom of the noise), ``left_over`` (trainings that are not used);
+        - ``scores``: the samples behind sources that vary one at a time or at once: ``source`` ("all at once" where
+          every source is new), ``sample``, ``score`` (the mean of trainings with equal seeds).
 
     Raises
     ------
-    ArgumentError
-        If `runs` is not Runs, has no benchmark column or a single benchmark.
+    ArgumentError, UnknownColumnError
+        If `runs` is not Runs, has no benchmark column or a single benchmark; if an argument breaks its rule.
     DataError
-        If runs were scored at different budgets, several budgets cannot be linked to runs, or scores never differ.
+        If runs were scored at different budgets, several budgets cannot be linked to runs, or scores never differ; if a
+        score or a seed of a training is missing.
+    DesignError
+        If the seeds of all sources change together, so that no variance is identified, or no score differs.
 
     Notes
     -----
-    Where the table is balanced the restricted likelihood depends on mean squares alone, and estimates and profiles
-    are computed from these; elsewhere the model is fitted to the runs and profiled by `LmmFit.profile`, which gives
-    the same numbers and takes longer.
+    Of runs: where the table is balanced the restricted likelihood depends on mean squares alone, and estimates and
+    profiles are computed from these; elsewhere the model is fitted to the runs and profiled by `LmmFit.profile`, which
+    gives the same numbers and takes longer.
 
     The variance of fixed means is that of the true means: with algorithms m_1, ..., m_k the sum of
     ``(m_i - mean)^2 / (k - 1)`` over the estimated means, minus the average variance of their errors, or zero where
@@ -268,10 +186,20 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
 
     Scores of one run at several budgets depend on each other, so the sources of their curve have no intervals.
 
+    Of trainings: the design is seen from the seeds. Where each source is varied with all others fixed, its variance is
+    that of these scores, less that of trainings run again with equal seeds (the noise; without such trainings every
+    source holds it). The variance of a source then includes its interactions at the seeds of the others that were
+    fixed. Trainings in which several sources are new at once give the variance of all together, and a test of whether
+    it is the sum. Otherwise a mixed model with crossed random effects of the sources is fitted, with their interactions
+    by pairs where each combination is run twice on average.
+
     References
     ----------
     Searle, Casella & McCulloch (1992), doi:10.1002/9780470316856; Cornfield & Tukey (1956) on fixed means,
-    doi:10.1214/aoms/1177728067; Steiger (2004), doi:10.1037/1082-989X.9.2.164
+    doi:10.1214/aoms/1177728067; Steiger (2004), doi:10.1037/1082-989X.9.2.164; Bouthillier et al. (2021), Accounting
+    for variance in machine learning benchmarks, MLSys 3; Bonett (2006), Approximate confidence interval for standard
+    deviation of nonnormal distributions, Computational Statistics & Data Analysis 50; Zou & Donner (2008), Construction
+    of confidence limits about effect measures, Statistics in Medicine 27
 
     Examples
     --------
@@ -285,178 +213,339 @@ def variance_sources(runs: Runs, *, level: float = 0.95) -> VarianceSources:
     2  benchmark:algorithm  0.0026  0.0022   0.0032
     3       benchmark:seed  0.0027  0.0023   0.0031
     4                  run  0.0068  0.0066   0.0070
+
+    >>> import numpy as np, pandas as pd
+    >>> rng = np.random.default_rng(1)
+    >>> table = pd.DataFrame({"data": [*range(30), *[0] * 35], "init": [*[0] * 30, *range(30), *[0] * 5]})
+    >>> effects = 0.02 * rng.normal(size=30), 0.01 * rng.normal(size=30)
+    >>> table["accuracy"] = 0.9 + effects[0][table["data"]] + effects[1][table["init"]] + 0.002 * rng.normal(size=65)
+    >>> study = variance_sources(table, score="accuracy", sources=["data", "init"])
+    >>> study.to_frame()[["source", "n", "sd", "ci_low", "ci_high", "relative"]].round(4)
+      source   n      sd  ci_low  ci_high  relative
+    ...
     """
+    options = {"score": score, "algorithm": algorithm, "benchmark": benchmark, "relative_to": relative_to}
+    if sources is not None:
+        return _of_trainings(runs, sources, **options, method=METHODS[0] if method is None else method, level=level)
+    for name, value in {**options, "method": method}.items():
+        if value is not None:
+            raise ArgumentError(
+                f"{name} is for tables of trainings, and needs sources=[...], the columns with their seeds; got "
+                f"{name}={value!r:.60}."
+            )
+    return _of_runs(runs, level)
+
+
+# ---------------------------------------------------------------------- runs
+
+
+def _of_runs(runs: Any, level: float) -> VarianceSources:
     level = check_fraction(level, "level")
-    layout = layout_of(runs, task="the variation is taken apart", families=True)
-    found = run_components(layout, level=level)
-    sources = [
-        *(_source(layout, m.factors, max(m.signal, 0.0), m.sd_limits(level)) for m in found.fixed),
-        *(_source(layout, factors, v, found.limits[factors]) for factors, v in found.variances.items()),
-    ]
-    notes = []
-    lost = [layout.label(means.factors) for means in found.fixed if means.signal < 0]
-    if lost:
+    design, scores = run_design(runs, task="the variation is taken apart", families=True)
+    variances, limits, fixed = run_variances(design, scores, level=level)
+    nan = (np.nan, np.nan)
+    rows = [
+        (*design.source(m.factors), max(m.signal, 0.0), *(np.sqrt(m.noise * end) for end in m.ratio_limits(level)))
+        for m in fixed
+    ] + [(*design.source(factors), v, *limits[factors]) for factors, v in variances.items()]
+    notes = [*design.notes]
+    if lost := [design.label(means.factors) for means in fixed if means.signal < 0]:
         notes.append(
             f"The means of {' and of '.join(lost)} differ no more than their standard errors would produce, so their "
             "variance is estimated as zero. This does not show that they are equal."
         )
-    zero = [layout.label(factors) for factors, v in found.variances.items() if v == 0]
-    if zero:
+    if zero := [design.label(factors) for factors, v in variances.items() if v == 0]:
         notes.append(f"Estimated as zero: {', '.join(zero)}. The upper ends of the intervals say how large it may be.")
-    if layout.n_budgets > 1:
-        curves, note = _of_curves(layout, str(runs.budget))
-        sources, notes = [*sources, *curves], [*notes, note]
-    total = sum(source.variance for source in sources)
-    return VarianceSources(
-        sources=tuple(replace(source, share=source.variance / total) for source in sources),
-        level=level,
-        balanced=layout.strata is not None,
-        **layout.sizes,
-        n_conditions=layout.n_conditions,
-        n_budgets=layout.n_budgets,
-        n_families=layout.n_families,
-        n_places=layout.n_places,
-        score=runs.score,
-        notes=(*layout.notes, *notes),
+    if design.curve_strata is None and design.sizes["n_budgets"] > 1:
+        whole = "the curves of the runs over the budget"
+        rows.append((runs.budget, "budget", whole, design.curve_variance, *nan))
+        notes.append("The table is not balanced, so the curves of the runs over the budget are not taken apart.")
+    elif design.curve_strata is not None:
+        rows += [(*row, *nan) for row in _of_curves(design, design.curve_strata, str(runs.budget))]
+        notes.append(
+            f"Scores of one run at several levels of {runs.budget} depend on each other, so the sources of its curve "
+            "have no intervals."
+        )
+    table = pd.DataFrame(rows, columns=[*_SOURCES[:4], "ci_low", "ci_high"])
+    table = table.assign(share=table["variance"] / sum(table["variance"]), sd=np.sqrt(table["variance"]))[_SOURCES]
+    sample = "families, benchmarks, seeds, runs" if design.families else "benchmarks, seeds, runs"
+    fact = (
+        f"REML estimates for {runs.score}. Each sd has its own {100 * level:.4g} % interval: of what is a "
+        f"sample ({sample}) from the profile of the restricted likelihood, of fixed means "
+        "(algorithms, metafeatures) from the noncentral F distribution."
     )
+    return VarianceSources(
+        question="variance_sources",
+        title="Where the variation comes from",
+        tables={"sources": table},
+        values={"of": "runs", "score": runs.score, "level": level, "by": (), "relative_to": None,
+                "balanced": design.strata is not None, **design.sizes},
+        facts=(fact,),
+        findings=largest_sources(table, runs.score, level),
+        notes=tuple(notes),
+        printed=table[["source", "meaning", "share", "sd", "ci_low", "ci_high"]],
+        formats={"share": percent},
+        figure="variance_sources_plot",
+    )  # fmt: skip
 
 
-# ---------------------------------------------------------------------- means of runs
+def _of_curves(design: RunDesign, strata: dict[Factors, Stratum], budget: str) -> list[tuple[str, str, str, float]]:
+    """Sources of the budget's effects; budgets are fixed, so an effect's part of a score is (r - 1) / r of it."""
+    variances, _, fixed = from_mean_squares(design, strata, None, (frozenset(), *FIXED))
+    part = (design.sizes["n_budgets"] - 1) / design.sizes["n_budgets"]
+    rows = []
+    for factors, variance in ({means.factors: max(means.signal, 0.0) for means in fixed} | variances).items():
+        name = ":".join(filter(None, [design.label(factors), budget]))
+        named = ("residual", "residual") if factors == EVERYTHING else (name, "budget")
+        rows.append((*named, design.curve(factors), variance * part))
+    return rows
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FixedMeans:
-    """Variance of the true means of fixed levels (may be negative), mean variance of their errors, and their F-test."""
+def largest_sources(table: pd.DataFrame, score: str, level: float) -> tuple[str, ...]:
+    """What matters most, and what the algorithms account for."""
+    rows = table.to_dict("records")
+    first, second, *others = in_tie_order(rows, lambda row: row["share"], descending=True)
 
-    factors: Factors
-    signal: float
-    noise: float
-    f_ratio: float
-    df: float
-    error_df: float
+    def may_exceed(row: dict[Any, Any]) -> bool:
+        """Whether the interval of its variance over the first one reaches 1; so it does where one is not known."""
+        both = np.array([[one["variance"], one["ci_low"] ** 2, one["ci_high"] ** 2] for one in (row, first)])
+        if not np.isfinite(both).all():
+            return bool(row["variance"] > 0.0)
+        return not below(Combinations(*both.T).ratio(np.array([1.0, 0.0]), np.array([0.0, 1.0]))[1], 1.0)
 
-    def ratio_limits(self, level: float) -> tuple[float, float]:
-        """Interval of signal over noise."""
-        low, high = noncentrality_interval(self.f_ratio, self.df, self.error_df, level, positive=False)
-        return low / self.df, high / self.df
-
-    def sd_limits(self, level: float) -> tuple[float, float]:
-        """Interval of the standard deviation of the true means."""
-        low, high = (float(np.sqrt(self.noise * limit)) for limit in self.ratio_limits(level))
-        return low, high
-
-
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RunComponents:
-    """Variances of the random terms, the run last; intervals of their standard deviations; fixed means."""
-
-    variances: dict[Factors, float]
-    limits: dict[Factors, tuple[float, float]]
-    fixed: tuple[FixedMeans, ...]
-
-
-def run_components(layout: RunLayout, *, level: float | None) -> RunComponents:
-    """Variances of the model of the runs, with intervals unless `level` is None."""
-    return _from_fit(layout, level) if layout.strata is None else _from_mean_squares(layout, layout.strata, level)
-
-
-def _from_mean_squares(
-    layout: RunLayout, strata: dict[Factors, Stratum], level: float | None, means: tuple[Factors, ...] = _FIXED
-) -> RunComponents:
-    random = [stratum for factors, stratum in strata.items() if factors & {BENCHMARK, *layout.families}]
-    model = BalancedModel.of(random, layout.terms, strata)
-    values = model.estimate()
-    expected = model.expected(values)
-    fixed = []
-    for factors in means:
-        if factors in strata:
-            error = strata.get(factors | {(*layout.families, BENCHMARK)[0]}, strata[EVERYTHING])
-            here, noise = strata[factors], expected[error.factors]
-            fixed.append(
-                FixedMeans(
-                    factors=factors,
-                    signal=(here.mean_square - noise) / here.rows,
-                    noise=noise / here.rows,
-                    f_ratio=here.mean_square / error.mean_square if error.mean_square > 0 else np.inf,
-                    df=float(here.df),
-                    error_df=float(error.df),
-                )
-            )
-    limits = {} if level is None else {t: model.interval(i, level) for i, t in enumerate(layout.terms)}
-    variances = dict(zip(layout.terms, values.tolist(), strict=True))
-    return RunComponents(variances=variances, limits=limits, fixed=tuple(fixed))
-
-
-def _from_fit(layout: RunLayout, level: float | None) -> RunComponents:
-    groups = [":".join(sorted(factors)) for factors in layout.terms[:-1]]
-    fixed = f"{ALGORITHM} * {CONDITION}" if CONDITION in layout.columns else ALGORITHM
-    fit = fit_lmm(" + ".join([f"score ~ {fixed}", *(f"(1 | {group})" for group in groups)]), layout.frame)
-    values = [*(float(S[0, 0]) for S in fit.covariances), fit.scale]
-    limits = {}
-    if level is not None:
-        table = fit.profile([*groups, "residual sd"], level=level, reml=True).table
-        ends = zip(table["ci_low"].tolist(), table["ci_high"].tolist(), strict=True)
-        limits = dict(zip(layout.terms, ends, strict=True))
-    variances = dict(zip(layout.terms, values, strict=True))
-    return RunComponents(variances=variances, limits=limits, fixed=tuple(_fixed_of_fit(fit, layout)))
-
-
-def _fixed_of_fit(fit: LmmFit, layout: RunLayout) -> Iterator[FixedMeans]:
-    roles = [role for role in (ALGORITHM, CONDITION) if role in layout.columns]
-    means = emmeans(fit, roles)
-    if np.isnan(means.estimate).any():
-        lost = means.frame[np.isnan(means.estimate)].iloc[0]
-        algorithm, condition = (layout.label(frozenset({role})) for role in roles)
-        raise DataError(
-            f"{algorithm} {lost[ALGORITHM]!r} was never run at {condition} {lost[CONDITION]!r}, so means over "
-            f"{condition} do not compare. Leave one of them out: runs.filter(...)."
+    open_ = [row["source"] for row in (second, *others) if may_exceed(row)]
+    found = [
+        f"The largest part of the variation of {score} is {'estimated to be ' if open_ else ''}{first['source']} "
+        f"({percent(first['share'])}): {first['meaning']}; then {second['source']} ({percent(second['share'])})."
+    ]
+    if open_:
+        found.append(f"By the {percent(level)} intervals {joined(open_)} cannot be excluded as the largest.")
+    algorithm = next(row for row in rows if row["kind"] == "algorithm")
+    if algorithm not in (first, second):
+        found.append(f"The means of the algorithms account for {percent(algorithm['share'])}.")
+    variance = table.groupby("kind")["variance"].sum()
+    if variance.get("interaction", 0.0) > 0.0 and "family_interaction" in variance:
+        between = variance["family_interaction"] / (variance["family_interaction"] + variance["interaction"])
+        names = joined(table.loc[table["kind"] == "family_interaction", "source"].tolist())
+        found.append(
+            f"Of the variance of the advantages, an estimated {percent(between)} lies between families ({names})."
         )
-    V = means.L @ means.V @ means.L.T
-    sizes = {role: means.frame[role].nunique() for role in roles}
-    for factors in _FIXED:
-        if not factors <= set(roles):
-            continue
-        P = np.ones((1, 1))
-        for role, k in sizes.items():
-            P = np.kron(P, np.eye(k) - 1.0 / k if role in factors else np.full((k, k), 1.0 / k))
-        df = float(np.prod([sizes[role] - 1 for role in factors]))
-        rows = float(np.prod([sizes[role] for role in roles if role not in factors])) * df
-        vectors = np.linalg.eigh(P)[1][:, -round(df) :]
-        test = f_test(fit, vectors.T @ means.fixed)
-        noise = float(np.trace(P @ V)) / rows
-        signal = float(means.estimate @ P @ means.estimate) / rows - noise
-        yield FixedMeans(factors=factors, signal=signal, noise=noise, f_ratio=test.f_ratio, df=df, error_df=test.df_den)
+    return tuple(found)
 
 
-def _source(layout: RunLayout, factors: Factors, variance: float, limits: tuple[float, float]) -> Source:
-    kind, meaning = source_words(layout, factors)
-    low, high = limits
-    return Source(name=layout.label(factors), kind=kind, meaning=meaning, variance=variance, ci_low=low, ci_high=high)
+# ---------------------------------------------------------------------- trainings
 
 
-# ---------------------------------------------------------------------- curves over the budget
+def _of_trainings(
+    table: Any,
+    sources: Any,
+    *,
+    score: Any,
+    algorithm: Any,
+    benchmark: Any,
+    relative_to: Any,
+    method: str,
+    level: float,
+) -> VarianceSources:
+    if isinstance(table, Runs):
+        score, algorithm, benchmark = score or table.score, algorithm or table.algorithm, benchmark or table.benchmark
+        table = table.frame
+    columns = as_frame(table, argument="table").collect_schema().names()
+    score, names, by = _columns_of(columns, score, sources, {"algorithm": algorithm, "benchmark": benchmark})
+    if relative_to is None:
+        likely = [name for name in names if set(re.split(r"[^a-z]+", name.lower())) & set(_UNITS)]
+        unit = likely[0] if len(names) > 1 and likely else None
+    else:
+        unit = check_choice(relative_to, "relative_to", names)
+    method, level = check_choice(method, "method", METHODS), check_fraction(level, "level")
+    frame = _read(table, score, names, by)
+    parts: dict[str, list[pd.DataFrame]] = {}
+    notes: dict[str, list[str]] = {}
+    for key, rows in frame.groupby(list(by), sort=False, observed=True) if by else [((), frame)]:
+        labels = dict(zip(by, key, strict=True))
+        values, where = rows["score"].to_numpy(dtype=float), _where(labels)
+        check_magnitude(values)
+        if len(values) < 2 or np.ptp(values) == 0.0:
+            raise DesignError(f"{where}all scores are the same, so nothing varies that could be taken apart.")
+        if np.ptp(values) < _LEAST:
+            raise DesignError(f"{where}scores differ by {np.ptp(values):.2g} at most. Give them in another unit.")
+        try:
+            tables, more = training_variances(rows[list(names)], values, unit=unit, level=level, method=method)
+        except DesignError as error:
+            raise DesignError(f"{where}{error}") from None
+        for name, part in tables.items():
+            for at, (role, label) in enumerate(labels.items()):
+                part.insert(at, role, [label] * len(part))
+            parts.setdefault(name, []).append(part)
+        for note in more:
+            notes.setdefault(note, []).append(where.removesuffix(": "))
+    joint = {name: pd.concat(several, ignore_index=True) for name, several in parts.items()}
+    p = joint["at_once"]["p_raw"].to_numpy(dtype=float)
+    tests = int(np.isfinite(p).sum())
+    joint["at_once"]["p_value"] = adjust_raw(p, "holm", tests)
+    found, designs, interval = [], set(joint["designs"]["design"]), f"{100 * level:.4g} %"
+    for labels in joint["designs"][list(by)].to_dict("records") if by else [{}]:
+        where = _where(labels)
+        found += [*_largest_part(_rows(joint["sources"], labels), where, unit, level)]
+        found += [*_sum_of_parts(_rows(joint["at_once"], labels), where, "Holm-adjusted " if tests > 1 else "", level)]
+    facts = []
+    if "one at a time" in designs:
+        of = "Bonett" if method == "bonett" else "chi-squared"
+        facts.append(f"One source at a time: sample variances; {interval} {of} intervals, combined by MOVER.")
+    if "crossed" in designs:
+        facts.append(f"Crossed: REML; {interval} profile intervals, combined by MOVER; effects are taken as normal.")
+    if unit is not None:
+        facts.append(f"relative: variance over that of {unit}.")
+    if tests:
+        facts.append(f"Sources at once against their sum: p-values, Holm over {counted(tests, 'sample')}.")
+    relative = ["relative", "relative_low", "relative_high"]
+    shown = [*by, "source", "n", "sd", "ci_low", "ci_high", "share", *(relative if unit is not None else [])]
+    n = len(joint["designs"])
+    return VarianceSources(
+        question="variance_sources",
+        title=f"Variance of {score} by source",
+        tables=joint,
+        values={"of": "trainings", "score": score, "level": level, "by": tuple(by), "relative_to": unit,
+                "method": method},
+        facts=tuple(facts),
+        findings=tuple(found),
+        notes=tuple(note if len(where) == n else f"{joined(where)}: {note}" for note, where in notes.items()),
+        printed=joint["sources"][shown],
+        formats={**dict.fromkeys(["share", "share_low", "share_high"], percent), **dict.fromkeys(relative, ".2f")},
+        figure="variance_sources_plot",
+    )  # fmt: skip
 
 
-def _of_curves(layout: RunLayout, budget: str) -> tuple[list[Source], str]:
-    """Variances of the budget's effects; budgets are fixed, so an effect's part of a score is (r - 1) / r of it."""
-    if layout.curve_strata is None:
-        variance = float((layout.curves**2).mean())
-        source = Source(name=budget, kind="budget", meaning="the curves of the runs over the budget", variance=variance)
-        return [source], "The table is not balanced, so the curves of the runs over the budget are not taken apart."
-    found = _from_mean_squares(layout, layout.curve_strata, None, (_ALL, *_FIXED))
-    variances = {means.factors: max(means.signal, 0.0) for means in found.fixed} | found.variances
-    sources = []
-    for factors, variance in variances.items():
-        rest = factors == EVERYTHING
-        sources.append(
-            Source(
-                name="residual" if rest else ":".join(filter(None, [layout.label(factors), budget])),
-                kind="residual" if rest else "budget",
-                meaning=curve_words(layout, factors),
-                variance=variance * (layout.n_budgets - 1) / layout.n_budgets,
-            )
+def _columns_of(
+    columns: list[str], score: Any, sources: Any, roles: Mapping[str, Any]
+) -> tuple[str, tuple[str, ...], dict[str, str]]:
+    """Columns of the score, of the sources and of the studies, checked."""
+    score = check_column(score, columns, argument="score")
+    names = check_columns(sources, columns, argument="sources")
+    if not names:
+        raise ArgumentError("sources must name at least one column with the seeds of a source, got none.")
+    by = {role: check_column(name, columns, argument=role) for role, name in roles.items() if name is not None}
+    used = [score, *names, *by.values()]
+    twice = sorted({name for name in used if used.count(name) > 1})
+    if twice:
+        raise ArgumentError(
+            f"score, sources, algorithm and benchmark must be different columns, got {listed(map(repr, twice))} twice."
         )
-    return sources, (
-        f"Scores of one run at several levels of {budget} depend on each other, so the sources of its curve have no "
-        "intervals."
+    for name in names:
+        if signs := [sign for sign in (":", TOGETHER) if sign in name]:
+            raise ArgumentError(
+                f"sources has {name!r}, and {signs[0]!r} joins names of sources in the results. Rename the column."
+            )
+        if name in (NOISE, RESIDUAL, "score", ALL, *ROLES):
+            raise ArgumentError(
+                f"sources has {name!r}, a name that the table of results uses itself. Rename the column."
+            )
+    return score, names, by
+
+
+def _read(table: Any, score: str, names: tuple[str, ...], by: Mapping[str, str]) -> pd.DataFrame:
+    """Columns by their roles, in memory; refuses what is missing."""
+    wanted = list(dict.fromkeys([score, *names, *by.values()]))
+    frame = as_frame(table, argument="table").lazy().select(*wanted).collect().to_pandas().reset_index(drop=True)
+    if frame.empty:
+        raise DataError("table has no rows: give one row per training.")
+    for name in wanted:
+        missing = int(frame[name].isna().sum())
+        if missing:
+            raise DataError(f"column {name!r} has {counted(missing, 'missing value')}. Leave out these trainings.")
+    if not pd.api.types.is_numeric_dtype(frame[score]):
+        raise DataError(f"the score {score!r} must be numbers, got {frame[score].dtype}.")
+    values = frame[score].to_numpy(dtype=float)
+    if not np.isfinite(values).all():
+        raise DataError(f"the score {score!r} has {counted(int((~np.isfinite(values)).sum()), 'infinite value')}.")
+    return frame[list(names)].assign(**{role: frame[name] for role, name in by.items()}, score=values)
+
+
+def _where(labels: Mapping[Any, Any]) -> str:
+    """A pipeline, or one on a benchmark; empty where there is only one."""
+    return f"{' on '.join(map(format_level, labels.values()))}: " if labels else ""
+
+
+def _rows(table: pd.DataFrame, labels: Mapping[Any, Any]) -> pd.DataFrame:
+    for role, level in labels.items():
+        table = table[table[role] == level]
+    return table
+
+
+def _sentence(where: str, text: str) -> str:
+    return f"{where}{text}" if where else f"{text[:1].upper()}{text[1:]}"
+
+
+def _largest_part(rows: pd.DataFrame, where: str, unit: str | None, level: float) -> tuple[str, ...]:
+    """The largest part of the variance of one study, and the sources relative to the unit."""
+    known, interval = rows[rows["share"].notna()], f"{100 * level:.4g} % interval"
+    if known.empty:
+        return (_sentence(where, "no source varies the score."),)
+    first, *behind = in_tie_order(known.to_dict("records"), lambda row: row["share"], descending=True)
+    if not behind:
+        sd, low, high = (format_number(first[name], 3) for name in ("sd", "ci_low", "ci_high"))
+        ends = f" ({interval} {low} to {high})" if np.isfinite(first["ci_low"]) else ""
+        return (_sentence(where, f"of {first['source']} alone the variance is known: standard deviation {sd}{ends}."),)
+    open_ = [row["source"] for row in behind if row["may_be_largest"]]
+    ends = f" ({interval} {percent(first['share_low'])} to {percent(first['share_high'])})"
+    every = len(known) == len(rows)
+    text = (
+        f"{'the largest part of the variance' if every else 'of the parts with a number the largest'} is "
+        f"{'estimated to be ' if open_ else ''}{first['source']}: {percent(first['share'])} of "
+        f"{'the' if every else 'their'} sum{ends if np.isfinite(first['share_low']) else ''}, standard deviation "
+        f"{format_number(first['sd'], 3)}{f'; {joined(open_)} cannot be excluded' if open_ else ''}."
+    )
+    parts = []
+    others = rows[rows["relative_low"].notna() & (rows["source"] != unit) & (rows["kind"] == "source")]
+    for row in others.to_dict("records"):
+        value, low, high = (written(row[f"relative{end}"], ".2f") for end in ("", "_low", "_high"))
+        parts.append(
+            f"{row['source']} {value} ({low} {f'to {high}' if np.isfinite(row['relative_high']) else 'or more'})"
+        )
+    relative = [_sentence(where, f"variances relative to {unit}: {joined(parts, 99)}.")] if parts else []
+    return (_sentence(where, text), *relative)
+
+
+def _sum_of_parts(at_once: pd.DataFrame, where: str, holm: str, level: float) -> tuple[str, ...]:
+    """Whether the sources that are new at once in some trainings add up."""
+    texts = []
+    for row in at_once[at_once["p_value"].notna()].to_dict("records"):
+        shown = below(row["p_value"], 1.0 - level)
+        how = ("more" if row["ratio"] > 1.0 else "less") if shown else "not shown to be more or less"
+        close = "" if shown else "; this does not show that they add up"
+        ratio, low, high = (written(row[f"ratio{end}"], ".2f") for end in ("", "_low", "_high"))
+        text = (
+            f"with new {row['sources']} at once the variance is {ratio} times the sum of theirs ({low} to {high}), "
+            f"{how} than the sum ({holm}{p_text(row['p_value'])}){close}."
+        )
+        texts.append(_sentence(where, text))
+    return tuple(texts)
+
+
+def _components_of_trainings(table: pd.DataFrame, designs: pd.DataFrame, by: Sequence[str]) -> VarianceComponents:
+    """Mean variances of some studies, and notes on what has no number."""
+    mean = table.groupby("source", sort=False)["variance"].mean()  # NaN where one is not known
+    known = mean[table.groupby("source", sort=False)["variance"].apply(lambda v: v.notna().all())]
+    both = [name for name in known.index if TOGETHER in name and ":" not in name]
+    notes = [f"{name}: two sources with one number, which a plan counts with the coarser of them." for name in both]
+    studies = designs[[*by]].to_dict("records") if by else [{}]
+    new = set.intersection(*(in_residual(_rows(table, labels)) for labels in studies))
+    if rest := [name for name in mean.index if name in new]:
+        notes.append(f"Without numbers of their own, and a part of residual_sd: {joined(rest)}.")
+    seen = {*known.index, *new, *(part for name in both for part in name.split(TOGETHER))}
+    if lost := [name for name in mean.index if name not in seen]:
+        notes.append(f"Not identified by the study, and in none of the numbers: {joined(lost)}.")
+    single = set(table.loc[table["kind"] == "source", "source"])
+    if zero := [name for name in known.index if known[name] == 0.0 and name in single]:
+        notes.append(f"Estimated as zero, which does not show that there is no effect: {joined(zero)}.")
+    left = [name for name in (NOISE, RESIDUAL) if name in known.index]
+    if not left:
+        notes.append("No training was run again with equal seeds: each source holds the noise as well.")
+    if len(studies) > 1:
+        notes.append(f"Mean variances of {len(studies)} studies.")
+    return VarianceComponents(
+        interaction_sd=None,
+        residual_sd=float(sum(known[name] for name in left)) ** 0.5,
+        sources={str(name): float(known[name]) ** 0.5 for name in known.index if name not in left},
+        notes=tuple(notes),
     )

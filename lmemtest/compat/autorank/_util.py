@@ -18,7 +18,8 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.bench.data.runs import Runs
-from lmemtest.bench.ranking import classical, effect_sizes
+from lmemtest.bench.outperforming import effect_size as effects_of
+from lmemtest.bench.ranking import classical
 from lmemtest.bench.ranking.signed_rank import outcome_draws, signed_rank
 from lmemtest.compat.autorank.decisions import (
     cd_diagram,
@@ -178,14 +179,14 @@ def rank_table(
     for suffix, others in {"": np.zeros_like(rows), "_above": np.maximum(rows - 1, 0)}.items():
         effects = _effect_sizes(x[:, positions], others, rows, kind)
         table[f"effect_size{suffix}"] = effects
-        table[f"magnitude{suffix}"] = [word or UNDEFINED for word in effect_sizes.magnitudes(effects, kind)]
+        table[f"magnitude{suffix}"] = [word or UNDEFINED for word in effects_of.magnitudes(effects, kind)]
     return pd.DataFrame(table, index=data.columns[positions]), kind, positions
 
 
 def _effect_sizes(x: Array, left: Index, right: Index, kind: str) -> Array:
     """Effect sizes of left over right columns, by pair; NaN where the spread is zero, and 0 for a column and itself."""
     if kind == "cliff_delta":
-        return effect_sizes.effect_sizes(x[:, left].T, x[:, right].T, kind, paired=False).estimate
+        return effects_of.effect_sizes(x[:, left].T, x[:, right].T, kind, paired=False)[0]
     of_means = kind == "cohen_d"
     centre = x.mean(axis=0) if of_means else np.median(x, axis=0)
     scale = _pooled_spread(x, left, right, of_means=of_means)

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lmemtest.bench.benchmark.instance_contrasts import InstanceContrasts, instance_contrasts
-from lmemtest.bench.benchmark.metafeature_outcomes import MetafeatureOutcomes, metafeature_outcomes
+from lmemtest.bench.benchmark.metafeature_outcomes import metafeature_outcomes
+from lmemtest.bench.benchmark.outcomes import instance_contrasts
 from lmemtest.bench.benchmark.pair_scores import pair_scores
-from lmemtest.bench.budget.budget_effect import BudgetEffect, budget_effect, tests_text
-from lmemtest.bench.budget.horizon_scores import RunCurves
-from lmemtest.bench.budget.horizons import horizons
+from lmemtest.bench.budget.anytime import anytime
+from lmemtest.bench.budget.budget_effect import budget_effect, tests_text
+from lmemtest.bench.budget.horizon_scores import one_score, rows_at, run_curves, scores_at
 from lmemtest.bench.checks.benchmark_information import benchmark_information
 from lmemtest.bench.checks.seed_effect import seed_effect
 from lmemtest.bench.data.runs import Runs
@@ -34,6 +34,7 @@ from lmemtest.compat.significance_analysis.tables import (
     to_table,
     warn,
 )
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_columns
@@ -259,14 +260,14 @@ def fidelity_check(
     return _EFFECTS[effect.decision]
 
 
-def _budget_lines(effect: BudgetEffect) -> Iterator[str]:
+def _budget_lines(effect: Answer) -> Iterator[str]:
     """The comparisons in the order and manner of the package."""
     names = {
         "effect": ("Simple model", "Model with budget effect"),
         "interaction": ("Model with budget effect", "Model with interaction"),
     }
     for question, (null, alternative) in names.items():
-        test = effect.get(question)
+        test = effect.values[question]
         if test is not None:
             yield f"{null} {'<<' if below(test.p_value, effect.alpha) else '=='} {alternative}"
             yield f"{tests_text(effect, test)}, adjusted {p_text(test.p_value)}"
@@ -350,19 +351,20 @@ def metafeature_analysis(
         against = tuple(reversed(algorithms)) if len(algorithms) == 2 else algorithms
         levels = list(frame[metafeature_var].dropna().unique())[::-1]
         outcomes = metafeature_outcomes(runs, algorithms=against, metafeature=metafeature_var, levels=levels, rng=0)
-        compared = instance_contrasts(pair_scores(runs, against, metafeature_var, levels), rng=np.random.default_rng(0))
+        losses, axes, _ = pair_scores(runs, against, metafeature_var, levels)
+        instances, pairs = instance_contrasts(losses, axes, rng=np.random.default_rng(0))
     _say(bool(verbose), _lines(outcomes))
     if path:
         _wins(outcomes).to_parquet(path if path.endswith(".parquet") else f"{path}.parquet")
     # a variant comes before those that come later in the data, which is how differences are directed
     both = frame.loc[frame[algorithm_var].isin(list(algorithms)), [benchmark_var, metafeature_var]].drop_duplicates()
-    tables = _tables(compared, {pair: i for i, pair in enumerate(both.itertuples(index=False, name=None))})
+    tables = _tables(instances, pairs, {pair: i for i, pair in enumerate(both.itertuples(index=False, name=None))})
     if plot:
         cd_diagram(tables, system_id=VARIANT)
     return tables
 
 
-def _lines(result: MetafeatureOutcomes) -> Iterator[str]:
+def _lines(result: Answer) -> Iterator[str]:
     """The conclusion on each benchmark, then over all."""
     for row in result.contrasts.to_dict("records"):
         odd = ", singled out" if row["singled_out"] else ""
@@ -399,7 +401,7 @@ def _variant(benchmark: Any, level: Any) -> str:
     return f"{format_level(benchmark)} x {format_level(level)}"
 
 
-def _wins(outcomes: MetafeatureOutcomes) -> pd.DataFrame:
+def _wins(outcomes: Answer) -> pd.DataFrame:
     """Outcomes at every point, in the columns that the package saves."""
     points = outcomes.points[outcomes.points["outcome"].notna()]
     pairs = list(zip(points["benchmark"], points["level"], strict=True))
@@ -414,23 +416,25 @@ def _wins(outcomes: MetafeatureOutcomes) -> pd.DataFrame:
     )
 
 
-def _tables(compared: InstanceContrasts, order: dict[tuple[Any, Any], int]) -> tuple[pd.DataFrame, pd.DataFrame]:
+def _tables(
+    instances: pd.DataFrame, pairs: pd.DataFrame, order: dict[tuple[Any, Any], int]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Estimates and contrasts, a variant before those that come later in the data."""
-    keys = list(zip(compared.instances["benchmark"], compared.instances["level"], strict=True))
+    keys = list(zip(instances["benchmark"], instances["level"], strict=True))
     place = np.array([order[key] for key in keys])
     first = np.argsort(place, kind="stable")
     names = np.array([_variant(*key) for key in keys], dtype=object)
-    estimates = numbers(compared.instances.rename(columns={"outcome": "estimate"}).iloc[first]).reset_index(drop=True)
+    estimates = numbers(instances.rename(columns={"outcome": "estimate"}).iloc[first]).reset_index(drop=True)
     estimates.insert(0, VARIANT, pd.Categorical(names[first], categories=names[first]))
-    left, right = compared.pairs["left"].to_numpy(), compared.pairs["right"].to_numpy()
+    left, right = pairs["left"].to_numpy(), pairs["right"].to_numpy()
     sign = np.where(place[left] > place[right], -1.0, 1.0)
     left, right = np.where(sign < 0, right, left), np.where(sign < 0, left, right)
-    ends = [sign * compared.pairs[end] for end in ("ci_low", "ci_high")]
-    pairs = compared.pairs.assign(
-        estimate=sign * compared.pairs["contrast"] + 0.0,
+    ends = [sign * pairs[end] for end in ("ci_low", "ci_high")]
+    pairs = pairs.assign(
+        estimate=sign * pairs["contrast"] + 0.0,
         ci_low=np.minimum(*ends),
         ci_high=np.maximum(*ends),
-        t_ratio=sign * compared.pairs["t_ratio"] + 0.0,
+        t_ratio=sign * pairs["t_ratio"] + 0.0,
     )
     contrasts = numbers(pairs)
     texts = [contrast(names[i], names[j]) for i, j in zip(left, right, strict=True)]
@@ -557,9 +561,9 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     runs : Runs
         With numeric budgets.
     budgets : sequence of number or of two numbers, optional
-        Budgets, or windows ``(first, last)`` of them, as in `lmemtest.horizons`.
+        Budgets, or windows ``(first, last)`` of them, as in `Anytime.at`.
     adjust : str, optional
-        Adjustment for the pairs of a horizon, as in `lmemtest.horizons`; by default Tukey's for the paper's model.
+        Adjustment for the pairs of a horizon, as in `Anytime.at`; by default Tukey's for the paper's model.
 
     Returns
     -------
@@ -571,7 +575,7 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     Raises
     ------
     ArgumentError, DataError
-        As `lmemtest.horizons`.
+        As `Anytime.at`.
 
     References
     ----------
@@ -586,18 +590,19 @@ def horizon_pairs(runs: Runs, budgets: Any = None, *, adjust: str | None = None)
     0       8   HB    RS  0.00109   0.00066
     1   16-32   HB    RS  0.00037   0.00018
     """
-    recommended, curves, parts = horizons(runs, budgets, adjust=adjust), RunCurves.of(runs), []
-    for horizon, place in zip(recommended.horizons, curves.places(budgets)[0], strict=True):
-        scores = curves.at(place)
-        table = curves.rows_at(scores.budgets) if scores.exact else curves.table(scores.scores, runs.score)
+    recommended, parts = anytime(runs).at(budgets, adjust=adjust), []
+    keys, points, common = run_curves(runs)
+    for label, horizon in recommended.horizons.items():
+        scores, used, exact, _ = scores_at(horizon.place, runs, keys, points, common)
+        table = rows_at(runs, used) if exact else one_score(runs, keys, scores, runs.score)
         numeric = table.frame.collect_schema()[runs.algorithm].is_numeric()
         spec = ModelSpec(response=runs.score).with_crossed(Term.levels(runs.algorithm) if numeric else runs.algorithm)
-        if table.budget is not None and len(scores.budgets) > 1:
+        if table.budget is not None and len(used) > 1:
             spec = spec.with_random(table.budget)
         if runs.benchmark is not None and runs.study.several_benchmarks:
             spec = spec.with_random(runs.benchmark)
         paper = emmeans(spec.fit(table), runs.algorithm, vcov="model").pairs(adjust=adjust).to_frame()
         pairs = horizon.pairs.to_frame()[["left", "right", "estimate", "se", "p_value"]]
         both = pd.concat([pairs, paper[["estimate", "se", "p_value"]].add_prefix("paper_")], axis=1)
-        parts.append(both.assign(horizon=horizon.label)[["horizon", *both.columns]])
+        parts.append(both.assign(horizon=label)[["horizon", *both.columns]])
     return pd.concat(parts, ignore_index=True)

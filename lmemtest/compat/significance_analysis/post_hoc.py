@@ -18,7 +18,8 @@ from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.studentized_range import qtukey
 from lmemtest.lmm.means.decisions import Decisions, decisions_of
-from lmemtest.lmm.means.emmeans import EmmeansResult, emmeans, emtrends
+from lmemtest.lmm.means.emmeans import emmeans, emtrends
+from lmemtest.lmm.means.estimates import Estimates
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -156,7 +157,7 @@ def _kept(fit: LmmFit) -> dict[str, list[float]]:
     return {name: few for name, few in values.items() if len(few) <= _KEPT_VALUES}
 
 
-def _slopes(fit: LmmFit, wanted: list[str], by: list[str]) -> tuple[EmmeansResult, list[str], list[str]]:
+def _slopes(fit: LmmFit, wanted: list[str], by: list[str]) -> tuple[Estimates, list[str], list[str]]:
     """Slopes over a numeric column at the first of the grouping factors, within the levels of the others."""
     if len(wanted) > 1:
         raise ArgumentError(
@@ -180,7 +181,7 @@ def _factor(column: pd.Series) -> pd.Categorical:
     return pd.Categorical(labels, categories=list(dict.fromkeys(labels)))
 
 
-def _contrasts(em: EmmeansResult, table: pd.DataFrame, factors: list[str], by: list[str]) -> pd.DataFrame:
+def _contrasts(em: Estimates, table: pd.DataFrame, factors: list[str], by: list[str]) -> pd.DataFrame:
     names, where = [], []
     for _, rows in em.groups():
         labels = [" ".join(format_level(em.frame[name].iloc[i]) for name in factors) for i in rows]

@@ -2,10 +2,8 @@
 
 ===============  ===============================================================
 diagnose         every check of one fit in one table
-check            one line of it, and the scale of its decisions
 scores           the rows behind the cells, where they can still be read, and the kind of the score
 draws            residuals and random effects of tables drawn from the fit
-thinned          the fit of a large table, to whole repetitions at equal steps
 normality        shapes of residuals and random effects
 scale            residual variances by level of a column
 advantages       how much the advantage of each algorithm varies over benchmarks
@@ -13,13 +11,13 @@ advantage_shape  few benchmarks that decide, and skewed advantages
 bounds           scores on a floor or ceiling
 structure        levels of the random terms and the end of the search; variance inflation; R2 and ICC
 influence        the fit without each level of a group, and which results change
-left_out         the refits behind it
+left_out         the refits behind it; the fit of a large table, to whole repetitions at equal steps
 ===============  ===============================================================
 """
 
 from __future__ import annotations
 
 from lmemtest.lmm.diagnostics.diagnose import Diagnosis, diagnose
-from lmemtest.lmm.diagnostics.structure import Collinearity, Explained, collinearity, explained_variance
+from lmemtest.lmm.diagnostics.structure import collinearity, explained_variance
 
-__all__ = ["Collinearity", "Diagnosis", "Explained", "collinearity", "diagnose", "explained_variance"]
+__all__ = ["Diagnosis", "collinearity", "diagnose", "explained_variance"]

@@ -19,17 +19,18 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.codes import column_codes
-from lmemtest.core.result import result
+from lmemtest.core.findings import Finding, judged
 from lmemtest.core.rounding import written
 from lmemtest.core.validate import resolve_rng
 from lmemtest.core.words import format_level, listed
-from lmemtest.lmm.diagnostics.check import LOOK_P, Check, Judged
-from lmemtest.lmm.diagnostics.scale import SD_ACT, SD_LOOK
+from lmemtest.lmm.diagnostics.draws import NOTE_P
+from lmemtest.lmm.diagnostics.scale import SD_NOTE, SD_WARNING
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.model import LmmFit
 
 
@@ -48,40 +49,7 @@ _LARGEST = 10.0  # ratios above it are shown as that
 _ROUNDING = 1e-9
 
 
-@result
-class Advantages(Judged):
-    """How much the advantage of each algorithm varies between benchmarks.
-
-    Attributes
-    ----------
-    algorithm : str
-        Column.
-    table : pandas.DataFrame
-        One row per algorithm: ``level``, ``benchmarks`` (with runs of it), ``sd``: between benchmarks, of the mean of
-        the algorithm beyond what all share, from the variances of the differences of pairs (chance between runs
-        included, 0 where these contradict a positive variance).
-    ratio : float
-        Standard deviation of the named algorithms over that of the others, or the inverse where it is below one.
-    check : Check
-        Its p-value is the share of the exchanges of algorithms within benchmarks with spreads as unequal.
-    """
-
-    algorithm: str
-    table: pd.DataFrame
-    ratio: float
-    check: Check
-
-    @property
-    def judged(self) -> bool:
-        """Whether there were enough benchmarks."""
-        return bool(np.isfinite(self.p_value))
-
-    @property
-    def title(self) -> str:
-        return f"Spread of the advantages by {self.algorithm}"
-
-
-def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> Advantages | None:
+def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> Answer | None:
     """Compare the spread of the advantages of the algorithms between benchmarks.
 
     Parameters
@@ -93,8 +61,14 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
 
     Returns
     -------
-    Advantages or None
-        None where the model gives every algorithm variances of its own, or has no algorithms and benchmarks.
+    Answer or None
+        ``table``, one row per algorithm: ``level``, ``benchmarks`` (with runs of it), ``sd``: between benchmarks, of
+        the mean of the algorithm beyond what all share, from the variances of the differences of pairs (chance between
+        runs included, 0 where these contradict a positive variance). ``algorithm`` (the column), ``ratio`` (standard
+        deviation of the named algorithms over that of the others, or the inverse where it is below one), ``check``
+        with ``p_value``, the share of the exchanges of algorithms within benchmarks with spreads as unequal (NaN where
+        there are too few benchmarks), ``severity`` and ``advice``. None where the model gives every algorithm variances
+        of its own, or has no algorithms and benchmarks.
     """
     roles = _roles(fit)
     if roles is None:
@@ -112,19 +86,16 @@ def advantages(fit: LmmFit, *, rng: int | np.random.Generator | None = None) -> 
         scores = (rest / rows).reshape(-1, k)
     levels, seen = [format_level(name) for name in names], np.isfinite(scores).sum(axis=0)
     sd, ratio, p = np.full(k, np.nan), float("nan"), float("nan")
-    found, decision, advice = "too few levels", "not judged", f"Too few levels of {benchmark} to judge."
+    found, severity, advice = "too few levels", "skipped", f"Too few levels of {benchmark} to judge."
     if len(blocks) >= _FEWEST_BENCHMARKS and seen.min() >= _FEWEST_BENCHMARKS:
         sd = spreads(scores)
         p = exchange_p(scores, rng=rng)
         named, ratio, more = _apart(sd)
         found = f"standard deviations differ {_times(ratio, 'fold')}"
-        decision, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
-    return Advantages(
-        algorithm=algorithm,
-        table=pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd}),
-        ratio=ratio,
-        check=Check("advantages", f"by {algorithm}", found, ratio, p, decision, advice),
-    )
+        severity, advice = _decide([levels[i] for i in named], ratio, p, benchmark, more=more)
+    check = Finding(severity, "advantages", found, advice, subject=f"by {algorithm}", value=ratio, p_value=p)
+    table = pd.DataFrame({"level": levels, "benchmarks": seen, "sd": sd})
+    return judged(check, f"Spread of the advantages by {algorithm}", table, {"algorithm": algorithm, "ratio": ratio})
 
 
 def _roles(fit: LmmFit) -> tuple[str, str] | None:
@@ -225,7 +196,7 @@ def _apart(sd: Array) -> tuple[NDArray[np.intp], float, bool]:
     Those that are apart from the median by the factor that counts; the largest where none is.
     """
     middle = float(np.median(sd))
-    high, low = sd >= SD_LOOK * middle, sd * SD_LOOK <= middle
+    high, low = sd >= SD_NOTE * middle, sd * SD_NOTE <= middle
     named = next((group for group in (high, low) if group.any() and not group.all()), sd == sd.max())
     if named.all():
         return np.flatnonzero(named), 1.0, True
@@ -241,9 +212,9 @@ def _times(ratio: float, unit: str = "times") -> str:
 
 
 def _decide(named: list[str], ratio: float, p: float, place: str, *, more: bool) -> tuple[str, str]:
-    if p > LOOK_P:
+    if p > NOTE_P:
         return "fine", "No difference between the algorithms beyond chance."
-    if ratio < SD_LOOK:
+    if ratio < SD_NOTE:
         return (
             "fine",
             "Algorithms differ detectably in how much they depend on the benchmark, but too little to matter.",
@@ -254,4 +225,4 @@ def _decide(named: list[str], ratio: float, p: float, place: str, *, more: bool)
     else:
         start = f"The others vary {_times(ratio)} as much {where} as {who}"
     errors = "so one standard error for all pairs is too small for some and too large for others."
-    return ("act" if ratio >= SD_ACT else "look"), f"{start}, {errors} {NEXT_STEP}"
+    return ("warning" if ratio >= SD_WARNING else "note"), f"{start}, {errors} {NEXT_STEP}"

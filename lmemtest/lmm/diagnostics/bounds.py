@@ -7,58 +7,38 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.result import result
+from lmemtest.core.findings import Finding, judged
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
-from lmemtest.lmm.diagnostics.check import Check, Judged
 from lmemtest.lmm.diagnostics.scores import columns_of, score_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
     from lmemtest.lmm.score_kind import ScoreKind
 
 
 # Terwee et al. (2007) speak of a floor or ceiling from 15 % of the scores on.
-SHARE_LOOK, SHARE_ACT = 0.05, 0.15
+SHARE_NOTE, SHARE_WARNING = 0.05, 0.15
 BOUNDED_BY_NATURE = ("two-valued", "ranks", "min-max")
 # In a smaller level a few equal scores are a large share.
 _FEWEST = 20
 
 
-@result
-class Bounds(Judged):
-    """Shares of rows whose score equals the smallest or the largest one of the table or of a level.
+def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Answer:
+    """Find the largest share of scores that equal the smallest or the largest one of the table or of a level.
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per place: ``where`` ("all", or "column=level" for the worst level of each column), ``end`` ("smallest"
-        or "largest"), ``score`` (that score, on the scale of the response), ``share``.
-    distinct, seen : int
-        Different scores, and rows whose score is known; others are only known through the mean of their cell.
-    check : Check
-    """
-
-    table: pd.DataFrame
-    distinct: int
-    seen: int
-    check: Check
-
-    @property
-    def title(self) -> str:
-        return "Scores on a bound"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (f"{self.distinct:,} different scores in {self.seen:,} rows.",)
-
-
-def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
-    """Find the largest share of scores on a bound.
+    Returns
+    -------
+    Answer
+        ``table``, one row per place: ``where`` ("all", or "column=level" for the worst level of each column), ``end``
+        ("smallest" or "largest"), ``score`` (that score, on the scale of the response), ``share``. ``distinct`` and
+        ``seen``: different scores, and rows whose score is known; others are only known through the mean of their cell.
+        ``check`` with ``severity`` and ``advice``.
 
     References
     ----------
@@ -68,7 +48,7 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
     y, count, cell = _scores(fit, rows)
     kind = (score or score_of(fit, rows)).kind
     found: list[tuple[str, str, float, float]] = []
-    worst, text, decision = float("nan"), "not judged", "not judged"
+    worst, text, severity = float("nan"), "not judged", "skipped"
     if kind.kind in BOUNDED_BY_NATURE:
         advice = f"Such scores have ends by nature. {kind.evidence}"
     elif count.sum() < _FEWEST:
@@ -81,12 +61,14 @@ def bounds(fit: LmmFit, rows: Rows, score: Score | None = None) -> Bounds:
         place = max(found, key=lambda place: place[3])
         worst = place[3]
         text = f"{written(100 * worst, '.3g')} % on a bound"
-        decision, advice = _decide(*place, kind)
-    return Bounds(
-        table=pd.DataFrame(found, columns=["where", "end", "score", "share"]),
-        distinct=len(np.unique(y)),
-        seen=int(count.sum()),
-        check=Check("bounds", "scores", text, worst, np.nan, decision, advice),
+        severity, advice = _decide(*place, kind)
+    distinct, seen = len(np.unique(y)), int(count.sum())
+    return judged(
+        Finding(severity, "bounds", text, advice, subject="scores", value=worst),
+        "Scores on a bound",
+        pd.DataFrame(found, columns=["where", "end", "score", "share"]),
+        {"distinct": distinct, "seen": seen},
+        facts=(f"{distinct:,} different scores in {seen:,} rows.",),
     )
 
 
@@ -126,21 +108,21 @@ def _worst_level(
 
 
 def _decide(where: str, end: str, score: float, share: float, kind: ScoreKind) -> tuple[str, str]:
-    if share < SHARE_LOOK:
+    if share < SHARE_NOTE:
         return "fine", "No floor or ceiling."
     place = "of all scores" if where == "all" else f"of the scores of {where}"
     text = f"{written(100 * share, '.3g')} % {place} equal {format_number(score)}, the {end} one"
     if kind.kind == "capped" and end == "largest":
-        decision = "look" if share < SHARE_ACT or kind.penalised else "act"
+        severity = "note" if share < SHARE_WARNING or kind.penalised else "warning"
         if kind.penalised:
-            return decision, f"{text}, which looks like a penalty: see whether the order stands with another one."
-        return decision, (
+            return severity, f"{text}, which looks like a penalty: see whether the order stands with another one."
+        return severity, (
             f"{text}, as of a timeout: such scores are censored, and means too low. Give them a penalty (PAR2, PAR10) "
             "and report their share."
         )
-    if share < SHARE_ACT:
-        return "look", f"{text}: differences there are underestimated."
-    return "act", (
+    if share < SHARE_WARNING:
+        return "note", f"{text}: differences there are underestimated."
+    return "warning", (
         f"{text}: a floor or ceiling hides differences there. Harder tasks or a finer score would show them; without "
         "what reached it the comparison would be another one."
     )

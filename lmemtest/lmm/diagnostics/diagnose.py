@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, fields
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -11,29 +10,21 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.executors import Executor
+from lmemtest.core.findings import SEVERITIES, Finding, worst
 from lmemtest.core.replicates import check_replicates
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_names, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, DesignError, LmemtestError
 from lmemtest.lmm.diagnostics import normality, scale
-from lmemtest.lmm.diagnostics.advantages import Advantages, advantages
-from lmemtest.lmm.diagnostics.bounds import Bounds, bounds
-from lmemtest.lmm.diagnostics.check import DECISIONS, Check, worst
+from lmemtest.lmm.diagnostics.advantages import advantages
+from lmemtest.lmm.diagnostics.bounds import bounds
 from lmemtest.lmm.diagnostics.draws import HeldFit, Parts, measure_draws, reach
-from lmemtest.lmm.diagnostics.influence import InfluenceResult, group_columns, influence
-from lmemtest.lmm.diagnostics.normality import Normality
-from lmemtest.lmm.diagnostics.scale import Column, ScaleByLevel
+from lmemtest.lmm.diagnostics.influence import group_columns, influence
+from lmemtest.lmm.diagnostics.left_out import thinned
+from lmemtest.lmm.diagnostics.scale import Column
 from lmemtest.lmm.diagnostics.scores import Rows, rows_of, score_of
-from lmemtest.lmm.diagnostics.structure import (
-    Collinearity,
-    Explained,
-    Groups,
-    collinearity,
-    explained_variance,
-    groups,
-)
-from lmemtest.lmm.diagnostics.thinned import thinned
+from lmemtest.lmm.diagnostics.structure import collinearity, explained_variance, groups
 from lmemtest.lmm.means.reference_grid import check_fit, check_specs
 
 if TYPE_CHECKING:
@@ -56,16 +47,16 @@ class Diagnosis(Result):
 
     Attributes
     ----------
-    checks : tuple of Check
+    checks : tuple of Finding
         The lines of the table.
-    normality, bounds, groups, collinearity, explained : Normality, Bounds, Groups, Collinearity, Explained
+    normality, bounds, groups, collinearity, explained : Answer
         Shapes of residuals and random effects; scores on a floor or ceiling; levels, boundaries and the end of the
         search; variance inflation of the fixed terms; R2 and ICC.
-    scale : tuple of ScaleByLevel
+    scale : tuple of Answer
         Residual scale by the levels of each column, and along the fitted value.
-    advantages : Advantages or None
+    advantages : Answer or None
         How much each algorithm varies between benchmarks, where the model has one variance for all.
-    influence : tuple of InfluenceResult
+    influence : tuple of Answer
         What each level of a group does to the conclusions.
     residuals, fitted : (m,) float
         Residuals over their standard deviation by the model, of rows or (where rows are out of reach) of cells, and
@@ -77,15 +68,15 @@ class Diagnosis(Result):
 
     figure = "diagnosis_plot"
 
-    checks: tuple[Check, ...]
-    normality: Normality
-    scale: tuple[ScaleByLevel, ...]
-    advantages: Advantages | None
-    explained: Explained
-    collinearity: Collinearity
-    groups: Groups
-    bounds: Bounds
-    influence: tuple[InfluenceResult, ...]
+    checks: tuple[Finding, ...]
+    normality: Answer
+    scale: tuple[Answer, ...]
+    advantages: Answer | None
+    explained: Answer
+    collinearity: Answer
+    groups: Answer
+    bounds: Answer
+    influence: tuple[Answer, ...]
     residuals: Array
     fitted: Array
     formula: str
@@ -93,13 +84,16 @@ class Diagnosis(Result):
     notes: tuple[str, ...] = ()
 
     @property
-    def decision(self) -> str:
-        """The most serious decision of all checks."""
-        return worst(check.decision for check in self.checks)
+    def severity(self) -> str:
+        """The most serious severity of all checks."""
+        return worst(check.severity for check in self.checks)
 
     def table(self) -> pd.DataFrame:
-        """One row per check: ``check``, ``subject``, ``found``, ``value``, ``p_value``, ``decision``, ``advice``."""
-        return pd.DataFrame(list(map(asdict, self.checks)), columns=[field.name for field in fields(Check)])
+        """One row per check: ``check``, ``subject``, ``found``, ``value``, ``p_value``, ``severity``, ``advice``."""
+        named = {"check": "kind", "subject": "subject", "found": "message"}
+        named |= {name: name for name in ("value", "p_value", "severity", "advice")}
+        rows = [[getattr(check, field) for field in named.values()] for check in self.checks]
+        return pd.DataFrame(rows, columns=list(named))
 
     @property
     def title(self) -> str:
@@ -107,10 +101,10 @@ class Diagnosis(Result):
 
     @property
     def facts(self) -> tuple[str, ...]:
-        decisions = [check.decision for check in self.checks]
-        summary = ", ".join(f"{decisions.count(d)} {d}" for d in reversed(DECISIONS) if d in decisions)
+        severities = [check.severity for check in self.checks]
+        summary = ", ".join(f"{severities.count(s)} {s}" for s in SEVERITIES if s in severities)
         fact = f"{self.formula}: {summary}. p-values are against {self.n_draws:,} tables drawn from the fitted model."
-        if self.advantages is not None and self.advantages.judged:
+        if self.advantages is not None and np.isfinite(self.advantages.p_value):
             fact += f" That of the advantages is against exchanges of {self.advantages.algorithm} within groups."
         return (fact,)
 
@@ -152,8 +146,8 @@ def diagnose(
     Returns
     -------
     Diagnosis
-        One line per check with the decision "fine", "look" (know it and go on) or "act" (the conclusions may be wrong)
-        and what to do; the parts as attributes.
+        One line per check with the severity "fine", "note" (know it and go on) or "warning" (the conclusions may be
+        wrong) and what to do; the parts as attributes.
 
     Raises
     ------
@@ -166,9 +160,9 @@ def diagnose(
     -----
     Residuals and random effects are compared with those of tables drawn from the fitted model, at the same variance
     parameters, because under a true model residuals are correlated and predicted effects are shrunk. A check of shape
-    or scale says "act" only if at most 1 % of these tables look as bad *and* the size matters for tests of means. The
-    spread of the advantages of the algorithms is compared with exchanges of algorithms within each benchmark; it says
-    "act" at 5 % where it differs by a factor of two, since every comparison rests on it and the remedy costs little.
+    or scale warns only if at most 1 % of these tables look as bad *and* the size matters for tests of means. The
+    spread of the advantages of the algorithms is compared with exchanges of algorithms within each benchmark; it warns
+    at 5 % where it differs by a factor of two, since every comparison rests on it and the remedy costs little.
 
     Of more than 200,000 cells whole repetitions at equal steps are looked at, as many as make 200,000: shapes and
     scales, observed and simulated, are those of the model fitted to them, and `notes` say how many they are.
@@ -194,7 +188,7 @@ def diagnose(
     >>> runs = lt.datasets.load_hpo_runs().filter(budget=4)
     >>> found = diagnose(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", runs), influence=False, rng=1)
     >>> list(found.to_frame().columns)
-    ['check', 'subject', 'found', 'value', 'p_value', 'decision', 'advice']
+    ['check', 'subject', 'found', 'value', 'p_value', 'severity', 'advice']
     >>> round(found.explained.icc_adjusted, 2)
     0.86
     """
@@ -232,11 +226,11 @@ def diagnose(
     )
     scales = scale.settle(scales)
     spread = advantages(fit, rng=generator)
-    of_shapes = normality.settle(of_shapes, spread is not None and spread.decision in ("look", "act"))
+    of_shapes = normality.settle(of_shapes, spread is not None and spread.severity in ("note", "warning"))
     ends, carriers = bounds(fit, all_rows, score), groups(fit)
     inflation, shares = collinearity(fit), explained_variance(fit)
     influences, influence_checks = _influences(fit, left_out, specs, n_jobs, executor, progress)
-    parts = [*of_shapes.shapes, *scales, *([] if spread is None else [spread]), ends]
+    parts = [*of_shapes, *scales, *([] if spread is None else [spread]), ends]
     notes = [thinning] * bool(thinning)
     if not rows.single:
         notes.append(
@@ -251,7 +245,7 @@ def diagnose(
             inflation.check,
             shares.check,
         ),
-        normality=of_shapes,
+        normality=normality.normality(of_shapes, len(draws), rows.hidden),
         scale=scales,
         advantages=spread,
         explained=shares,
@@ -267,7 +261,7 @@ def diagnose(
     )
 
 
-def _measure(columns: list[Column], rows: Rows, parts: Parts) -> tuple[list[normality.Measured], list[scale.Sums]]:
+def _measure(columns: list[Column], rows: Rows, parts: Parts) -> tuple[list[normality.Moments], list[scale.Sums]]:
     """What is kept of a simulated table."""
     return normality.measure_parts(parts), scale.measure_parts(parts, columns, rows)
 
@@ -300,12 +294,13 @@ def _influences(
     n_jobs: int,
     executor: Executor | None,
     progress: bool | None,
-) -> tuple[tuple[InfluenceResult, ...], list[Check]]:
+) -> tuple[tuple[Answer, ...], list[Finding]]:
     results, lines = [], []
     for name in names:
         try:
             results.append(influence(fit, name, specs=specs, n_jobs=n_jobs, executor=executor, progress=progress))
             lines.append(results[-1].check)
         except LmemtestError as error:
-            lines.append(Check("influence", f"of each {name}", "not computed", np.nan, np.nan, "look", str(error)))
+            advice, subject = str(error), f"of each {name}"
+            lines.append(Finding("note", "influence", "not computed", advice, subject=subject))
     return tuple(results), lines

@@ -10,7 +10,7 @@ with one variance under the true model. The tables drawn from the fit show what 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
@@ -23,7 +23,7 @@ from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.errors import EstimationError
 from lmemtest.lmm.diagnostics.scores import Rows, sum_by
-from lmemtest.lmm.engine.held import Held, Taken
+from lmemtest.lmm.engine.held import Held
 from lmemtest.lmm.model.fit import strata
 
 if TYPE_CHECKING:
@@ -31,6 +31,9 @@ if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 
+# A finding counts where tables drawn from the fitted model show it this rarely; a warning needs the smaller share, so
+# that the dozen checks of one diagnosis are all silent on most tables that deserve it.
+NOTE_P, WARNING_P = 0.05, 0.01
 # Numbers of one batch of tables (cells x tables): 16 MB.
 _BATCH = 2_000_000
 _MOST_TABLES = 50
@@ -106,21 +109,20 @@ class HeldFit:
             yield self._parts(y[j], residuals[:, j], tuple(u[:, :, j] for u in modes), deviation, ss)
 
     @cached_property
-    def _of_fixed(self) -> tuple[Taken, Array]:
-        """The random effects' part of the fixed part, and ``Q'V^-1``, ``(p, n_cells)``."""
-        taken = self.random.take(self.Q)
-        return taken, (self.random.omega[:, None] * taken.residual).T
+    def _of_fixed(self) -> tuple[list[Array], Array, Array]:
+        """Modes and residual of the fixed part, and ``Q'V^-1``, ``(p, n_cells)``."""
+        modes, residual = self.random.take(self.Q)
+        return modes, residual, (self.random.omega[:, None] * residual).T
 
     def split(self, Y: Array) -> tuple[Array, list[Array]]:
         """Residuals ``(n_cells, k)`` and modes ``(levels, columns, k)`` of tables of cell means, one per column."""
         with one_blas_thread():
-            taken = self.random.take(Y)
+            modes, residual = self.random.take(Y)
             if not self.Q.shape[1]:
-                return taken.residual, taken.modes
-            fixed, through = self._of_fixed
+                return residual, modes
+            of_fixed, left_of_fixed, through = self._of_fixed
             b = sla.solve(through @ self.Q, through @ Y, assume_a="pos")
-            modes = [u - v @ b for u, v in zip(taken.modes, fixed.modes, strict=True)]
-            return taken.residual - fixed.residual @ b, modes
+            return residual - left_of_fixed @ b, [u - v @ b for u, v in zip(modes, of_fixed, strict=True)]
 
     def _scores(self, rng: np.random.Generator) -> tuple[Array, Array, Array]:
         """Cell means without the fixed part, deviations of the rows, and sums of squares of one simulated table."""
@@ -169,7 +171,7 @@ def reach(held: HeldFit, fit: LmmFit) -> tuple[Array, ...]:
     if not X.shape[1]:
         return tuple(np.ones(term.k) for term in held.random.terms)
     X = X / np.sqrt((X * X).mean(axis=0))
-    weighted = held.random.omega[:, None] * held.random.take(X).residual  # s2 V^-1 X
+    weighted = held.random.omega[:, None] * held.random.take(X)[1]  # s2 V^-1 X
     inverse = np.linalg.inv(X.T @ weighted)
     A = weighted @ inverse
     own: set[int] = set()
@@ -225,3 +227,15 @@ def measure_draws(
             "scales, or for random effects that copy each other."
         )
     return [measured for batch in results for measured in batch][:n_draws]
+
+
+def simulated_p(observed: float, draws: Iterable[float]) -> float:
+    """Share of tables, the observed one included, that show at least as much.
+
+    Examples
+    --------
+    >>> simulated_p(3.0, [1.0, 2.0, 3.0])
+    0.5
+    """
+    values = list(draws)
+    return (1 + sum(value >= observed for value in values)) / (len(values) + 1)

@@ -3,22 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest.core.caller import advice
 from lmemtest.core.executors import Executor
+from lmemtest.core.findings import Finding
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, DDF_METHODS, DDF_NAMES, JOINT_ADJUSTMENTS
 from lmemtest.core.replicates import check_replicates
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import as_frame, check_choice, check_columns, check_fraction, check_names
 from lmemtest.core.words import counted, format_number, format_p, listed, p_text
 from lmemtest.errors import ArgumentError
-from lmemtest.lmm.diagnostics.check import Check
-from lmemtest.lmm.diagnostics.left_out import Deletion, Refits
+from lmemtest.lmm.diagnostics.left_out import Deletion, Refits, evaluate
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.distributions.studentized_range import ptukey
 from lmemtest.lmm.means.adjust import adjust_raw
@@ -41,250 +42,6 @@ LOUD = 0.5  # a level that holds more than this share of the residual variance i
 _NAMED = 3  # levels or comparisons that a sentence names
 
 
-@result
-class InfluenceResult(Result):
-    """A fit without each level of a group in turn.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per level, in the order of the levels:
-        ``level``, ``n_rows`` (left out), ``cooks_distance``, ``covratio``, ``largest_dfbetas`` (by absolute value,
-        with its sign), ``dfbetas_term``, ``residual_ratio`` (residual variance without over with the level; NaN
-        where there are several), ``largest_shift``, ``shift_of`` (the comparison), ``chance_p`` (of the most
-        surprising shift, Bonferroni over levels and comparisons), ``n_compared``, ``n_changed`` (decisions),
-        ``n_clear`` (of these, where one p-value is below alpha and the other above twice alpha), ``converged``,
-        ``reason`` (why there is no refit, or what it does not identify; else empty).
-    effects : pandas.DataFrame
-        One row per level and fixed effect: level, term, estimate (without the level), change (without minus with),
-        dfbetas (change over the standard error without the level).
-    components : pandas.DataFrame
-        One row per level and variance component: level, group, name1, name2 (as in ``fit.varcorr``), variance
-        (without the level), change.
-    comparisons : pandas.DataFrame
-        One row per level and comparison: level, left, right, estimate, se, df, p_value (adjusted), change, shift
-        (change over the standard error of the whole table), chance_p (how often chance moves it so much, this one
-        test alone), decision_changes. Without a factor to compare: the coefficients, with an empty `right`.
-    whole : pandas.DataFrame
-        The comparisons with all levels: left, right, estimate, se, df, p_value.
-    group : str
-        What was left out.
-    specs : tuple of str
-        Factors whose means are compared; empty: the coefficients are looked at.
-    alpha : float
-        Level of the decisions.
-    adjust, ddf : str
-        Adjustment of the p-values in each table; rule for the degrees of freedom.
-    formula : str
-        The model.
-    n_rows : int
-        Rows of the whole table.
-    missing_term : str
-        Random effect that would let differences vary between the levels, where the model lacks it.
-    notes : tuple of str
-        What else a reader must know.
-    """
-
-    parts = {name: name for name in ("table", "effects", "components", "comparisons", "whole")}
-    figure = "influence_plot"
-
-    table: pd.DataFrame
-    effects: pd.DataFrame
-    components: pd.DataFrame
-    comparisons: pd.DataFrame
-    whole: pd.DataFrame
-    group: str
-    specs: tuple[str, ...]
-    alpha: float
-    adjust: str
-    ddf: str
-    formula: str
-    n_rows: int
-    missing_term: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        return f"Influence of each {self.group}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (
-            f"{self.formula}; refitted without each level of {self.group}. {DDF_NAMES[self.ddf]} degrees of freedom, "
-            f"p-values with {ADJUSTMENT_NAMES[self.adjust]} adjustment in each table, decisions at "
-            f"{100 * self.alpha:.4g} %; shifts in standard errors of the whole table.",
-        )
-
-    def shown(self) -> pd.DataFrame:
-        columns = ["level", "n_rows", "cooks_distance", "residual_ratio", "largest_shift", "shift_of", "chance_p"]
-        columns += ["n_changed", "n_clear"] + (["reason"] if (self.table["reason"] != "").any() else [])
-        order = self.table.sort_values("cooks_distance", ascending=False, kind="stable")
-        return order[columns].reset_index(drop=True)
-
-    @property
-    def check(self) -> Check:
-        """The line of the diagnosis, about the level that moves the estimates most."""
-        distance = self.table["cooks_distance"].to_numpy(dtype=float)
-        found, value = "no refit identifies the estimates", float("nan")
-        if np.isfinite(distance).any():
-            i = int(np.nanargmax(distance))
-            value = float(distance[i])
-            found = f"largest Cook's distance {written(value, '.2g')} ({self.table['level'].iloc[i]})"
-        return Check(
-            "influence", f"of each {self.group}", found, value, np.nan, self.decision, " ".join(self.sentences())
-        )
-
-    # -- words ----------------------------------------------------------------------------------------------------
-
-    def _striking(self) -> tuple[pd.DataFrame, ...]:
-        """Levels without which a decision changes (clear, then surprising changes first), that stand out, that hold
-        most of the residual variance in few of the rows, and without which there is no fit."""
-        t = self.table
-        changing = t[t["n_changed"] > 0].sort_values(
-            ["n_clear", "chance_p", "n_changed"], ascending=[False, True, False], kind="stable"
-        )
-        loud = t[(t["n_rows"] < LOUD * self.n_rows) & (t["residual_ratio"] < LOUD)]
-        return (
-            changing,
-            t[t["chance_p"] < SURPRISING].sort_values("chance_p", kind="stable"),
-            loud.sort_values("residual_ratio", kind="stable"),
-            t[t["cooks_distance"].isna()],
-        )
-
-    @property
-    def decision(self) -> str:
-        """How serious it is: "fine", "look" or "act".
-
-        "act": a decision rests on a level that stands out from the others more than chance explains (``chance_p`` below
-        0.05). "look": a decision changes clearly without some level (one p-value below alpha, the other above twice
-        alpha), or a level stands out, or one level with fewer than half of the rows holds more than half of the
-        residual variance, or the model cannot be fitted without a level, or no comparison has a test. "fine": none of
-        these; decisions that change by a hair are named in the sentences.
-        """
-        changing, outlying, loud, failed = self._striking()
-        if changing.index.isin(outlying.index).any():
-            return "act"
-        clear = changing[changing["n_clear"] > 0]
-        return "look" if self._untested or any(map(len, (clear, outlying, loud, failed))) else "fine"
-
-    @property
-    def _untested(self) -> bool:
-        """There are comparisons, and none of them has a test."""
-        return len(self.whole) > 0 and not self.whole["p_value"].notna().any()
-
-    def sentences(self) -> tuple[str, ...]:
-        """What was found and what to do."""
-        changing, outlying, loud, failed = self._striking()
-        both = changing[changing.index.isin(outlying.index)]
-        parts = []
-        if len(changing):
-            others = len(changing) - 1
-            parts.append(self._change_of((both if len(both) else changing).iloc[0]))
-            if others:
-                parts.append(f"Decisions also change without {counted(others, 'other level')} of {self.group}.")
-        if len(outlying):
-            row = (both if len(both) else outlying).iloc[0]
-            parts.append(self._stands_out(row))
-            if len(both):
-                parts.append(
-                    f"Check the runs of {self._name(row)} (failed runs, units, mixed-up names); if they are right, "
-                    "report the results with and without it, and draw no general conclusion from either alone."
-                )
-            elif len(changing):
-                parts.append("The decisions that change are close calls.")
-            else:
-                parts.append(
-                    f"No decision depends on it, so the conclusions stand; check the runs of {self._name(row)} all the "
-                    "same."
-                )
-            if self.missing_term:
-                parts.append(
-                    f"The model takes differences to be the same for every {self.group}: try it with "
-                    f"{self.missing_term}."
-                )
-        elif len(changing):
-            so = f"No {self.group} stands out more than chance explains"
-            parts.append(
-                f"{so}, so this is a matter of too little evidence and not of one {self.group}: call these comparisons "
-                "undecided, or bring more levels."
-                if changing["n_clear"].any()
-                else f"{so} and no p-value moves beyond {100 * CLEAR * self.alpha:.4g} %, so these are close calls: "
-                "report the p-values, not the decisions."
-            )
-        elif len(failed) < len(self.table):
-            parts.append(self._calm())
-        if len(loud):
-            fall = written(100 * (1 - loud.iloc[0]["residual_ratio"]), ".0f")
-            apart = advice("argument", name="dispersion")
-            parts.append(
-                f"Without {self._name(loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
-                f"there. Give each level a variance of its own ({apart}), or normalise the scores."
-            )
-        if len(failed):
-            parts.append(
-                f"The model cannot be fitted without {listed(failed['level'], most=_NAMED)} "
-                f"({failed.iloc[0]['reason'].rstrip('.')}): it rests on "
-                + ("this level." if len(failed) == 1 else "each of these.")
-            )
-        return tuple(parts)
-
-    def _name(self, row: pd.Series[Any]) -> str:
-        """A level as a reader recognises it: a bare number gets the name of its group."""
-        level = str(row["level"])
-        return f"{self.group} {level}" if level[:1].isdigit() or level[:1] == "-" else level
-
-    def _calm(self) -> str:
-        n, m = len(self.table), int(self.whole["p_value"].notna().sum())
-        if self._untested:
-            return (
-                f"None of the {len(self.whole)} comparisons has a test in the whole table, because the data do not "
-                f"identify it, so there is no decision that a single {self.group} could change. Compare what the "
-                "design has: within levels of another factor, or without the empty cells."
-            )
-        if not m:
-            return f"Leaving out any one of the {n} levels of {self.group} changes nothing that is tested."
-        size = self.table["largest_shift"].abs()
-        out = (
-            f"No decision depends on a single {self.group}: leaving out any one of the {n} levels changes none of the "
-            f"{m} comparisons at {100 * self.alpha:.4g} %"
-            if m > 1
-            else f"The decision does not depend on a single {self.group}: leaving out any one of the {n} levels does "
-            f"not change it at {100 * self.alpha:.4g} %"
-        )
-        if not size.notna().any():
-            return out + "."
-        row = self.table.iloc[int(np.nanargmax(size.to_numpy()))]
-        return (
-            f"{out}; the largest shift is {format_number(abs(row['largest_shift']), 2)} standard errors "
-            f"({row['shift_of']} without {self._name(row)})."
-        )
-
-    def _change_of(self, row: pd.Series[Any]) -> str:
-        """How the decisions change without one level."""
-        m, count = int(row["n_compared"]), int(row["n_changed"])
-        here = self.comparisons[self.comparisons["level"] == row["level"]].reset_index(drop=True)
-        here = here.assign(before=self.whole["p_value"])[here["decision_changes"]].head(_NAMED)
-        shown = "; ".join(
-            f"{comparison_label(r.left, r.right)}, p {format_p(r.before)} -> {format_p(r.p_value)}"
-            for r in here.itertuples()
-        )
-        verb = "changes its decision" if count == 1 else "change their decision"
-        return (
-            f"Without {self._name(row)}, {count} of {counted(m, 'comparison')} {verb} at {100 * self.alpha:.4g} % "
-            f"({shown}{'; ...' * (count > _NAMED)})."
-        )
-
-    def _stands_out(self, row: pd.Series[Any]) -> str:
-        """The comparison that a level moves most surprisingly."""
-        here = self.comparisons[self.comparisons["level"] == row["level"]]
-        most = here.iloc[int(np.nanargmin(here["chance_p"].to_numpy()))]
-        moved, size = comparison_label(most["left"], most["right"]), format_number(abs(most["shift"]), 2)
-        return (
-            f"{self._name(row)} stands out: it moves {moved} by {size} standard errors, more than "
-            f"chance explains ({p_text(row['chance_p'])})."
-        )
-
-
 @one_blas_thread()
 def influence(
     fit: Any,
@@ -297,7 +54,7 @@ def influence(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> InfluenceResult:
+) -> Answer:
     """Refit a model without each level of a group, and see which conclusions change.
 
     Parameters
@@ -323,8 +80,32 @@ def influence(
 
     Returns
     -------
-    InfluenceResult
-        ``to_frame()`` has a row per level; ``sentences()`` say what to do.
+    Answer
+        ``table``, one row per level, in the order of the levels: ``level``, ``n_rows`` (left out), ``cooks_distance``,
+        ``covratio``, ``largest_dfbetas`` (by absolute value, with its sign), ``dfbetas_term``, ``residual_ratio``
+        (residual variance without over with the level; NaN where there are several), ``largest_shift``, ``shift_of``
+        (the comparison), ``chance_p`` (of the most surprising shift, Bonferroni over levels and comparisons),
+        ``n_compared``, ``n_changed`` (decisions), ``n_clear`` (of these, where one p-value is below alpha and the other
+        above twice alpha), ``converged``, ``reason`` (why there is no refit, or what it does not identify; else empty).
+
+        ``effects``, one row per level and fixed effect: ``level``, ``term``, ``estimate`` (without the level),
+        ``change`` (without minus with), ``dfbetas`` (change over the standard error without the level).
+        ``components``, one row per level and variance component: ``level``, ``group``, ``name1``, ``name2`` (as in
+        ``fit.varcorr``), ``variance`` (without the level), ``change``. ``comparisons``, one row per level and
+        comparison: ``level``, ``left``, ``right``, ``estimate``, ``se``, ``df``, ``p_value`` (adjusted), ``change``,
+        ``shift`` (change over the standard error of the whole table), ``chance_p`` (how often chance moves it so much,
+        this one test alone), ``decision_changes``; without a factor to compare the coefficients, with an empty
+        ``right``. ``whole``, the comparisons with all levels: ``left``, ``right``, ``estimate``, ``se``, ``df``,
+        ``p_value``.
+
+        ``severity`` and ``check``, its line in a diagnosis: "warning" where a decision rests on a level that stands out
+        from the others more than chance explains (``chance_p`` below 0.05); "note" where a decision changes clearly
+        without some level (one p-value below alpha, the other above twice alpha), or a level stands out, or one level
+        with fewer than half of the rows holds more than half of the residual variance, or the model cannot be fitted
+        without a level, or no comparison has a test; "fine": none of these, and decisions that change by a hair are
+        named in the sentences. ``missing_term``: the random effect that would let differences vary between the levels,
+        where the model lacks it. ``group``, ``specs`` (factors whose means are compared; empty: the coefficients are
+        looked at), ``alpha``, ``adjust``, ``ddf``, ``formula``, ``n_rows``.
 
     Raises
     ------
@@ -370,8 +151,8 @@ def influence(
     ...          "task": list("aabbccddeeffgghh")}
     >>> runs = lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task")
     >>> found = influence(lt.fit_lmm("loss ~ tool + (1 | task)", runs), "task")
-    >>> found.decision, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
-    ('act', ['h'])
+    >>> found.severity, found.table.loc[found.table["n_changed"] > 0, "level"].to_list()
+    ('warning', ['h'])
     """
     check_fit(fit, "fit")
     check_choice(adjust, "adjust", INFLUENCE_ADJUSTMENTS)
@@ -386,18 +167,38 @@ def influence(
     refits = deletion.refits(n_jobs=n_jobs, executor=executor, progress=progress, label=f"Without each {group}")
     adjust = adjust if names else "none"
     tables = _tables(deletion, refits, adjust, alpha)
-    return InfluenceResult(
-        **tables,
-        group=group,
-        specs=names,
-        alpha=alpha,
-        adjust=adjust,
-        ddf=ddf,
-        formula=fit.label,
-        n_rows=fit.nobs,
-        missing_term=_missing_term(fit, columns, names),
+    part = Answer(
+        question="influence",
+        title=f"Influence of each {group}",
+        tables=tables,
+        values={
+            "group": group,
+            "specs": names,
+            "alpha": alpha,
+            "adjust": adjust,
+            "ddf": ddf,
+            "formula": fit.label,
+            "n_rows": fit.nobs,
+            "missing_term": _missing_term(fit, columns, names),
+        },
+        facts=(
+            f"{fit.label}; refitted without each level of {group}. {DDF_NAMES[ddf]} degrees of freedom, "
+            f"p-values with {ADJUSTMENT_NAMES[adjust]} adjustment in each table, decisions at "
+            f"{100 * alpha:.4g} %; shifts in standard errors of the whole table.",
+        ),
         notes=(*notes, *_notes(fit, tables["table"])),
+        printed=_printed(tables["table"]),
+        figure="influence_plot",
     )
+    part = replace(part, findings=_sentences(part))
+    check = _finding(part)
+    return replace(part, values={**part.values, "check": check, "severity": check.severity})
+
+
+def _printed(table: pd.DataFrame) -> pd.DataFrame:
+    columns = ["level", "n_rows", "cooks_distance", "residual_ratio", "largest_shift", "shift_of", "chance_p"]
+    columns += ["n_changed", "n_clear"] + (["reason"] if (table["reason"] != "").any() else [])
+    return table.sort_values("cooks_distance", ascending=False, kind="stable")[columns].reset_index(drop=True)
 
 
 # ---------------------------------------------------------------------- arguments
@@ -458,9 +259,10 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     """The parts of the result; all arrays have a row per level, NaN where there is no refit."""
     import pandas as pd
 
-    fit, tests, labels = deletion.fit, deletion.tests, np.array(deletion.labels, dtype=object)
-    estimate, se, df = tests.evaluate(fit, deletion.ddf)
-    whole_p = _p_values(estimate[None], se[None], df[None], np.array([tests.n_means]), adjust)[0]
+    fit, labels = deletion.fit, np.array(deletion.labels, dtype=object)
+    names, L, n_means = deletion.tests
+    estimate, se, df = evaluate(fit, L, deletion.ddf)
+    whole_p = _p_values(estimate[None], se[None], df[None], np.array([n_means]), adjust)[0]
     p_value = _p_values(refits.estimate, refits.se, refits.df, refits.n_means, adjust)
     with np.errstate(divide="ignore", invalid="ignore"):
         shift = (refits.estimate - estimate) / se  # in standard errors of the whole table
@@ -472,7 +274,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
     kept, components = fit.problem.kept, fit.varcorr
     terms = np.array(fit.design.x_names, dtype=object)[kept]
     change = refits.b - fit.params.to_numpy()[kept]
-    left, right = np.array(tests.names, dtype=object).reshape(-1, 2).T
+    left, right = np.array(names, dtype=object).reshape(-1, 2).T
 
     def long(**columns: Any) -> pd.DataFrame:
         """One row per level and item of ``(items,)``, which are repeated, or ``(levels, items)``."""
@@ -481,7 +283,7 @@ def _tables(deletion: Deletion, refits: Refits, adjust: str, alpha: float) -> di
         return pd.DataFrame({"level": np.repeat(labels, width), **{name: a.ravel() for name, a in arrays.items()}})
 
     dfbetas, dfbetas_term = _largest(change / refits.b_se, terms)
-    largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in tests.names])
+    largest_shift, shift_of = _largest(shift, [comparison_label(*name) for name in names])
     residual = fit.residual_variances.to_numpy()
     smallest = np.where(np.isfinite(refits.chance_p), refits.chance_p, np.inf).min(axis=1, initial=np.inf)
     table = pd.DataFrame(
@@ -577,3 +379,164 @@ def _notes(fit: Any, table: pd.DataFrame) -> list[str]:
 def comparison_label(left: str, right: str) -> str:
     """A difference in words; a coefficient has no right side."""
     return f"{left} - {right}" if right else left
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _finding(part: Answer) -> Finding:
+    """The line of the diagnosis, about the level that moves the estimates most."""
+    distance = part.table["cooks_distance"].to_numpy(dtype=float)
+    message, value = "no refit identifies the estimates", float("nan")
+    if np.isfinite(distance).any():
+        i = int(np.nanargmax(distance))
+        value = float(distance[i])
+        message = f"largest Cook's distance {written(value, '.2g')} ({part.table['level'].iloc[i]})"
+    subject, advice = f"of each {part.group}", " ".join(part.findings)
+    return Finding(_severity(part), "influence", message, advice, subject=subject, value=value)
+
+
+def _striking(part: Answer) -> tuple[pd.DataFrame, ...]:
+    """Levels without which a decision changes (clear, then surprising changes first), that stand out, that hold
+    most of the residual variance in few of the rows, and without which there is no fit."""
+    t = part.table
+    changing = t[t["n_changed"] > 0].sort_values(
+        ["n_clear", "chance_p", "n_changed"], ascending=[False, True, False], kind="stable"
+    )
+    loud = t[(t["n_rows"] < LOUD * part.n_rows) & (t["residual_ratio"] < LOUD)]
+    return (
+        changing,
+        t[t["chance_p"] < SURPRISING].sort_values("chance_p", kind="stable"),
+        loud.sort_values("residual_ratio", kind="stable"),
+        t[t["cooks_distance"].isna()],
+    )
+
+
+def _severity(part: Answer) -> str:
+    """How serious it is; see `influence`."""
+    changing, outlying, loud, failed = _striking(part)
+    if changing.index.isin(outlying.index).any():
+        return "warning"
+    clear = changing[changing["n_clear"] > 0]
+    return "note" if _untested(part) or any(map(len, (clear, outlying, loud, failed))) else "fine"
+
+
+def _untested(part: Answer) -> bool:
+    """There are comparisons, and none of them has a test."""
+    return len(part.whole) > 0 and not part.whole["p_value"].notna().any()
+
+
+def _sentences(part: Answer) -> tuple[str, ...]:
+    """What was found and what to do."""
+    changing, outlying, loud, failed = _striking(part)
+    both = changing[changing.index.isin(outlying.index)]
+    parts = []
+    if len(changing):
+        others = len(changing) - 1
+        parts.append(_change_of(part, (both if len(both) else changing).iloc[0]))
+        if others:
+            parts.append(f"Decisions also change without {counted(others, 'other level')} of {part.group}.")
+    if len(outlying):
+        row = (both if len(both) else outlying).iloc[0]
+        parts.append(_stands_out(part, row))
+        if len(both):
+            parts.append(
+                f"Check the runs of {_name(part, row)} (failed runs, units, mixed-up names); if they are right, "
+                "report the results with and without it, and draw no general conclusion from either alone."
+            )
+        elif len(changing):
+            parts.append("The decisions that change are close calls.")
+        else:
+            parts.append(
+                f"No decision depends on it, so the conclusions stand; check the runs of {_name(part, row)} all the "
+                "same."
+            )
+        if part.missing_term:
+            parts.append(
+                f"The model takes differences to be the same for every {part.group}: try it with {part.missing_term}."
+            )
+    elif len(changing):
+        so = f"No {part.group} stands out more than chance explains"
+        parts.append(
+            f"{so}, so this is a matter of too little evidence and not of one {part.group}: call these comparisons "
+            "undecided, or bring more levels."
+            if changing["n_clear"].any()
+            else f"{so} and no p-value moves beyond {100 * CLEAR * part.alpha:.4g} %, so these are close calls: "
+            "report the p-values, not the decisions."
+        )
+    elif len(failed) < len(part.table):
+        parts.append(_calm(part))
+    if len(loud):
+        fall = written(100 * (1 - loud.iloc[0]["residual_ratio"]), ".0f")
+        apart = advice("argument", name="dispersion")
+        parts.append(
+            f"Without {_name(part, loud.iloc[0])} the residual variance falls by {fall} %: most of the noise is "
+            f"there. Give each level a variance of its own ({apart}), or normalise the scores."
+        )
+    if len(failed):
+        parts.append(
+            f"The model cannot be fitted without {listed(failed['level'], most=_NAMED)} "
+            f"({failed.iloc[0]['reason'].rstrip('.')}): it rests on "
+            + ("this level." if len(failed) == 1 else "each of these.")
+        )
+    return tuple(parts)
+
+
+def _name(part: Answer, row: pd.Series[Any]) -> str:
+    """A level as a reader recognises it: a bare number gets the name of its group."""
+    level = str(row["level"])
+    return f"{part.group} {level}" if level[:1].isdigit() or level[:1] == "-" else level
+
+
+def _calm(part: Answer) -> str:
+    n, m = len(part.table), int(part.whole["p_value"].notna().sum())
+    if _untested(part):
+        return (
+            f"None of the {len(part.whole)} comparisons has a test in the whole table, because the data do not "
+            f"identify it, so there is no decision that a single {part.group} could change. Compare what the "
+            "design has: within levels of another factor, or without the empty cells."
+        )
+    if not m:
+        return f"Leaving out any one of the {n} levels of {part.group} changes nothing that is tested."
+    size = part.table["largest_shift"].abs()
+    out = (
+        f"No decision depends on a single {part.group}: leaving out any one of the {n} levels changes none of the "
+        f"{m} comparisons at {100 * part.alpha:.4g} %"
+        if m > 1
+        else f"The decision does not depend on a single {part.group}: leaving out any one of the {n} levels does "
+        f"not change it at {100 * part.alpha:.4g} %"
+    )
+    if not size.notna().any():
+        return out + "."
+    row = part.table.iloc[int(np.nanargmax(size.to_numpy()))]
+    return (
+        f"{out}; the largest shift is {format_number(abs(row['largest_shift']), 2)} standard errors "
+        f"({row['shift_of']} without {_name(part, row)})."
+    )
+
+
+def _change_of(part: Answer, row: pd.Series[Any]) -> str:
+    """How the decisions change without one level."""
+    m, count = int(row["n_compared"]), int(row["n_changed"])
+    here = part.comparisons[part.comparisons["level"] == row["level"]].reset_index(drop=True)
+    here = here.assign(before=part.whole["p_value"])[here["decision_changes"]].head(_NAMED)
+    shown = "; ".join(
+        f"{comparison_label(r.left, r.right)}, p {format_p(r.before)} -> {format_p(r.p_value)}"
+        for r in here.itertuples()
+    )
+    verb = "changes its decision" if count == 1 else "change their decision"
+    return (
+        f"Without {_name(part, row)}, {count} of {counted(m, 'comparison')} {verb} at {100 * part.alpha:.4g} % "
+        f"({shown}{'; ...' * (count > _NAMED)})."
+    )
+
+
+def _stands_out(part: Answer, row: pd.Series[Any]) -> str:
+    """The comparison that a level moves most surprisingly."""
+    here = part.comparisons[part.comparisons["level"] == row["level"]]
+    most = here.iloc[int(np.nanargmin(here["chance_p"].to_numpy()))]
+    moved, size = comparison_label(most["left"], most["right"]), format_number(abs(most["shift"]), 2)
+    return (
+        f"{_name(part, row)} stands out: it moves {moved} by {size} standard errors, more than "
+        f"chance explains ({p_text(row['chance_p'])})."
+    )

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from lmemtest.core.codes import group_codes
+from lmemtest.core.codes import column_codes, group_codes
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, replicate
 from lmemtest.core.words import counted, format_level, listed
@@ -25,39 +25,40 @@ from lmemtest.lmm.means.emmeans import emmeans
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index, Mask
+    from lmemtest.lmm.model import LmmFit
 
 
+MOST_CELLS = 200_000  # a hundred simulated tables of this size take about two seconds
 FEWEST_LEVELS = 3  # of two levels, each is half of the evidence, and no variance between levels is left without it
 
 _NO_INFORMATION = 1e-6  # share of a variance: what a level adds to a difference is rounding error below
 _SAME = 1e-8  # relative size of an aliasing coefficient that is zero
 
 
-class Tests(NamedTuple):
-    """Linear functions of the fixed effects that are tested: differences of means (left, right), or coefficients."""
+# Linear functions of the fixed effects that are tested, differences of means (left, right) or coefficients: names,
+# the functions, and how many means there are.
+Tests = tuple[tuple[tuple[str, str], ...], "Array", int]
 
-    names: tuple[tuple[str, str], ...]
-    L: Array
-    n_means: int
 
-    @classmethod
-    def of(cls, fit: Any, specs: tuple[str, ...], ddf: str, at: Mapping[str, Any]) -> Tests:
-        if not specs:
-            names, rows = fit.design.x_names, np.eye(len(fit.design.x_names))
-            known = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
-            return cls(tuple((names[j], "") for j in known), rows[known], 0)
-        em = emmeans(fit, specs, at=at, ddf=ddf)
-        labels = em.labels()
-        i, j = np.triu_indices(len(labels), k=1)
-        i, j = i[em.met(i, j)], j[em.met(i, j)]
-        names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
-        return cls(names, em.fixed[i] - em.fixed[j], len(labels))
+def tests_of(fit: Any, specs: tuple[str, ...], ddf: str, at: Mapping[str, Any]) -> Tests:
+    """What is tested in a fit: the differences of the means of some factors, without any the coefficients."""
+    if not specs:
+        names, rows = fit.design.x_names, np.eye(len(fit.design.x_names))
+        known = [j for j, name in enumerate(names) if name != "Intercept" and fit.estimable(rows[j : j + 1])[0]]
+        return tuple((names[j], "") for j in known), rows[known], 0
+    em = emmeans(fit, specs, at=at, ddf=ddf)
+    labels = em.labels()
+    i, j = np.triu_indices(len(labels), k=1)
+    i, j = i[em.met(i, j)], j[em.met(i, j)]
+    names = tuple((labels[a], labels[b]) for a, b in zip(i, j, strict=True))
+    return names, em.fixed[i] - em.fixed[j], len(labels)
 
-    def evaluate(self, fit: Any, ddf: str) -> tuple[Array, Array, Array]:
-        """Estimates with standard errors and degrees of freedom, NaN where the table does not identify one."""
-        if not len(self.L):
-            return np.empty(0), np.empty(0), np.empty(0)
-        return fit.estimate(self.L), np.sqrt(fit.cov(self.L, ddf).diagonal()), fit.df(self.L, ddf)
+
+def evaluate(fit: Any, L: Array, ddf: str) -> tuple[Array, Array, Array]:
+    """Estimates with standard errors and degrees of freedom, NaN where the table does not identify one."""
+    if not len(L):
+        return np.empty(0), np.empty(0), np.empty(0)
+    return fit.estimate(L), np.sqrt(fit.cov(L, ddf).diagonal()), fit.df(L, ddf)
 
 
 class Refits(NamedTuple):
@@ -128,7 +129,7 @@ class Deletion:
             model_cell=model_cell,
             specs=specs,
             ddf=ddf,
-            tests=Tests.of(light, specs, ddf, {}),
+            tests=tests_of(light, specs, ddf, {}),
             factor_codes={
                 name: pd.Index(levels).get_indexer(pd.Index(fit.cells.frame[name]))
                 for name, levels in fit.design.factors.items()
@@ -142,7 +143,7 @@ class Deletion:
             self, len(self.labels), rng=0, n_jobs=n_jobs, executor=executor, progress=progress, label=label, fewer=None
         )
         kept, components, tests = (
-            np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests.L))
+            np.full(size, np.nan) for size in (len(self.fit.problem.kept), len(self.fit.varcorr), len(self.tests[1]))
         )
         nothing = Refits(kept, kept, components, tests, tests, tests, tests, 0, np.nan, np.nan, False, "")
         rows = [nothing._replace(reason=item.message) if isinstance(item, Failure) else item for item in found]
@@ -160,15 +161,15 @@ class Deletion:
         position = np.searchsorted(part.problem.kept, kept[known])
         V_part = part.cov_params().to_numpy()[np.ix_(position, position)]
         change, V = (b_part - b)[known], V[np.ix_(known, known)]
-        tests = self._tests_of(part, left)
-        estimate, se, df = tests.evaluate(part, self.ddf)
-        chance = np.full(len(tests.L), np.nan)
-        if not lost and self.fit.dispersion is None and len(tests.L):
-            chance = _chance(self.fit, part, tests.L, np.minimum(df, len(self.labels) - 2.0))
+        names, L, n_means = self._tests_of(part, left)
+        estimate, se, df = evaluate(part, L, self.ddf)
+        chance = np.full(len(L), np.nan)
+        if not lost and self.fit.dispersion is None and len(L):
+            chance = _chance(self.fit, part, L, np.minimum(df, len(self.labels) - 2.0))
         found = np.vstack([estimate, se, df, chance])
-        if tests is not self.tests:  # some comparisons have vanished
-            at = {name: i for i, name in enumerate(tests.names)}
-            place = [at.get(name, len(at)) for name in self.tests.names]
+        if L is not self.tests[1]:  # some comparisons have vanished
+            at = {name: i for i, name in enumerate(names)}
+            place = [at.get(name, len(at)) for name in self.tests[0]]
             found = np.hstack([found, np.full((len(found), 1), np.nan)])[:, place]
         unknown = [self.fit.design.x_names[j] for j in kept[~known]] + [self.fit.design.random[i].label for i in lost]
         return Refits(
@@ -179,7 +180,7 @@ class Deletion:
             se=found[1],
             df=found[2],
             chance_p=found[3],
-            n_means=tests.n_means,
+            n_means=n_means,
             cooks_distance=float(change @ np.linalg.solve(V, change)) / len(change) if len(change) else np.nan,
             covratio=float(np.exp(np.linalg.slogdet(V_part)[1] - np.linalg.slogdet(V)[1])),
             converged=bool(part.converged),
@@ -207,7 +208,7 @@ class Deletion:
         }
         if not self.specs or all(len(at[name]) == len(levels) for name, levels in factors.items()):
             return self.tests
-        return Tests.of(part, self.specs, self.ddf, at)
+        return tests_of(part, self.specs, self.ddf, at)
 
     def _variances(self, part: Any, lost: tuple[int, ...]) -> Array:
         """Components as in ``fit.varcorr`` of the whole; NaN for those that the remaining rows do not have."""
@@ -264,3 +265,48 @@ def _chance(whole: Any, part: Any, L: Array, df: Array) -> Array:
     out = np.full(len(L), np.nan)
     out[known] = two_sided_p((part.estimate(L)[known] - (kept @ b)[known]) / np.sqrt(added[known]), df[known])
     return out
+
+
+# ---------------------------------------------------------------------- repetitions of a large table
+
+
+def thinned(fit: LmmFit) -> tuple[LmmFit, str]:
+    """The model at as many repetitions as make 200,000 cells, for what simulated tables judge; a note that says so.
+
+    A shape or a scale is known from 200,000 values far better than a decision needs. Observed and simulated tables are
+    both of the repetitions that are kept, so a p-value has its level as in any other table of that size.
+
+    The fit itself, and no note, where it has fewer cells, does not know what a repetition is, or would lose more than
+    repetitions: a level of another factor, or a coefficient.
+    """
+    cells, repeat = fit.cells, None if fit.scope is None else fit.scope.repeat
+    if len(cells.n) <= MOST_CELLS or repeat is None or repeat not in cells.names:
+        return fit, ""
+    codes, levels = column_codes(cells.frame[repeat])
+    n_kept = len(levels) * MOST_CELLS // len(cells.n)
+    if n_kept < 2:
+        return fit, ""
+    kept = np.zeros(len(levels), dtype=bool)
+    kept[np.linspace(0, len(levels) - 1, n_kept).round().astype(int)] = True
+    left = kept[codes]
+    design = sliced(fit.design, left)
+    for before, now, bar in zip(fit.design.random, design.random, fit.design.parsed.bars, strict=True):
+        if repeat not in bar.groups and now.n_levels < before.n_levels:
+            return fit, ""
+    n = cells.n[left]
+    part = replace(
+        cells,
+        columns=cells.frame[left].reset_index(drop=True),
+        n=n,
+        weight=cells.weight[left],
+        mean=cells.mean[left],
+        ss=cells.ss[left],
+        n_rows=int(n.sum()),
+    )
+    few = replace(fit, design=design, cells=part).refit(cells=part)
+    if few.rank < fit.rank:
+        return fit, ""
+    return few, (
+        f"Shapes and scales are those of {n_kept:,} of {len(levels):,} values of {repeat!r} at equal steps, to which "
+        f"the model was fitted again: {part.n_rows:,} of {fit.nobs:,} rows show them well enough."
+    )

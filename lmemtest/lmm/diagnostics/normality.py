@@ -10,17 +10,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.result import Result, result
+from lmemtest.core.findings import Finding, judged, judged_as
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.words import format_number
-from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged
+from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +38,7 @@ _POINTS = 201
 _FEWEST = 6
 # Cochran: the t interval of a mean keeps its level from about n = 25 skewness^2 values on.
 _COCHRAN = 25.0
-SKEW_LOOK, KURTOSIS_LOOK, KURTOSIS_ACT = 0.5, 1.0, 7.0
+SKEW_NOTE, KURTOSIS_NOTE, KURTOSIS_WARNING = 0.5, 1.0, 7.0
 # From 20 of the rarer of two values on means of right and wrong answers are nearly normal.
 _FEWEST_RARE = 20
 # Effects with a smaller share in the variance of every difference do not matter for its test.
@@ -46,79 +47,28 @@ _REACH = 0.05
 _ZERO = 1e-7
 
 
-@result
-class Shape(Judged):
-    """How the distribution of some values differs from what the model assumes.
-
-    Attributes
-    ----------
-    subject : str
-        ``"residuals"``, or the column of a random-effects term.
-    n : int
-        Values: rows or cells, or levels.
-    skewness, excess_kurtosis : float
-        Third and fourth standardised moments (0 for a normal distribution).
-    beyond_three : float
-        Share of values more than three standard deviations away (0.0027 for a normal distribution).
-    theoretical, sample, low, high : (m,) float
-        Normal quantiles; those of the values over their standard deviation; and the band that holds all the
-        quantiles of 95 % of the simulated tables.
-    check : Check
-        Its p-value is the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual; NaN
-        if not judged.
-    """
-
-    subject: str
-    n: int
-    skewness: float
-    excess_kurtosis: float
-    beyond_three: float
-    theoretical: Array
-    sample: Array
-    low: Array
-    high: Array
-    check: Check
-
-    @property
-    def judged(self) -> bool:
-        """Whether there was anything to judge."""
-        return bool(np.isfinite(self.p_value))
-
-    def table(self) -> pd.DataFrame:
-        """Points of the quantile plot: ``theoretical``, ``sample``, ``low``, ``high``."""
-        return pd.DataFrame({name: getattr(self, name) for name in ("theoretical", "sample", "low", "high")})
-
-    @property
-    def title(self) -> str:
-        return f"Quantiles of {self.subject}"
+# Skewness, excess kurtosis and quantiles of the values of one table.
+Moments = tuple[float, float, "Array"]
 
 
-class Measured(NamedTuple):
-    """Shape of the values of one table."""
-
-    skewness: float
-    kurtosis: float
-    quantiles: Array
-
-
-def measure(values: Array) -> Measured:
+def measure(values: Array) -> Moments:
     """Moments, and quantiles over the standard deviation.
 
     Examples
     --------
     >>> import numpy as np
-    >>> shape = measure(np.array([0.0, 0.0, 0.0, 1.0]))
-    >>> round(shape.skewness, 4), round(shape.kurtosis, 4)
+    >>> skewness, kurtosis, _ = measure(np.array([0.0, 0.0, 0.0, 1.0]))
+    >>> round(skewness, 4), round(kurtosis, 4)
     (1.1547, -0.6667)
     """
     centred = values - values.mean()
     square = centred * centred
     variance = float(square.mean())
     if not variance > 0:
-        return Measured(0.0, 0.0, np.zeros(len(_places(len(values)))))
+        return 0.0, 0.0, np.zeros(len(_places(len(values))))
     skewness = float((square * centred).mean()) / variance**1.5
     kurtosis = float((square * square).mean()) / variance**2 - 3.0
-    return Measured(skewness, kurtosis, np.sort(centred)[_places(len(values))] / np.sqrt(variance))
+    return skewness, kurtosis, np.sort(centred)[_places(len(values))] / np.sqrt(variance)
 
 
 @lru_cache(maxsize=256)
@@ -130,45 +80,16 @@ def _places(n: int) -> NDArray[np.intp]:
     return np.unique(np.floor(n * special.ndtr(np.linspace(end, -end, _POINTS))).astype(np.intp).clip(0, n - 1))
 
 
-def measure_parts(parts: Parts) -> list[Measured]:
+def measure_parts(parts: Parts) -> list[Moments]:
     """Shapes of the residuals and of every random effect of one table."""
     columns = [u[:, c] for u in parts.modes for c in range(u.shape[1])]
     return [measure(parts.z), *map(measure, columns)]
 
 
-@result
-class Normality(Result):
-    """Shapes of the residuals (first) and of the random effects, against `n_draws` tables drawn from the fit.
-
-    `hidden` rows are only seen through the mean of their cell.
-    """
-
-    shapes: tuple[Shape, ...]
-    n_draws: int
-    hidden: int
-
-    def table(self) -> pd.DataFrame:
-        """One row per subject: ``n``, the moments, ``beyond_three`` (share), ``p_value``, ``decision``."""
-        columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "decision"]
-        return pd.DataFrame([[getattr(s, c) for c in columns] for s in self.shapes], columns=columns)
-
-    @property
-    def title(self) -> str:
-        return "Normality of residuals and random effects"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (f"p-values are against {self.n_draws:,} tables drawn from the fitted model.",)
-
-    def sentences(self) -> tuple[str, ...]:
-        """What was found of each subject and what to do."""
-        return tuple(f"{shape.subject}: {shape.advice}" for shape in self.shapes)
-
-
 def judge(
-    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Measured]], shares: tuple[Array, ...], score: Score
-) -> Normality:
-    """Compare the shapes of the fit with those of the simulated tables."""
+    fit: LmmFit, rows: Rows, observed: Parts, draws: list[list[Moments]], shares: tuple[Array, ...], score: Score
+) -> tuple[Answer, ...]:
+    """Compare the shapes of the residuals (first) and of the random effects with those of the simulated tables."""
     names, samples = ["residuals"], [observed.z]
     zero, matters = [False], [True]
     for term, effects, share in zip(fit.design.random, observed.modes, shares, strict=True):
@@ -178,56 +99,84 @@ def judge(
             samples.append(effects[:, c])
             zero.append(size <= _ZERO * np.sqrt(fit.scale))
             matters.append(bool(share[c] >= _REACH))
-    shapes = tuple(
+    return tuple(
         _shape(name, sample, simulated, rows if i == 0 else None, score, zero=zero[i], matters=matters[i])
         for i, (name, sample, *simulated) in enumerate(zip(names, samples, *draws, strict=True))
     )
-    return Normality(shapes=shapes, n_draws=len(draws), hidden=rows.hidden)
 
 
-def settle(found: Normality, uneven: bool) -> Normality:
+def settle(shapes: tuple[Answer, ...], uneven: bool) -> tuple[Answer, ...]:
     """Heavy tails where algorithms vary to different degrees: the cause first, and no word that tests stand."""
-    if not uneven:
-        return found
     cause = "Heavy-tailed, which may follow from advantages that vary to different degrees: settle those first."
-    shapes = tuple(
-        s.judged_as("look", cause) if s.decision in ("look", "act") and s.excess_kurtosis > 0 else s
-        for s in found.shapes
+    return tuple(
+        judged_as(s, replace(s.check, severity="note", advice=cause))
+        if uneven and s.severity in ("note", "warning") and s.excess_kurtosis > 0
+        else s
+        for s in shapes
     )
-    return replace(found, shapes=shapes)
+
+
+def normality(shapes: tuple[Answer, ...], n_draws: int, hidden: int) -> Answer:
+    """All shapes in one table: one row per subject with `n`, the moments, `beyond_three`, `p_value` and `severity`.
+
+    Of each subject, `shapes` has the points of the quantile plot and what the numbers are; `hidden` rows are only seen
+    through the mean of their cell.
+    """
+    columns = ["subject", "n", "skewness", "excess_kurtosis", "beyond_three", "p_value", "severity"]
+    return Answer(
+        question="normality",
+        title="Normality of residuals and random effects",
+        tables={"table": pd.DataFrame([[getattr(s, c) for c in columns] for s in shapes], columns=columns)},
+        values={"shapes": shapes, "n_draws": n_draws, "hidden": hidden},
+        facts=(f"p-values are against {n_draws:,} tables drawn from the fitted model.",),
+        findings=tuple(f"{shape.subject}: {shape.advice}" for shape in shapes),
+    )
 
 
 def _shape(
-    name: str, sample: Array, draws: list[Measured], rows: Rows | None, score: Score, *, zero: bool, matters: bool
-) -> Shape:
+    name: str, sample: Array, draws: list[Moments], rows: Rows | None, score: Score, *, zero: bool, matters: bool
+) -> Answer:
+    """How the distribution of some values differs from what the model assumes.
+
+    Returns
+    -------
+    Answer
+        ``table``, the points of the quantile plot: ``theoretical`` (normal quantiles), ``sample`` (those of the values
+        over their standard deviation), ``low`` and ``high`` (the band that holds all the quantiles of 95 % of the
+        simulated tables). ``subject``: "residuals", or the column of a random-effects term; ``n`` values (rows or
+        cells, or levels); ``skewness`` and ``excess_kurtosis`` (0 for a normal distribution); ``beyond_three``, the
+        share of values more than three standard deviations away (0.0027 for a normal distribution); ``check`` with
+        ``p_value``, the share of the simulated tables in which skewness, kurtosis or quantiles are as unusual (NaN if
+        not judged), ``severity`` and ``advice``.
+    """
     own, n, nan = measure(sample), len(sample), float("nan")
-    low, high, outside = _band(np.array([d.quantiles for d in draws]), own.quantiles)
+    skewness, kurtosis, quantiles = own
+    low, high, outside = _band(np.array([of_draw for _, _, of_draw in draws]), quantiles)
     spread = float(sample.std())
     p, found = nan, "not judged"
     if zero:
-        decision, advice = "not judged", "The variance is estimated as zero, so there is nothing to judge."
-        own = own._replace(skewness=nan, kurtosis=nan)
+        severity, advice = "skipped", "The variance is estimated as zero, so there is nothing to judge."
+        skewness, kurtosis = nan, nan
     elif n < _FEWEST:
-        decision, advice = "not judged", f"{n} values are too few to judge a shape; the tests rely on normality here."
+        severity, advice = "skipped", f"{n} values are too few to judge a shape; the tests rely on normality here."
     else:
         p = _p_value(own, draws, outside)
-        found = f"skewness {format_number(own.skewness, 2)}, excess kurtosis {format_number(own.kurtosis, 2)}"
+        found = f"skewness {format_number(skewness, 2)}, excess kurtosis {format_number(kurtosis, 2)}"
         if score.two_valued and rows is not None:
-            decision, advice = _of_two_values(score)
+            severity, advice = _of_two_values(score)
         else:
-            decision, advice = _decide(n, own, p, rows, score, matters=matters)
-    return Shape(
-        subject=name,
-        n=n,
-        skewness=own.skewness,
-        excess_kurtosis=own.kurtosis,
-        beyond_three=float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
-        theoretical=special.ndtri((_places(n) + 0.625) / (n + 0.25)),  # Blom's plotting positions
-        sample=own.quantiles,
-        low=low,
-        high=high,
-        check=Check("normality", name, found, own.skewness, p, decision, advice),
-    )
+            severity, advice = _decide(n, skewness, kurtosis, p, rows, score, matters=matters)
+    check = Finding(severity, "normality", found, advice, subject=name, value=skewness, p_value=p)
+    theoretical = special.ndtri((_places(n) + 0.625) / (n + 0.25))  # Blom's plotting positions
+    values = {
+        "subject": name,
+        "n": n,
+        "skewness": skewness,
+        "excess_kurtosis": kurtosis,
+        "beyond_three": float((np.abs(sample - sample.mean()) > 3.0 * spread).mean()) if spread > 0 else 0.0,
+    }
+    points = pd.DataFrame({"theoretical": theoretical, "sample": quantiles, "low": low, "high": high})
+    return judged(check, f"Quantiles of {name}", points, values)
 
 
 def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
@@ -245,15 +194,15 @@ def _band(draws: Array, own: Array) -> tuple[Array, Array, Array]:
     return centre - factor * below, centre + factor * above, outside
 
 
-def _p_value(own: Measured, draws: list[Measured], outside: Array) -> float:
+def _p_value(own: Moments, draws: list[Moments], outside: Array) -> float:
     """One p-value for skewness, kurtosis and quantiles together.
 
     Each number counts in units of its 95 % range over all tables, and the largest of them is ranked.
     """
     every = [own, *draws]
-    kurtosis = np.array([m.kurtosis for m in every])
+    skewness, kurtosis = (np.array([moments[i] for moments in every]) for i in (0, 1))
     kurtosis -= np.median(kurtosis)
-    numbers = [(np.abs([m.skewness for m in every]), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
+    numbers = [(np.abs(skewness), 0.95), (kurtosis, 0.975), (-kurtosis, 0.975), (outside, 0.95)]
     largest = np.max([x / max(float(np.quantile(x, share)), 1e-300) for x, share in numbers], axis=0)
     return float((largest >= largest[0]).mean())
 
@@ -263,33 +212,35 @@ def _of_two_values(score: Score) -> tuple[str, str]:
     text = f"{score.kind.evidence} Residuals of such scores are never normal;"
     if score.rarer >= _FEWEST_RARE:
         return "fine", f"{text} means of many of them are, and tests rest on these."
-    return "look", (
+    return "note", (
         f"{text} with the rarer value in {written(score.rarer, '.0f')} rows tests of means are approximate: "
         f"confirm them with "
         f"{advice('sign_flip_test')}."
     )
 
 
-def _decide(n: int, own: Measured, p: float, rows: Rows | None, score: Score, *, matters: bool) -> tuple[str, str]:
-    skewed, heavy = abs(own.skewness) >= SKEW_LOOK, own.kurtosis >= KURTOSIS_LOOK
+def _decide(
+    n: int, skewness: float, kurtosis: float, p: float, rows: Rows | None, score: Score, *, matters: bool
+) -> tuple[str, str]:
+    skewed, heavy = abs(skewness) >= SKEW_NOTE, kurtosis >= KURTOSIS_NOTE
     hidden = ""
     if rows is not None and not rows.single:
         hidden = f" {rows.hidden:,} rows were only seen through the means of their cells, which hides single outliers."
     noun = "values" if rows is not None else "levels"
-    if p > LOOK_P:
+    if p > NOTE_P:
         return "fine", f"As normal as the model assumes, for {n:,} {noun}.{hidden}"
     if not skewed and not heavy:
         return "fine", f"Not exactly normal, but too little to change a conclusion about means.{hidden}"
     kind = " and ".join(["skewed"] * skewed + ["heavy-tailed (a few values weigh much)"] * heavy)
     if not matters:
-        return "look", (
+        return "note", (
             f"{kind.capitalize()}, but these effects cancel in the differences that the model estimates; the overall "
             "mean and predictions for new levels do depend on them."
         )
-    severe = (skewed and n < _COCHRAN * own.skewness**2) or own.kurtosis >= KURTOSIS_ACT
-    if severe and p <= ACT_P:
-        return "act", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
-    return "look", (
+    severe = (skewed and n < _COCHRAN * skewness**2) or kurtosis >= KURTOSIS_WARNING
+    if severe and p <= WARNING_P:
+        return "warning", f"{kind.capitalize()}: {_remedy(rows, score)}{hidden}"
+    return "note", (
         f"{kind.capitalize()}: means and their tests over {n:,} {noun} stand, predictions of single "
         f"{'scores' if rows is not None else 'levels'} do not.{hidden}"
     )

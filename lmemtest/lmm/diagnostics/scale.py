@@ -18,10 +18,10 @@ import pandas as pd
 from scipy import special
 
 from lmemtest.core.caller import advice
-from lmemtest.core.result import result
+from lmemtest.core.findings import Finding, judged, judged_as
 from lmemtest.core.words import format_number
 from lmemtest.errors import LmemtestError
-from lmemtest.lmm.diagnostics.check import ACT_P, LOOK_P, Check, Judged, simulated_p
+from lmemtest.lmm.diagnostics.draws import NOTE_P, WARNING_P, simulated_p
 from lmemtest.lmm.diagnostics.scores import columns_of, rows_of, sum_by
 from lmemtest.lmm.distributions.equal_variances import likelihood_ratio
 from lmemtest.lmm.scope import Scope
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from lmemtest.core.arrays import Array, Index
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.draws import Parts
     from lmemtest.lmm.diagnostics.scores import Rows, Score
     from lmemtest.lmm.model import LmmFit
@@ -42,7 +43,7 @@ _MOST_NAMED = 2
 _FEWEST_DF = 2.0
 # A variance this far below the others is that of constant scores.
 _CONSTANT = 1e-12
-SD_LOOK, SD_ACT = 1.5, 2.0
+SD_NOTE, SD_WARNING = 1.5, 2.0
 # Combinations of levels whose sums fit into a processor's cache.
 _FEW_COMBINATIONS = 20_000
 
@@ -120,65 +121,13 @@ def _fifths(fitted: Array) -> Index:
     return codes
 
 
-@result
-class ScaleByLevel(Judged):
-    """Residual standard deviations by the levels of one column.
-
-    Attributes
-    ----------
-    column : str
-        A column, or ``"fitted value"`` for its fifths.
-    levels : tuple of str
-    df : (k,) float
-        Degrees of freedom of each variance, from the simulated tables.
-    sd : (k,) float
-        Residual standard deviation of a row of the level, over the one that the model gives it. Of benchmarks on which
-        the model lets advantages differ it is the scatter between seeds, as ``Runs.check`` has it.
-    ci_low, ci_high : (k,) float
-        95 % interval of each, for the kurtosis found.
-    kurtosis : float
-        Excess kurtosis within levels.
-    ratio : float
-        Largest standard deviation over the smallest.
-    statistic : float
-        Levene's statistic; where rows are only known through their cells Bartlett's over ``1 + kurtosis / 2``.
-    check : Check
-        Its p-value is the share of the simulated tables in which the statistic is as large.
-    """
-
-    formats = {"df": ".1f"}
-
-    column: str
-    levels: tuple[str, ...]
-    df: Array
-    sd: Array
-    ci_low: Array
-    ci_high: Array
-    kurtosis: float
-    ratio: float
-    statistic: float
-    check: Check
-
-    def extremes(self, max_rows: int) -> Index:
-        """Positions of the levels to show where there are more: half of them quietest, half noisiest."""
-        known = np.flatnonzero(np.isfinite(self.sd))
-        order = known[np.argsort(self.sd[known], kind="stable")]
-        if len(order) > max_rows:
-            order = np.concatenate([order[: max_rows // 2], order[len(order) - (max_rows - max_rows // 2) :]])
-        return np.sort(order)
-
-    def table(self) -> pd.DataFrame:
-        """One row per level: ``level``, ``df``, ``relative_sd``, ``ci_low``, ``ci_high``."""
-        columns = {"level": self.levels, "df": self.df, "relative_sd": self.sd}
-        return pd.DataFrame({**columns, "ci_low": self.ci_low, "ci_high": self.ci_high})
-
-    @property
-    def title(self) -> str:
-        return f"Residual scale by {self.column}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return ("relative_sd: residual standard deviation over the one that the model gives the level.",)
+def extremes(sd: Array, most: int) -> Index:
+    """Positions of the levels to show where there are more than `most`: half of them quietest, half noisiest."""
+    known = np.flatnonzero(np.isfinite(sd))
+    order = known[np.argsort(sd[known], kind="stable")]
+    if len(order) > most:
+        order = np.concatenate([order[: most // 2], order[len(order) - (most - most // 2) :]])
+    return np.sort(order)
 
 
 def layard(squares: Array, df: Array, kurtosis: float) -> float:
@@ -253,10 +202,20 @@ def scatter_of_repeats(fit: LmmFit, column: Column, scope: Scope | None) -> tupl
     return scales["residual_sd"].to_numpy(dtype=float) / model, scales["df"].to_numpy(dtype=float)
 
 
-def judge(
-    fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score: Score, *, single: bool
-) -> ScaleByLevel:
-    """Compare the variances of the levels of one column with those of the simulated tables."""
+def judge(fit: LmmFit, column: Column, observed: Sums, draws: list[Sums], score: Score, *, single: bool) -> Answer:
+    """Compare the variances of the levels of one column with those of the simulated tables.
+
+    Returns
+    -------
+    Answer
+        ``table``, one row per level: ``level``, ``df`` (of its variance, from the simulated tables), ``relative_sd``
+        (residual standard deviation of a row of the level, over the one that the model gives it; of benchmarks on which
+        the model lets advantages differ it is the scatter between seeds, as ``Runs.check`` has it), ``ci_low``,
+        ``ci_high`` (95 %, for the kurtosis found). ``column``, or ``"fitted value"`` for its fifths; ``kurtosis``
+        (excess, within levels); ``ratio`` of the largest standard deviation to the smallest; ``statistic``: Levene's,
+        or, where rows are only known through their cells, Bartlett's over ``1 + kurtosis / 2``. ``check`` with
+        ``p_value``, the share of the simulated tables in which the statistic is as large, ``severity`` and ``advice``.
+    """
     df = np.mean([d.squares for d in draws], axis=0)
     expected = np.mean([d.absolute for d in draws], axis=0)
 
@@ -284,40 +243,43 @@ def judge(
         ratio = float(np.nanmax(sd) / np.nanmin(sd))
         found = f"largest sd {format_number(ratio, 3)} times the smallest"
     if score.two_valued and (fit.scope is None or column.name != fit.scope.compared):
-        decision, advice = "fine", "The variance of scores that take two values follows from their mean."
+        severity, advice = "fine", "The variance of scores that take two values follows from their mean."
     else:
-        decision, advice = _decide(fit, column, sd, constant, ratio, p, score)
-    return ScaleByLevel(
-        column=column.name,
-        levels=column.levels,
-        df=df,
-        sd=sd,
-        ci_low=np.sqrt(variance * nu / special.chdtri(nu, 0.025)),
-        ci_high=np.sqrt(variance * nu / special.chdtri(nu, 0.975)),
-        kurtosis=observed.kurtosis,
-        ratio=ratio,
-        statistic=statistic,
-        check=Check("scale", f"by {column.name}", found, ratio, p, decision, advice),
+        severity, advice = _decide(fit, column, sd, constant, ratio, p, score)
+    check = Finding(severity, "scale", found, advice, subject=f"by {column.name}", value=ratio, p_value=p)
+    ci_low, ci_high = (np.sqrt(variance * nu / special.chdtri(nu, tail)) for tail in (0.025, 0.975))
+    columns = {"level": column.levels, "df": df, "relative_sd": sd, "ci_low": ci_low, "ci_high": ci_high}
+    return judged(
+        check,
+        f"Residual scale by {column.name}",
+        pd.DataFrame(columns),
+        {"column": column.name, "kurtosis": observed.kurtosis, "ratio": ratio, "statistic": statistic},
+        facts=("relative_sd: residual standard deviation over the one that the model gives the level.",),
+        formats={"df": ".1f"},
     )
 
 
-def settle(scales: tuple[ScaleByLevel, ...]) -> tuple[ScaleByLevel, ...]:
+def settle(scales: tuple[Answer, ...]) -> tuple[Answer, ...]:
     """Name one cause where several columns differ in scale: noisy benchmarks make noisy seeds and a trend."""
-    serious = [s for s in scales if s.decision == "act" and s.column != FITTED]
+    serious = [s for s in scales if s.severity == "warning" and s.column != FITTED]
     if not serious:
         return scales
     cause = max(serious, key=lambda s: s.ratio)
     advice = f"May follow from the scales by {cause.column}, which differ most: settle those first, then look again."
-    return tuple(
-        s if s is cause or s.decision in ("not judged", "fine") else s.judged_as("look", advice) for s in scales
-    )
+
+    def settled(part: Answer) -> Answer:
+        if part is cause or part.severity in ("skipped", "fine"):
+            return part
+        return judged_as(part, replace(part.check, severity="note", advice=advice))
+
+    return tuple(map(settled, scales))
 
 
 def _decide(
     fit: LmmFit, column: Column, sd: Array, constant: NDArray[np.bool_], ratio: float, p: float, score: Score
 ) -> tuple[str, str]:
     if np.isnan(ratio):
-        return "not judged", "Too few rows per level to judge."
+        return "skipped", "Too few rows per level to judge."
     where = "the " if column.codes is None else ""
     if constant.any():
         named = [level for level, flag in zip(column.levels, constant, strict=True) if flag]
@@ -326,15 +288,15 @@ def _decide(
     else:
         most, least = column.levels[int(np.nanargmax(sd))], column.levels[int(np.nanargmin(sd))]
         ends = f"Scores scatter most in {where}{most}, least in {where}{least}."
-    if p > LOOK_P:
+    if p > NOTE_P:
         if constant.any():
-            return "not judged", f"{ends} That alone shows no difference in scale beyond chance."
+            return "skipped", f"{ends} That alone shows no difference in scale beyond chance."
         return "fine", "No difference in scale beyond chance."
-    if ratio < SD_LOOK:
+    if ratio < SD_NOTE:
         return "fine", "Scales differ detectably, but too little to matter."
-    severe = ratio >= SD_ACT and p <= ACT_P
+    severe = ratio >= SD_WARNING and p <= WARNING_P
     remedy = _on_a_trend if column.codes is None else _on_levels
-    return ("act" if severe else "look"), f"{ends} {remedy(fit, column, ratio, score, severe=severe)}"
+    return ("warning" if severe else "note"), f"{ends} {remedy(fit, column, ratio, score, severe=severe)}"
 
 
 def _on_levels(fit: LmmFit, column: Column, _: float, score: Score, *, severe: bool) -> str:
@@ -356,7 +318,7 @@ def _on_a_trend(fit: LmmFit, _: Column, ratio: float, score: Score, *, severe: b
     """Logarithms where the model of them has no such trend."""
     start = "" if severe else "A moderate trend: averages stand. "
     after = _ratio_of_logarithms(fit) if score.by_log else float("inf")
-    if after < max(np.sqrt(ratio), SD_LOOK):
+    if after < max(np.sqrt(ratio), SD_NOTE):
         now = format_number(ratio, 2) if np.isfinite(ratio) else "infinite"
         return f"{start}Model log(score): there the ratio is {format_number(after, 2)} instead of {now}."
     together = score.one_scale()

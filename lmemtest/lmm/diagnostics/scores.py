@@ -130,7 +130,7 @@ class Score:
 
     def one_scale(self) -> str:
         """How clusters are put on one scale, with the ratio that is left; empty where nothing does it."""
-        return "" if self.scope is None else self.scope.one_scale(self.kind)
+        return "" if self.scope is None else self.scope.one_scale()
 
 
 def score_of(fit: LmmFit, rows: Rows) -> Score:

@@ -18,51 +18,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.result import Result, result
+from lmemtest.core.findings import Finding, judged
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.words import counted
-from lmemtest.lmm.diagnostics.check import Check, Judged
 from lmemtest.lmm.diagnostics.draws import residual_variance_of_rows
 
 if TYPE_CHECKING:
     from lmemtest.lmm.model import LmmFit
 
 # The standard error of a variance from q levels is sqrt(2 / (q - 1)) of it at best: 47 % from 10, 71 % from 5.
-LEVELS_LOOK = 10
+LEVELS_NOTE = 10
 # The standard error of a term is sqrt(VIF) times what it could be: more than 2.2 and 3.2 times.
-VIF_LOOK, VIF_ACT = 5.0, 10.0
+VIF_NOTE, VIF_WARNING = 5.0, 10.0
 
 
-@result
-class Groups(Result):
-    """The random terms as carriers of variances, and the end of the search.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per term: ``term``, ``levels``, ``singular`` (its covariance is on the boundary), ``relative_se`` (of
-        its variance, at best).
-    checks : tuple of Check
-        The lines of the diagnosis: one per term, and the search.
-    message : str
-        What the search said.
-    """
-
-    table: pd.DataFrame
-    checks: tuple[Check, ...]
-    message: str
-
-    @property
-    def title(self) -> str:
-        return "Groups"
-
-    def sentences(self) -> tuple[str, ...]:
-        """How the search ended."""
-        return (f"The search {self.message}.",)
-
-
-def groups(fit: LmmFit) -> Groups:
+def groups(fit: LmmFit) -> Answer:
     """Levels and boundaries of the random terms, and the certificate of the search.
+
+    Returns
+    -------
+    Answer
+        ``table``, one row per term: ``term``, ``levels``, ``singular`` (its covariance is on the boundary),
+        ``relative_se`` (of its variance, at best). ``checks``, the lines of the diagnosis: one per term, and the
+        search; ``message``, what the search said.
 
     Examples
     --------
@@ -82,52 +61,31 @@ def groups(fit: LmmFit) -> Groups:
             advice.append(
                 "A variance is zero or a correlation one; the tests stand, a simpler term gives the same fit."
             )
-        if levels < LEVELS_LOOK:
+        if levels < LEVELS_NOTE:
             advice.append(
                 f"Its variance is known to ±{written(100.0 * relative, '.0f')} % at best: use ddf='kenward-roger', and "
                 "do not read the variance."
             )
         found = f"{levels:,} levels{', singular' if singular else ''}"
         text = " ".join(advice) or "Enough levels to estimate the variance."
-        checks.append(Check("groups", term.label, found, float(levels), np.nan, "look" if advice else "fine", text))
-    found, decision, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
+        checks.append(
+            Finding("note" if advice else "fine", "groups", found, text, subject=term.label, value=float(levels))
+        )
+    found, severity, text = "certified", "fine", "The optimum is certified: no step improves the likelihood."
     if not fit.converged:
-        found, decision = "not certified", "act"
+        found, severity = "not certified", "warning"
         text = f"The search {fit.optim.message}: fit again with restarts=5, or a simpler random part."
-    search = Check("convergence", "search", found, float(fit.converged), np.nan, decision, text)
-    table = pd.DataFrame(rows, columns=["term", "levels", "singular", "relative_se"])
-    return Groups(table=table, checks=(*checks, search), message=fit.optim.message)
+    checks.append(Finding(severity, "convergence", found, text, subject="search", value=float(fit.converged)))
+    return Answer(
+        question="groups",
+        title="Groups",
+        tables={"table": pd.DataFrame(rows, columns=["term", "levels", "singular", "relative_se"])},
+        values={"checks": tuple(checks), "message": fit.optim.message},
+        findings=(f"The search {fit.optim.message}.",),
+    )
 
 
-@result
-class Collinearity(Judged):
-    """Variance inflation of the fixed terms.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per term with identified columns, the intercept left out: ``term``, ``df`` (its columns), ``gvif`` (of
-        one column the usual VIF), ``se_inflation`` (``gvif^(1/(2 df))``: by how much the standard errors of the term
-        are inflated, on average).
-    marginal : tuple of bool
-        Whether another term contains this one (``a`` beside ``a:b``), or it contains another: its inflation depends
-        on the coding, not on the data alone.
-    aliased : tuple of str
-        Columns that depend on others and were dropped.
-    check : Check
-    """
-
-    table: pd.DataFrame
-    marginal: tuple[bool, ...]
-    aliased: tuple[str, ...]
-    check: Check
-
-    @property
-    def title(self) -> str:
-        return "Collinearity of the fixed terms"
-
-
-def collinearity(fit: LmmFit) -> Collinearity:
+def collinearity(fit: LmmFit) -> Answer:
     """Generalised variance inflation factors of the fixed terms.
 
     Parameters
@@ -136,9 +94,14 @@ def collinearity(fit: LmmFit) -> Collinearity:
 
     Returns
     -------
-    Collinearity
-        The same factors as ``car::vif`` in R. In a model without an intercept they compare with uncorrelated columns
-        that are not centred, and say little.
+    Answer
+        ``table``, one row per term with identified columns, the intercept left out: ``term``, ``df`` (its columns),
+        ``gvif`` (of one column the usual VIF), ``se_inflation`` (``gvif^(1/(2 df))``: by how much the standard errors
+        of the term are inflated, on average). ``marginal``: whether another term contains this one (``a`` beside
+        ``a:b``), or it contains another, so that its inflation depends on the coding, not on the data alone;
+        ``aliased``: columns that depend on others and were dropped; ``check`` with ``severity`` and ``advice``.
+        The factors are those of ``car::vif`` in R. In a model without an intercept they compare with uncorrelated
+        columns that are not centred, and say little.
 
     References
     ----------
@@ -182,9 +145,9 @@ def collinearity(fit: LmmFit) -> Collinearity:
     found = f"standard errors up to {written(largest, '.3g')} times larger" if len(table) > 1 else "at most one term"
     alone = table[~np.array(marginal, dtype=bool)]
     vif = alone["gvif"] ** (1.0 / alone["df"])
-    decision = "fine"
+    severity = "fine"
     if aliased:
-        decision, found = "act", counted(len(aliased), "dependent column")
+        severity, found = "warning", counted(len(aliased), "dependent column")
         shown = ", ".join(aliased[:3]) + (", ..." if len(aliased) > 3 else "")
         advice = f"{shown}: fixed by other columns and dropped. Leave a term out; means that need them are missing."
     elif len(vif) < 2:
@@ -195,107 +158,20 @@ def collinearity(fit: LmmFit) -> Collinearity:
         )
     elif "Intercept" not in names:
         advice = "Without an intercept the factors say little."
-    elif vif.max() < VIF_LOOK:
+    elif vif.max() < VIF_NOTE:
         advice = "The fixed terms are distinguishable."
     else:
-        decision = "act" if vif.max() >= VIF_ACT else "look"
+        severity = "warning" if vif.max() >= VIF_WARNING else "note"
         advice = (
             f"{alone['term'][vif.idxmax()]} is hardly distinguishable from the other terms, which makes its standard "
             f"errors {written(np.sqrt(vif.max()), '.3g')} times larger: leave one of them out, or do not interpret "
             "them one by one."
         )
-    check = Check("collinearity", "fixed terms", found, largest, np.nan, decision, advice)
-    return Collinearity(table=table, marginal=marginal, aliased=aliased, check=check)
+    check = Finding(severity, "collinearity", found, advice, subject="fixed terms", value=largest)
+    return judged(check, "Collinearity of the fixed terms", table, {"marginal": marginal, "aliased": aliased})
 
 
-@result
-class Explained(Judged):
-    """Shares of the variance of a row.
-
-    Attributes
-    ----------
-    fixed : float
-        Variance of the fixed part over the rows (divisor rows - 1), in squared units of the response.
-    terms, groups : tuple of str
-        Labels of the random terms, and their grouping factors.
-    random : tuple of float
-        Variance of a row from each random term.
-    residual : float
-        Mean residual variance of a row.
-    """
-
-    fixed: float
-    terms: tuple[str, ...]
-    groups: tuple[str, ...]
-    random: tuple[float, ...]
-    residual: float
-
-    @property
-    def total(self) -> float:
-        """All variance of a row."""
-        return self.fixed + sum(self.random) + self.residual
-
-    @property
-    def r2_marginal(self) -> float:
-        """Share of the fixed effects."""
-        return self.fixed / self.total
-
-    @property
-    def r2_conditional(self) -> float:
-        """Share of fixed and random effects together."""
-        return (self.fixed + sum(self.random)) / self.total
-
-    @property
-    def icc_adjusted(self) -> float:
-        """Share of the random effects in what the fixed effects leave."""
-        return sum(self.random) / (sum(self.random) + self.residual)
-
-    @property
-    def icc_unadjusted(self) -> float:
-        """Share of the random effects in everything."""
-        return sum(self.random) / self.total
-
-    @property
-    def icc_by_group(self) -> dict[str, float]:
-        """Adjusted ICC of each grouping factor."""
-        left = sum(self.random) + self.residual
-        shares = dict.fromkeys(self.groups, 0.0)
-        for group, variance in zip(self.groups, self.random, strict=True):
-            shares[group] += variance / left
-        return shares
-
-    def table(self) -> pd.DataFrame:
-        """One row per measure: ``measure``, ``group`` (empty for all), ``value``."""
-        measures = ("r2_marginal", "r2_conditional", "icc_adjusted", "icc_unadjusted")
-        rows = [
-            *((name, "", getattr(self, name)) for name in measures),
-            *(("icc_adjusted", group, share) for group, share in self.icc_by_group.items()),
-        ]
-        return pd.DataFrame(rows, columns=["measure", "group", "value"])
-
-    @property
-    def title(self) -> str:
-        return "Explained variance"
-
-    @property
-    def check(self) -> Check:  # type: ignore[override]
-        """The line of the diagnosis; there is no wrong value, so it is always fine."""
-        advice = f"Fixed effects explain {written(100 * self.r2_marginal, '.3g')} % of the variance of a row"
-        left = f"{written(100 * self.residual / self.total, '.3g')} %"
-        if not self.random:
-            advice = f"{advice}; {left} is chance."
-        else:
-            shares = {group: share * (1.0 - self.r2_marginal) for group, share in self.icc_by_group.items()}
-            most = max(shares, key=shares.__getitem__)
-            advice += (
-                f", groups {written(100 * self.icc_unadjusted, '.3g')} % (most: {most}), "
-                f"{left} is left. A small share is no fault of the model."
-            )
-        found = f"R2 {written(self.r2_marginal, '.4f')} marginal, {written(self.r2_conditional, '.4f')} conditional"
-        return Check("explained", "variance", found, self.r2_conditional, np.nan, "fine", advice)
-
-
-def explained_variance(fit: LmmFit) -> Explained:
+def explained_variance(fit: LmmFit) -> Answer:
     """Variance explained by fixed and random effects.
 
     Parameters
@@ -305,8 +181,13 @@ def explained_variance(fit: LmmFit) -> Explained:
 
     Returns
     -------
-    Explained
-        ``.r2_marginal``, ``.r2_conditional``, ``.icc_adjusted``, ``.icc_unadjusted``, ``.icc_by_group``.
+    Answer
+        Shares of the variance of a row: ``r2_marginal`` (of the fixed effects), ``r2_conditional`` (of fixed and random
+        effects together), ``icc_adjusted`` (of the random effects in what the fixed effects leave), ``icc_unadjusted``
+        (of the random effects in everything), ``icc_by_group`` (the adjusted ICC of each grouping factor); in its
+        table by ``measure`` and ``group`` (empty for all), too. Behind them, in squared units of the response:
+        ``total`` = ``fixed`` (variance of the fixed part over the rows, divisor rows - 1) + the sum of ``random`` (of
+        each of the ``terms``, by their ``groups``) + ``residual`` (mean residual variance of a row).
 
     References
     ----------
@@ -326,18 +207,62 @@ def explained_variance(fit: LmmFit) -> Explained:
     >>> round(shares.r2_marginal, 4), round(shares.r2_conditional, 4), round(shares.icc_adjusted, 4)
     (0.1122, 0.9956, 0.995)
     """
-    n, random = fit.cells.n, fit.design.random
+    n, terms = fit.cells.n, fit.design.random
     rows = float(n.sum())
     fitted = fit.cell_predictions(random=False)
-    return Explained(
-        fixed=float(n @ (fitted - float(n @ fitted) / rows) ** 2) / (rows - 1.0),
-        terms=tuple(term.label for term in random),
-        groups=tuple(term.group for term in random),
-        random=tuple(
-            float(n @ np.einsum("nk,kl,nl->n", term.basis, S, term.basis)) / rows
-            for term, S in zip(random, fit.covariances, strict=True)
-        ),
-        residual=float(n @ residual_variance_of_rows(fit)) / rows,
+    fixed = float(n @ (fitted - float(n @ fitted) / rows) ** 2) / (rows - 1.0)
+    random = tuple(
+        float(n @ np.einsum("nk,kl,nl->n", term.basis, S, term.basis)) / rows
+        for term, S in zip(terms, fit.covariances, strict=True)
+    )
+    residual = float(n @ residual_variance_of_rows(fit)) / rows
+    between = sum(random)
+    total, left = fixed + between + residual, between + residual
+    shares = {
+        "r2_marginal": fixed / total,
+        "r2_conditional": (fixed + between) / total,
+        "icc_adjusted": between / left,
+        "icc_unadjusted": between / total,
+    }
+    by_group = dict.fromkeys((term.group for term in terms), 0.0)
+    for term, variance in zip(terms, random, strict=True):
+        by_group[term.group] += variance / left
+    measures = [(name, "", share) for name, share in shares.items()]
+    measures += [("icc_adjusted", group, share) for group, share in by_group.items()]
+    values = {
+        **shares,
+        "icc_by_group": by_group,
+        "total": total,
+        "fixed": fixed,
+        "terms": tuple(term.label for term in terms),
+        "groups": tuple(term.group for term in terms),
+        "random": random,
+        "residual": residual,
+    }
+    table = pd.DataFrame(measures, columns=["measure", "group", "value"])
+    return judged(_explained(shares, by_group, residual / total), "Explained variance", table, values)
+
+
+def _explained(shares: dict[str, float], by_group: dict[str, float], residual: float) -> Finding:
+    """The line of the diagnosis; there is no wrong value, so it is always fine."""
+    marginal, conditional = shares["r2_marginal"], shares["r2_conditional"]
+    advice = f"Fixed effects explain {written(100 * marginal, '.3g')} % of the variance of a row"
+    left = f"{written(100 * residual, '.3g')} %"
+    if not by_group:
+        advice = f"{advice}; {left} is chance."
+    else:
+        most = max(by_group, key=by_group.__getitem__)
+        advice += (
+            f", groups {written(100 * shares['icc_unadjusted'], '.3g')} % (most: {most}), "
+            f"{left} is left. A small share is no fault of the model."
+        )
+    return Finding(
+        "fine",
+        "explained",
+        f"R2 {written(marginal, '.4f')} marginal, {written(conditional, '.4f')} conditional",
+        advice,
+        subject="variance",
+        value=conditional,
     )
 
 
@@ -351,8 +276,6 @@ def r2(fit: LmmFit) -> pd.Series[float]:
     >>> lt.fit_lmm("y ~ a + (1 | g)", table).r2().round(4).to_dict()
     {'marginal': 0.1122, 'conditional': 0.9956}
     """
-    import pandas as pd
-
     shares = explained_variance(fit)
     return pd.Series({"marginal": shares.r2_marginal, "conditional": shares.r2_conditional})
 

@@ -189,7 +189,7 @@ def _absorbed_slopes(leaf: Leaf, x: Array, targets: Array) -> Array:
     at, c = problem.evaluate(point), float(leaf.precision(x[leaf.place])[0])
     left = _missed(problem, point, at, targets)
     of_point = covariance_slopes(problem, point, at, left)
-    across = np.tensordot(leaf.tangent(x)[1], of_point, 1) - _log_precision_slope(leaf, x) * left.covariance
+    across = np.tensordot(leaf.tangent(x)[1], of_point, 1) - _log_precision_slope(leaf, x) * left[3]
     return np.insert(np.sqrt(c) * of_point[: leaf.inner.n_theta], leaf.place, across, axis=0) / c
 
 

@@ -15,7 +15,6 @@ are the fixed effects.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -26,15 +25,10 @@ from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.theta import block_factors, free_indices
 from lmemtest.lmm.engine.triangular import solve_spd
 
-
-@dataclass(frozen=True)
-class Missed:
-    """What predictors leave of their targets, on the internal scale."""
-
-    random: list[Array]  # ``q`` per block of the system, ``(levels, K, c)``
-    spread: list[Array]  # ``Sigma q``, likewise
-    phi: Array  # ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero)
-    covariance: Array  # ``(c, c)`` covariance of the errors over the residual variance, ``q' Sigma q + a' Omega^-1 a``
+# What predictors leave of their targets, on the internal scale: ``q`` and ``Sigma q`` per block of the system,
+# ``(levels, K, c)``; ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero); and the
+# covariance of the errors over the residual variance, ``q' Sigma q + a' Omega^-1 a``, ``(c, c)``.
+Missed = tuple[list[Array], list[Array], Array, Array]
 
 
 def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Array], *, fixed: bool = True) -> Missed:
@@ -51,7 +45,7 @@ def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Arra
         seen = through(system, done, multiply(system, spread))[1] if any(k.any() for k in K) else 0.0
         phi[:-1] = solve_spd(at.RX, L - seen)
     if not spread:
-        return Missed(random=[], spread=[], phi=phi, covariance=multiply(system, [], phi).gram)
+        return [], [], phi, multiply(system, [], phi).gram
     known = modes(system, done, multiply(system, spread, phi))
     spread = [s - u for s, u in zip(spread, known, strict=True)]
     products = multiply(system, spread, phi)
@@ -61,7 +55,7 @@ def missed(problem: Problem, x: Array, at: Criterion, L: Array, K: Sequence[Arra
     covariance = products.gram + sum(
         q.reshape(-1, count).T @ s.reshape(-1, count) for q, s in zip(random, spread, strict=True)
     )
-    return Missed(random=random, spread=spread, phi=phi, covariance=0.5 * (covariance + covariance.T))
+    return random, spread, phi, 0.5 * (covariance + covariance.T)
 
 
 def theta_slopes(problem: Problem, x: Array, by_term: Sequence[Array], count: int) -> Array:
@@ -81,16 +75,16 @@ def by_term(problem: Problem, at: Criterion, by_block: Sequence[Array]) -> list[
 
 def variance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -> Array:
     """Derivatives of the error variances over the residual variance, ``(n_free, c)``."""
-    count = left.phi.shape[1]
-    of_theta = theta_slopes(problem, x, by_term(problem, at, left.random), count)
+    random, _, phi, _ = left
+    of_theta = theta_slopes(problem, x, by_term(problem, at, random), phi.shape[1])
     return np.vstack([of_theta, *(-np.diagonal(gram)[None] for gram in _strata_grams(problem, x, left))])
 
 
 def covariance_slopes(problem: Problem, x: Array, at: Criterion, left: Missed) -> Array:
     """Derivatives of the covariance of the errors over the residual variance, ``(n_free, c, c)``."""
-    count = left.phi.shape[1]
-    out = []
-    for q, L, shape in zip(by_term(problem, at, left.random), problem.unpack(x), problem.shapes, strict=True):
+    random, _, phi, _ = left
+    count, out = phi.shape[1], []
+    for q, L, shape in zip(by_term(problem, at, random), problem.unpack(x), problem.shapes, strict=True):
         scaled = L.T @ q
         for column, row in zip(*free_indices(shape), strict=True):
             half = q[:, row].T @ scaled[:, column]
@@ -103,8 +97,9 @@ def _strata_grams(problem: Problem, x: Array, left: Missed) -> Iterator[Array]:
     """``a' Omega_g^-1 a`` over the rows of every stratum but the first."""
     if problem.strata is None:
         return
+    _, spread, phi, _ = left
     for part, log_tau in zip(problem.strata.systems[1:], problem.split(x)[1], strict=True):
-        yield float(np.exp(log_tau)) * multiply(part, left.spread, left.phi).gram
+        yield float(np.exp(log_tau)) * multiply(part, spread, phi).gram
 
 
 def log_scale_slopes(problem: Problem, x: Array, at: Criterion) -> Array:

@@ -27,14 +27,6 @@ from lmemtest.lmm.engine.sweep import Sweep, sweep
 from lmemtest.lmm.engine.theta import block_factors
 
 
-@dataclass(frozen=True)
-class Taken:
-    """Columns, after their conditional modes are taken out."""
-
-    modes: list[Array]  # per term ``(levels, k, c)``
-    residual: Array  # ``(n_cells, c)``: ``Omega^-1 V^-1 D``
-
-
 @dataclass(frozen=True, eq=False)
 class Held:
     """Terms with the factors of their covariances over the residual variance, and the weights of the cells."""
@@ -89,8 +81,8 @@ class Held:
         )
         return system, sweep(system, block_factors([self.factors[i] for i in self._others], system.blocks))
 
-    def take(self, D: Array) -> Taken:
-        """Modes and residual of columns, ``(n_cells, c)``."""
+    def take(self, D: Array) -> tuple[list[Array], Array]:
+        """Modes of columns ``(n_cells, c)``, per term ``(levels, k, c)``, and the residual ``Omega^-1 V^-1 D``."""
         residual = np.array(D, dtype=float, order="C")
         found: list[Array] = [np.empty(0)] * len(self.terms)
         for i, Z, u in zip(self._others, self._Z, self._modes_of_others(residual) if self._others else (), strict=True):
@@ -101,7 +93,7 @@ class Held:
             term, L = self.terms[i], self.factors[i]
             found[i] = np.empty((term.n_levels, term.k, residual.shape[1]))
             found[i][term.codes] = (term.basis @ L @ L.T)[:, :, None] * through[:, None, :]
-        return Taken(found, through / self.omega[:, None])
+        return found, through / self.omega[:, None]
 
     def _modes_of_others(self, D: Array) -> Sequence[Array]:
         system, done = self._eliminated

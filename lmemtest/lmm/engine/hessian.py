@@ -28,7 +28,6 @@ from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.sweep import (
     Adjoint,
     Eliminated,
-    Returned,
     congruence,
     full_symmetric,
     into_parents,
@@ -83,45 +82,26 @@ def _moving(system: System, term: int, dSigma: Array) -> dict[int, Array]:
 
 def _column(problem: Problem, x: Array, at: Criterion, factors: Sequence[Array], slope: _Slope) -> Array:
     """Derivative of the gradient in ``x`` with the factors and precisions that multiply it held."""
-    by_term = problem.by_term(slope.bar.sigma)
+    bar, d_r2 = slope
+    by_term = problem.by_term(bar.sigma)
     column = th.pack([2.0 * dG @ L for dG, L in zip(by_term, factors, strict=True)], problem.shapes)
     if problem.strata is not None:
-        of_strata = problem.strata.gradient(problem.split(x)[1], slope.bar, at.d_weight * slope.d_r2)
+        of_strata = problem.strata.gradient(problem.split(x)[1], bar, at.d_weight * d_r2)
         column = np.append(column, of_strata + problem.strata.n_rows[1:])  # a number of rows does not change
     return column
 
 
-@dataclass(frozen=True)
-class _Slope:
-    """Derivative of the adjoint along one direction, and of the residual sum of squares."""
-
-    bar: Adjoint
-    d_r2: float
-
-
-@dataclass(frozen=True)
-class _Moved:
-    """Derivatives of what one chain step has at its turn; None where the direction does not reach it."""
-
-    A: Array | None
-    E: dict[int, Array] | None
-    V: Cross | None
-    Q: Array | None
-    sigma: Array | None
+# The derivative of the adjoint along one direction, and that of the residual sum of squares.
+_Slope = tuple[Adjoint, float]
+# Derivatives of A, E, V and Q of one chain step at its turn, and of its Sigma; None where the direction is not felt.
+_Moved = tuple[Array | None, dict[int, Array] | None, Cross | None, Array | None, Array | None]
+# What all directions share of one chain step: P, R and P H P'.
+_Turn = tuple[Array, Array, Array]
 
 
-@dataclass(frozen=True)
-class _Turn:
-    """What all directions share of one chain step."""
-
-    P: Array
-    R: Array
-    PHP: Array  # P H P'
-
-    @classmethod
-    def of(cls, step: Eliminated, here: Returned) -> _Turn:
-        P = np.eye(step.A.shape[1]) - step.A @ step.Q
-        return cls(P=P, R=P @ step.A, PHP=P @ here.H @ transposed(P))
+def _turn(step: Eliminated, H: Array) -> _Turn:
+    P = np.eye(step.A.shape[1]) - step.A @ step.Q
+    return P, P @ step.A, P @ H @ transposed(P)
 
 
 @dataclass(frozen=True)
@@ -155,7 +135,7 @@ class _Point:
             problem=problem,
             at=at,
             bar=bar,
-            turns=tuple(_Turn.of(step, bar.steps[i]) for i, step in enumerate(done.steps)),
+            turns=tuple(_turn(step, bar.steps[i][2]) for i, step in enumerate(done.steps)),
             F_bar=at.F_bar,
             Q=Q,
             P=P,
@@ -171,7 +151,7 @@ class _Point:
         tail = next(((rows, sigma[i]) for i, rows in tail_rows if i in sigma), None)  # what moves there, and its dSigma
         d_ss = inputs[1] * inputs[0].ss_within if inputs is not None else 0.0
         d_F_bar, d_r2 = self._d_F_bar(self._d_F(tail, dB), d_ss)
-        return _Slope(bar=self._back(moved, tail, dB, d_F_bar), d_r2=d_r2)
+        return self._back(moved, tail, dB, d_F_bar), d_r2
 
     # -- the sweep ----------------------------------------------------------------------------------------------
 
@@ -188,11 +168,11 @@ class _Point:
             dE = [{j: tau * e for j, e in s.E.items()} for s in part.chain]
             dV = [s.V.scaled(tau) for s in part.chain]
             dB = tau * part.B
-        moved = []
+        moved: list[_Moved] = []
         for i, step in enumerate(steps):
             a, dSigma = dA[i], sigma.get(i)
-            dQ = _d_Q(step, self.turns[i].P, a, dSigma)
-            moved.append(_Moved(A=a, E=dE[i] if a is not None else None, V=dV[i], Q=dQ, sigma=dSigma))
+            dQ = _d_Q(step, self.turns[i][0], a, dSigma)
+            moved.append((a, dE[i] if a is not None else None, dV[i], dQ, dSigma))
             if dQ is None:
                 continue
             # d(V'QV) = V'X + X'V with X = dQ V / 2 + Q dV
@@ -250,45 +230,46 @@ class _Point:
         V_bar: dict[int, Cross] = {}
         bar = self.bar
         for i in reversed(range(len(moved))):
-            step, here, d = self.at.sweep.steps[i], bar.steps[i], moved[i]
+            step, (YV, YE, H) = self.at.sweep.steps[i], bar.steps[i]
+            _, dE, dV, dQ, _ = moved[i]
             parent = step.stage.parent
             dYV = step.V.sample_product(dB_bar)
-            if d.V is not None:
-                dYV = dYV + d.V.sample_product(bar.B)
+            if dV is not None:
+                dYV = dYV + dV.sample_product(bar.B)
             dYE: dict[int, Array] = {}
             for k in step.E:
                 from_parent = bar.V[k].at_parents(parent[k], step.V)
                 d_from_parent = V_bar[k].at_parents(parent[k], step.V)
                 dY = step.V.contract(d_from_parent)
                 dYV = dYV + d_from_parent.times(step.E[k])
-                if d.V is not None:
-                    dY = dY + d.V.contract(from_parent)
-                if d.E is not None:
-                    dYV = dYV + from_parent.times(d.E[k])
+                if dV is not None:
+                    dY = dY + dV.contract(from_parent)
+                if dE is not None:
+                    dYV = dYV + from_parent.times(dE[k])
                 for j, e in step.E.items():
                     dY = dY + e @ _between(A_bar, E_bar, j, k)[parent[min(j, k)]]
-                    if d.E is not None:
-                        dY = dY + d.E[j] @ _between(bar.A, bar.E, j, k)[parent[min(j, k)]]
+                    if dE is not None:
+                        dY = dY + dE[j] @ _between(bar.A, bar.E, j, k)[parent[min(j, k)]]
                 dYE[k] = dY
             dH = dYV.contract(step.V)
-            if d.V is not None:
-                dH = dH + here.YV.contract(d.V)
+            if dV is not None:
+                dH = dH + YV.contract(dV)
             for k, e in step.E.items():
                 dH = dH + dYE[k] @ transposed(e)
-                if d.E is not None:
-                    dH = dH + here.YE[k] @ transposed(d.E[k])
+                if dE is not None:
+                    dH = dH + YE[k] @ transposed(dE[k])
             dH = of_copies(step.stage, dH, float(dB_bar[-1, -1]))
-            sigma[i] = _d_sigma_gradient(step, self.turns[i], here.H, d, dH)
+            sigma[i] = _d_sigma_gradient(step, self.turns[i], H, moved[i], dH)
             if i or wanted:
-                Q, H = step.Q, here.H
+                Q = step.Q
                 A_bar[i] = Q @ dH @ Q
                 V_bar[i] = dYV.times(-Q)
                 E_bar.update({(i, k): -Q @ dY for k, dY in dYE.items()})
-                if d.Q is not None:
-                    one_side = d.Q @ H @ Q
-                    A_bar[i] = A_bar[i] + step.stage.copies * d.Q + one_side + transposed(one_side)
-                    V_bar[i] = V_bar[i] + here.YV.times(-d.Q)
-                    E_bar.update({(i, k): E_bar[i, k] - d.Q @ Y for k, Y in here.YE.items()})
+                if dQ is not None:
+                    one_side = dQ @ H @ Q
+                    A_bar[i] = A_bar[i] + step.stage.copies * dQ + one_side + transposed(one_side)
+                    V_bar[i] = V_bar[i] + YV.times(-dQ)
+                    E_bar.update({(i, k): E_bar[i, k] - dQ @ Y for k, Y in YE.items()})
         return Adjoint(sigma=[*sigma, *tail_sigma], A=A_bar, E=E_bar, V=V_bar, B=dB_bar, steps={})
 
     def _back_through_tail(
@@ -365,26 +346,26 @@ def _d_Q(step: Eliminated, P: Array, dA: Array | None, dSigma: Array | None) -> 
     return dQ
 
 
-def _d_sigma_gradient(step: Eliminated, turn: _Turn, H: Array, d: _Moved, dH: Array) -> Array:
+def _d_sigma_gradient(step: Eliminated, turn: _Turn, H: Array, moved: _Moved, dH: Array) -> Array:
     """Derivative of ``sum_l R - P H P'``; where only the diagonal of ``Sigma`` can move, of its diagonal."""
-    P, R = turn.P, turn.R
+    (P, R, PHP), (dA, _, _, _, dSigma) = turn, moved
     if all(m.k == 1 for m in step.stage.block.members):
         out = -_row_products(P @ dH, P)
-        if d.A is not None:
-            PdA = P @ d.A
+        if dA is not None:
+            PdA = P @ dA
             out += step.stage.copies * _row_products(PdA, P) + 2.0 * _row_products(PdA @ step.Q, P @ H)
-        if d.sigma is not None:
-            rows = np.flatnonzero(d.sigma.any(axis=0))
-            RS = R[:, :, rows] * d.sigma[rows, rows]
+        if dSigma is not None:
+            rows = np.flatnonzero(dSigma.any(axis=0))
+            RS = R[:, :, rows] * dSigma[rows, rows]
             out -= step.stage.copies * _row_products(RS, R[:, :, rows])
-            out += 2.0 * _row_products(RS, transposed(turn.PHP)[:, :, rows])
+            out += 2.0 * _row_products(RS, transposed(PHP)[:, :, rows])
         return np.diag(out)
     moves = []  # dR and dP by what moves them
-    if d.A is not None:
-        PdA = P @ d.A
+    if dA is not None:
+        PdA = P @ dA
         moves.append((PdA @ transposed(P), -PdA @ step.Q))
-    if d.sigma is not None:
-        moves.append((-R @ d.sigma @ R, -R @ d.sigma @ P))
+    if dSigma is not None:
+        moves.append((-R @ dSigma @ R, -R @ dSigma @ P))
     dG = -(P @ dH @ transposed(P))
     for dR, dP in moves:
         one_side = dP @ H @ transposed(P)

@@ -41,18 +41,6 @@ _FLAT = 1e-10
 
 
 @dataclass(frozen=True)
-class ScaledWald:
-    """Scaled Wald test of ``L b = 0``."""
-
-    statistic: float  # ``scale * Wald / df_num`` with the adjusted covariance
-    # df_num, df_den: degrees of freedom; ``df_den`` is NaN where the two moments that it matches belong to no F
-    # distribution
-    df_num: int
-    df_den: float
-    scale: float  # Kenward and Roger's lambda
-
-
-@dataclass(frozen=True)
 class KenwardRoger:
     """Second-order behaviour of the covariance of the kept fixed effects, on the user's scale."""
 
@@ -68,8 +56,12 @@ class KenwardRoger:
             h = np.stack(slopes, axis=1) / variance[:, None]
             return 2.0 / np.einsum("ri,ri->r", h @ self.W, h) + 0.0 * variance
 
-    def f_test(self, L: Array, b: Array) -> ScaledWald:
-        """Test ``L b = 0`` for ``(q, p)`` linearly independent rows; `LinAlgError` if they are not."""
+    def f_test(self, L: Array, b: Array) -> tuple[float, float, float]:
+        """Test ``L b = 0`` for ``(q, p)`` linearly independent rows; `LinAlgError` if they are not.
+
+        ``scale * Wald / q`` with the adjusted covariance; the denominator degrees of freedom, NaN where the two moments
+        that they match belong to no F distribution; Kenward and Roger's scale ``lambda``.
+        """
         q = len(L)
         root = np.linalg.cholesky(L @ self.cov @ L.T)
         T = solve_lower(root, L)
@@ -81,7 +73,7 @@ class KenwardRoger:
         scale, df_den = matched_moments(q, A1, A2)
         d = L @ b
         wald = float(d @ np.linalg.solve(L @ self.adjusted @ L.T, d))
-        return ScaledWald(statistic=scale * wald / q, df_num=q, df_den=df_den, scale=scale)
+        return scale * wald / q, df_den, scale
 
 
 def matched_moments(q: int, A1: float, A2: float) -> tuple[float, float]:

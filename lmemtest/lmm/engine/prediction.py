@@ -70,8 +70,8 @@ def _whitened(problem: Problem, targets: Targets) -> tuple[Array, list[Array]]:
 
 def covariance(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:
     """``(c, c)`` covariance of the errors of predictions; ``conditional`` leaves out that of the fixed effects."""
-    left = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
-    return at.sigma2 * problem.y_scale**2 * left.covariance
+    *_, error = missed(problem, x, at, *_whitened(problem, targets), fixed=not conditional)
+    return at.sigma2 * problem.y_scale**2 * error
 
 
 def slopes(problem: Problem, x: Array, at: Criterion, targets: Targets, *, conditional: bool = False) -> Array:

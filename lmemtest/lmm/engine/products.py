@@ -244,7 +244,7 @@ def _remainder(tail: Sequence[Block], D: Columns, omega: Array) -> Array:
 
 
 def _stages(structure: Structure, D: Columns, omega: Array) -> Iterator[Stage]:
-    chain, tail = structure.chain, structure.tail
+    chain, tail = structure
     patterns = _patterns(chain, tail, D.width)
     parts = None if patterns else _parts(chain, D)
 
@@ -284,7 +284,7 @@ class CellColumns:
     def products(self) -> CrossProducts:
         """The cross-products in the cheapest order of elimination, or in the order of ``structure``."""
         chosen = self.structure or choose(self.terms, self.D.width - 1, self.omega)
-        chain, tail = chosen.chain, chosen.tail
+        chain, tail = chosen
         t = sum(b.size for b in tail)
         if t > _MAX_TAIL:
             sizes = ", ".join(str(b.q) for b in (*chain, *tail))

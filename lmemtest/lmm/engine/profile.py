@@ -126,28 +126,10 @@ class Evaluation:
     u: float
     phi: Array
     T: tuple[Array, ...]
-    source: Swept | MeanSquares
+    source: tuple[System, Sweep, Array] | MeanSquares  # the elimination, with the gradient in its ``F``
     weight: float  # of the residual sum of squares: 1 / s2
     g_log_s2: float
     pull: float = 0.0  # derivative in the value of the linear function
-
-
-@dataclass(frozen=True)
-class Swept:
-    """The elimination behind an evaluation, and the gradient in its ``F``."""
-
-    system: System
-    done: Sweep
-    F_bar: Array
-
-
-@dataclass(frozen=True)
-class Slopes:
-    """First derivatives at one point."""
-
-    u: float
-    phi: Array
-    free: tuple[Array, ...]  # per term: gradient in the free part of the covariance
 
 
 class Constrained:
@@ -298,7 +280,7 @@ class Constrained:
             u=u,
             phi=phi,
             T=T,
-            source=Swept(system, done, F_bar),
+            source=(system, done, F_bar),
             weight=weight,
             g_log_s2=g_log_s2,
             pull=pull * weight,
@@ -318,8 +300,8 @@ class Constrained:
         value = float(anova.df @ np.log(at.growth)) + of_residuals + anova.constant
         return Evaluation(value=value, u=u, phi=phi, T=T, source=at, weight=weight, g_log_s2=g_log_s2)
 
-    def slopes(self, ev: Evaluation) -> Slopes:
-        """Gradient in ``u`` and ``phi``."""
+    def slopes(self, ev: Evaluation) -> tuple[float, Array, tuple[Array, ...]]:
+        """Gradient in ``u``, in ``phi``, and per term in the free part of its covariance."""
         problem, target = self.problem, self.target
         strata: Strata | None = problem.strata
         at = ev.source
@@ -327,9 +309,9 @@ class Constrained:
             by_term = at.anova.gradients(at, ev.weight)
         elif problem.leaf is not None:
             factors = [lay.root @ t for lay, t in zip(self.layouts, ev.T, strict=True)]
-            by_term = problem.leaf.gradients(factors, at.system, at.done, at.F_bar)
+            by_term = problem.leaf.gradients(factors, *at)
         else:
-            bar = gradient(at.system, at.done, at.F_bar, inputs=strata is not None)
+            bar = gradient(*at, inputs=strata is not None)
             by_term = problem.by_term(bar.sigma)
         rotated = [lay.root.T @ G @ lay.root for lay, G in zip(self.layouts, by_term, strict=True)]
         g_T = [2.0 * G @ t for G, t in zip(rotated, ev.T, strict=True)]
@@ -353,7 +335,7 @@ class Constrained:
         else:
             parts.append(g_delta)
         free = tuple(G[lay.held :, lay.held :] for G, lay in zip(rotated, self.layouts, strict=True))
-        return Slopes(u=float(g_u), phi=np.concatenate(parts), free=free)
+        return float(g_u), np.concatenate(parts), free
 
 
 def _residual_part(r2: float, m: int, log_s2: float | None) -> tuple[float, float, float]:
@@ -430,7 +412,7 @@ class Minimiser:
         return self.problem.evaluate(u, phi)
 
     def _gradient(self, ev: Evaluation) -> Array:
-        return self.problem.slopes(ev).phi * self.scale
+        return self.problem.slopes(ev)[1] * self.scale
 
     def _differences(self, u: float, phi: Array) -> Array:
         """Hessian in ``(u, phi)`` by central differences of the gradient, in units."""
@@ -445,8 +427,8 @@ class Minimiser:
                 ev = self._value(u + step[0] * self.u_scale, phi + step[1:] * self.scale)
                 if ev is None:
                     raise np.linalg.LinAlgError("the criterion cannot be evaluated next to the fit")
-                s = self.problem.slopes(ev)
-                ends.append(np.append(s.u, s.phi) * units)
+                in_u, in_phi, _ = self.problem.slopes(ev)
+                ends.append(np.append(in_u, in_phi) * units)
             H[i] = (ends[0] - ends[1]) / (2.0 * _STEP)
         return 0.5 * (H + H.T)
 
@@ -464,7 +446,7 @@ class Minimiser:
             if off is None:
                 break
             ev, H = self._descend(off, H)
-        return Minimum(ev=ev, slope=self.problem.slopes(ev).u, H=H)
+        return Minimum(ev=ev, slope=self.problem.slopes(ev)[0], H=H)
 
     def _lifted(self, phi: Array) -> Array:
         """A start from which positive factors can still move."""
@@ -507,7 +489,7 @@ class Minimiser:
         null = [_null_space(t[lay.held :, lay.held :]) for t, lay in zip(ev.T, self.problem.layouts, strict=True)]
         if not any(n.shape[1] for n in null):
             return None
-        free = self.problem.slopes(ev).free
+        _, _, free = self.problem.slopes(ev)
         for i, (vectors, G) in enumerate(zip(null, free, strict=True)):
             if not vectors.shape[1]:
                 continue

@@ -29,16 +29,6 @@ _MOST = 60  # minima on one side
 
 
 @dataclass(frozen=True)
-class PathPoint:
-    """One exact minimum: coordinate, user's value, signed root of the deviance and its slope in the user's value."""
-
-    u: float
-    value: float
-    zeta: float
-    slope: float
-
-
-@dataclass(frozen=True)
 class End:
     """Where a profile meets the cut."""
 
@@ -58,7 +48,8 @@ class Path:
     estimate: float
     low: End
     high: End
-    points: tuple[PathPoint, ...]
+    # exact minima: coordinate, user's value, signed root of the deviance and its slope in the user's value
+    points: tuple[tuple[float, float, float, float], ...]
     evaluations: int
     flat: bool = False  # other values fit as well as the estimate
     better: Array | None = None
@@ -95,7 +86,7 @@ def follow(problem: Problem, x: Array, at: Criterion, target: Target, *, cut: fl
         estimate=constrained.user(u0),
         low=low,
         high=high,
-        points=tuple(sorted(walk.points, key=lambda p: p.u)),
+        points=tuple(sorted(walk.points, key=lambda point: point[0])),
         evaluations=walk.minimiser.evaluations,
         flat=walk.flat,
     )
@@ -109,7 +100,7 @@ class _Walk:
     u0: float
     phi0: Array
     cut: float
-    points: list[PathPoint] = field(default_factory=list)
+    points: list[tuple[float, float, float, float]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.minimiser = Minimiser(self.constrained, self.u0, self.phi0)
@@ -118,7 +109,7 @@ class _Walk:
             raise np.linalg.LinAlgError("the criterion cannot be evaluated at the fit")
         self.best = start.value
         slope = float(np.sqrt(0.5 * self.minimiser.curvature))
-        self.points.append(PathPoint(self.u0, self.constrained.user(self.u0), 0.0, slope / self._stretch(self.u0)))
+        self.points.append((self.u0, self.constrained.user(self.u0), 0.0, slope / self._stretch(self.u0)))
         self.slope0 = slope
         inside = self.constrained.lower < self.u0 < self.constrained.upper
         self.flat = inside and slope * self.minimiser.u_scale < _FLAT
@@ -141,7 +132,7 @@ class _Walk:
         stretch = self._stretch(u)
         slope = slope / stretch if smooth and stretch > 1e-8 else float("nan")
         sign = 1.0 if u > self.u0 else -1.0
-        self.points.append(PathPoint(u, self.constrained.user(u), sign * zeta, slope))
+        self.points.append((u, self.constrained.user(u), sign * zeta, slope))
 
 
 class _Side:

@@ -57,13 +57,10 @@ _FULL_FROM = 1.0
 _CHUNK = 1e6  # numbers held at once: few enough for a processor's cache
 
 
-@dataclass(frozen=True)
-class Leverage:
-    """``K_c = Q_c S_c Q_c'`` and ``z_c = Q_c v_c`` of the clusters, in the coordinates of ``R``."""
-
-    Q: Array | None  # ``(n_clusters, p, r)`` with orthonormal columns; None: the identity
-    S: Array | None  # ``(n_clusters, r, r)``; None: clusters are alike, ``K_c = I / n_clusters``
-    v: Array  # ``(n_clusters, r)``
+# ``K_c = Q_c S_c Q_c'`` and ``z_c = Q_c v_c`` of the clusters, in the coordinates of ``R``: Q ``(n_clusters, p, r)``
+# with orthonormal columns (None: the identity), S ``(n_clusters, r, r)`` (None: ``K_c = I / n_clusters``), and
+# v ``(n_clusters, r)``.
+Leverage = tuple[Array | None, Array | None, Array]
 
 
 @dataclass(frozen=True)
@@ -221,11 +218,11 @@ def cluster_leverage(
     columns[:, :-1] = place[:, None] == np.arange(r) if few else (X @ root)[row]
     columns[:, -1] = y - (X @ at.b)[row]
     if np.array_equal(cells, np.arange(len(held.omega))):
-        residual = held.take(columns).residual
+        residual = held.take(columns)[1]
     else:
         mean = sp.csr_matrix((omega, (cells, np.arange(len(cells)))), shape=(len(held.omega), len(cells)))
         of_fit = (mean @ columns) / held.omega[:, None]
-        residual = columns - (of_fit - held.take(of_fit).residual)[cells]
+        residual = columns - (of_fit - held.take(of_fit)[1])[cells]
     solved = omega[:, None] * residual  # V^-1 D = Omega (D - Z U), U the modes that D has as data
     if few:
         at_place = cluster * r + place
@@ -239,14 +236,14 @@ def cluster_leverage(
             0, 2, 1
         )  # zero where the rows of a cluster are: no rounding beside them
         inner = T @ np.stack(sums[:-1], axis=2) @ T.transpose(0, 2, 1)
-        return Leverage(Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cij,cj->ci", T, sums[-1]))
+        return Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cij,cj->ci", T, sums[-1])
     order = np.argsort(cluster, kind="stable")
     ends = np.cumsum(np.bincount(cluster, minlength=n_clusters))
     products = np.empty((n_clusters, p, p + 1))
     for c, own in enumerate(np.split(order, ends[:-1])):
         products[c] = columns[own, :-1].T @ solved[own]
     K = products[:, :, :-1]
-    return Leverage(None, 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1])
+    return None, 0.5 * (K + K.transpose(0, 2, 1)), products[:, :, -1]
 
 
 def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Leverage:
@@ -259,7 +256,7 @@ def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Levera
     back = X @ np.linalg.solve(X.T @ (n.sum(axis=0)[:, None] * X), at.RX)
     z = (total - n * (X @ at.b)) @ back
     if np.abs(n - n[0]).max() <= _ALIKE * n[0].max():
-        return Leverage(None, None, z)
+        return None, None, z
     root, p = X @ whitening_root(at), X.shape[1]
     r = int(np.count_nonzero(n, axis=1).max())
     if r < _FULL_FROM * p:
@@ -267,9 +264,9 @@ def balanced_leverage(at: Criterion, X: Array, n: Array, total: Array) -> Levera
         Q = np.linalg.qr(root[rows].transpose(0, 2, 1))[0]
         weight = np.take_along_axis(n, rows, axis=1)[:, :, None]
         inner = (back[rows] @ Q).transpose(0, 2, 1) @ (weight * (root[rows] @ Q))
-        return Leverage(Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cpi,cp->ci", Q, z))
+        return Q, 0.5 * (inner + inner.transpose(0, 2, 1)), np.einsum("cpi,cp->ci", Q, z)
     K = back.T @ (n[:, :, None] * root)
-    return Leverage(None, 0.5 * (K + K.transpose(0, 2, 1)), z)
+    return None, 0.5 * (K + K.transpose(0, 2, 1)), z
 
 
 def sandwich(leverage: Leverage, *, adjusted: bool) -> Sandwich:
@@ -277,7 +274,7 @@ def sandwich(leverage: Leverage, *, adjusted: bool) -> Sandwich:
 
     ``adjusted`` takes ``F_c = (I - K_c)^-1/2``, a pseudo-inverse where cluster ``c`` alone determines a direction.
     """
-    Q, S, v = leverage.Q, leverage.S, leverage.v
+    Q, S, v = leverage
     n, p = len(v), v.shape[1] if Q is None else Q.shape[1]
     whole = Q is None and S is not None and n > 1
     if S is None or (whole and np.abs(n * S - np.eye(p)).max(initial=0.0) < _ALIKE):

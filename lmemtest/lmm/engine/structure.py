@@ -45,12 +45,8 @@ _MAX_ELEMENTS = 1e8
 _MAX_OUTER = 4e7
 
 
-@dataclass(frozen=True)
-class Structure:
-    """Blocks in the order of their elimination."""
-
-    chain: tuple[Block, ...]
-    tail: tuple[Block, ...]
+Structure = tuple[tuple[Block, ...], tuple[Block, ...]]  # chain and tail, in the order of their elimination
+Candidate = tuple[float, Callable[[], Structure]]  # what a way of elimination costs, and what makes it
 
 
 def group_terms(terms: Sequence[RandomTerm]) -> tuple[Block, ...]:
@@ -111,15 +107,7 @@ def split_chain(blocks: Sequence[Block]) -> tuple[tuple[Block, ...], tuple[Block
 
 def choose(terms: Sequence[RandomTerm], p: int, omega: Array) -> Structure:
     """The cheapest way to eliminate the random effects of a model with ``p`` fixed effects."""
-    return min(candidates(terms, p, omega), key=lambda way: way.cost).made()
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A way of elimination, of which so far only the cost is known."""
-
-    cost: float
-    made: Callable[[], Structure]
+    return min(candidates(terms, p, omega), key=lambda way: way[0])[1]()
 
 
 def candidates(terms: Sequence[RandomTerm], p: int, omega: Array) -> Iterator[Candidate]:
@@ -127,7 +115,7 @@ def candidates(terms: Sequence[RandomTerm], p: int, omega: Array) -> Iterator[Ca
     blocks = group_terms(terms)
     chain, tail = split_chain(blocks)
     cost = _chain_cost(chain, tail, p)
-    yield Candidate(cost, partial(Structure, chain, tail))
+    yield cost, lambda: (chain, tail)
     found: list[set[int]] = []
     for border in _borders(blocks) if cost > _CHEAP else ():
         taken = {id(b) for b in border}
@@ -138,8 +126,8 @@ def candidates(terms: Sequence[RandomTerm], p: int, omega: Array) -> Iterator[Ca
         part = connected(rest)
         if part is not None:
             found.append(taken)
-            for way in _Parts.of(rest, *part, omega).candidates(border, p):
-                yield replace(way, cost=way.cost + of_border)
+            for of_rest, made in _Parts.of(rest, *part, omega).candidates(border, p):
+                yield of_rest + of_border, made
 
 
 def _chain_cost(chain: Sequence[Block], tail: Sequence[Block], p: int) -> float:
@@ -219,7 +207,7 @@ class _Parts:
         K = self.widths(everything)
         if float(K @ (K + m)) < _MAX_ELEMENTS:
             cost = self.cost(everything, m)
-            yield Candidate(cost, lambda: Structure(self.merged(), border))
+            yield cost, lambda: (self.merged(), border)
         if self.alike or len(self.blocks) < 2:
             return
         yield from self._nested(border, m)
@@ -228,7 +216,7 @@ class _Parts:
             width = float(self.widths(others).max())
             if max(lead.q, self.n_parts) * width * (m + width) < _MAX_OUTER:
                 cost = self.cost(others, m, padded=True) + (PER_LEVEL * lead.q + 6.0 * lead.size) * (m + width) ** 2
-                yield Candidate(cost, partial(self._led, lead, others, border))
+                yield cost, partial(self._led, lead, others, border)
 
     def _nested(self, border: tuple[Block, ...], m: int) -> Iterator[Candidate]:
         """What is left of the parts without some coarse factors, and then these."""
@@ -243,13 +231,13 @@ class _Parts:
             if inner.n_parts * max(K, left) * (K + left + m) < _MAX_OUTER:
                 cost = inner.cost(range(len(fine)), m + int(left), padded=True) + self.cost(coarse, m, padded=True)
                 cost += PER_LEVEL * inner.n_parts * (left + m) ** 2
-                yield Candidate(cost, partial(self._with_inner, inner, coarse, border))
+                yield cost, partial(self._with_inner, inner, coarse, border)
 
     def _with_inner(self, inner: _Parts, coarse: Sequence[int], border: tuple[Block, ...]) -> Structure:
-        return Structure((inner.block(range(len(inner.blocks))), self.block(coarse)), border)
+        return (inner.block(range(len(inner.blocks))), self.block(coarse)), border
 
     def _led(self, lead: Block, others: Sequence[int], border: tuple[Block, ...]) -> Structure:
-        return Structure((lead, self.block(others)), border)
+        return (lead, self.block(others)), border
 
     def widths(self, chosen: Sequence[int] | range) -> Array:
         """Columns of some blocks in every part."""

@@ -163,15 +163,6 @@ def _finish(
 
 
 @dataclass(frozen=True)
-class Returned:
-    """What going back found at one chain step: ``Y = V G``, and ``H``."""
-
-    YV: Cross
-    YE: dict[int, Array]
-    H: Array
-
-
-@dataclass(frozen=True)
 class Adjoint:
     """Gradient of ``log|V| + f(F)`` in each ``Sigma``, and in the cross-products themselves.
 
@@ -184,7 +175,7 @@ class Adjoint:
     E: dict[tuple[int, int], Array]
     V: dict[int, Cross]
     B: Array
-    steps: dict[int, Returned]
+    steps: dict[int, tuple[Cross, dict[int, Array], Array]]  # of chain steps, `Y = V G` with V and E, and `H`
 
 
 def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False) -> Adjoint:
@@ -194,7 +185,7 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
     A_bar: dict[int, Array] = {}
     E_bar: dict[tuple[int, int], Array] = {}
     V_bar: dict[int, Cross] = {}
-    returned: dict[int, Returned] = {}
+    returned: dict[int, tuple[Cross, dict[int, Array], Array]] = {}
     reached = {j for step in done.steps for j in step.E}  # stages that earlier ones change
     for i in reversed(range(len(done.steps))):
         step = done.steps[i]
@@ -220,7 +211,7 @@ def gradient(system: System, done: Sweep, F_bar: Array, *, inputs: bool = False)
         for k, e in step.E.items():
             H = H + YE[k] @ transposed(e)
         H = of_copies(step.stage, H, float(B_bar[-1, -1]))
-        returned[i] = Returned(YV=YV, YE=YE, H=H)
+        returned[i] = YV, YE, H
         chain_grads[i] = _sigma_gradient(step.A, step.Q, H, step.stage.copies)
         if i in reached or inputs:  # earlier stages need the gradient in this stage's cross-products
             A_bar[i] = step.stage.copies * step.Q + step.Q @ H @ step.Q

@@ -20,10 +20,10 @@ from lmemtest.lmm.formula.functions import ELEMENTWISE, check_offset, check_resp
 from lmemtest.lmm.formula.syntax import (
     DIAGONAL,
     Call,
-    Constant,
+    Group,
+    Literal,
     Name,
     Node,
-    Paren,
     Sum,
     Variation,
     children,
@@ -285,7 +285,7 @@ def parse_right(text: str) -> tuple[tuple[Term, ...], tuple[Bar, ...]]:
 def _right_side(node: Sum, text: str) -> tuple[Sum, tuple[Term, ...], tuple[Call, ...], tuple[Bar, ...]]:
     """The fixed part as written and as terms, the offsets, and the random-effect terms."""
     variations: list[Variation] = []
-    fixed = _without_bars(node, variations, text) or Sum((("+", Constant(1, 0, 0)),))
+    fixed = _without_bars(node, variations, text) or Sum((("+", Literal(1, 0, 0)),))
     fixed, offsets = _without_offsets(fixed, text)
     bars = tuple(bar for variation in variations for bar in _unfold(variation, text))
     for i, bar in enumerate(bars):
@@ -310,7 +310,7 @@ def _without_offsets(node: Sum, text: str) -> tuple[Sum, tuple[Call, ...]]:
             raise pointed(message, text, item)
         check_offset(item, text)
         offsets.append(item)
-    return Sum(tuple(kept)) if kept else Sum((("+", Constant(1, 0, 0)),)), tuple(offsets)
+    return Sum(tuple(kept)) if kept else Sum((("+", Literal(1, 0, 0)),)), tuple(offsets)
 
 
 def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
@@ -319,7 +319,7 @@ def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
         inside = list(_bars_in(item))
         if not inside:
             kept.append((sign, item))
-        elif sign == "-" or not isinstance(item, (Variation, Paren)):
+        elif sign == "-" or not isinstance(item, (Variation, Group)):
             message = "a random-effect term can only be added; join it to the other terms with '+'."
             raise pointed(message, text, inside[0])
         elif isinstance(item, Variation):
@@ -327,7 +327,7 @@ def _without_bars(node: Sum, found: list[Variation], text: str) -> Sum | None:
         else:
             rest = _without_bars(item.inner, found, text)
             if rest is not None:
-                kept.append((sign, Paren(rest)))
+                kept.append((sign, Group(rest, item.start, item.end)))
     return Sum(tuple(kept)) if kept else None
 
 

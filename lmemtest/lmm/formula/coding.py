@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from lmemtest.core.arrays import Array, Index
 from lmemtest.core.words import listed
 from lmemtest.errors import DataError
-from lmemtest.lmm.formula.columns import Columns, Levels
+from lmemtest.lmm.formula.columns import Columns, Levels, level_label, placed
 from lmemtest.lmm.formula.functions import SEVERAL_COLUMNS, columns_of, contrast_of, differentiate, evaluate, levels_of
 from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.tokens import pointed
@@ -121,9 +121,9 @@ def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Index]:
     kind, options = contrast_of(atom, columns.text)
     if kind in ("treatment", "SAS"):
         base = options.get("base")
-        place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.places.get(base)
+        place = (0 if kind == "treatment" else len(levels) - 1) if base is None else levels.get(base)
         if place is None:
-            message = f"the base level {base!r} is not in the data. Levels: {listed(levels.labels())}."
+            message = f"the base level {base!r} is not in the data. Levels: {listed(map(level_label, levels))}."
             raise pointed(message, columns.text, atom, DataError)
         return _treatment(column, str(atom), levels, place), codes
     return _contrasts(atom, column, levels, kind, options, columns.text), codes
@@ -131,7 +131,7 @@ def code_factor(atom: Atom, columns: Columns) -> tuple[Coding, Index]:
 
 def _treatment(column: Name, name: str, levels: Levels, base: int) -> Coding:
     dummies = np.eye(len(levels))
-    labels = [str(value) for value in levels.values]
+    labels = [str(value) for value in levels]
     return Coding(
         column=column,
         levels=levels,
@@ -149,7 +149,7 @@ def _contrasts(call: Call, column: Name, levels: Levels, kind: str, options: dic
     else:
         from formulaic.transforms.contrasts import ContrastsRegistry
 
-        values = list(levels.values)
+        values = list(levels)
         try:
             contrast = getattr(ContrastsRegistry, kind)(**options)
             matrix = np.asarray(contrast.get_coding_matrix(values, reduced_rank=True), dtype=np.float64)
@@ -166,11 +166,12 @@ def _reorder(
     call: Call, column: Name, codes: Index, levels: Levels, wanted: tuple[Any, ...], text: str
 ) -> tuple[Index, Levels]:
     """Put the levels in the order of `levels=[...]`; listed levels that do not occur are dropped."""
-    missing = [value for value in levels.values if value not in wanted]
+    missing = [value for value in levels if value not in wanted]
     if missing or len(set(wanted)) < len(wanted):
         problem = f"does not list {missing[0]!r}" if missing else "lists a level twice"
-        message = f"levels= {problem}; list every level of '{column.value}' once: {listed(levels.labels())}."
+        message = f"levels= {problem}; list every level of '{column.value}' once: {listed(map(level_label, levels))}."
         raise pointed(message, text, call, DataError)
-    ordered = Levels.of(levels.values[levels.places[value]] for value in wanted if value in levels.places)
-    place = np.array([ordered.places[value] for value in levels.values], dtype=np.intp)
+    values = list(levels)
+    ordered = placed(values[levels[value]] for value in wanted if value in levels)
+    place = np.array([ordered[value] for value in values], dtype=np.intp)
     return place[codes], ordered

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import compress
 from typing import Any
 
 import numpy as np
@@ -24,24 +25,12 @@ from lmemtest.lmm.formula.tokens import pointed, unknown_column
 _TABLE = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class Levels:
-    """The levels of a factor, in order, with their place by value."""
+Levels = dict[Any, int]  # of a factor: its values in order, with the place of each
 
-    values: tuple[Any, ...]
-    places: dict[Any, int]
 
-    @classmethod
-    def of(cls, values: Iterable[Any]) -> Levels:
-        ordered = tuple(values)
-        return cls(ordered, {value: place for place, value in enumerate(ordered)})
-
-    def __len__(self) -> int:
-        return len(self.values)
-
-    def labels(self) -> list[str]:
-        """Write the levels; whole numbers have no decimal point."""
-        return [level_label(value) for value in self.values]
+def placed(values: Iterable[Any]) -> Levels:
+    """Levels from their values in order."""
+    return {value: place for place, value in enumerate(values)}
 
 
 def level_label(value: Any) -> str:
@@ -149,7 +138,7 @@ class Columns:
     def _read_factor(self, name: Name) -> tuple[Index, Levels]:
         if name.value in self._coded:
             known, levels = self._coded[name.value]
-            return known.astype(np.intp, copy=False), Levels.of(levels.tolist())
+            return known.astype(np.intp, copy=False), placed(levels.tolist())
         series = self.series(name)
         if isinstance(series.dtype, pd.CategoricalDtype):
             codes, values = series.cat.codes.to_numpy().astype(np.intp), series.cat.categories
@@ -165,7 +154,7 @@ class Columns:
         place = np.zeros(len(values), dtype=np.intp)
         place[order] = np.arange(len(order))
         plain = values.tolist()
-        return place[codes], Levels.of(plain[i] for i in order)
+        return place[codes], placed(plain[i] for i in order)
 
     def patterns(self, names: Sequence[Name]) -> tuple[Index, Index]:
         """The first row of every combination of some columns that occurs, and the combination of every row."""
@@ -211,14 +200,14 @@ class Columns:
             raise self._missing(name, int(np.count_nonzero(codes < 0)))
         plain = values.tolist()
         places = np.array(
-            [levels.places.get(value, -1) if isinstance(value, Hashable) else -1 for value in plain] + [-1],
+            [levels.get(value, -1) if isinstance(value, Hashable) else -1 for value in plain] + [-1],
             dtype=np.intp,
         )
         new = [value for value, place in zip(plain, places, strict=False) if place < 0]
         if new and not unknown:
             message = (
                 f"column '{name.value}' has the level {new[0]!r}, which the fit has not seen. "
-                f"Levels: {listed(levels.labels())}."
+                f"Levels: {listed(map(level_label, levels))}."
             )
             raise pointed(message, self.text, name, DataError)
         return places[codes]  # a missing value has code -1 and so takes the last entry, -1
@@ -249,9 +238,9 @@ class Grouping:
     @cached_property
     def labels(self) -> tuple[str, ...]:
         """Labels of the groups, in order, "a:1" for an interaction."""
-        labels = self.levels[0].labels()
+        labels = [level_label(value) for value in self.levels[0]]
         for levels, occurring in zip(self.levels[1:], self.steps, strict=True):
-            more = levels.labels()
+            more = [level_label(value) for value in levels]
             lefts, rights = np.divmod(occurring, len(more))
             labels = [f"{labels[i]}:{more[j]}" for i, j in zip(lefts.tolist(), rights.tolist(), strict=True)]
         return distinct(labels)
@@ -260,8 +249,7 @@ class Grouping:
         """Some of the groups."""
         if self.steps:
             return replace(self, steps=(*self.steps[:-1], self.steps[-1][kept]))
-        values = self.levels[0].values
-        return replace(self, levels=(Levels.of(values[i] for i in np.flatnonzero(kept)),))
+        return replace(self, levels=(placed(compress(self.levels[0], kept)),))
 
     def codes(self, table: Columns) -> Index:
         """Place the rows of a table among the groups; -1 for a group that the fit has not seen."""

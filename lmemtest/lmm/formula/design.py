@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, reduce
 from typing import Any
@@ -22,6 +22,8 @@ from lmemtest.lmm.formula.syntax import Call, Name
 from lmemtest.lmm.formula.terms import Scoped, Term, atoms_of, scope
 from lmemtest.lmm.formula.tokens import point
 
+Fitted = Coding | Measure  # an atom that met a table
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Block:
@@ -29,7 +31,7 @@ class Block:
 
     terms: tuple[tuple[int, ...], ...]  # each as positions in `atoms`; the empty one is the intercept
     scoped: tuple[tuple[Scoped, ...], ...]  # per term the products of coded atoms (see `terms.scope`)
-    atoms: tuple[Coding | Measure, ...]  # the atoms, fitted
+    atoms: tuple[Fitted, ...]  # the atoms, fitted
     names: tuple[str, ...]  # column names
     slices: tuple[tuple[str, slice], ...]  # term label and its columns
 
@@ -156,12 +158,21 @@ def build_design(
     """
     columns = Columns(cells, parsed.text)
     weights = _check_counts(counts, len(columns))
-    fit = _Fit(columns, weights)
-    fixed, values = fit.block(parsed.terms)
+    state: dict[str, Any] = {}  # of transforms
+    fitted: dict[str, tuple[Fitted, Any]] = {}  # what several terms share is fitted once
+
+    def fit(atom: Atom) -> tuple[Fitted, Any]:
+        key = str(atom)
+        if key not in fitted:
+            factor = atom.function == "C" if isinstance(atom, Call) else not columns.is_numeric(atom)
+            fitted[key] = code_factor(atom, columns) if factor else measure(atom, columns, weights, state)
+        return fitted[key]
+
+    fixed, values = _fitted(parsed.terms, fit)
     first, row = columns.patterns([name for atom in atoms_of(parsed.terms) for name in columns_of(atom)])
-    random = [fit.random_effect(bar) for bar in parsed.bars]
-    offsets = [measure(call, columns, weights, fit.state) for call in parsed.offsets]
-    factors, numeric = fit.roles(fixed)
+    random = [_random_effect(bar, columns, fit) for bar in parsed.bars]
+    offsets = [measure(call, columns, weights, state) for call in parsed.offsets]
+    factors, numeric = _roles(fixed, columns, weights)
     return Design(
         parsed=parsed,
         distinct=fixed.assemble({i: value[first] for i, value in values.items()}, len(first)),
@@ -189,77 +200,62 @@ def _check_counts(counts: NDArray[Any], n: int) -> Array:
     return weights
 
 
-@dataclass(frozen=True, slots=True)
-class _Fit:
-    """The terms of a formula, fitted to one table; what several of them share is fitted once."""
+def _fitted(terms: tuple[Term, ...], fit: Callable[[Atom], tuple[Fitted, Any]]) -> tuple[Block, dict[int, Any]]:
+    """A block of terms whose atoms are fitted, columns named, and the values of the atoms."""
+    given = atoms_of(terms)
+    pairs = [fit(atom) for atom in given]
+    atoms = tuple(pair[0] for pair in pairs)
+    position = {str(atom): i for i, atom in enumerate(given)}
+    indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
+    scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
+    names: list[str] = []
+    slices = []
+    for term, products in zip(terms, scoped, strict=True):
+        start = len(names)
+        for product in products:
+            names += _product_names([atoms[i].names(reduced) for i, reduced in product])
+        slices.append((term.name, slice(start, len(names))))
+    block = Block(
+        terms=indices,
+        scoped=tuple(map(tuple, scoped)),
+        atoms=atoms,
+        names=distinct(names),
+        slices=tuple(slices),
+    )
+    return block, {i: pair[1] for i, pair in enumerate(pairs)}
 
-    columns: Columns
-    weights: Array
-    atoms: dict[str, tuple[Coding | Measure, Any]] = field(default_factory=dict)
-    state: dict[str, Any] = field(default_factory=dict)  # of transforms
 
-    def block(self, terms: tuple[Term, ...]) -> tuple[Block, dict[int, Any]]:
-        """Fit the atoms that are new and name the columns; with the values of the atoms."""
-        given = atoms_of(terms)
-        pairs = [self.atom(atom) for atom in given]
-        atoms = tuple(pair[0] for pair in pairs)
-        position = {str(atom): i for i, atom in enumerate(given)}
-        indices = tuple(tuple(position[str(factor)] for factor in term.factors) for term in terms)
-        scoped = scope(indices, [isinstance(atom, Coding) for atom in atoms])
-        names: list[str] = []
-        slices = []
-        for term, products in zip(terms, scoped, strict=True):
-            start = len(names)
-            for product in products:
-                names += _product_names([atoms[i].names(reduced) for i, reduced in product])
-            slices.append((term.name, slice(start, len(names))))
-        block = Block(
-            terms=indices,
-            scoped=tuple(map(tuple, scoped)),
-            atoms=atoms,
-            names=distinct(names),
-            slices=tuple(slices),
-        )
-        return block, {i: pair[1] for i, pair in enumerate(pairs)}
+def _random_effect(
+    bar: Bar, columns: Columns, fit: Callable[[Atom], tuple[Fitted, Any]]
+) -> tuple[RandomDesign, Block, Grouping]:
+    """The basis of a random effect and its groups."""
+    block, values = _fitted(bar.effects, fit)
+    if bar.diagonal:
+        _check_factors(bar, block, columns.text)
+    grouping, codes = group_rows(bar.group_names, columns)
+    design = RandomDesign(
+        label=str(bar),
+        group=bar.group,
+        names=block.names,
+        basis=block.assemble(values, len(columns)),
+        codes=codes,
+        grouping=grouping,
+        diagonal=bar.diagonal,
+    )
+    return design, block, grouping
 
-    def atom(self, atom: Atom) -> tuple[Coding | Measure, Any]:
-        """A factor or a measure, with its values."""
-        key = str(atom)
-        if key not in self.atoms:
-            factor = atom.function == "C" if isinstance(atom, Call) else not self.columns.is_numeric(atom)
-            self.atoms[key] = (
-                code_factor(atom, self.columns) if factor else measure(atom, self.columns, self.weights, self.state)
-            )
-        return self.atoms[key]
 
-    def random_effect(self, bar: Bar) -> tuple[RandomDesign, Block, Grouping]:
-        """The basis of a random effect and its groups."""
-        block, values = self.block(bar.effects)
-        if bar.diagonal:
-            _check_factors(bar, block, self.columns.text)
-        grouping, codes = group_rows(bar.group_names, self.columns)
-        design = RandomDesign(
-            label=str(bar),
-            group=bar.group,
-            names=block.names,
-            basis=block.assemble(values, len(self.columns)),
-            codes=codes,
-            grouping=grouping,
-            diagonal=bar.diagonal,
-        )
-        return design, block, grouping
-
-    def roles(self, block: Block) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
-        """Sort the columns of the fixed part into factors and numbers."""
-        used = dict.fromkeys(i for term in block.terms for i in term)
-        factors: dict[str, tuple[Any, ...]] = {}
-        for atom in (block.atoms[i] for i in used):
-            if isinstance(atom, Coding):
-                factors.setdefault(atom.column.value, atom.levels.values)
-        measured = [atom.atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
-        names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
-        numbers = {n.value: float(self.weights @ self.columns.numbers(n) / self.weights.sum()) for n in names}
-        return factors, numbers
+def _roles(block: Block, columns: Columns, weights: Array) -> tuple[dict[str, tuple[Any, ...]], dict[str, float]]:
+    """Sort the columns of the fixed part into factors and numbers."""
+    used = dict.fromkeys(i for term in block.terms for i in term)
+    factors: dict[str, tuple[Any, ...]] = {}
+    for atom in (block.atoms[i] for i in used):
+        if isinstance(atom, Coding):
+            factors.setdefault(atom.column.value, tuple(atom.levels))
+    measured = [atom.atom for atom in (block.atoms[i] for i in used) if isinstance(atom, Measure)]
+    names = [name for atom in measured for name in columns_of(atom) if name.value not in factors]
+    numbers = {n.value: float(weights @ columns.numbers(n) / weights.sum()) for n in names}
+    return factors, numbers
 
 
 def _check_factors(bar: Bar, block: Block, text: str) -> None:

@@ -15,7 +15,7 @@ from lmemtest.core.validate import is_number
 from lmemtest.core.words import suggest
 from lmemtest.errors import DataError
 from lmemtest.lmm.formula import smooth
-from lmemtest.lmm.formula.syntax import Binary, Call, Expression, Group, Literal, Name, Sequence, Unary
+from lmemtest.lmm.formula.syntax import Call, Expression, Group, Literal, Name, Operation, Sequence
 from lmemtest.lmm.formula.tokens import pointed
 
 if TYPE_CHECKING:
@@ -95,10 +95,10 @@ def columns_of(node: Expression) -> Iterator[Name]:
     if isinstance(node, Call):
         # only the first argument of C and of the stateful functions is data, the others are options
         inside = node.arguments[:1] if node.function == "C" or node.function in STATEFUL else node.arguments
-    elif isinstance(node, Binary):
-        inside = (node.left, node.right)
-    elif isinstance(node, (Unary, Group)):
-        inside = (node.operand if isinstance(node, Unary) else node.inner,)
+    elif isinstance(node, Operation):
+        inside = node.operands
+    elif isinstance(node, Group):
+        inside = (node.inner,)
     for part in inside:
         yield from columns_of(part)
 
@@ -143,11 +143,9 @@ def check_response(node: Expression, text: str) -> tuple[Name, str | None]:
 
 
 def _check_numeric(node: Expression, text: str, *, outermost: bool = False) -> None:
-    if isinstance(node, Unary):
-        _check_numeric(node.operand, text)
-    elif isinstance(node, Binary):
-        _check_numeric(node.left, text)
-        _check_numeric(node.right, text)
+    if isinstance(node, Operation):
+        for operand in node.operands:
+            _check_numeric(operand, text)
     elif isinstance(node, Group):
         _check_numeric(node.inner, text)
     elif isinstance(node, Sequence) or (isinstance(node, Literal) and not is_number(node.value)):
@@ -236,8 +234,10 @@ def _options(call: Call, text: str, names: tuple[str, ...], first: int = 1) -> d
 def _constant(node: Expression, text: str) -> Any:
     if isinstance(node, Literal):
         return node.value
-    if isinstance(node, Unary) and isinstance(node.operand, Literal) and is_number(node.operand.value):
-        return -node.operand.value if node.operator == "-" else node.operand.value  # type: ignore[operator]
+    if isinstance(node, Operation) and len(node.operands) == 1:
+        operand = node.operands[0]
+        if isinstance(operand, Literal) and is_number(operand.value):
+            return -operand.value if node.operator == "-" else operand.value  # type: ignore[operator]
     if isinstance(node, Sequence):
         return tuple(_constant(item, text) for item in node.items)
     raise pointed(f"{node} is not a constant; options are numbers, texts, True, False or lists of these.", text, node)
@@ -261,10 +261,11 @@ def evaluate(node: Expression, columns: Columns, state: dict[str, Any], counts: 
         return np.float64(node.value)  # type: ignore[arg-type, return-value]
     if isinstance(node, Group):
         return value(node.inner)
-    if isinstance(node, Unary):
-        return -value(node.operand) if node.operator == "-" else value(node.operand)
-    if isinstance(node, Binary):
-        return _ARITHMETIC[node.operator](value(node.left), value(node.right))
+    if isinstance(node, Operation):
+        *before, last = map(value, node.operands)
+        if before:
+            return _ARITHMETIC[node.operator](before[0], last)
+        return -last if node.operator == "-" else last
     if isinstance(node, Call):
         if node.function in STATEFUL:
             return _transform(node, value(node.arguments[0]), state, counts, text)
@@ -281,13 +282,13 @@ def differentiate(node: Expression, name: str, columns: Columns, state: dict[str
     def both(inner: Expression) -> tuple[Any, Any]:
         return differentiate(inner, name, columns, state, text)
 
-    if isinstance(node, Unary):
-        value, slope = both(node.operand)
+    if isinstance(node, Operation):
+        *before, (value, slope) = map(both, node.operands)
+        if before:
+            return _arithmetic_slope(node.operator, before[0], (value, slope))
         return (-value, -slope) if node.operator == "-" else (value, slope)
     if isinstance(node, Group):
         return both(node.inner)
-    if isinstance(node, Binary):
-        return _arithmetic_slope(node.operator, both(node.left), both(node.right))
     if isinstance(node, Call):
         value, slope = both(node.arguments[0])
         if node.function == "I":
@@ -358,7 +359,7 @@ def _fit_poly(call: Call, x: Array, counts: Array, options: dict[str, Any], text
     if not isinstance(options.get("raw", False), bool):
         raise pointed("raw= of poly() is True or False.", text, call)
     if options.get("raw", False):
-        return smooth.Powers(degree)
+        return smooth.raw_powers(degree)
     distinct = len(np.unique(x))
     if degree >= distinct:
         message = (

@@ -43,22 +43,23 @@ def fit_affine(x: Array, counts: Array, center: bool | float, scale: bool | floa
 
 @dataclass(frozen=True, slots=True)
 class Polynomial:
-    """Polynomials orthonormal over rows, by their three-term recurrence.
+    """Polynomials by a three-term recurrence: those that are orthonormal over rows, and the raw powers.
 
-    p_0 = 1,  p_1 = x - a_1,  p_{k+1} = (x - a_{k+1}) p_k - (n_k / n_{k-1}) p_{k-1},
-    with n_k the sum of p_k^2 over rows; column k is p_k / sqrt(n_k).
+    p_0 = 1,  p_1 = x - a_1,  p_{k+1} = (x - a_{k+1}) p_k - r_k p_{k-1};  column k is p_k / s_k.
+
+    Orthonormal: r_k = n_k / n_{k-1} and s_k = sqrt(n_k), n_k being the sum of p_k^2 over rows.
     """
 
     alpha: tuple[float, ...]
-    norm2: tuple[float, ...]
+    ratio: tuple[float, ...]
+    size: tuple[float, ...]
 
     def __call__(self, x: Array) -> Array:
         previous, current = np.zeros_like(x), np.ones_like(x)
         columns = []
-        for k, alpha in enumerate(self.alpha):
-            ratio = self.norm2[k] / self.norm2[k - 1] if k else 0.0
+        for alpha, ratio, size in zip(self.alpha, self.ratio, self.size, strict=True):
             previous, current = current, (x - alpha) * current - ratio * previous
-            columns.append(current / np.sqrt(self.norm2[k + 1]))
+            columns.append(current / size)
         return np.column_stack(columns)
 
     def slope(self, x: Array) -> Array:
@@ -66,38 +67,28 @@ class Polynomial:
         zero = np.zeros_like(x)
         values, slopes = (zero, np.ones_like(x)), (zero, zero)  # of the previous polynomial and the current one
         columns = []
-        for k, alpha in enumerate(self.alpha):
-            ratio = self.norm2[k] / self.norm2[k - 1] if k else 0.0
+        for alpha, ratio, size in zip(self.alpha, self.ratio, self.size, strict=True):
             slopes = slopes[1], values[1] + (x - alpha) * slopes[1] - ratio * slopes[0]
             values = values[1], (x - alpha) * values[1] - ratio * values[0]
-            columns.append(slopes[1] / np.sqrt(self.norm2[k + 1]))
+            columns.append(slopes[1] / size)
         return np.column_stack(columns)
 
 
 def fit_polynomial(x: Array, counts: Array, degree: int) -> Polynomial:
     """Fit R's `poly(x, degree)` (Kennedy & Gentle 1980, pp. 343-344) by the Stieltjes procedure."""
-    alpha, norm2 = [], [float(counts.sum())]
+    alpha, ratio, norm2 = list[float](), list[float](), [float(counts.sum())]
     previous, current = np.zeros_like(x), np.ones_like(x)
     for k in range(degree):
         alpha.append(float(counts @ (x * current**2)) / norm2[-1])
-        ratio = norm2[k] / norm2[k - 1] if k else 0.0
-        previous, current = current, (x - alpha[-1]) * current - ratio * previous
+        ratio.append(norm2[k] / norm2[k - 1] if k else 0.0)
+        previous, current = current, (x - alpha[-1]) * current - ratio[-1] * previous
         norm2.append(float(counts @ current**2))
-    return Polynomial(tuple(alpha), tuple(norm2))
+    return Polynomial(tuple(alpha), tuple(ratio), tuple(np.sqrt(norm2[1:]).tolist()))
 
 
-@dataclass(frozen=True, slots=True)
-class Powers:
-    """The raw powers x, x**2, ..., x**degree."""
-
-    degree: int
-
-    def __call__(self, x: Array) -> Array:
-        return np.column_stack([x**k for k in range(1, self.degree + 1)])
-
-    def slope(self, x: Array) -> Array:
-        """Derivative at `x`."""
-        return np.column_stack([k * x ** (k - 1) for k in range(1, self.degree + 1)])
+def raw_powers(degree: int) -> Polynomial:
+    """The powers x, x**2, ..., x**degree."""
+    return Polynomial((0.0,) * degree, (0.0,) * degree, (1.0,) * degree)
 
 
 @dataclass(frozen=True, slots=True)

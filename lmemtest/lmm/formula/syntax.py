@@ -16,6 +16,7 @@ from __future__ import annotations
 import keyword
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 from lmemtest.errors import FormulaError
 from lmemtest.lmm.formula.tokens import CONSTANTS, Token, point, quote_name, tokenize
@@ -67,37 +68,24 @@ class Sequence:
 
 
 @dataclass(frozen=True, slots=True)
-class Unary:
-    """A sign in front of an expression."""
+class Operation:
+    """Arithmetic on two expressions, or a sign in front of one."""
 
     operator: str
-    operand: Expression
+    operands: tuple[Expression, ...]
     start: int
     end: int
 
     def __str__(self) -> str:
-        return f"{self.operator}{self.operand}"
-
-
-@dataclass(frozen=True, slots=True)
-class Binary:
-    """Arithmetic on two expressions."""
-
-    operator: str
-    left: Expression
-    right: Expression
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return f"{self.left} {self.operator} {self.right}"
+        *before, last = map(str, self.operands)
+        return f"{before[0]} {self.operator} {last}" if before else f"{self.operator}{last}"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """An expression in round brackets."""
+    """An expression, or a sum of terms, in round brackets."""
 
-    inner: Expression
+    inner: Any
     start: int
     end: int
 
@@ -122,7 +110,7 @@ class Call:
         return f"{self.function}({', '.join(given)})"
 
 
-Expression = Name | Literal | Sequence | Unary | Binary | Group | Call
+Expression = Name | Literal | Sequence | Operation | Group | Call
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,28 +149,6 @@ class Power:
 
 
 @dataclass(frozen=True, slots=True)
-class Paren:
-    """A sum in brackets."""
-
-    inner: Sum
-
-    def __str__(self) -> str:
-        return f"({self.inner})"
-
-
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """The 0 or 1 that removes or states the intercept."""
-
-    value: int
-    start: int
-    end: int
-
-    def __str__(self) -> str:
-        return str(self.value)
-
-
-@dataclass(frozen=True, slots=True)
 class Variation:
     """A random-effect term `(left | groups)`; `groups` are the interactions that "/" unfolds into."""
 
@@ -194,7 +160,8 @@ class Variation:
     diagonal: bool = False
 
 
-Node = Name | Call | Constant | Sum | Chain | Power | Paren | Variation
+# a Literal among terms is the 0 or 1 that removes or states the intercept
+Node = Name | Call | Literal | Sum | Chain | Power | Group | Variation
 
 
 def children(node: Node) -> tuple[Node, ...]:
@@ -203,7 +170,7 @@ def children(node: Node) -> tuple[Node, ...]:
         return tuple(item for _, item in node.items)
     if isinstance(node, Power):
         return (node.base,)
-    return (node.inner,) if isinstance(node, Paren) else ()
+    return (node.inner,) if isinstance(node, Group) else ()
 
 
 def parse_tree(text: str) -> tuple[Expression, Sum]:
@@ -348,7 +315,7 @@ class _Reader:
         if len(exponent.value) > _DIGITS:
             raise self.fail("the exponent is too large; it is the number of columns that one interaction may join.")
         self.take()
-        if isinstance(base, (Name, Call, Constant)):
+        if isinstance(base, (Name, Call, Literal)):
             raise FormulaError(
                 point(
                     f"a power of one term is that term again; write the square of a column as I({base}**2) "
@@ -373,7 +340,7 @@ class _Reader:
                     "Write arithmetic as I(...)."
                 )
             self.take()
-            return Constant(int(token.value), token.start, token.end)
+            return Literal(int(token.value), token.start, token.end)
         if self.at("("):
             return self.brackets()
         raise self.misplaced()
@@ -394,8 +361,8 @@ class _Reader:
             raise self.fail("nothing stands before '|'; write (1 | group) for a random intercept.")
         inner = self.sum()
         if not self.at("|", "||"):
-            self.leave(")")
-            return Paren(inner)
+            closer = self.leave(")")
+            return Group(inner, opener.start, closer.end)
         bar = self.take()
         if self.at(")") or self.token.kind == "end":
             raise self.fail(f"no grouping column stands after '{bar.value}'; write ({inner} {bar.value} group).", bar)
@@ -505,7 +472,7 @@ class _Reader:
             if self.arithmetic > _LONGEST:
                 raise self.fail(f"more than {_LONGEST} arithmetic operators; add the result to the table as a column.")
             operator, right = self.take().value, operand()
-            left = Binary(operator, left, right, left.start, right.end)
+            left = Operation(operator, (left, right), left.start, right.end)
         return left
 
     def signed(self) -> Expression:
@@ -516,7 +483,7 @@ class _Reader:
                 raise self.fail("too many signs in a row; simplify the formula.")
         value = self.exponential()
         for sign in reversed(signs):
-            value = Unary(sign.value, value, sign.start, value.end)
+            value = Operation(sign.value, (value,), sign.start, value.end)
         return value
 
     def exponential(self) -> Expression:
@@ -529,7 +496,7 @@ class _Reader:
             raise self.fail(f"powers are nested deeper than {_DEEPEST}; simplify the formula.")
         exponent = self.signed()
         self.open.pop()
-        return Binary("**", base, exponent, base.start, exponent.end)
+        return Operation("**", (base, exponent), base.start, exponent.end)
 
     def atom(self) -> Expression:
         token = self.token

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from lmemtest.lmm.formula.functions import check_call, columns_of
-from lmemtest.lmm.formula.syntax import Call, Chain, Constant, Name, Node, Paren, Power, Sum, children
+from lmemtest.lmm.formula.syntax import Call, Chain, Group, Literal, Name, Node, Power, Sum, children
 from lmemtest.lmm.formula.tokens import pointed
 
 MOST_COLUMNS = 8  # in one interaction; the search for its coding grows sixfold per factor: 0.15 s at 8
@@ -130,10 +130,10 @@ def _summed(node: Sum) -> list[Term]:
     """The terms of a sum of columns, perhaps after 0 or 1, which needs no algebra; empty if it is another sum."""
     signs, items = zip(*node.items, strict=True)
     start = items[0]
-    own = items[1:] if isinstance(start, Constant) else items
+    own = items[1:] if isinstance(start, Literal) else items
     if "-" in signs or not all(isinstance(item, (Name, Call)) for item in own):
         return []
-    without = isinstance(start, Constant) and start.value == 0
+    without = isinstance(start, Literal) and start.value == 0
     return [*([] if without else [INTERCEPT]), *(Term((item,)) for item in own)]
 
 
@@ -152,12 +152,12 @@ def _multiplied(stand_in: str, atoms: dict[str, Atom], text: str) -> list[Term]:
 
 def states_intercept(node: Sum) -> bool:
     """Tell whether 0, 1 or -1 is written as a term of its own."""
-    return any(isinstance(item, Constant) for _, item in node.items)
+    return any(isinstance(item, Literal) for _, item in node.items)
 
 
 def _check_constants(node: Node, text: str, *, inside: bool = False) -> None:
     """Refuse 0 and 1 in brackets and interactions, where R and formulaic read them differently."""
-    if isinstance(node, Constant) and inside:
+    if isinstance(node, Literal) and inside:
         raise pointed(f"{node} (the intercept) stands as a term of its own, outside brackets; take it out.", text, node)
     for item in children(node):
         _check_constants(item, text, inside=inside or not isinstance(node, Sum))
@@ -168,9 +168,9 @@ def _render(node: Node, atoms: dict[str, Atom]) -> str:
         key = str(node)
         atoms.setdefault(key, node)
         return f"v{list(atoms).index(key)}"
-    if isinstance(node, Constant):
+    if isinstance(node, Literal):
         return str(node.value)
-    if isinstance(node, Paren):
+    if isinstance(node, Group):
         return f"({_render(node.inner, atoms)})"
     if isinstance(node, Power):
         return f"{_render(node.base, atoms)}**{node.exponent}"
@@ -183,7 +183,7 @@ def _count(node: Node) -> int:
     """Bound the number of terms from above."""
     if isinstance(node, Sum):
         return sum(_count(item) for _, item in node.items)
-    if isinstance(node, Paren):
+    if isinstance(node, Group):
         return _count(node.inner)
     if isinstance(node, Power):
         # compare exponents before the power is taken: 9**9**9 must not be computed

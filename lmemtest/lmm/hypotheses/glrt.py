@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,15 +11,14 @@ from scipy import special
 
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import check_replicates
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
-from lmemtest.core.table import Format
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_positive_int, resolve_rng
 from lmemtest.errors import ArgumentError, EstimationError
 from lmemtest.lmm.hypotheses.exact_null import ExactNull, exact_null
 from lmemtest.lmm.hypotheses.nesting import Nesting, check_nesting
-from lmemtest.lmm.hypotheses.simulated_null import SAME_OPTIMUM, LikelihoodRatio, NullDraws
+from lmemtest.lmm.hypotheses.simulated_null import SAME_OPTIMUM, likelihood_ratio, null_draws, share_as_large
 from lmemtest.lmm.means.reference_grid import check_fit
 
 REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
@@ -27,91 +26,6 @@ REFERENCES = ("auto", "chi2", "mixture", "exact", "bootstrap")
 MOST_LEVELS = 1500  # eigenvalues of a matrix of this size take a second; the mixture is accurate long before
 _FEWEST_DRAWS = 1000
 _ROUNDING = 1e-8  # relative to |llf|: two optima this close are one
-
-
-@result
-class GlrtResult(Result):
-    """Likelihood-ratio test of two nested fits.
-
-    Attributes
-    ----------
-    statistic, df : float >= 0, int
-        Twice the difference of the log-likelihoods, and that of the numbers of parameters: fixed effects, covariances
-        and residual variances.
-    p_value, p_value_error : float
-        Probability of a statistic at least as large under the null, and its Monte-Carlo error; 0 without simulation.
-    reference : {"chi2", "mixture", "exact", "bootstrap"}
-        Null distribution: chi-squared, a mixture of chi-squared (`components`: weights and degrees of freedom), the
-        exact one for a single variance, or draws from the fitted null model.
-    method : {"ML", "REML"}
-        Which likelihood was compared: `llf_null` and `llf_alternative`.
-    null, alternative : str
-        The models: formulas, with residual variances and weights where the fits have them.
-    n_obs : int
-        Rows behind both fits.
-    notes : tuple of str
-        What was refitted, which rule chose the reference, and what to beware of.
-    """
-
-    statistic: float
-    df: int
-    p_value: float
-    p_value_error: float
-    reference: str
-    components: tuple[tuple[float, int], ...]
-    llf_null: float
-    llf_alternative: float
-    method: str
-    null: str
-    alternative: str
-    n_obs: int
-    notes: tuple[str, ...] = ()
-
-    formats: ClassVar[Mapping[str, Format]] = {"llf_null": ".4f", "llf_alternative": ".4f"}
-
-    def table(self) -> pd.DataFrame:
-        """One row: statistic, df, p_value, reference, method, both llf, n_obs and the two formulas."""
-        names = ("statistic", "df", "p_value", "reference", "method", "llf_null", "llf_alternative", "n_obs")
-        return pd.DataFrame([{name: getattr(self, name) for name in (*names, "null", "alternative")}])
-
-    @property
-    def title(self) -> str:
-        return "Likelihood-ratio test"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        return (f"Null: {self.null}", f"Alternative: {self.alternative}", self._reference_text())
-
-    def shown(self) -> pd.DataFrame:
-        return self.to_frame().drop(columns=["null", "alternative"])
-
-    def _reference_text(self) -> str:
-        if self.reference == "exact":
-            error = f" (Monte-Carlo error {written(self.p_value_error, '.2g')})" if self.p_value_error else ""
-            return f"Reference: exact finite-sample null distribution for one variance{error}."
-        if self.reference == "bootstrap":
-            error = written(self.p_value_error, ".2g")
-            return f"Reference: parametric bootstrap (Monte-Carlo error {error}); {self.method}."
-        parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in self.components)
-        return f"Reference: {parts}; {self.method} log-likelihoods."
-
-
-@result
-class BootstrapGlrtResult(GlrtResult):
-    """Likelihood-ratio test against the parametric bootstrap.
-
-    Attributes
-    ----------
-    draws : (n_draws,) float, >= 0
-        The statistic of every table drawn from the null, zeros included; NaN where a model could not be fitted,
-        which counts as a larger statistic in `p_value`.
-    failed, unconverged : int
-        Draws without a statistic, and draws in which a search did not complete its certificate (kept).
-    """
-
-    draws: np.ndarray
-    failed: int
-    unconverged: int
 
 
 @one_blas_thread()
@@ -125,7 +39,7 @@ def glrt(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> GlrtResult:
+) -> Answer:
     """Test a smaller model against a larger one that contains it.
 
     Parameters
@@ -148,8 +62,16 @@ def glrt(
 
     Returns
     -------
-    GlrtResult
-        A `BootstrapGlrtResult`, which keeps the draws, for "bootstrap".
+    Answer
+        One row: ``statistic`` (twice the difference of the log-likelihoods), ``df`` (that of the numbers of parameters:
+        fixed effects, covariances and residual variances), ``p_value``, ``reference``, ``method`` ("ML" or "REML",
+        which likelihood was compared), ``llf_null``, ``llf_alternative``, ``n_obs``, and ``null`` and ``alternative``
+        (the models: formulas, with residual variances and weights where the fits have them). Each is a value, too, with
+        ``p_value_error`` (its Monte-Carlo error; 0 without simulation) and ``components`` (weights and degrees of
+        freedom of the chi-squared distributions). "bootstrap" adds ``draws`` (the statistic of every table drawn from
+        the null, zeros included; NaN where a model could not be fitted, which counts as a larger statistic),
+        ``failed`` and ``unconverged`` (draws without a statistic; draws in which a search did not complete its
+        certificate, which are kept).
 
     Raises
     ------
@@ -223,9 +145,10 @@ def glrt(
             "progress": progress,
             "label": "Bootstrap of the null",
         }
-        task = LikelihoodRatio.of(null, alternative, nesting)
-        draws = NullDraws.of(task, n_draws or 999, drawn="table drawn from the null", **options)
-        return _bootstrap_result(facts, draws, [*notes, *unfinished(null.converged, alternative.converged)])
+        task = likelihood_ratio(null, alternative, nesting)
+        draws, unconverged, reasons = null_draws(task, n_draws or 999, drawn="table drawn from the null", **options)
+        notes += unfinished(null.converged, alternative.converged)
+        return _of_draws(facts, draws, unconverged, reasons, notes)
     why_not_exact = _why_not_exact(null, alternative, nesting)
     chosen, components, why = choose_reference(
         reference, nesting, df, why_not_exact, _one_variance_at_zero(null, nesting)
@@ -233,38 +156,50 @@ def glrt(
     statistic, p_value, error = likelihood_ratio_p(
         statistic, components, lambda: _exact_null(null, alternative), n_draws=n_draws, rng=rng
     )
-    return GlrtResult(
-        **facts,
-        p_value=p_value,
-        p_value_error=error,
-        reference=chosen,
-        components=components,
-        notes=(*notes, *why, *_cautions(null, alternative, nesting)),
+    facts |= {"p_value": p_value, "p_value_error": error, "reference": chosen, "components": components}
+    return likelihood_ratio_answer(facts, (*notes, *why, *_cautions(null, alternative, nesting)))
+
+
+def likelihood_ratio_answer(values: dict[str, Any], notes: Sequence[str]) -> Answer:
+    """The answer of `glrt` from its values."""
+    columns = ("statistic", "df", "p_value", "reference", "method", "llf_null", "llf_alternative", "n_obs")
+    table = pd.DataFrame([{name: values[name] for name in (*columns, "null", "alternative")}])
+    return Answer(
+        question="glrt",
+        title="Likelihood-ratio test",
+        tables={"table": table},
+        values=values,
+        facts=(f"Null: {values['null']}", f"Alternative: {values['alternative']}", _reference_text(values)),
+        notes=tuple(notes),
+        printed=table[[*columns]],
+        formats={"llf_null": ".4f", "llf_alternative": ".4f"},
     )
 
 
-def _bootstrap_result(facts: dict[str, Any], draws: NullDraws, notes: list[str]) -> BootstrapGlrtResult:
-    p_value, error = draws.p_value(facts["statistic"], SAME_OPTIMUM)
-    zeros = int(np.count_nonzero(draws.statistics <= SAME_OPTIMUM))
-    text = (
-        f"{len(draws.statistics):,} tables were drawn from the null and both models fitted to each; {zeros:,} "
-        "statistics are 0."
-    )
-    if draws.failed:
-        text += f" {draws.failed:,} could not be fitted and count as larger than the observed one ({draws.reasons[0]})."
-    if draws.unconverged:
-        text += f" In {draws.unconverged:,} a search did not complete its certificate; they are kept."
-    return BootstrapGlrtResult(
-        **facts,
-        p_value=p_value,
-        p_value_error=error,
-        reference="bootstrap",
-        components=(),
-        notes=(*notes, text),
-        draws=draws.statistics,
-        failed=draws.failed,
-        unconverged=draws.unconverged,
-    )
+def _reference_text(values: dict[str, Any]) -> str:
+    error = written(values["p_value_error"], ".2g")
+    if values["reference"] == "exact":
+        simulated = f" (Monte-Carlo error {error})" if values["p_value_error"] else ""
+        return f"Reference: exact finite-sample null distribution for one variance{simulated}."
+    if values["reference"] == "bootstrap":
+        return f"Reference: parametric bootstrap (Monte-Carlo error {error}); {values['method']}."
+    parts = " + ".join(f"{w:g} chi2({df})" if w != 1 else f"chi2({df})" for w, df in values["components"])
+    return f"Reference: {parts}; {values['method']} log-likelihoods."
+
+
+def _of_draws(
+    facts: dict[str, Any], draws: np.ndarray, unconverged: int, reasons: tuple[str, ...], notes: list[str]
+) -> Answer:
+    p_value, error = share_as_large(draws, facts["statistic"], SAME_OPTIMUM)
+    zeros, failed = int(np.count_nonzero(draws <= SAME_OPTIMUM)), int(np.isnan(draws).sum())
+    text = f"{len(draws):,} tables were drawn from the null and both models fitted to each; {zeros:,} statistics are 0."
+    if failed:
+        text += f" {failed:,} could not be fitted and count as larger than the observed one ({reasons[0]})."
+    if unconverged:
+        text += f" In {unconverged:,} a search did not complete its certificate; they are kept."
+    facts |= {"p_value": p_value, "p_value_error": error, "reference": "bootstrap", "components": ()}
+    facts |= {"draws": draws, "failed": failed, "unconverged": unconverged}
+    return likelihood_ratio_answer(facts, (*notes, text))
 
 
 # ---------------------------------------------------------------------- comparable likelihoods

@@ -22,13 +22,13 @@ Psychometrika 24, 95-112, doi:10.1007/BF02289823; Möttönen & Oja (1995), Journ
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy import special
 
 from lmemtest.lmm.distributions.sign_patterns import sign_patterns
+from lmemtest.lmm.means.f_test import FTest
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,66 +40,34 @@ _MOST_SIGNS = 16  # vectors whose 2^(n - 1) signs are all looked at; beyond, the
 _SAME = 1e-9  # relative: lengths of sums that differ by less are the same
 _ZERO = 1e-12  # of the longest vector: no effect
 
-
-class MeanTest(NamedTuple):
-    """F-test of a mean vector; NaN throughout where the vectors do not vary."""
-
-    f_ratio: float
-    df_num: float
-    df_den: float
-    p_value: float
+_NO_TEST = FTest(f_ratio=np.nan, df_num=np.nan, df_den=np.nan, p_value=np.nan, f_scale=np.nan, ddf="moments")
 
 
-class DirectionTest(NamedTuple):
-    """Test of the direction of the ``n`` vectors that are not zero.
+def mean_about_groups(vectors: Array, group: NDArray[np.intp]) -> tuple[Array, Array, int, float]:
+    """Mean of vectors over groups of equal weight, residuals about the groups, their degrees of freedom, and a size.
 
-    ``agreement`` is the length of the mean of the unit vectors: 1 if all point the same way; NaN without vectors.
+    The size is the number of vectors in a single group with as precise a mean: the squared standard errors of the mean
+    are the sums of squared residuals over degrees of freedom and size.
     """
-
-    agreement: float
-    p_value: float
-    n: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class MeanVector:
-    """Mean of vectors over groups of equal weight, with their residuals about the groups on `df` degrees of freedom.
-
-    ``size`` is the number of vectors in a single group with as precise a mean.
-    """
-
-    mean: Array
-    residuals: Array
-    df: int
-    size: float
-
-    @classmethod
-    def of(cls, vectors: Array, group: NDArray[np.intp]) -> MeanVector:
-        counts = np.bincount(group)
-        means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
-        size = len(counts) ** 2 / float((1.0 / counts).sum())
-        return cls(means.mean(axis=0), vectors - means[group], len(vectors) - len(counts), size)
-
-    def errors(self) -> Array:
-        """Standard error of every element of the mean."""
-        return np.asarray(np.sqrt(np.square(self.residuals).sum(axis=0) / (self.df * self.size)))
+    counts = np.bincount(group)
+    means = np.stack([vectors[group == g].mean(axis=0) for g in range(len(counts))])
+    size = len(counts) ** 2 / float((1.0 / counts).sum())
+    return means.mean(axis=0), vectors - means[group], len(vectors) - len(counts), size
 
 
-def mean_test(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
+def mean_test(vectors: Array, group: NDArray[np.intp]) -> FTest:
     """Test whether the mean of vectors, over groups within which they vary, is zero: exact for one normal column."""
-    found = MeanVector.of(vectors, group)
-    rest = found.residuals if len(vectors) < vectors.shape[1] else found.residuals.T
+    mean, residuals, f, size = mean_about_groups(vectors, group)
+    rest = residuals if len(vectors) < vectors.shape[1] else residuals.T
     gram = rest @ rest.T
-    total, square, f = float(np.trace(gram)), float(np.square(gram).sum()), found.df
-    nothing = float("nan")
+    total, square = float(np.trace(gram)), float(np.square(gram).sum())
     if f < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
-        return MeanTest(nothing, nothing, nothing, nothing)
-    ratio = found.size * float(found.mean @ found.mean) * f / total
+        return _NO_TEST
     df = total**2 / square
-    return MeanTest(ratio, df, df * f, float(special.fdtrc(df, df * f, ratio)))
+    return FTest.of(size * float(mean @ mean) * f / total, df, df * f, "moments")
 
 
-def between_groups(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
+def between_groups(vectors: Array, group: NDArray[np.intp]) -> FTest:
     """Test whether the means of vectors differ between groups: exact for one normal column, else by Box's moments.
 
     Examples
@@ -115,21 +83,25 @@ def between_groups(vectors: Array, group: NDArray[np.intp]) -> MeanTest:
     inside = vectors - means[group]
     between, within = len(counts) - 1, len(vectors) - len(counts)
     gram = inside.T @ inside
-    total, nothing = float(np.trace(gram)), float("nan")
+    total = float(np.trace(gram))
     if between < 1 or within < 1 or total <= (_ZERO * float(np.abs(vectors).max(initial=0.0))) ** 2 * vectors.size:
-        return MeanTest(nothing, nothing, nothing, nothing)
+        return _NO_TEST
     squares = float(counts @ np.square(means - vectors.mean(axis=0)).sum(axis=1))
     ratio, df = squares / between / (total / within), total**2 / float(np.square(gram).sum())
-    return MeanTest(ratio, df * between, df * within, float(special.fdtrc(df * between, df * within, ratio)))
+    return FTest.of(ratio, df * between, df * within, "moments")
 
 
-def direction_test(vectors: Array) -> DirectionTest:
-    """Test whether vectors point the same way: over all signs, for more than 16 vectors from the normal limit."""
+def direction_test(vectors: Array) -> tuple[float, float, int]:
+    """Test whether vectors point the same way: over all signs, for more than 16 vectors from the normal limit.
+
+    The agreement, which is the length of the mean of the unit vectors (1 if all point the same way, NaN without
+    vectors), the p-value, and the number of vectors that are not zero.
+    """
     length = np.linalg.norm(vectors, axis=1)
     kept = length > _ZERO * float(length.max(initial=0.0))
     n = int(kept.sum())
     if n == 0:
-        return DirectionTest(agreement=float("nan"), p_value=1.0, n=0)
+        return float("nan"), 1.0, 0
     units = vectors[kept] / length[kept, None]
     total = float(np.linalg.norm(units.sum(axis=0)))
     if np.linalg.matrix_rank(units, tol=1e-6) == 1:
@@ -140,7 +112,7 @@ def direction_test(vectors: Array) -> DirectionTest:
         p = float(np.mean(sums >= total**2 * (1.0 - _SAME)))
     else:
         p = max(_normal_limit(units, total**2), 2.0 ** (1 - n))
-    return DirectionTest(agreement=total / n, p_value=p, n=n)
+    return total / n, p, n
 
 
 def fewest_directions(level: float) -> int:

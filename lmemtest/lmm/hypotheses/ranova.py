@@ -3,73 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
 from lmemtest.core.executors import Executor
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
-from lmemtest.core.table import Format
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.formula import INTERCEPT, build_design, parse_formula
 from lmemtest.lmm.formula.bars import Bar, ParsedFormula
-from lmemtest.lmm.hypotheses.glrt import REFERENCES, GlrtResult, glrt
+from lmemtest.lmm.hypotheses.glrt import REFERENCES, glrt
 from lmemtest.lmm.means.reference_grid import check_fit
 from lmemtest.lmm.model.fitting import fit_cells
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-
-@result
-class RanovaResult(Result):
-    """Likelihood-ratio tests of the random terms of a model, one change at a time.
-
-    Attributes
-    ----------
-    terms, simplified : tuple of str
-        The term that was changed, for each test, and what took its place; None where it was left out.
-    tests : tuple of GlrtResult
-        The changed model against the whole one.
-    formula, n_obs : str, int
-        The whole model and the rows behind it.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    terms: tuple[str, ...]
-    simplified: tuple[str | None, ...]
-    tests: tuple[GlrtResult, ...]
-    formula: str
-    n_obs: int
-    notes: tuple[str, ...] = ()
-
-    formats: ClassVar[Mapping[str, Format]] = {"llf": ".4f"}
-
-    def table(self) -> pd.DataFrame:
-        """One row per test: term, simplified_to, llf (of the changed model), statistic, df, p_value, reference."""
-        tests = ("llf_null", "statistic", "df", "p_value", "reference")
-        table = pd.DataFrame([[getattr(test, name) for name in tests] for test in self.tests], columns=tests)
-        table.insert(0, "term", list(self.terms))
-        table.insert(1, "simplified_to", pd.Series(list(self.simplified), dtype=object))
-        return table.rename(columns={"llf_null": "llf"})
-
-    @property
-    def title(self) -> str:
-        return "Likelihood-ratio tests of the random terms"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        whole = self.tests[0]
-        return (
-            f"{self.formula}: {whole.method} log-likelihood {written(whole.llf_alternative, '.4f')}, n = {self.n_obs} "
-            "rows. Each row leaves one term out or simplifies it; p-values are not adjusted for their number.",
-        )
 
 
 @one_blas_thread()
@@ -82,7 +35,7 @@ def ranova(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> RanovaResult:
+) -> Answer:
     """Test every random term of a model by leaving it out, and slopes and levels by simplifying their term.
 
     Parameters
@@ -97,8 +50,10 @@ def ranova(
 
     Returns
     -------
-    RanovaResult
-        ``to_frame()`` has term, simplified_to, llf, statistic, df, p_value, reference; ``tests`` has the whole results.
+    Answer
+        One row per test: term, simplified_to (what took its place; None where it was left out), llf (of the changed
+        model), statistic, df, p_value, reference. Values: ``tests`` (the changed model against the whole one, as
+        `glrt` answers), ``terms`` and ``simplified`` (the first columns), ``formula`` and ``n_obs`` of the whole model.
 
     Raises
     ------
@@ -151,13 +106,28 @@ def ranova(
         )
         for _, _, smaller in changes
     ]
-    return RanovaResult(
-        terms=tuple(str(bar) for bar, _, _ in changes),
-        simplified=tuple(None if left is None else str(left) for _, left, _ in changes),
-        tests=tuple(tests),
-        formula=fit.label,
-        n_obs=int(fit.nobs),
+    simplified = tuple(None if left is None else str(left) for _, left, _ in changes)
+    columns = ("llf_null", "statistic", "df", "p_value", "reference")
+    table = pd.DataFrame([[test.values[name] for name in columns] for test in tests], columns=columns)
+    table.insert(0, "term", [str(bar) for bar, _, _ in changes])
+    table.insert(1, "simplified_to", pd.Series(list(simplified), dtype=object))
+    return Answer(
+        question="ranova",
+        title="Likelihood-ratio tests of the random terms",
+        tables={"table": table.rename(columns={"llf_null": "llf"})},
+        values={
+            "tests": tuple(tests),
+            "terms": tuple(table["term"]),
+            "simplified": simplified,
+            "formula": fit.label,
+            "n_obs": int(fit.nobs),
+        },
+        facts=(
+            f"{fit.label}: {tests[0].method} log-likelihood {written(tests[0].llf_alternative, '.4f')}, n = {fit.nobs} "
+            "rows. Each row leaves one term out or simplifies it; p-values are not adjusted for their number.",
+        ),
         notes=_notes([str(bar) + (f" to {left}" if left else "") for bar, left, _ in changes], tests),
+        formats={"llf": ".4f"},
     )
 
 
@@ -198,7 +168,7 @@ def with_terms(fit: Any, parsed: ParsedFormula, *, start: NDArray[np.float64] | 
     )
 
 
-def _notes(changes: list[str], tests: list[GlrtResult]) -> tuple[str, ...]:
+def _notes(changes: list[str], tests: list[Answer]) -> tuple[str, ...]:
     """Notes of the tests: once if they are those of all, otherwise with the change that they belong to."""
     shared = [note for note in tests[0].notes if all(note in test.notes for test in tests)]
     own = [

@@ -7,7 +7,8 @@ fitted to each of them: nothing about the boundary or the number of groups is as
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,123 +29,86 @@ if TYPE_CHECKING:
 SAME_OPTIMUM = 1e-6
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class NullDraws:
-    """Draws of a statistic under the null.
+def null_draws(
+    task: Callable[[np.random.Generator], tuple[float, bool]], n_draws: int, *, drawn: str, **options: Any
+) -> tuple[Array, int, tuple[str, ...]]:
+    """Draws of a statistic, NaN where there is none; in how many a search did not converge; why there is none.
 
-    ``statistics`` has them all, NaN where a model could not be fitted; ``unconverged`` counts those in which the
-    certificate of a fit is not complete (they are kept); ``reasons`` says why models could not be fitted, once each.
+    The task says whether its search converged (if not, the draw is kept); `drawn` names a table that cannot be fitted.
     """
-
-    statistics: Array
-    unconverged: int
-    reasons: tuple[str, ...]
-
-    @classmethod
-    def of(
-        cls, task: Callable[[np.random.Generator], tuple[float, bool]], n_draws: int, *, drawn: str, **options: Any
-    ) -> NullDraws:
-        """Statistics of a task that says whether its search converged; `drawn` names a table that cannot be fitted."""
-        results = replicate(task, n_draws, **options)
-        failures = [r.reason for r in results if isinstance(r, Failure)]
-        if len(failures) == n_draws:
-            raise EstimationError(f"no {drawn} could be fitted. {failures[0]}")
-        return cls(
-            statistics=np.array([np.nan if isinstance(r, Failure) else r[0] for r in results]),
-            unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
-            reasons=tuple(dict.fromkeys(failures)),
-        )
-
-    @property
-    def failed(self) -> int:
-        """Draws without a statistic."""
-        return int(np.isnan(self.statistics).sum())
-
-    def p_value(self, statistic: float, slack: float) -> tuple[float, float]:
-        """``(1 + #{T* >= T}) / (B + 1)`` with its Monte-Carlo error; a draw without a statistic counts as larger."""
-        exceed, n = np.isnan(self.statistics) | (self.statistics >= statistic - slack), len(self.statistics)
-        p = float((1 + np.count_nonzero(exceed)) / (n + 1))
-        return p, float(np.sqrt(p * (1.0 - p) / n))
+    results = replicate(task, n_draws, **options)
+    reasons = [r.reason for r in results if isinstance(r, Failure)]
+    if len(reasons) == n_draws:
+        raise EstimationError(f"no {drawn} could be fitted. {reasons[0]}")
+    statistics = np.array([np.nan if isinstance(r, Failure) else r[0] for r in results])
+    unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
+    return statistics, unconverged, tuple(dict.fromkeys(reasons))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Simulator:
-    """Draws tables from a fitted model on cells that may be finer than its own."""
+def share_as_large(draws: Array, statistic: float, slack: float) -> tuple[float, float]:
+    """``(1 + #{T* >= T}) / (B + 1)`` with its Monte-Carlo error; a draw without a statistic counts as larger."""
+    exceed, n = np.isnan(draws) | (draws >= statistic - slack), len(draws)
+    p = float((1 + np.count_nonzero(exceed)) / (n + 1))
+    return p, float(np.sqrt(p * (1.0 - p) / n))
 
-    cells: Cells
-    mean: Array
-    terms: tuple[RandomTerm, ...]
-    factors: tuple[Array, ...]
-    sigma2: float
-    precision: Array
 
-    @classmethod
-    def of(cls, fit: Any, cells: Cells) -> Simulator:
-        """Prepare the draws of ``fit`` on ``cells``."""
-        rows = [fit.design.random_rows(i, cells.frame) for i in range(len(fit.design.random))]
-        terms = tuple(
+def simulator(fit: Any, cells: Cells) -> partial[Cells]:
+    """Draws tables from a fitted model, by a generator, on cells that may be finer than its own."""
+    rows = [fit.design.random_rows(i, cells.frame) for i in range(len(fit.design.random))]
+    return partial(
+        _simulated,
+        cells,
+        mean=fit.estimate(fit.design.rows(cells.frame)) + fit.design.known(cells.frame),
+        terms=tuple(
             RandomTerm(basis=basis, codes=codes, n_levels=term.n_levels, diagonal=term.diagonal)
             for (basis, codes), term in zip(rows, fit.design.random, strict=True)
-        )
-        mean = fit.estimate(fit.design.rows(cells.frame)) + fit.design.known(cells.frame)
-        factors = tuple(th.unpack(fit.theta, fit.problem.shapes))
-        return cls(cells, mean, terms, factors, fit.scale, fit.row_precision(cells))
-
-    def draw(self, rng: np.random.Generator) -> Cells:
-        """One table."""
-        mean, ss = draw_cells(
-            rng,
-            mean=self.mean,
-            terms=self.terms,
-            factors=self.factors,
-            sigma2=self.sigma2,
-            n=self.cells.n,
-            weight=self.precision,
-        )
-        return replace(self.cells, mean=mean, ss=ss)
+        ),
+        factors=tuple(th.unpack(fit.theta, fit.problem.shapes)),
+        sigma2=fit.scale,
+        n=cells.n,
+        weight=fit.row_precision(cells),
+    )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LikelihoodRatio:
-    """One draw of the likelihood ratio of two nested fits: simulate under the null, fit both models."""
+def _simulated(cells: Cells, rng: np.random.Generator, **model: Any) -> Cells:
+    mean, ss = draw_cells(rng, **model)
+    return replace(cells, mean=mean, ss=ss)
 
-    null: Any
-    alternative: Any
-    nesting: Nesting
-    simulator: Simulator
-    to_null: CellMap
-    to_alternative: CellMap
 
-    @classmethod
-    def of(cls, null: Any, alternative: Any, nesting: Nesting) -> LikelihoodRatio:
-        """Prepare the draws on the cells of all columns of both models; usually those of the alternative."""
-        names = list(dict.fromkeys((*alternative.cells.frame.columns, *null.cells.frame.columns)))
-        known = [fit.cells for fit in (alternative, null) if len(names) == len(fit.cells.frame.columns)]
-        if known:
-            fine = known[0]
-        else:
-            parsed, weights = alternative.design.parsed, alternative.weights
-            transform = parsed.response_transform
-            fine = compress(alternative.data, by=names, score=parsed.response, transform=transform, weights=weights)
-        return cls(
-            null=replace(null, data=None),  # replicates need the cells only, and other processes get a copy
-            alternative=replace(alternative, data=None),
-            nesting=nesting,
-            simulator=Simulator.of(null, fine),
-            to_null=CellMap.of(fine, null.cells),
-            to_alternative=CellMap.of(fine, alternative.cells),
-        )
+def likelihood_ratio(null: Any, alternative: Any, nesting: Nesting) -> partial[tuple[float, bool]]:
+    """Draws the likelihood ratio of two nested fits, by a generator: simulate under the null, fit both models.
 
-    def __call__(self, rng: np.random.Generator) -> tuple[float, bool]:
-        table = self.simulator.draw(rng)
-        null = self.null.refit(cells=self.to_null.aggregate(table))
-        cells = self.to_alternative.aggregate(table)
-        alternative = self.alternative.refit(cells=cells)
-        if alternative.llf < null.llf:
-            start = self.nesting.theta_of_null(null, self.alternative)
-            again = self.alternative.refit(cells=cells, theta_start=start)
-            alternative = max(alternative, again, key=lambda fit: fit.llf)
-        statistic = 2.0 * (alternative.llf - null.llf)
-        if statistic < -1e-8 * max(1.0, abs(null.llf)):
-            raise EstimationError("the alternative stopped below the likelihood of the null that it contains")
-        return max(0.0, statistic), bool(null.converged and alternative.converged)
+    On the cells of all columns of both models; usually those of the alternative.
+    """
+    names = list(dict.fromkeys((*alternative.cells.frame.columns, *null.cells.frame.columns)))
+    enough = [fit.cells for fit in (alternative, null) if len(names) == len(fit.cells.frame.columns)]
+    if enough:
+        fine = enough[0]
+    else:
+        parsed, weights = alternative.design.parsed, alternative.weights
+        transform = parsed.response_transform
+        fine = compress(alternative.data, by=names, score=parsed.response, transform=transform, weights=weights)
+    draw, maps = simulator(null, fine), (CellMap.of(fine, null.cells), CellMap.of(fine, alternative.cells))
+    # replicates need the cells only, and other processes get a copy
+    return partial(_ratio, replace(null, data=None), replace(alternative, data=None), nesting, draw, maps)
+
+
+def _ratio(
+    null: Any,
+    alternative: Any,
+    nesting: Nesting,
+    draw: Callable[[np.random.Generator], Cells],
+    maps: tuple[CellMap, CellMap],
+    rng: np.random.Generator,
+) -> tuple[float, bool]:
+    table = draw(rng)
+    small = null.refit(cells=maps[0].aggregate(table))
+    cells = maps[1].aggregate(table)
+    large = alternative.refit(cells=cells)
+    if large.llf < small.llf:
+        again = alternative.refit(cells=cells, theta_start=nesting.theta_of_null(small, alternative))
+        large = max(large, again, key=lambda fit: fit.llf)
+    statistic = 2.0 * (large.llf - small.llf)
+    if statistic < -1e-8 * max(1.0, abs(small.llf)):
+        raise EstimationError("the alternative stopped below the likelihood of the null that it contains")
+    return max(0.0, statistic), bool(small.converged and large.converged)

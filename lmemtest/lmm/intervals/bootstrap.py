@@ -7,26 +7,27 @@ for the standard error of the function, and no assumption about the shape of its
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 
 from lmemtest.core.executors import Executor
 from lmemtest.core.replicates import Failure, check_replicates, replicate
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, check_positive_int
 from lmemtest.core.words import listed
 from lmemtest.errors import ArgumentError, EstimationError, LmemtestError
-from lmemtest.lmm.hypotheses.simulated_null import Simulator
+from lmemtest.lmm.hypotheses.simulated_null import simulator
 from lmemtest.lmm.intervals.draws import METHODS, acceleration, bca_shares, interval_ends, plain_shares
 from lmemtest.lmm.means.reference_grid import check_fit
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.cells import Cells
 
 
 Statistic = Callable[[Any], Any]
@@ -36,85 +37,11 @@ _FEWEST_UNITS = 4  # a skewness from fewer values is noise
 _ONE_SIDED = "All draws lie on one side of the estimate, so its bias cannot be corrected: there is no bca interval."
 
 
-@result
-class BootstrapResult(Result):
-    """Bootstrap distribution of a statistic of a fit.
-
-    Attributes
-    ----------
-    names : tuple of str
-        One per element of the statistic.
-    estimate : (k,) float
-        The statistic of the fit.
-    draws : (n_draws, k) float
-        The statistic of every simulated table; NaN rows where it could not be computed.
-    ci_low, ci_high : (k,) float
-        Interval at `level`; NaN where it does not exist (see `notes`).
-    method : {"percentile", "basic", "bca"}
-        How the interval was made.
-    level : float
-        Confidence level of each interval.
-    failed, unconverged : int
-        Draws without a statistic, and draws in which the search did not complete its certificate (kept).
-    formula : str
-        The model.
-    notes : tuple of str
-        What was drawn and what went wrong.
-    """
-
-    names: tuple[str, ...]
-    estimate: Array
-    draws: Array
-    ci_low: Array
-    ci_high: Array
-    method: str
-    level: float
-    failed: int
-    unconverged: int
-    formula: str
-    notes: tuple[str, ...] = ()
-
-    @property
-    def se(self) -> Array:
-        """Standard deviation of the draws, ``(k,)``."""
-        return np.asarray(_valid(self.draws).std(axis=0, ddof=1))
-
-    @property
-    def bias(self) -> Array:
-        """Mean of the draws minus the estimate, ``(k,)``."""
-        return np.asarray(_valid(self.draws).mean(axis=0) - self.estimate)
-
-    def table(self) -> pd.DataFrame:
-        """One row per element: ``name``, ``estimate``, ``bias``, ``se``, ``ci_low``, ``ci_high``."""
-        import pandas as pd
-
-        columns = ("estimate", "bias", "se", "ci_low", "ci_high")
-        return pd.DataFrame({"name": list(self.names), **{name: getattr(self, name) for name in columns}})
-
-    @property
-    def title(self) -> str:
-        """What was done."""
-        return "Parametric bootstrap"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
-        return (
-            f"{self.formula}; {100 * self.level:.4g} % {self.method} intervals, one by one, "
-            f"from {len(self.draws):,} tables drawn from the fitted model.",
-        )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Draw:
-    fit: Any
-    statistic: Statistic
-    simulator: Simulator
-
-    def __call__(self, rng: np.random.Generator) -> tuple[Array, bool]:
-        again = self.fit.refit(cells=self.simulator.draw(rng))
-        values, _ = _evaluated(self.statistic, again)
-        return values, bool(again.converged)
+def _refitted(
+    fit: Any, statistic: Statistic, draw: Callable[[np.random.Generator], Cells], rng: np.random.Generator
+) -> tuple[Array, bool]:
+    again = fit.refit(cells=draw(rng))
+    return _evaluated(statistic, again)[0], bool(again.converged)
 
 
 @one_blas_thread()
@@ -130,7 +57,7 @@ def bootstrap(
     n_jobs: int = 1,
     executor: Executor | None = None,
     progress: bool | None = None,
-) -> BootstrapResult:
+) -> Answer:
     """Bootstrap any function of a fit.
 
     Parameters
@@ -160,8 +87,12 @@ def bootstrap(
 
     Returns
     -------
-    BootstrapResult
-        ``to_frame()`` has name, estimate, bias, se, ci_low, ci_high.
+    Answer
+        One row per element of the statistic: name, estimate (the statistic of the fit), bias (mean of the draws minus
+        it), se (standard deviation of the draws), ci_low, ci_high (at `level`; NaN where there is none, see the notes).
+        Values: the columns as arrays (the first is ``names``), ``draws`` ``(n_draws, k)`` (NaN rows where the statistic
+        could not be computed), ``method``, ``level``, ``formula``, ``failed`` and ``unconverged`` (draws without a
+        statistic; draws in which the search did not complete its certificate, which are kept).
 
     Raises
     ------
@@ -211,7 +142,7 @@ def bootstrap(
         )
     term = _unit_left_out(fit, unit) if method == "bca" or unit is not None else None
 
-    task = _Draw(fit=replace(fit, data=None), statistic=statistic, simulator=Simulator.of(fit, fit.cells))
+    task = partial(_refitted, replace(fit, data=None), statistic, simulator(fit, fit.cells))
     results = replicate(task, n_draws, rng=rng, n_jobs=n_jobs, executor=executor, progress=progress, label="Bootstrap")
     draws, notes = _collected(results, len(estimate))
     valid = _valid(draws)
@@ -224,17 +155,27 @@ def bootstrap(
             notes.append(_ONE_SIDED)
     notes += _too_few(len(valid), shares, method, level)
     ci = interval_ends(valid, estimate, shares, method)
-    return BootstrapResult(
-        names=names,
-        estimate=estimate,
-        draws=draws,
-        ci_low=ci[0],
-        ci_high=ci[1],
-        method=method,
-        level=level,
-        failed=len(draws) - len(valid),
-        unconverged=sum(not isinstance(r, Failure) and not r[1] for r in results),
-        formula=fit.label,
+    columns = {
+        "names": names,
+        "estimate": estimate,
+        "bias": valid.mean(axis=0) - estimate,
+        "se": valid.std(axis=0, ddof=1),
+        "ci_low": ci[0],
+        "ci_high": ci[1],
+    }
+    unconverged = sum(not isinstance(r, Failure) and not r[1] for r in results)
+    table = pd.DataFrame({"name": list(names), **{name: columns[name] for name in list(columns)[1:]}})
+    settings = {"draws": draws, "method": method, "level": level, "formula": fit.label}
+    counts = {"failed": len(draws) - len(valid), "unconverged": unconverged}
+    return Answer(
+        question="bootstrap",
+        title="Parametric bootstrap",
+        tables={"table": table},
+        values={**columns, **settings, **counts},
+        facts=(
+            f"{fit.label}; {100 * level:.4g} % {method} intervals, one by one, "
+            f"from {len(draws):,} tables drawn from the fitted model.",
+        ),
         notes=tuple(notes),
     )
 

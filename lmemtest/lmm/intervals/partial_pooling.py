@@ -86,20 +86,11 @@ class Mixture:
         return 0.5 * (low + high)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PartialPooling:
-    """Like quantities theta_i, pooled, and their deviations theta_i - mu.
-
-    `own_share` is the weight ``1 - B_i`` of a quantity's own estimate, on average over the sd: 0 is complete pooling.
-    """
-
-    values: Mixture
-    deviations: Mixture
-    own_share: Array
-
-
-def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> PartialPooling:
+def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> tuple[Mixture, Mixture, Array]:
     """Pool three or more independent estimates of like quantities; `df` are those of the variances of their errors.
+
+    The quantities theta_i, their deviations theta_i - mu, and the weight ``1 - B_i`` of a quantity's own estimate, on
+    average over the sd: 0 is complete pooling.
 
     Morris & Tang (2011). Estimating random effects via adjustment for density maximization. Statist. Sci. 26(2),
     271-287; Gelman (2006), doi:10.1214/06-BA117A
@@ -108,8 +99,8 @@ def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> 
 
     >>> effects = [28, 8, -3, 7, -1, 1, 18, 12]
     >>> errors = np.array([15, 10, 16, 11, 9, 11, 10, 18])
-    >>> pooled = pool(effects, errors**2)
-    >>> pooled.values.mean.round(1)
+    >>> values, deviations, own_share = pool(effects, errors**2)
+    >>> values.mean.round(1)
     array([14.6,  8. ,  4.6,  7.6,  3.3,  4.9, 12.8,  9.1])
     """
     c, w = np.asarray(estimates, dtype=float), np.asarray(variances, dtype=float)
@@ -134,8 +125,6 @@ def pool(estimates: ArrayLike, variances: ArrayLike, df: ArrayLike = np.inf) -> 
     spread = w * (1.0 - B)
     freedom = np.broadcast_to(np.asarray(df, dtype=float), c.shape)
     value_sds, deviation_sds = (np.sqrt(spread + share**2 * mean_variance[:, None]) for share in (B, 1.0 - B))
-    return PartialPooling(
-        values=Mixture(weights=weights, means=c - B * from_mean, sds=value_sds, df=freedom),
-        deviations=Mixture(weights=weights, means=(1.0 - B) * from_mean, sds=deviation_sds, df=freedom),
-        own_share=weights @ (1.0 - B),
-    )
+    values = Mixture(weights=weights, means=c - B * from_mean, sds=value_sds, df=freedom)
+    deviations = Mixture(weights=weights, means=(1.0 - B) * from_mean, sds=deviation_sds, df=freedom)
+    return values, deviations, weights @ (1.0 - B)

@@ -8,14 +8,13 @@ interval holds every value that a likelihood-ratio test does not reject when all
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import special
 
 from lmemtest.core.replicates import check_replicates, progress_bar
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_flag, check_fraction, several
@@ -44,25 +43,9 @@ _FEW = 10  # levels up to which the likelihood's intervals of a variance hold it
 _KEYS = ("kind", "group", "name1", "name2")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Parameter:
-    """One row of the result: what it is called, and what the engine holds (None: undefined, with the reason)."""
-
-    kind: str
-    group: str
-    name1: str
-    name2: str
-    target: Target | None
-    reason: str = ""
-    estimate: float = float("nan")
-
-    @property
-    def label(self) -> str:
-        return label_of(self.kind, self.group, self.name1, self.name2)
-
-    @property
-    def key(self) -> dict[str, str]:
-        return {name: getattr(self, name) for name in _KEYS}
+_Key = tuple[str, str, str, str]  # kind, group and both names, as in the table
+# A row of the result, what the engine holds (None: undefined, with the reason), and the estimate where it has no path.
+_Parameter = tuple[_Key, Target | None, str, float]
 
 
 def label_of(kind: str, group: str, name1: str, name2: str) -> str:
@@ -80,65 +63,6 @@ def label_of(kind: str, group: str, name1: str, name2: str) -> str:
     return name1
 
 
-@result
-class ProfileResult(Result):
-    """Profile-likelihood intervals.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per parameter: ``kind``, ``group``, ``name1``, ``name2``, ``estimate``, ``ci_low``, ``ci_high``.
-    curves : pandas.DataFrame
-        The profiles, every point an exact minimum: ``kind``, ``group``, ``name1``, ``name2`` as in the table,
-        ``value`` of the parameter, ``zeta`` (signed square root of the rise of the deviance above its minimum),
-        ``slope`` of zeta in ``value`` (NaN at a bound). A straight line means that a symmetric interval is as good.
-    level : float
-        Confidence level of each interval.
-    likelihood : {"maximum likelihood", "restricted maximum likelihood"}
-        What was profiled; the estimates maximise it.
-    formula : str
-        The model.
-    evaluations : int
-        Evaluations of the likelihood.
-    notes : tuple of str
-        Intervals that end at a bound or do not exist, and why.
-    """
-
-    table: pd.DataFrame
-    curves: pd.DataFrame
-    level: float
-    likelihood: str
-    formula: str
-    evaluations: int
-    notes: tuple[str, ...] = ()
-
-    figure: ClassVar[str | None] = "profile_plot"
-
-    @property
-    def cut(self) -> float:
-        """Size of zeta at the ends of the intervals."""
-        return cut_of(self.level)
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        """One line per row of the table, as `profile` takes them for its argument ``parameters``."""
-        return tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in self.table.to_dict("records"))
-
-    @property
-    def title(self) -> str:
-        """What was done."""
-        return "Profile likelihood"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
-        return (
-            f"{self.formula}; {100 * self.level:.4g} % intervals, one by one, from the profile of the "
-            f"{self.likelihood.removesuffix(' maximum likelihood') + ' ' if 'restricted' in self.likelihood else ''}"
-            f"likelihood, cut at the chi-squared quantile with one degree of freedom.",
-        )
-
-
 def cut_of(level: float) -> float:
     """Size of zeta at which an interval ends: the normal quantile."""
     return float(special.ndtri(0.5 * (1.0 + level)))
@@ -153,7 +77,7 @@ def profile(
     level: float = 0.95,
     reml: bool = False,
     progress: bool | None = None,
-) -> ProfileResult:
+) -> Answer:
     """Profile-likelihood intervals of standard deviations, correlations and fixed effects.
 
     Parameters
@@ -177,8 +101,13 @@ def profile(
 
     Returns
     -------
-    ProfileResult
-        ``to_frame()`` has kind, group, name1, name2, estimate, ci_low, ci_high; ``curves`` the profiles.
+    Answer
+        One row per parameter: kind, group, name1, name2, estimate, ci_low, ci_high. ``to_frame("curves")`` has the
+        profiles, every point an exact minimum: the same four names, value (of the parameter), zeta (signed square root
+        of the rise of the deviance above its minimum), slope (of zeta in value; NaN at a bound). A straight line means
+        that a symmetric interval is as good. Values: ``level``, ``cut`` (size of zeta at the ends of the intervals),
+        ``likelihood`` (what was profiled; the estimates maximise it), ``labels`` (one line per row, as ``parameters``
+        takes them), ``formula``, ``evaluations`` of the likelihood.
 
     Raises
     ------
@@ -237,7 +166,7 @@ def profile(
     if not reml:
         notes += _few_levels(again, found)
     table, curves = _tables(found)
-    return ProfileResult(
+    return profile_answer(
         table=table,
         curves=curves,
         level=level,
@@ -245,6 +174,39 @@ def profile(
         formula=fit.label,
         evaluations=sum(path.evaluations for _, path in found if path is not None),
         notes=tuple(notes),
+    )
+
+
+def profile_answer(
+    *,
+    table: pd.DataFrame,
+    curves: pd.DataFrame,
+    level: float,
+    likelihood: str,
+    formula: str,
+    evaluations: int,
+    notes: tuple[str, ...] = (),
+) -> Answer:
+    """The answer of `profile` from its tables."""
+    restricted = "restricted " if "restricted" in likelihood else ""
+    return Answer(
+        question="profile",
+        title="Profile likelihood",
+        tables={"table": table, "curves": curves},
+        values={
+            "level": level,
+            "cut": cut_of(level),
+            "likelihood": likelihood,
+            "labels": tuple(label_of(*(str(row[key]) for key in _KEYS)) for row in table.to_dict("records")),
+            "formula": formula,
+            "evaluations": evaluations,
+        },
+        facts=(
+            f"{formula}; {100 * level:.4g} % intervals, one by one, from the profile of the {restricted}likelihood, "
+            "cut at the chi-squared quantile with one degree of freedom.",
+        ),
+        notes=notes,
+        figure="profile_plot",
     )
 
 
@@ -256,43 +218,43 @@ _Found = list[tuple[_Parameter, "Path | None"]]
 
 def _all_parameters(fit: Any) -> list[_Parameter]:
     """Everything that has a profile: the random part, residuals, fixed effects."""
-    out = []
+    out: list[_Parameter] = []
     for i, term in enumerate(fit.design.random):
         names = term.names
         alive = [has_variance(fit.problem, fit.optim.theta, i, j) for j in range(len(names))]
-        out += [_Parameter("sd", term.group, name, "", StandardDeviation(i, j)) for j, name in enumerate(names)]
+        out += [(("sd", term.group, name, ""), StandardDeviation(i, j), "", np.nan) for j, name in enumerate(names)]
         for b, a in [] if term.diagonal else np.argwhere(np.tri(len(names), k=-1)).tolist():
             zero = " and ".join(names[j] for j in (a, b) if not alive[j])
             reason = f"the standard deviation of {zero} is estimated as zero" if zero else ""
             target = None if zero else Correlation(i, a, b)
-            out.append(_Parameter("corr", term.group, names[a], names[b], target, reason))
+            out.append((("corr", term.group, names[a], names[b]), target, reason, np.nan))
     many = fit.problem.n_strata > 1
     for stratum, (name, variance) in enumerate(fit.residual_variances.items()):
         label, sd = str(name) if many else "", float(np.sqrt(variance))
-        out.append(_Parameter("residual sd", "Residual", label, "", ResidualDeviation(stratum), estimate=sd))
+        out.append((("residual sd", "Residual", label, ""), ResidualDeviation(stratum), "", sd))
     rows = np.eye(len(fit.design.x_names))
     return out + [_linear(fit, "fixed", name, row) for name, row in zip(fit.design.x_names, rows, strict=True)]
 
 
 def _linear(fit: Any, kind: str, name: str, row: Array) -> _Parameter:
     if fit.estimable(row)[0]:
-        return _Parameter(kind, "", name, "", LinearFunction(row[fit.problem.kept]))
-    return _Parameter(kind, "", name, "", None, "the data do not identify it")
+        return (kind, "", name, ""), LinearFunction(row[fit.problem.kept]), "", np.nan
+    return (kind, "", name, ""), None, "the data do not identify it", np.nan
 
 
 def _wanted(fit: Any, parameters: Any, linear: Any, *, reml: bool) -> list[_Parameter]:
     """The parameters of the names, in the order of the model, and the linear functions."""
     known, functions = _all_parameters(fit), _functions(fit, linear)
     chosen = None if parameters is None else _selected(known, parameters)
-    fixed = [*(p for p in chosen or () if p.kind == "fixed"), *functions]
+    fixed = [*(p for p in chosen or () if p[0][0] == "fixed"), *functions]
     if reml and fixed:
         raise ArgumentError(
-            f"reml=True is for standard deviations and correlations, and {fixed[0].label!r} is a "
+            f"reml=True is for standard deviations and correlations, and {label_of(*fixed[0][0])!r} is a "
             "function of the fixed effects, which the restricted likelihood does not hold. Use reml=False, or "
             "emmeans() for intervals with degrees of freedom."
         )
     if chosen is None:
-        return functions or [p for p in known if not (reml and p.kind == "fixed")]
+        return functions or [p for p in known if not (reml and p[0][0] == "fixed")]
     return chosen + functions
 
 
@@ -305,8 +267,8 @@ def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
         )
     chosen: list[_Parameter] = []
     for name in names:
-        matches = [p for p in known if p.label == name]
-        matches = matches or [p for p in known if name == p.kind or (p.group and name == p.group)]
+        matches = [p for p in known if label_of(*p[0]) == name]
+        matches = matches or [p for p in known if name in filter(None, p[0][:2])]
         if not matches and name == "corr":
             raise ArgumentError(
                 "parameters='corr': this model has no correlations, because every random-effects term has one effect. "
@@ -315,16 +277,15 @@ def _selected(known: list[_Parameter], parameters: Any) -> list[_Parameter]:
         if not matches and name == "sd":
             raise ArgumentError("parameters='sd': this model has no random effects. Use 'residual sd' or 'fixed'.")
         if not matches:
-            labels, groups, kinds = (
-                list(dict.fromkeys(word for p in known if (word := getattr(p, of))))
-                for of in ("label", "group", "kind")
-            )
+            words = [(label_of(*key), key[1], key[0]) for key, *_ in known]
+            labels, groups, kinds = (list(dict.fromkeys(filter(None, column))) for column in zip(*words, strict=True))
             raise ArgumentError(
                 f"parameters: {name!r} is not a parameter of this model. Kinds: {', '.join(kinds)}. Groups: "
                 f"{', '.join(groups)}. Parameters: {listed(labels)}.{suggest(name, [*labels, *groups, *kinds])}"
             )
         chosen += matches
-    return [p for p in known if p in chosen]
+    keys = [key for key, *_ in chosen]
+    return [p for p in known if p[0] in keys]
 
 
 def _functions(fit: Any, linear: Any) -> list[_Parameter]:
@@ -362,7 +323,7 @@ def _followed(
         found: _Found = []
         with progress_bar(len(wanted), progress, "Profiles") as advance:
             for parameter in wanted:
-                path = None if parameter.target is None else _path(fit, parameter, cut=cut, reml=reml)
+                path = None if parameter[1] is None else _path(fit, parameter, cut=cut, reml=reml)
                 if path is not None and path.better is not None:
                     break
                 found.append((parameter, path))
@@ -370,13 +331,13 @@ def _followed(
             else:
                 return fit, found, notes
         notes = [
-            f"While {parameter.label} was profiled, a better optimum than the fit's was found (deviance lower by "
-            f"{written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; look "
-            "at the fit's certificate(), and use restarts=5."
+            f"While {label_of(*parameter[0])} was profiled, a better optimum than the fit's was found (deviance lower "
+            f"by {written(path.gain, '.3g')}). The model was fitted again from there, and these are its estimates; "
+            "look at the fit's certificate(), and use restarts=5."
         ]
         fit = fit.refit(theta_start=fit.problem.to_user(fit.problem.split(path.better)[0]))
-        now = {p.label: p for p in _all_parameters(fit)}  # other variances may be zero
-        wanted = [p if p.kind == "linear" else now[p.label] for p in wanted]
+        now = {p[0]: p for p in _all_parameters(fit)}  # other variances may be zero
+        wanted = [p if p[0][0] == "linear" else now[p[0]] for p in wanted]
     raise EstimationError(
         f"profiling '{fit.label}' met one better optimum after the other, so its likelihood has no settled maximum. "
         "Fit it with restarts=20, or simplify its random part."
@@ -384,12 +345,13 @@ def _followed(
 
 
 def _path(fit: Any, parameter: _Parameter, *, cut: float, reml: bool) -> Path:
-    assert parameter.target is not None
+    _, held, _, estimate = parameter
+    assert held is not None
     try:
-        return follow(fit.problem, fit.optim.theta, fit.optim.criterion, parameter.target, cut=cut, reml=reml)
+        return follow(fit.problem, fit.optim.theta, fit.optim.criterion, held, cut=cut, reml=reml)
     except np.linalg.LinAlgError as error:
         none = End(float("nan"), reason=str(error))
-        return Path(estimate=parameter.estimate, low=none, high=none, points=(), evaluations=0)
+        return Path(estimate=estimate, low=none, high=none, points=(), evaluations=0)
 
 
 # ---------------------------------------------------------------------- tables and words
@@ -401,13 +363,12 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
 
     nothing = End(float("nan"))
     rows, points = [], []
-    for parameter, path in found:
-        estimate, low, high = (
-            (parameter.estimate, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
-        )
-        rows.append({**parameter.key, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
-        for point in () if path is None else path.points:
-            points.append({**parameter.key, "value": point.value, "zeta": point.zeta, "slope": point.slope})
+    for (key, _, _, own), path in found:
+        estimate, low, high = (own, nothing, nothing) if path is None else (path.estimate, path.low, path.high)
+        named = dict(zip(_KEYS, key, strict=True))
+        rows.append({**named, "estimate": estimate, "ci_low": low.value, "ci_high": high.value})
+        for _, value, zeta, slope in () if path is None else path.points:
+            points.append({**named, "value": value, "zeta": zeta, "slope": slope})
     return (
         pd.DataFrame(rows, columns=[*_KEYS, "estimate", "ci_low", "ci_high"]),
         pd.DataFrame(points, columns=[*_KEYS, "value", "zeta", "slope"]),
@@ -415,31 +376,31 @@ def _tables(found: _Found) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 
 def _notes(found: _Found) -> list[str]:
-    followed = [(p, path) for p, path in found if path is not None]
-    notes = [f"{p.label} is undefined: {p.reason}." for p, path in found if path is None]
-    zero = [p.label for p, path in followed if p.kind == "sd" and path.low.at_bound]
+    followed = [(p[0][0], label_of(*p[0]), path) for p, path in found if path is not None]
+    notes = [f"{label_of(*p[0])} is undefined: {p[2]}." for p, path in found if path is None]
+    zero = [label for kind, label, path in followed if kind == "sd" and path.low.at_bound]
     if zero:
         notes.append(f"Zero is not excluded for {listed(zero)}: the lower end is 0.")
-    ends = [(p, end) for p, path in followed if p.kind == "corr" for end in (path.low, path.high) if end.at_bound]
+    ends = [(label, e) for kind, label, path in followed if kind == "corr" for e in (path.low, path.high) if e.at_bound]
     for value in (-1.0, 1.0):
-        labels = [p.label for p, end in ends if end.value == value]
+        labels = [label for label, end in ends if end.value == value]
         if labels:
             notes.append(f"A correlation of {value:g} is not excluded for {listed(labels)}.")
-    flat = [p.label for p, path in followed if path.flat]
+    flat = [label for _, label, path in followed if path.flat]
     if flat:
         notes.append(
             f"The likelihood is flat at the estimate of {listed(flat)}: other values fit exactly as well, so the "
             "estimate is arbitrary. Leave out one of the terms that say the same."
         )
-    for p, path in followed:
+    for _, label, path in followed:
         reasons = dict.fromkeys(end.reason for end in (path.low, path.high) if end.reason)
-        notes += [f"{p.label}: {reason}." for reason in reasons]
+        notes += [f"{label}: {reason}." for reason in reasons]
     return notes
 
 
 def _few_levels(fit: Any, found: _Found) -> list[str]:
     """A warning that the likelihood, unlike the restricted one, takes variances for smaller than they are."""
-    groups = {p.group for p, _ in found if p.kind == "sd"}
+    groups = {p[0][1] for p, _ in found if p[0][0] == "sd"}
     few = {t.group: len(t.levels) for t in fit.design.random if t.group in groups and len(t.levels) <= _FEW}
     if not few:
         return []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, resolve_rng
 from lmemtest.errors import ArgumentError
@@ -32,68 +32,6 @@ _MOST_EFFECTS = 8_000
 _ZERO = 1e-4
 
 
-@result
-class RandomEffects(Result):
-    """Conditional modes of a grouping factor with their errors.
-
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per effect and level. ``effect``, ``level``, ``estimate`` (conditional mode), ``conditional_sd``
-        (given the fixed effects, as lme4 reports it), ``se`` (of the prediction's error, with that of the fixed
-        effects), ``df``, ``ci_low``, ``ci_high``.
-    group : str
-        Grouping factor.
-    effects : tuple of str
-        Names of its effects, in the order of the formula.
-    simultaneous : bool
-        Whether the intervals of one effect are simultaneous, or each on its own.
-    target : {"prediction", "conditional"}
-        Whether the intervals hold the error of the fixed effects.
-    level : float
-        Confidence level.
-    formula, score : str
-        The model, and the scale of the effects.
-    notes : tuple of str
-        What a reader must know.
-    """
-
-    table: pd.DataFrame
-    group: str
-    effects: tuple[str, ...]
-    simultaneous: bool
-    target: str
-    level: float
-    formula: str
-    score: str
-    notes: tuple[str, ...] = ()
-
-    figure: ClassVar[str | None] = "random_effects_plot"
-
-    def clear(self, effect: str | None = None) -> tuple[str, ...]:
-        """Levels whose interval excludes zero, of one effect (by default the first), in the order of the table."""
-        effect = self.effects[0] if effect is None else effect
-        check_choice(effect, "effect", self.effects)
-        rows = self.table[self.table["effect"] == effect]
-        return tuple(rows["level"][(rows["ci_low"] > 0) | (rows["ci_high"] < 0)])
-
-    @property
-    def title(self) -> str:
-        """What was done."""
-        return f"Random effects of {self.group}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """The model, and what the intervals hold."""
-        together = "simultaneous " if self.simultaneous else ""
-        given = "with the error of the fixed effects" if self.target == "prediction" else "given the fixed effects"
-        return (
-            f"{self.formula}; deviations of the levels of {self.group} from the population, on the scale of "
-            f"{self.score}, with {together}{100 * self.level:.4g} % intervals {given}; Satterthwaite degrees of "
-            "freedom.",
-        )
-
-
 @one_blas_thread()
 def random_effects(
     fit: LmmFit,
@@ -103,7 +41,7 @@ def random_effects(
     target: str = "prediction",
     level: float = 0.95,
     rng: int | np.random.Generator | None = None,
-) -> RandomEffects:
+) -> Answer:
     """Random effects of a grouping factor with their intervals, for caterpillar plots.
 
     Parameters
@@ -126,8 +64,12 @@ def random_effects(
 
     Returns
     -------
-    RandomEffects
-        ``to_frame()`` has effect, level, estimate, conditional_sd, se, df, ci_low, ci_high.
+    Answer
+        One row per effect and level: effect, level, estimate (conditional mode), conditional_sd (given the fixed
+        effects, as lme4 reports it), se (of the prediction's error, with that of the fixed effects), df, ci_low,
+        ci_high. Values: ``clear`` (of each effect by name the levels whose interval excludes zero), ``effects`` (their
+        names, in the order of the formula), ``group``, ``simultaneous``, ``target``, ``level``, and ``formula`` and
+        ``score``, the model and the scale of the effects.
 
     Raises
     ------
@@ -197,16 +139,32 @@ def random_effects(
             notes += [text for text in said if text and text not in notes]
         start += q * k
     columns = ["effect", "level", "estimate", "conditional_sd", "se", "df", "ci_low", "ci_high"]
-    return RandomEffects(
-        table=pd.concat(parts, ignore_index=True)[columns],
-        group=group,
-        effects=tuple(name for term in terms for name in term.names),
-        simultaneous=simultaneous,
-        target=target,
-        level=level,
-        formula=fit.label,
-        score=fit.design.parsed.score,
+    table = pd.concat(parts, ignore_index=True)[columns]
+    stands_out = table[(table["ci_low"] > 0) | (table["ci_high"] < 0)]
+    effects = tuple(name for term in terms for name in term.names)
+    together = "simultaneous " if simultaneous else ""
+    errors = "given the fixed effects" if conditional else "with the error of the fixed effects"
+    score = fit.design.parsed.score
+    return Answer(
+        question="random_effects",
+        title=f"Random effects of {group}",
+        tables={"table": table},
+        values={
+            "group": group,
+            "effects": effects,
+            "simultaneous": simultaneous,
+            "target": target,
+            "level": level,
+            "formula": fit.label,
+            "score": score,
+            "clear": {effect: tuple(stands_out["level"][stands_out["effect"] == effect]) for effect in effects},
+        },
+        facts=(
+            f"{fit.label}; deviations of the levels of {group} from the population, on the scale of "
+            f"{score}, with {together}{100 * level:.4g} % intervals {errors}; Satterthwaite degrees of freedom.",
+        ),
         notes=tuple(notes),
+        figure="random_effects_plot",
     )
 
 

@@ -9,7 +9,7 @@ seeds than the others and random effects of seeds pull it off 0. Differences of 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,12 +22,11 @@ if TYPE_CHECKING:
 
 __all__ = ["carried"]
 
-E = TypeVar("E", bound="Estimates")
 
 _ZERO = 1e-8  # of the spread of the scores: a mean that is 0 but for rounding
 
 
-def carried(fit: Any, means: E, spread: float) -> tuple[E, tuple[str, ...]]:
+def carried(fit: Any, means: Estimates, spread: float) -> tuple[Estimates, tuple[str, ...]]:
     """The means as differences from the baseline's, which are 0, and a note; as they are where there is no baseline."""
     scope, parsed, frame = fit.scope, fit.design.parsed, means.frame
     if scope is None or scope.reference is None or scope.compared not in frame:

@@ -209,7 +209,7 @@ def contrast(
     se = _known_se(se)
     family = None if not isinstance(coefficients, str) else named_contrasts(coefficients)
     if adjust is None:
-        adjust = "none" if family is None else family.adjust
+        adjust = "none" if family is None else family[1]
         if adjust in JOINT_ADJUSTMENTS and se != "model" and not em.one_variance:
             adjust = "holm"
     _check_adjust(adjust)
@@ -220,7 +220,7 @@ def contrast(
             f"coefficients={coefficients!r} needs at least two means in each group, got one ({labels[0]}). Use another "
             "factor in specs, or keep more of its levels in at=."
         )
-    table = _coefficient_table(labels, coefficients if family is None else family.rows(labels))
+    table = _coefficient_table(labels, coefficients if family is None else family[0](labels))
     K = table.to_numpy()
     single = adjust == "none" or len(K) == 1
     em, on_errors = em.with_se(se, adjust if adjust in JOINT_ADJUSTMENTS else "none", single=single)

@@ -216,13 +216,13 @@ class Decisions(Result):
         for name, text in {"score": score, "statistic": statistic, "test": test}.items():
             if not isinstance(text, str):
                 raise ArgumentError(f"{name} must be a text, got {text!r}.")
-        given = given_means(means)
-        matrix, has_p = given_decisions(decisions, given.levels)
+        levels, numbers = given_means(means)
+        matrix, has_p = given_decisions(decisions, levels)
         alpha = given_alpha(alpha, has_p=has_p)
         return arranged(
-            levels=given.levels,
-            means=given.mean,
-            se=given.se,
+            levels=levels,
+            means=numbers["mean"],
+            se=numbers["se"],
             codes=_codes(below(matrix, alpha) if has_p else matrix == 1.0, np.isnan(matrix)),
             critical_difference=given_critical_difference(critical_difference),
             alpha=alpha,
@@ -232,8 +232,8 @@ class Decisions(Result):
             score=score,
             statistic=statistic,
             test=test,
-            ci_low=given.ci_low,
-            ci_high=given.ci_high,
+            ci_low=numbers.get("ci_low"),
+            ci_high=numbers.get("ci_high"),
             level=None if level is None else check_fraction(level, "level"),
             omnibus_p=given_omnibus(omnibus_p, alpha),
         )
@@ -431,18 +431,11 @@ def decisions_of(
     """
     import pandas as pd
 
-    names = pd.Index(list(levels))
-    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
-    p = tests["p_value"].to_numpy(dtype=float)
-    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
     if ahead is None:
-        place = np.argsort(_order(means, se, direction), kind="stable")
-        ahead = place[left] < place[right]
-    said = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
-    said[np.isnan(p)] = Verdict.NOT_TESTED
-    if equivalent is not None:
-        said[equivalent] = Verdict.EQUIVALENT
-    codes[left, right], codes[right, left] = said, turned(said)
+        names = pd.Index([levels[i] for i in _order(means, se, direction)])
+        left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+        ahead = left < right
+    codes = codes_of(levels, tests, alpha, ahead, equivalent)
     half = np.asarray(half_widths, dtype=float)
     half = half[~np.isnan(half)]
     return arranged(
@@ -456,6 +449,24 @@ def decisions_of(
         notes=notes,
         **facts,
     )
+
+
+def codes_of(
+    levels: Sequence[str], tests: pd.DataFrame, alpha: float, ahead: Mask, equivalent: Mask | None = None
+) -> Codes:
+    """The verdicts of tests in the order of the levels, the row compared with the column; see `decisions_of`."""
+    import pandas as pd
+
+    names = pd.Index(list(levels))
+    left, right = (names.get_indexer(pd.Index(tests[side])) for side in ("left", "right"))
+    p = tests["p_value"].to_numpy(dtype=float)
+    verdicts = np.where(below(p, alpha), np.where(ahead, Verdict.BETTER, Verdict.WORSE), Verdict.NOT_SIGNIFICANT)
+    verdicts[np.isnan(p)] = Verdict.NOT_TESTED
+    if equivalent is not None:
+        verdicts[equivalent] = Verdict.EQUIVALENT
+    codes = _codes(np.zeros((len(names), len(names)), dtype=bool), True)  # no test until a p-value decides
+    codes[left, right], codes[right, left] = verdicts, turned(verdicts)
+    return codes
 
 
 def arranged(

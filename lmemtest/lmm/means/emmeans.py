@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lmemtest.core.codes import Keys
 from lmemtest.core.options import DDF_METHODS
-from lmemtest.core.result import result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction
@@ -43,8 +42,6 @@ if TYPE_CHECKING:
     from lmemtest.lmm.means.f_test import FTest
 
 
-E = TypeVar("E", bound="EmmeansResult")
-
 WEIGHTS_OF_A_SCOPE = ("benchmark", "family")
 WEIGHTS = ("equal", "proportional", "cells", "benchmark", "family")
 VCOV = ("moderated", "model")
@@ -52,41 +49,6 @@ _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which a
 
 # Row-wise functions of the response that keep its order, so that "better" still has the same direction.
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
-
-
-@result
-class EmmeansResult(Estimates):
-    """Estimated marginal means, on the scale of the model's response: `Estimates` of the cells of a reference grid.
-
-    Attributes
-    ----------
-    averaged_over : tuple of str
-        Factors that were averaged over.
-    covariates : dict of str to tuple of float
-        Values at which numeric columns were held. The other attributes are those of `Estimates`.
-    """
-
-    averaged_over: tuple[str, ...] = ()
-    covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
-
-    column: ClassVar[str] = "emmean"
-    heading: ClassVar[str] = "Estimated marginal means"
-
-
-@result
-class TrendsResult(EmmeansResult):
-    """Marginal slopes: `Estimates` in units of the response per unit of `var`.
-
-    Attributes
-    ----------
-    var : str
-        The numeric column whose slopes these are. The other attributes are those of `EmmeansResult`.
-    """
-
-    var: str
-
-    column: ClassVar[str] = "slope"
-    heading: ClassVar[str] = "Marginal slopes"
 
 
 @one_blas_thread()
@@ -100,7 +62,7 @@ def emmeans(
     ddf: str = "satterthwaite",
     level: float = 0.95,
     vcov: ClusterRobust | Moderated | str | None = None,
-) -> EmmeansResult:
+) -> Estimates:
     """Estimated marginal means of factors of the fixed part of a model.
 
     Parameters
@@ -134,8 +96,10 @@ def emmeans(
 
     Returns
     -------
-    EmmeansResult
-        ``to_frame()`` has the columns of `specs` and `by`, emmean, se, df, ci_low, ci_high.
+    Estimates
+        On the scale of the model's response. ``to_frame()`` has the columns of `specs` and `by`, emmean, se, df,
+        ci_low, ci_high; ``averaged_over`` has the factors that were averaged over, ``covariates`` the values at which
+        numeric columns were held.
 
     Raises
     ------
@@ -169,7 +133,7 @@ def emmeans(
     0         A   3.625  1.188
     1         B   4.625  1.188
     """
-    return evaluated_grid(EmmeansResult, fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov)
+    return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, level=level, vcov=vcov)
 
 
 @one_blas_thread()
@@ -184,7 +148,7 @@ def emtrends(
     ddf: str = "satterthwaite",
     level: float = 0.95,
     vcov: ClusterRobust | Moderated | str | None = None,
-) -> TrendsResult:
+) -> Estimates:
     """Marginal slopes of a numeric column, for each level of a factor.
 
     Parameters
@@ -201,10 +165,10 @@ def emtrends(
 
     Returns
     -------
-    TrendsResult
-        ``to_frame()`` has the columns of `specs` and `by`, slope, se, df, ci_low, ci_high; `pairs`, `contrast`,
-        `against` and `best` take it like the result of `emmeans`. It has no direction, since a better score
-        says nothing about its slope.
+    Estimates
+        In units of the response per unit of `var`. ``to_frame()`` has the columns of `specs` and `by`, slope, se, df,
+        ci_low, ci_high; `pairs`, `contrast`, `against` and `best` take it like the result of `emmeans`. It has no
+        direction, since a better score says nothing about its slope.
 
     Raises
     ------
@@ -240,7 +204,6 @@ def emtrends(
     check_fit(fit, "fit")
     check_along(fit, var)
     return evaluated_grid(
-        TrendsResult,
         fit,
         specs,
         by=by,
@@ -250,13 +213,10 @@ def emtrends(
         level=level,
         vcov="model" if vcov is None else vcov,  # whether moderation keeps the size of slopes was not simulated
         along=var,
-        var=var,
-        subject=f"Slope along {var}: ",
     )
 
 
 def evaluated_grid(
-    kind: type[E],
     fit: Any,
     specs: str | Sequence[str],
     *,
@@ -267,8 +227,7 @@ def evaluated_grid(
     level: float,
     vcov: ClusterRobust | Moderated | str | None,
     along: str | None = None,
-    **more: Any,
-) -> E:
+) -> Estimates:
     """Marginal means, or marginal slopes along a numeric column."""
     check_fit(fit, "fit")
     check_choice(ddf, "ddf", DDF_METHODS)
@@ -305,7 +264,7 @@ def evaluated_grid(
     if along is not None and along in covariates and not _is_curved(fit, grid, along):
         covariates.pop(along)
     functions = _OfFit(fit, ddf, robust, p)
-    found = kind.of(
+    found = Estimates.of(
         L=L,
         frame=frame,
         b=b,
@@ -327,7 +286,8 @@ def evaluated_grid(
         comparable=comparable,
         averaged_over=grid.nuisance_factors,
         covariates=covariates,
-        **more,
+        column="emmean" if along is None else "slope",
+        subject="" if along is None else f"Slope along {along}: ",
     )
     if moderation is not None:
         found = found.with_errors(moderate=ModeratedMeans.of(moderation, found))

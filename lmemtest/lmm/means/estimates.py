@@ -7,7 +7,7 @@ Marginal means, slopes, contrasts of meta-features, curves: each question builds
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -95,6 +95,12 @@ class Estimates(Result):
         Which two may be compared: those of algorithms that met on a benchmark; None where all may.
     subject : str
         What sentences on differences begin with where it is not the mean: "Slope along budget: ".
+    column : str
+        What the column of the estimates is called in ``to_frame()``: "emmean" and "slope" of those of a model.
+    averaged_over : tuple of str
+        Factors that were averaged over.
+    covariates : dict of str to tuple of float
+        Values at which numeric columns were held.
     notes : tuple of str
         What was averaged over, what is not estimable, and what else a reader must know.
 
@@ -132,12 +138,13 @@ class Estimates(Result):
     moderate: ModeratedMeans | None = None
     comparable: Mask | None = None
     subject: str = ""
+    column: str = "estimate"
+    averaged_over: tuple[str, ...] = ()
+    covariates: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     parts: ClassVar[Mapping[str, str]] = {"estimates": "table"}
     figure: ClassVar[str | None] = "emmeans_plot"
-    column: ClassVar[str] = "estimate"  # of `to_frame`, with the estimates
-    heading: ClassVar[str] = "Estimates"
 
     @classmethod
     def of(
@@ -412,7 +419,8 @@ class Estimates(Result):
     def title(self) -> str:
         """What is estimated, of what."""
         by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"{self.heading} of {', '.join(self.specs)}{by}"
+        what = {"emmean": "Estimated marginal means", "slope": "Marginal slopes"}.get(self.column, "Estimates")
+        return f"{what} of {', '.join(self.specs)}{by}"
 
     @property
     def source(self) -> str:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from scipy import special
 
 from lmemtest.core.options import DDF_NAMES
-from lmemtest.core.result import Result, result
+from lmemtest.core.result import Answer
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from lmemtest.core.arrays import Array
     from lmemtest.lmm.means.estimates import Estimates
 
@@ -43,14 +41,14 @@ class FTest:
     """
 
     f_ratio: float
-    df_num: int
+    df_num: float
     df_den: float
     p_value: float
     f_scale: float
     ddf: str
 
     @classmethod
-    def of(cls, statistic: float, df_num: int, df_den: float, ddf: str, scale: float = 1.0) -> FTest:
+    def of(cls, statistic: float, df_num: float, df_den: float, ddf: str, scale: float = 1.0) -> FTest:
         """With the p-value that belongs to a statistic, of chi-square if `df_den` is infinite."""
         if not df_num:
             nan = float("nan")
@@ -93,56 +91,41 @@ def principal(L: Array, V: Array) -> tuple[Array, Array]:
     return vectors[:, kept].T @ L, values[kept]
 
 
-@result
-class FTestsResult(Result):
-    """F-tests of the terms of a model.
+def f_tests_answer(
+    question: str,
+    records: list[dict[Any, Any]],
+    hypotheses: Hypotheses,
+    by: tuple[str, ...],
+    ddf: str,
+    score: str,
+    n_obs: int | None,
+    notes: Sequence[str],
+) -> Answer:
+    """The answer of a question that has F-tests, one record each."""
+    import pandas as pd
 
-    Attributes
-    ----------
-    table : pandas.DataFrame
-        One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
-    hypotheses : {"type I", "type II", "type III", "marginal means"}
-        What is tested: hypotheses of the fixed terms (`anova`), or that marginal means do not differ or interact.
-    by : tuple of str
-        Factors whose levels are tested apart.
-    ddf, score : str
-        Rule for the denominator degrees of freedom ("cluster-robust" with `vcov`); the response as the model sees it.
-    n_obs : int or None
-        Rows behind the fit.
-    notes : tuple of str
-        What was changed, and what has no test.
-    """
-
-    table: pd.DataFrame
-    hypotheses: Hypotheses
-    by: tuple[str, ...]
-    ddf: str
-    score: str
-    n_obs: int | None
-    notes: tuple[str, ...] = ()
-
-    @property
-    def title(self) -> str:
-        """What was tested."""
-        by = f" by {', '.join(self.by)}" if self.by else ""
-        return f"F-tests of the fixed terms ({self.hypotheses} hypotheses){by}"
-
-    @property
-    def facts(self) -> tuple[str, ...]:
-        """How the table was obtained."""
-        rows = "" if self.n_obs is None else f", n = {self.n_obs} rows"
-        return (f"Response {self.score}{rows}; {DDF_NAMES[self.ddf]} degrees of freedom.",)
+    within = f" by {', '.join(by)}" if by else ""
+    rows = "" if n_obs is None else f", n = {n_obs} rows"
+    return Answer(
+        question=question,
+        title=f"F-tests of the fixed terms ({hypotheses} hypotheses){within}",
+        tables={"table": pd.DataFrame(records, columns=[*by, "term", *STATISTICS])},
+        values={"hypotheses": hypotheses, "by": by, "ddf": ddf, "score": score, "n_obs": n_obs},
+        facts=(f"Response {score}{rows}; {DDF_NAMES[ddf]} degrees of freedom.",),
+        notes=tuple(notes),
+    )
 
 
-def joint(em: Estimates) -> FTestsResult:
+def joint(em: Estimates) -> Answer:
     """F-test that the estimates of a group are all equal, with the model's standard errors if these are moderated.
 
     Those that are not estimable are left out.
 
     Returns
     -------
-    FTestsResult
-        One row per group of `by`: df_num, df_den, f_ratio, p_value, f_scale.
+    Answer
+        One row per group of `by`: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale. Values:
+        ``hypotheses``, ``by``, ``ddf``, ``score`` and ``n_obs``, as `anova` has them.
 
     Examples
     --------
@@ -153,8 +136,6 @@ def joint(em: Estimates) -> FTestsResult:
        term  df_num  df_den  f_ratio
     0  tool       2     9.0    196.0
     """
-    import pandas as pd
-
     plain = em.by_model()
     notes = ["All that are estimable are tested for equality."] if np.isnan(em.estimate).any() else []
     if plain is not em:
@@ -165,12 +146,5 @@ def joint(em: Estimates) -> FTestsResult:
         known = plain.L[rows[np.isfinite(plain.estimate[rows])]]
         test = plain.f_test(known[1:] - known[0]) if len(known) > 1 else FTest.of(np.nan, 0, np.nan, plain.ddf)
         records.append({**key, "term": term, **{name: getattr(test, name) for name in STATISTICS}})
-    return FTestsResult(
-        table=pd.DataFrame(records, columns=[*em.by, "term", *STATISTICS]),
-        hypotheses="marginal means",
-        by=em.by,
-        ddf=em.ddf,
-        score=em.score,
-        n_obs=em.n_obs,
-        notes=(*plain.notes, *notes),
-    )
+    notes = [*plain.notes, *notes]
+    return f_tests_answer("joint", records, "marginal means", em.by, em.ddf, em.score, em.n_obs, notes)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,19 +26,11 @@ _ROUNDING = 1e-9  # by which two numbers for one pair, or a p-value and 1, may d
 _PARTS = ("mean", "se", "ci_low", "ci_high")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GivenMeans:
-    """Means of named levels; NaN where something is not known, `ci_low` and `ci_high` None without intervals."""
+def given_means(means: Any) -> tuple[tuple[str, ...], dict[str, Array]]:
+    """Levels and numbers of a mapping or Series, or of a frame with columns mean, se, ci_low, ci_high or one column.
 
-    levels: tuple[str, ...]
-    mean: Array
-    se: Array
-    ci_low: Array | None
-    ci_high: Array | None
-
-
-def given_means(means: Any) -> GivenMeans:
-    """Means from a mapping or Series, or from a frame with columns mean, se, ci_low, ci_high or one column."""
+    The numbers are "mean", "se" and, where there are intervals, their ends; NaN where something is not known.
+    """
     import pandas as pd
 
     if isinstance(means, Mapping):
@@ -78,7 +69,7 @@ def given_means(means: Any) -> GivenMeans:
             )
     if (found.get("se", unknown) < 0).any():
         raise DataError("means['se'] must not be negative.")
-    return GivenMeans(levels=levels, mean=mean, se=found.get("se", unknown), ci_low=low, ci_high=high)
+    return levels, {"se": unknown, **found}
 
 
 def given_decisions(decisions: Any, levels: tuple[str, ...]) -> tuple[Array, bool]:

@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.options import DDF_METHODS
+from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.intervals.cluster_robust import ClusterRobust, check_vcov
-from lmemtest.lmm.means.f_test import STATISTICS, FTest, FTestsResult, Hypotheses, principal, wald_f_test
+from lmemtest.lmm.means.f_test import STATISTICS, FTest, Hypotheses, f_tests_answer, principal, wald_f_test
 from lmemtest.lmm.means.reference_grid import ReferenceGrid, check_fit, check_specs, grid_values, name_tuple
 from lmemtest.lmm.means.term_hypotheses import (
     differences,
@@ -69,8 +70,8 @@ def f_test(fit: Any, L: Array, *, ddf: str = "satterthwaite", vcov: ClusterRobus
         if not len(contrasts):
             return FTest.of(np.nan, 0, np.nan, ddf)
         kept = fit.problem.kept
-        found = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
-        return FTest.of(found.statistic, len(contrasts), found.df_den, ddf, found.scale)
+        statistic, df_den, scale = fit.kenward_roger.f_test(contrasts[:, kept], fit.params.to_numpy()[kept])
+        return FTest.of(statistic, len(contrasts), df_den, ddf, scale)
     return wald_f_test(L, np.nan_to_num(fit.params.to_numpy(dtype=float)), fit.cov(L), lambda K: fit.df(K, ddf), ddf)
 
 
@@ -81,7 +82,7 @@ def anova(
     ddf: str = "satterthwaite",
     type: int = 3,
     vcov: ClusterRobust | None = None,
-) -> FTestsResult:
+) -> Answer:
     """Test every fixed term of a model: type III F-tests, or those of type I or II.
 
     Parameters
@@ -98,8 +99,10 @@ def anova(
 
     Returns
     -------
-    FTestsResult
-        ``to_frame()`` has term, df_num, df_den, f_ratio, p_value, f_scale.
+    Answer
+        One row per term: term, df_num, df_den, f_ratio, p_value, f_scale. Values: ``hypotheses`` ("type I", "type II",
+        "type III"), ``by``, ``ddf`` (rule for the denominator degrees of freedom; "cluster-robust" with `vcov`),
+        ``score`` (the response as the model sees it) and ``n_obs`` (rows behind the fit).
 
     Raises
     ------
@@ -146,7 +149,7 @@ def anova(
         hypotheses = type_one(fit.design, counts) if type == 1 else type_two(fit.design, fit.cells.frame, counts)
         changes = (*changes, _MEANING[type])
     rows: list[_Row] = [({}, term, L) for term, L in hypotheses.items()]
-    return _tests(fit, rows, _TYPES[type], (), ddf, changes, vcov)
+    return _tests("anova", fit, rows, _TYPES[type], (), ddf, changes, vcov)
 
 
 @one_blas_thread()
@@ -156,7 +159,7 @@ def joint_tests(
     by: str | Sequence[str] | None = None,
     ddf: str = "satterthwaite",
     vcov: ClusterRobust | None = None,
-) -> FTestsResult:
+) -> Answer:
     """Test every factor, and every interaction of factors, through marginal means.
 
     Parameters
@@ -172,8 +175,9 @@ def joint_tests(
 
     Returns
     -------
-    FTestsResult
-        ``to_frame()`` has the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale.
+    Answer
+        One row per term: the columns of `by`, term, df_num, df_den, f_ratio, p_value, f_scale. Values as of `anova`;
+        ``hypotheses`` is "marginal means": that these do not differ or interact.
 
     Raises
     ------
@@ -246,7 +250,7 @@ def joint_tests(
     notes = list(changes)
     if reduced:
         notes.append(f"Combinations without data leave fewer degrees of freedom for {'; '.join(reduced)}.")
-    return _tests(fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
+    return _tests("joint_tests", fit, rows, "marginal means", by_names, ddf, tuple(notes), vcov)
 
 
 def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
@@ -258,6 +262,7 @@ def fit_for_ddf(fit: Any, ddf: str) -> tuple[Any, tuple[str, ...]]:
 
 
 def _tests(
+    question: str,
     fit: Any,
     rows: Sequence[_Row],
     hypotheses: Hypotheses,
@@ -265,9 +270,7 @@ def _tests(
     ddf: str,
     notes: tuple[str, ...],
     vcov: ClusterRobust | None,
-) -> FTestsResult:
-    import pandas as pd
-
+) -> Answer:
     records, untested, undefined, alone = [], [], [], []
     for key, term, L in rows:
         if vcov is not None and not vcov.has_variance(L).all():
@@ -300,16 +303,10 @@ def _tests(
             f"Kenward and Roger's approximation does not exist for {', '.join(dict.fromkeys(undefined))}: the "
             "variances are estimated from too little. Use ddf='satterthwaite' or a bootstrap."
         )
-    table = pd.DataFrame(records, columns=[*by, "term", *STATISTICS])
-    return FTestsResult(
-        table=table,
-        hypotheses=hypotheses,
-        by=by,
-        ddf="cluster-robust" if vcov is not None else ddf,
-        score=fit.design.parsed.score,
-        n_obs=int(fit.nobs),
-        notes=(*([] if vcov is None else [f"{vcov.described()}, HTZ tests."]), *notes, *more),
-    )
+    rule = ddf if vcov is None else "cluster-robust"
+    robust = [] if vcov is None else [f"{vcov.described()}, HTZ tests."]
+    score, n_obs = fit.design.parsed.score, int(fit.nobs)
+    return f_tests_answer(question, records, hypotheses, by, rule, score, n_obs, [*robust, *notes, *more])
 
 
 def _around_means(fit: Any) -> dict[str, tuple[float, ...]]:

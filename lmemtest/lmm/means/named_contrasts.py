@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
 
@@ -18,14 +17,6 @@ Rows = dict[str, Array]
 
 _DEGREE_NAMES = ("linear", "quadratic", "cubic", "quartic")
 _HIGHEST_DEGREE = 6  # of emmeans; the names of higher ones mean nothing to a reader
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NamedContrasts:
-    """How a family is made of the labels of the means, and the adjustment that goes with it."""
-
-    rows: Callable[[Sequence[str]], Rows]
-    adjust: str
 
 
 def polynomials(labels: Sequence[str]) -> Rows:
@@ -90,12 +81,13 @@ def effects(labels: Sequence[str], *, deleted: bool = False) -> Rows:
     return {f"{label} effect": row for label, row in zip(labels, np.eye(k) - averages, strict=True)}
 
 
-NAMED_CONTRASTS = {
-    "poly": NamedContrasts(rows=polynomials, adjust="none"),
-    "helmert": NamedContrasts(rows=helmert, adjust="none"),
-    "consec": NamedContrasts(rows=consecutive, adjust="mvt"),
-    "eff": NamedContrasts(rows=effects, adjust="fdr"),
-    "del.eff": NamedContrasts(rows=partial(effects, deleted=True), adjust="fdr"),
+# How a family is made of the labels of the means, and the adjustment that goes with it.
+NAMED_CONTRASTS: dict[str, tuple[Callable[[Sequence[str]], Rows], str]] = {
+    "poly": (polynomials, "none"),
+    "helmert": (helmert, "none"),
+    "consec": (consecutive, "mvt"),
+    "eff": (effects, "fdr"),
+    "del.eff": (partial(effects, deleted=True), "fdr"),
 }
 # Families with a function of their own, which adjusts them as they need it.
 _ELSEWHERE = {
@@ -104,7 +96,7 @@ _ELSEWHERE = {
 }
 
 
-def named_contrasts(name: str) -> NamedContrasts:
+def named_contrasts(name: str) -> tuple[Callable[[Sequence[str]], Rows], str]:
     """The family of a name; refused if there is none, or it has a function of its own."""
     if name in _ELSEWHERE:
         raise ArgumentError(

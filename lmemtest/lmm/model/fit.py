@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 import pandas as pd
 
 from lmemtest.core.codes import column_codes
-from lmemtest.core.hints import Guided
-from lmemtest.core.result import csv_text
+from lmemtest.core.result import Result
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable, Text
 from lmemtest.core.threads import one_blas_thread
@@ -67,8 +66,8 @@ def engine_terms(design: Design) -> list[RandomTerm]:
     return [RandomTerm(basis=t.basis, codes=t.codes, n_levels=t.n_levels, diagonal=t.diagonal) for t in design.random]
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class LmmFit(Verbs, Guided):
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class LmmFit(Verbs, Result):
     """A fitted linear mixed model; made by `fit_lmm`, never changed afterwards.
 
     Attributes
@@ -103,6 +102,8 @@ class LmmFit(Verbs, Guided):
     problem: Problem
     optim: Optimum
     notes: tuple[str, ...]
+
+    parts: ClassVar[Mapping[str, str]] = {"fixed_effects": "to_frame", "variances": "varcorr"}
 
     @property
     def scope(self) -> Scope | None:
@@ -634,8 +635,8 @@ class LmmFit(Verbs, Guided):
 
     # -- words --------------------------------------------------------------------------------------------------
 
-    def to_frame(self, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame:
-        """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``.
+    def to_frame(self, part: str | None = None, *, ddf: DdfMethod = "satterthwaite") -> pd.DataFrame:
+        """Fixed effects: ``term``, ``estimate``, ``se``, ``df``, ``t_ratio``, ``p_value``; or the other `parts`.
 
         NaN throughout for a coefficient that the data do not identify: of two columns that are copies neither has an
         estimate of its own. ``params`` has the kept one with the other at zero, a choice that predictions do not see.
@@ -645,8 +646,10 @@ class LmmFit(Verbs, Guided):
         from scipy.special import stdtr
 
         check_choice(ddf, "ddf", DDF_METHODS)
+        if part is not None and check_choice(part, "part", tuple(self.parts)) == "variances":
+            return self.varcorr.copy()
         if ddf == "kenward-roger" and not self.reml:
-            return self.refit(reml=True).to_frame(ddf)
+            return self.refit(reml=True).to_frame(ddf=ddf)
         rows = np.eye(len(self.params))
         df = self.df(rows, ddf)
         se = np.sqrt(self.cov(rows, ddf).diagonal())
@@ -693,7 +696,7 @@ class LmmFit(Verbs, Guided):
         from lmemtest.lmm.distributions.student import t_quantile
 
         check_fraction(alpha, "alpha")
-        table = self.to_frame(ddf).set_index("term")
+        table = self.to_frame(ddf=ddf).set_index("term")
         half = t_quantile(alpha / 2.0, table["df"].to_numpy(dtype=float)) * table["se"]
         return pd.DataFrame({"ci_low": table["estimate"] - half, "ci_high": table["estimate"] + half})
 
@@ -721,56 +724,39 @@ class LmmFit(Verbs, Guided):
         ]
         return pd.DataFrame(rows, columns=["check", "value", "meaning"])
 
-    def tables(self) -> tuple[ResultTable, ...]:
-        """Fixed effects and variance components as tables."""
+    @property
+    def title(self) -> str:
+        """What it is."""
+        return "Linear mixed model"
+
+    @property
+    def facts(self) -> tuple[str, ...]:
+        """The model, the likelihood, and where the search stopped."""
         method = "restricted maximum likelihood" if self.reml else "maximum likelihood"
-        head = (
+        return (
             f"{self.label}, fitted by {method}: log-likelihood {written(self.llf, '.4f')}, "
             f"AIC {written(self.aic, '.2f')}, {self.nobs:,} rows in {len(self.cells.n):,} cells, {self.n_params} "
             f"parameters; {self.optim.message}.",
         )
-        return (
-            ResultTable(title="Fixed effects", frame=self.to_frame(), notes=head + self.notes),
-            ResultTable(title="Variance components", frame=self.varcorr),
-        )
 
     def sentences(self) -> tuple[str, ...]:
         """How it was fitted, and what was found doing so."""
-        return self.tables()[0].notes
+        return (*self.facts, *self.notes)
 
-    def to_text(self) -> str:
-        """Fixed effects and variance components as text with aligned columns."""
-        return "\n\n".join(t.to_text() for t in self.tables())
-
-    def to_markdown(self) -> str:
-        """Fixed effects and variance components as markdown."""
-        return "\n\n".join(t.to_markdown() for t in self.tables())
-
-    def to_html(self) -> str:
-        """Fixed effects and variance components as html."""
-        return "\n".join(t.to_html() for t in self.tables())
-
-    def to_latex(self) -> str:
-        r"""Fixed effects and variance components as LaTeX floats, which need ``\usepackage{booktabs}``."""
-        return "\n\n".join(t.to_latex() for t in self.tables())
-
-    def to_csv(self, path: str | os.PathLike[str] | None = None, *, escape: bool = True) -> str:
-        """Fixed effects as text with commas, all digits; written to a ``.csv`` file, too, if there is one.
-
-        With `escape`, texts that a spreadsheet program would evaluate, such as ``=1+1``, get an apostrophe in front.
-        """
-        return csv_text(self.to_frame(), path, escape=escape)
+    def to_tables(self) -> tuple[ResultTable, ...]:
+        """Fixed effects and variance components."""
+        return (
+            ResultTable(title="Fixed effects", frame=self.to_frame(), notes=self.sentences()),
+            ResultTable(title="Variance components", frame=self.varcorr),
+        )
 
     def plot(self, ax: Axes | None = None, **options: Any) -> Axes:
         """Draw whether its assumptions hold: the figure of `diagnose`, which takes the options."""
         return self.diagnose(**options).plot(ax)
 
     def summary(self) -> str:
-        """The fit as text."""
+        """The fit as text; its sentences are below the first table."""
         return Text(self.to_text(), self.to_html())
-
-    def __repr__(self) -> str:
-        return self.to_text()
 
     def _repr_html_(self) -> str:
         return self.to_html()

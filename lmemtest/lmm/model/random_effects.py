@@ -41,7 +41,7 @@ def terms_of(fit: LmmFit, group: str) -> list[int]:
 def modes(fit: LmmFit) -> tuple[Array, ...]:
     """Conditional modes per term on the user's scale, ``(levels, k)``."""
     left = fit.cells.mean - fit.cell_predictions(random=False)
-    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None]).modes)
+    return tuple(u[:, :, 0] for u in fit.held.take(left[:, None])[0])
 
 
 def by_level(fit: LmmFit, group: str) -> pd.DataFrame:

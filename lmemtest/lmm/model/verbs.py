@@ -10,15 +10,10 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     import pandas as pd
 
+    from lmemtest.core.result import Answer
     from lmemtest.lmm.diagnostics.diagnose import Diagnosis
-    from lmemtest.lmm.diagnostics.influence import InfluenceResult
-    from lmemtest.lmm.hypotheses.ranova import RanovaResult
-    from lmemtest.lmm.intervals.bootstrap import BootstrapResult
     from lmemtest.lmm.intervals.cluster_robust import ClusterRobust
-    from lmemtest.lmm.intervals.profile import ProfileResult
-    from lmemtest.lmm.intervals.random_effects import RandomEffects
-    from lmemtest.lmm.means.emmeans import EmmeansResult, TrendsResult
-    from lmemtest.lmm.means.f_test import FTestsResult
+    from lmemtest.lmm.means.estimates import Estimates
     from lmemtest.lmm.means.moderated import Moderated
 
 R = TypeVar("R")
@@ -38,17 +33,17 @@ class Verb(Generic[R]):
 class Verbs:
     """The methods of a fit that inference defines, each documented at its function."""
 
-    anova: Verb[FTestsResult] = Verb("means.joint:anova")
-    bootstrap: Verb[BootstrapResult] = Verb("intervals.bootstrap:bootstrap")
+    anova: Verb[Answer] = Verb("means.joint:anova")
+    bootstrap: Verb[Answer] = Verb("intervals.bootstrap:bootstrap")
     cluster_robust: Verb[ClusterRobust] = Verb("intervals.cluster_robust:cluster_robust")
     diagnose: Verb[Diagnosis] = Verb("diagnostics.diagnose:diagnose")
-    emmeans: Verb[EmmeansResult] = Verb("means.emmeans:emmeans")
-    emtrends: Verb[TrendsResult] = Verb("means.emmeans:emtrends")
+    emmeans: Verb[Estimates] = Verb("means.emmeans:emmeans")
+    emtrends: Verb[Estimates] = Verb("means.emmeans:emtrends")
     icc: Verb[float] = Verb("diagnostics.structure:icc")
-    influence: Verb[InfluenceResult] = Verb("diagnostics.influence:influence")
-    joint_tests: Verb[FTestsResult] = Verb("means.joint:joint_tests")
+    influence: Verb[Answer] = Verb("diagnostics.influence:influence")
+    joint_tests: Verb[Answer] = Verb("means.joint:joint_tests")
     moderated: Verb[Moderated] = Verb("means.moderated:moderated")
-    profile: Verb[ProfileResult] = Verb("intervals.profile:profile")
+    profile: Verb[Answer] = Verb("intervals.profile:profile")
     r2: Verb[pd.Series[float]] = Verb("diagnostics.structure:r2")
-    random_effects: Verb[RandomEffects] = Verb("intervals.random_effects:random_effects")
-    ranova: Verb[RanovaResult] = Verb("hypotheses.ranova:ranova")
+    random_effects: Verb[Answer] = Verb("intervals.random_effects:random_effects")
+    ranova: Verb[Answer] = Verb("hypotheses.ranova:ranova")

@@ -17,6 +17,7 @@ import pytest
 
 import lmemtest as lt
 from lmemtest.bench.data import study
+from lmemtest.bench.data.points import overview
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.core import frames
 from lmemtest.errors import ArgumentError, DataError
@@ -235,14 +236,14 @@ def test_what_needs_single_scores_of_a_large_table_sees_a_few_budgets_and_says_s
     frame = table()
     of_kind = KINDS.get(kind, lambda frame: frame)
     runs = lt.Runs(of_kind(frame), **ROLES)  # 36 runs, 144 scores
-    points = runs.study.points
-    assert (points.budgets, int(points.n.sum())) == ((1, 27), 72)
+    few = runs.study.detailed
+    assert (few.names("budget"), int(few.points.n.sum())) == ((1, 27), 72)
     note = (
         "All scores of these 144 rows are too many to hold, so what looks at single scores saw those at 2 of 4 values "
         "of 'epoch': 1, 27."
     )
     size = "72 rows: 3 algorithms, 4 benchmarks, 3 seeds, 2 budgets; complete and balanced."
-    assert points.overview() == f"{size} {note}"
+    assert overview(few) == f"{size} {note}"
     scores, notes = runs.study.one_score_per_run()
     ends = frame[frame["epoch"].isin([1, 27])].groupby(["task", "tool", "rep"])["loss"].mean()
     np.testing.assert_allclose(np.sort(scores["score"]), np.sort(ends), rtol=1e-13)

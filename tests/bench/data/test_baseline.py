@@ -205,5 +205,5 @@ def test_scores_that_depend_on_all_algorithms_say_so():
     for method in ("minmax", "rank", "zscore", "normalized_regret"):
         (note,) = runs.normalize(method).notes
         assert "depend on which algorithms take part" in note
-        assert "normalization_stability" in note
+        assert "robustness(runs, of='algorithms')" in note
     assert runs.normalize("baseline", reference="tree").notes == runs.normalize("log").notes == ()

@@ -12,10 +12,11 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from lmemtest.bench.checks.copies import _chance, copied_runs
-from lmemtest.bench.checks.findings import SEVERITIES, Finding, RunsCheck
-from lmemtest.bench.checks.traces import broken_traces
+from lmemtest.bench.checks.copies import _chance, copied_runs, copy_findings
+from lmemtest.bench.checks.findings import RunsCheck
+from lmemtest.bench.checks.traces import broken_traces, trace_findings
 from lmemtest.bench.data.runs import Runs
+from lmemtest.core.findings import SEVERITIES, Finding
 
 DUCK = duckdb.connect()  # a relation lives no longer than its connection
 ROLES: dict[str, Any] = {
@@ -289,7 +290,8 @@ def test_curves_have_one_verdict_in_both_checks(frame: pd.DataFrame) -> None:
             if f.kind in {"broken_trace", "not_best_so_far", "single_trials"}
         ]
         assert {f.kind for f in of_check} == kinds
-        assert of_check == list(broken_traces(runs).findings)
+        found = broken_traces(runs)
+        assert of_check == trace_findings(found, runs.study)
 
 
 def long_form(**scores: Any) -> pd.DataFrame:
@@ -304,7 +306,8 @@ def copies_in(table: pd.DataFrame) -> list[str]:
     """The messages of `check` on algorithms that are copies; those of the recipe are the same."""
     runs = Runs(table, **{**ROLES, **COPY_ROLES})
     said = [f for f in runs.check(rules_only=True).findings if f.kind == "copied_algorithms"]
-    assert said == [f for f in copied_runs(runs).findings if f.kind == "copied_algorithms"]
+    found = copy_findings(copied_runs(runs).table, runs)
+    assert said == [finding for finding in found if finding.kind == "copied_algorithms"]
     return [f.message for f in said]
 
 

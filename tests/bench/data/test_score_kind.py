@@ -12,7 +12,6 @@ import pytest
 
 from lmemtest.bench.checks.check import check_rules
 from lmemtest.bench.checks.findings import RunsCheck
-from lmemtest.bench.data.points import Points
 from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.scales import Modelled, remedies, scale_ratio, spreads
 from lmemtest.bench.data.score_kind import looks_like, score_kind
@@ -214,9 +213,9 @@ def test_curves_that_start_at_a_guess_have_no_limit() -> None:
 
 def test_scale_advice_names_the_ratio_before_and_after_as_measured() -> None:
     runs = returns(3)
-    points = Points.of(runs)
-    before = scale_ratio(spreads(points))
-    found = dict(remedies(points, score_kind(points)))
+    study = runs.study
+    before = scale_ratio(spreads(study))
+    found = dict(remedies(study, score_kind(study)))
     assert set(found) == {"minmax", "rank"}
     for method, ratio in found.items():
         sd = runs.normalize(method).check(rules_only=True).scales["residual_sd"]
@@ -242,7 +241,7 @@ def test_the_regret_leaves_the_scale_as_it_was() -> None:
 def test_remedies_are_measured_on_rows_where_seeds_are_not_named() -> None:
     named = returns(4)
     unnamed = Runs(named.to_frame(), score="ret", direction="maximize", algorithm="tool", benchmark="task")
-    want, got = (dict(remedies(p, score_kind(p))) for p in map(Points.of, (named, unnamed)))
+    want, got = (dict(remedies(p, score_kind(p))) for p in (named.study, unnamed.study))
     assert want == pytest.approx(got, rel=1e-9)
 
 
@@ -263,9 +262,9 @@ def test_where_nothing_brings_scales_together_the_noise_differs() -> None:
     far = np.where(frame["task"] < 3, 1000.0, 0.0) * code(frame)  # ranks and ranges see the two tools only
     runs = Runs(frame.assign(loss=far + rng.normal(0, np.where(frame["task"] == 5, 30.0, 1.0))), score="loss",
                 direction="minimize", **ROLES)  # fmt: skip
-    points = Points.of(runs)
-    found = remedies(points, score_kind(points))
-    before = scale_ratio(spreads(points))
+    study = runs.study
+    found = remedies(study, score_kind(study))
+    before = scale_ratio(spreads(study))
     assert all(ratio <= before / 2 for _, ratio in found)
     text = runs.check(rules_only=True).findings[0].advice
     assert ("dispersion='task'" in text) == (not found)

@@ -174,14 +174,14 @@ QUESTIONS = {
     "check": lt.check,
     "rules": lambda runs: runs.check(rules_only=True),
     "analyze": lt.analyze,
-    "horizons": lt.horizons,
-    "anytime": lt.anytime,
+    "horizons": lambda runs: lt.anytime(runs).at(),
+    "anytime": lambda runs: lt.anytime(runs).curves,
     "budget_effect": lt.budget_effect,
     "seed_effect": lt.seed_effect,
     "benchmark_information": lt.benchmark_information,
     "benchmark_effects": lt.benchmark_effects,
     "variance_sources": lt.variance_sources,
-    "relative_ranks": lt.relative_ranks,
+    "relative_ranks": lambda runs: lt.anytime(runs).ranks(),
     "ranking_reliability": lt.ranking_reliability,
 }
 MOST_QUERIES = 3

@@ -77,14 +77,14 @@ def test_the_design_effect_is_that_of_the_variances_and_is_said():
     table = answers(k=3, seed=4)
     found = lt.evaluate(table, **ROLES)
     alone = lt.evaluate(table, **{**ROLES, "cluster": None})
-    ratio = np.median((found.table["se_these"] / alone.table["se_these"]) ** 2)
+    ratio = np.median((found.pairs["se_these"] / alone.pairs["se_these"]) ** 2)
     row = found.to_frame("clusters").iloc[0]
     assert (row["cluster"], row["n_clusters"], row["n_items"]) == ("passage", 14, 56)
     assert (row["design_effect"], row["n_effective"]) == pytest.approx((ratio, 56 / ratio))
     said = f"56 items in 14 passages: the variance of a difference on these tasks is {ratio:.2f} times that of"
     assert said in " ".join(found.sentences())
     assert "passages of items are the sample" in found.facts[0]
-    pd.testing.assert_series_equal(found.table["se_like"], alone.table["se_like"])
+    pd.testing.assert_series_equal(found.pairs["se_like"], alone.pairs["se_like"])
     assert not len(alone.clusters)
     with pytest.raises(DesignError, match=r"Items come in passages, .* evaluate\(\.\.\., item='passage'\)"):
         found.plan(effect=0.1)
@@ -100,7 +100,7 @@ def test_a_model_that_solved_everything_has_wilsons_interval_of_its_clusters():
 
 def test_a_task_with_one_cluster_has_no_test_on_these_tasks():
     found = lt.evaluate(answers(((6,), (3, 3, 3))), **ROLES)
-    assert found.table["p_value_these"].isna().all()
+    assert found.pairs["p_value_these"].isna().all()
     assert "1 task (t0) with one passage of items: nothing says" in " ".join(found.notes)
 
 

@@ -191,8 +191,8 @@ def test_the_smallest_difference_is_found_with_the_power_that_is_said():
     table = evaluated().detectable
     assert table["question"].tolist() == ["these tasks", "tasks like these"]
     for row in table.to_dict("records"):
-        found = operating(row["smallest"], row["se"], row["df"], row["critical"])
-        assert found.power == pytest.approx(0.8)
+        power, *_ = operating(row["smallest"], row["se"], row["df"], row["critical"])
+        assert power == pytest.approx(0.8)
 
 
 def test_plans_have_the_error_of_this_evaluation_and_speak_of_models():
@@ -242,8 +242,8 @@ def test_wide_tables_and_true_false_scores_give_the_same():
 def test_two_tasks_have_the_degrees_of_freedom_of_two_tasks():
     found = lt.evaluate(answers(2, sizes=(40, 40), spread=0.0, seed=2), **ROLES)
     assert found.sources.set_index("source").loc["task:model", "sd"] == 0.0
-    assert found.table["df_like"].tolist() == [1.0]
-    assert lt.evaluate(answers(3, sizes=(40, 40), spread=0.0, seed=5), **ROLES).table["df_like"].max() <= 2.0
+    assert found.pairs["df_like"].tolist() == [1.0]
+    assert lt.evaluate(answers(3, sizes=(40, 40), spread=0.0, seed=5), **ROLES).pairs["df_like"].max() <= 2.0
 
 
 def test_one_item_of_each_task_is_no_sample_of_items():
@@ -272,12 +272,12 @@ def test_a_model_with_items_of_its_own_is_named():
     table = answers(3, sizes=(12, 12))
     found = lt.evaluate(table.assign(item=table["item"] + 100 * (table["model"] == "B")), **ROLES)
     assert found.notes[0].startswith("B shares no item with another model, and is compared by means, not item by item.")
-    assert found.table["n_differ"].isna().tolist() == [True, False, True]
+    assert found.pairs["n_differ"].isna().tolist() == [True, False, True]
 
 
 def test_differences_beyond_one_are_neither_shown_nor_promised():
     found = lt.evaluate(answers(2, sizes=(2, 2)), **ROLES)
-    assert found.table[["ci_low_these", "ci_high_these"]].abs().max(axis=None) <= 1.0
+    assert found.pairs[["ci_low_these", "ci_high_these"]].abs().max(axis=None) <= 1.0
     assert "finds no difference on these tasks and for tasks like these, not even one of 1" in found.sentences()[-1]
 
 
@@ -316,11 +316,10 @@ def test_blocks_of_very_many_items_leave_the_answer_as_it_is(monkeypatch):
     table = answers(3, sizes=(60,) * 5, spread=0.25, seed=2)
     columns = ["estimate_like", "se_like", "df_like", "p_value_like"]
     want = lt.evaluate(table, **ROLES)
-    monkeypatch.setattr("lmemtest.bench.evaluation.answers._MANY", 300)
+    monkeypatch.setattr("lmemtest.bench.evaluation.questions._MANY", 300)
     found = lt.evaluate(table, **ROLES)
     assert found.facts[1].endswith("of means over blocks of 3 items.")
-    assert found.answers.per_block == 3.0
-    pd.testing.assert_frame_equal(found.table[columns], want.table[columns], rtol=1e-6)  # in balanced answers
+    pd.testing.assert_frame_equal(found.pairs[columns], want.pairs[columns], rtol=1e-6)  # in balanced answers
     assert found.sources["sd"].tolist()[:2] == pytest.approx(want.sources["sd"].tolist()[:2], rel=0.1)
     assert found.sources["sd"].tolist()[3] == pytest.approx(want.sources["sd"].tolist()[3], rel=0.2)
     kept = np.random.default_rng(1).random(len(table)) < 0.95
@@ -329,7 +328,7 @@ def test_blocks_of_very_many_items_leave_the_answer_as_it_is(monkeypatch):
         table[kept].groupby(["model", "task"])["right"].mean().groupby("model").mean().to_dict()
     )
     few = table[(table["model"] != "A") | (table["item"] < 30)]
-    assert lt.evaluate(few, **ROLES).answers.per_block == 1.0
+    assert lt.evaluate(few, **ROLES).facts[1].endswith("(1 | task:item).")
 
 
 def test_one_task_refuses_the_second_question_in_words():

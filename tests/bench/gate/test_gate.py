@@ -10,8 +10,7 @@ import pytest
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.gate.difference import Difference
-from lmemtest.bench.gate.more_runs import units_needed
+from lmemtest.bench.gate.metric import units_needed
 from lmemtest.errors import ArgumentError, DataError, UnknownColumnError
 
 TASKS = [f"t{i}" for i in range(8)]
@@ -38,7 +37,7 @@ def test_with_complete_tables_it_is_the_paired_t_test_over_tasks(n_seeds: int) -
     new, old = versions(0.004, n_seeds=n_seeds, spread=0.003)
     rng = np.random.default_rng(8)  # advantages on tasks, far above the noise
     new["accuracy"] += np.repeat(rng.normal(0.0, 0.01, len(TASKS)), n_seeds)
-    row = gate(new, old).table.iloc[0]
+    row = gate(new, old).metrics.iloc[0]
     means = [t.groupby("task")["accuracy"].mean().to_numpy() for t in (new, old)]
     passes, fails = (stats.ttest_rel(means[0] + 0.01, means[1], alternative=side) for side in ("greater", "less"))
     assert row["difference"] == pytest.approx(np.mean(means[0] - means[1]), rel=1e-8)
@@ -49,31 +48,31 @@ def test_with_complete_tables_it_is_the_paired_t_test_over_tasks(n_seeds: int) -
 
 def test_on_one_of_these_tasks_it_is_the_t_test_of_its_runs() -> None:
     new, old = (t[t["task"] == "t1"] for t in versions(0.02, n_seeds=6))
-    paired = gate(new, old, tasks="these").table.iloc[0]
+    paired = gate(new, old, tasks="these").metrics.iloc[0]
     want = stats.ttest_rel(new["accuracy"] + 0.01, old["accuracy"], alternative="greater")
     assert [paired["p_not_worse"], paired["df"]] == pytest.approx([want.pvalue, 5], rel=1e-9)
-    alone = gate(new, old.iloc[:4], tasks="these", seed=None, ignore="seed").table.iloc[0]
+    alone = gate(new, old.iloc[:4], tasks="these", seed=None, ignore="seed").metrics.iloc[0]
     want = stats.ttest_ind(new["accuracy"] + 0.01, old["accuracy"][:4], equal_var=False, alternative="greater")
     assert [alone["p_not_worse"], alone["df"]] == pytest.approx([want.pvalue, want.df], rel=1e-9)
 
 
 def test_a_relative_margin_is_tested_with_its_own_error() -> None:
     new, old = versions(0.004)
-    row = gate(new, old, margin="2%").table.iloc[0]
+    row = gate(new, old, margin="2%").metrics.iloc[0]
     want = stats.ttest_rel(new["accuracy"], 0.98 * old["accuracy"], alternative="greater")
     assert row["margin"] == pytest.approx(0.02 * old["accuracy"].mean(), rel=1e-12)
     assert row["p_not_worse"] == pytest.approx(want.pvalue, rel=1e-6)
     at = float(want.pvalue)
     for alpha in (at * 1.01, at * 0.99):  # the bound is beyond the margin where the test decides
-        found = gate(new, old, margin="2%", alpha=alpha).table.iloc[0]
+        found = gate(new, old, margin="2%", alpha=alpha).metrics.iloc[0]
         assert (found["ci_low"] > -found["margin"]) == (found["decision"] == "not worse") == (alpha > at)
 
 
 def test_losses_are_gains_turned_and_units_do_not_matter() -> None:
     new, old = versions(0.004, n_seeds=2)
-    want = gate(new, old).table.iloc[0]
+    want = gate(new, old).metrics.iloc[0]
     turned = [t.assign(loss=100.0 * (1.0 - t["accuracy"])).sample(frac=1.0, random_state=1) for t in (new, old)]
-    got = gate(*turned, score="loss", margin=1.0).table.iloc[0]
+    got = gate(*turned, score="loss", margin=1.0).metrics.iloc[0]
     assert got["direction"] == "minimize"
     for name in ("difference", "se", "ci_low", "ci_high"):
         assert got[name] == pytest.approx(100.0 * want[name], rel=1e-5)
@@ -82,16 +81,16 @@ def test_losses_are_gains_turned_and_units_do_not_matter() -> None:
 
 def test_runs_of_two_algorithms_and_long_tables_give_the_same() -> None:
     new, old = versions(0.004, n_seeds=2)
-    want = gate(new, old).table.drop(columns=["metric"])
+    want = gate(new, old).metrics.drop(columns=["metric"])
     both = pd.concat([new.assign(tool="v2"), old.assign(tool="v1")])
     runs = lt.Runs(both, score="accuracy", direction="maximize", algorithm="tool", benchmark="task", seed="seed")
     found = lt.gate(runs, "v1", margin=0.01)
-    pd.testing.assert_frame_equal(found.table.drop(columns=["metric"]), want, rtol=1e-6)
+    pd.testing.assert_frame_equal(found.metrics.drop(columns=["metric"]), want, rtol=1e-6)
     assert found.sentences()[0].startswith("Cannot say whether v2 is worse than v1 for tasks like these 8")
     assert lt.gate(runs, "v1", margin=0.1).sentences()[0].startswith("v2 is not worse than v1 by the margin or more")
     long = [t.rename(columns={"accuracy": "value"}).assign(name="accuracy") for t in (new, old)]
     found = lt.gate(*long, margin=0.01, score="value", metric="name", benchmark="task", seed="seed")
-    pd.testing.assert_frame_equal(found.table.drop(columns=["metric"]), want)
+    pd.testing.assert_frame_equal(found.metrics.drop(columns=["metric"]), want)
 
 
 @pytest.mark.parametrize("n_suites", [6, 2])
@@ -102,14 +101,14 @@ def test_families_are_the_sample_where_there_are_enough_of_them(n_suites: int) -
     shift = [rng.normal(0.0, 0.01, n_suites)[keys["suite"]] + rng.normal(0.0, 0.002, 12) for _ in range(2)]
     new, old = (keys.assign(accuracy=0.5 + 0.03 * keys["suite"] + 0.001 * keys["task"] + own) for own in shift)
     found = gate(new, old, seed=None, family="suite")
-    row = found.table.iloc[0]
+    row = found.metrics.iloc[0]
     d = (new["accuracy"] - old["accuracy"]).groupby(keys["suite"]).mean()
     if n_suites == 6:
         assert [row["se"], row["df"]] == pytest.approx([d.std() / np.sqrt(6), 5], rel=1e-4)
         assert (row["unit"], row["n"], found.title) == ("suite", 6, f"Gate: {found.decision}, for new suites")
         assert row["broken_high"] == pytest.approx(1 - 0.05 ** (1 / 6))
         found = gate(new, old, seed=None, family="suite", margin=0.008)
-        row = found.table.iloc[0]
+        row = found.metrics.iloc[0]
         assert row["n_needed"] > 6
         assert found.sentences()[-1].startswith(f"To settle it: {row['n_needed'] - 6:.0f} further suites, if")
     else:
@@ -140,7 +139,7 @@ def test_a_share_of_broken_tasks_takes_as_many_tasks_as_the_binomial_distributio
     assert stats.binom.cdf(n_broken, needed, 0.1) <= 0.05 < stats.binom.cdf(n_broken, needed - 1, 0.1)
     for n_tasks in (needed - 1, needed):
         found = gate(*broken(n_tasks, n_broken), seed=None, margin=0.045, max_broken=0.1)
-        row = found.table.iloc[0]
+        row = found.metrics.iloc[0]
         assert [row["broken_loss"], row["n_broken"]] == pytest.approx([0.45, n_broken])
         assert row["broken_high"] == pytest.approx(stats.beta.isf(0.05, n_broken + 1, n_tasks - n_broken))
         enough = row["broken_high"] <= 0.1
@@ -156,7 +155,7 @@ def test_a_share_of_broken_tasks_takes_as_many_tasks_as_the_binomial_distributio
 
 def test_beside_a_version_that_passes_stands_what_so_many_tasks_leave_open() -> None:
     found = gate(*broken(12, 0), seed=None)
-    row = found.table.iloc[0]
+    row = found.metrics.iloc[0]
     assert found.exit_code == 0
     assert row["broken_high"] == pytest.approx(1 - 0.05 ** (1 / 12))
     assert row["broken_loss"] * row["broken_high"] == pytest.approx(0.01)
@@ -176,10 +175,10 @@ def test_losses_that_are_skewed_and_few_pass_only_far_from_the_margin() -> None:
     for times, code in ((0.9, 2), (1.1, 2), (1.9, 2), (2.1, 0)):
         found = gate(new, old, seed=None, margin=times * half - d.mean())
         assert found.exit_code == code
-        assert found.table["doubt"].iloc[0] == ("skewed losses" if 1 < times < 2 else "")
-        if found.table["doubt"].iloc[0]:
+        assert found.metrics["doubt"].iloc[0] == ("skewed losses" if 1 < times < 2 else "")
+        if found.metrics["doubt"].iloc[0]:
             assert "accuracy: losses are skewed (the largest is that of 19)" in found.notes[-1]
-            assert np.isnan(found.table["p_not_worse"].iloc[0])
+            assert np.isnan(found.metrics["p_not_worse"].iloc[0])
     gains = old.assign(accuracy=old["accuracy"] + 2 * d.mean() - d)  # skewed gains let too little through, not too much
     assert gate(gains, old, seed=None, margin=1.1 * half - d.mean()).exit_code == 0
     many = pd.DataFrame({"task": range(200), "accuracy": 0.9})
@@ -223,11 +222,11 @@ def test_the_answer_is_about_the_margin_and_says_what_it_leaves_open() -> None:
 def test_all_metrics_must_pass_and_any_can_fail_after_holm() -> None:
     (new, old), (other, base) = versions(0.0, spread=0.003), versions(0.02, seed=3)
     new, old = new.assign(f1=other["accuracy"]), old.assign(f1=base["accuracy"])
-    alone = gate(new, old, score="f1").table.iloc[0]
+    alone = gate(new, old, score="f1").metrics.iloc[0]
     found = gate(new, old, score=["accuracy", "f1"])
     assert alone["p_worse"] < 0.05 < 2 * alone["p_worse"]
-    assert found.table["p_worse"].tolist()[1] == pytest.approx(2 * alone["p_worse"], rel=1e-12)
-    assert found.table["decision"].tolist() == ["not worse", "cannot say"]
+    assert found.metrics["p_worse"].tolist()[1] == pytest.approx(2 * alone["p_worse"], rel=1e-12)
+    assert found.metrics["decision"].tolist() == ["not worse", "cannot say"]
     assert found.decision == "cannot say"
     assert gate(new, old, score=["accuracy", "f1"], alpha=0.2).decision == "worse"
     assert gate(new, old, margin={"accuracy": 0.01, "*": 0.06}, score=["accuracy", "f1"]).decision == "not worse"
@@ -235,13 +234,12 @@ def test_all_metrics_must_pass_and_any_can_fail_after_holm() -> None:
 
 def test_the_number_of_tasks_gives_the_power_by_the_noncentral_t() -> None:
     for tasks in ("like these", "these"):
-        found = Difference(estimate=0.0, se=0.01, df=9.0, n_units=10, scales=True, model="")
-        needed = units_needed(found, 0.02, tasks=tasks, alpha=0.05, power=0.8)
+        needed = units_needed(0.01, 9.0, 10, 0.02, tasks=tasks, alpha=0.05, power=0.8)
         chances = [
             stats.nct.sf(stats.t.isf(0.05, n - 1), n - 1, 0.02 / (0.01 * np.sqrt(10 / n))) for n in (needed - 1, needed)
         ]
         assert chances[0] < 0.8 <= chances[1]
-    assert units_needed(found, 1e-7, tasks="these", alpha=0.05, power=0.8) is None
+    assert units_needed(0.01, 9.0, 10, 1e-7, tasks="these", alpha=0.05, power=0.8) is None
     assert gate(*versions(0.006, seed=3)).sentences()[-1] == (
         "To settle it: 13 further tasks, if the versions are equal and scores vary as here (power 80 %)."
     )
@@ -264,7 +262,7 @@ def test_what_is_not_identified_gets_no_number(change: Any, reason: str) -> None
     _, old = versions(n_seeds=2)
     found = gate(change(old).drop_duplicates(["task", "seed"]), old)
     assert (found.decision, found.exit_code) == ("cannot say", 2)
-    assert found.table[["difference", "se", "p_not_worse", "p_worse"]].isna().all(axis=None)
+    assert found.metrics[["difference", "se", "p_not_worse", "p_worse"]].isna().all(axis=None)
     assert f"accuracy: cannot say; {reason}" in found.summary()
 
 
@@ -288,7 +286,7 @@ def test_failed_runs_count_what_a_policy_says_and_never_what_stands_in_the_table
         assert found.decision == "cannot say"
         assert (
             "1 of v2 (t1). A failed run needs a score, which a policy gives it: runs.score_failures('worst')"
-            in (found.table["reason"].iloc[0])
+            in (found.metrics["reason"].iloc[0])
         )
     found = lt.gate(runs.score_failures(0.2), "v1", margin=0.01)
     assert found.tasks.set_index("task").loc["t1", "new"] == pytest.approx((both["accuracy"][2] + 0.2) / 2)
@@ -298,13 +296,13 @@ def test_failed_runs_count_what_a_policy_says_and_never_what_stands_in_the_table
     assert wide.decision == "cannot say"
     assert wide.sentences()[1].endswith("a few failed runs decide, so no test excludes a loss of more than the margin.")
     mild = lt.gate(runs.score_failures("baseline", reference="v1"), "v1", margin=0.01)
-    assert mild.table["p_not_worse"].notna().all()
+    assert mild.metrics["p_not_worse"].notna().all()
 
 
 def test_a_copy_passes_where_that_is_allowed() -> None:
     _, old = versions(n_seeds=2)
     found = gate(old, old, allow="identical")
-    assert (found.decision, found.table["difference"].iloc[0]) == ("not worse", 0.0)
+    assert (found.decision, found.metrics["difference"].iloc[0]) == ("not worse", 0.0)
 
 
 def test_what_the_new_version_did_not_run_holds_it_back() -> None:

@@ -10,9 +10,9 @@ import pytest
 from scipy import optimize, stats
 
 import lmemtest as lt
-from lmemtest.bench.outperforming import duels
-from lmemtest.bench.outperforming.random_intercept import RandomIntercept, mean_of
-from lmemtest.bench.outperforming.replicability import better_on, partial_conjunction, sign_test
+from lmemtest.bench.outperforming import pairs
+from lmemtest.bench.outperforming.pairs import better_on, partial_conjunction, sign_test
+from lmemtest.bench.outperforming.random_intercept import best_gamma, criterion, mean_of, slope
 from lmemtest.bench.outperforming.verdict import adjusted_gamma
 from lmemtest.errors import ArgumentError, DesignError
 
@@ -46,7 +46,7 @@ def assert_solves_the_score_equation(row, variance, df, level=0.95):
 
 def test_a_balanced_mixed_model_has_the_mean_and_variance_of_the_benchmarks():
     frame = table()
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    found = lt.outperforming(lt.Runs(frame, **ROLES))
     each = wins(frame).mean(axis=1)
     row = found.table.iloc[0]
     assert row["mean"] == pytest.approx(each.mean(), abs=1e-12)
@@ -60,7 +60,7 @@ def test_a_balanced_mixed_model_has_the_mean_and_variance_of_the_benchmarks():
 
 def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statistics():
     frame = table(benchmarks=5, seeds=6, spread=2.0)  # benchmarks differ more than chance
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False)
     parts = dict(iter(frame.groupby(["task", "algorithm"])["acc"]))
     each = np.array([stats.mannwhitneyu(parts[f"t{t}", "A"], parts[f"t{t}", "B"]).statistic / 36 for t in range(5)])
     row = found.table.iloc[0]
@@ -71,7 +71,7 @@ def test_runs_that_are_not_paired_have_the_mean_and_variance_of_their_u_statisti
 
 def test_runs_that_are_not_paired_have_the_variance_of_the_mixed_model_of_their_comparisons():
     frame = table(benchmarks=6, seeds=9, spread=1.5, seed=2)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
     both = frame[frame["algorithm"] == "A"].merge(frame[frame["algorithm"] == "B"], on="task")
     both["win"] = (both["acc_x"] > both["acc_y"]).astype(float)
     for side, name in (("seed_x", "left"), ("seed_y", "right")):
@@ -87,7 +87,7 @@ def test_right_and_wrong_answers_that_are_not_paired_have_the_variance_of_their_
     frame = table(benchmarks=5, seeds=20)
     p = np.where(frame["algorithm"] == "A", 0.8, 0.1 + 0.2 * frame["task"].str[1].astype(int))
     frame["acc"] = rng.binomial(1, p).astype(float)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False).table.iloc[0]
     shares = frame.pivot_table(index="task", columns="algorithm", values="acc")
     each = 0.5 + 0.5 * (shares["A"] - shares["B"])
     assert found["estimate"] == pytest.approx(each.mean())
@@ -109,34 +109,34 @@ def test_benchmarks_of_unequal_precision_have_paule_and_mandels_weights():
 def test_notes_say_what_the_interval_of_each_pair_is():
     frame = table(benchmarks=5, seeds=3)
     frame["acc"] = frame["algorithm"].map({"A": 2.0, "B": 1.0})
-    won = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    won = lt.outperforming(lt.Runs(frame, **ROLES))
     assert "even winning all pairs on all of them is not significant" in " ".join(won.notes)
     assert "mixed model" not in " ".join(won.notes)
     assert won.table["conclusion"].tolist() == ["not significant"]
     more = pd.concat([frame, frame[frame["task"] == "t0"].assign(task="t5")])
-    assert "even winning" not in " ".join(lt.probability_of_outperforming(lt.Runs(more, **ROLES)).notes)
-    tied = lt.probability_of_outperforming(lt.Runs(frame.assign(acc=1.0), **ROLES))
+    assert "even winning" not in " ".join(lt.outperforming(lt.Runs(more, **ROLES)).notes)
+    tied = lt.outperforming(lt.Runs(frame.assign(acc=1.0), **ROLES))
     assert "Scores are 0 and 1" not in " ".join(tied.notes)
     mixed = table(algorithms="ABC")
     mixed = mixed[(mixed["algorithm"] != "C") | (mixed["task"] == "t1")]
-    notes = " ".join(lt.probability_of_outperforming(lt.Runs(mixed, **ROLES)).notes)
+    notes = " ".join(lt.outperforming(lt.Runs(mixed, **ROLES)).notes)
     assert "1 of 6 benchmarks only, and the interval is of this benchmark by itself" in notes
 
 
 def test_the_better_one_is_on_the_left_unless_the_sides_are_named():
     runs = lt.Runs(table(algorithms="ABC"), **ROLES)
-    found = lt.probability_of_outperforming(runs)
+    found = lt.outperforming(runs)
     assert found.table["mean"].min() >= 0.5
-    named = lt.probability_of_outperforming(runs, control="B")
+    named = lt.outperforming(runs, control="B")
     assert named.table[["left", "right"]].to_numpy().tolist() == [["B", "A"], ["B", "C"]]
     assert named.alpha_adjusted == pytest.approx(0.025)
-    turned, own = (lt.probability_of_outperforming(runs, algorithms=tuple(pair)).table.iloc[0] for pair in ("AB", "BA"))
+    turned, own = (lt.outperforming(runs, algorithms=tuple(pair)).table.iloc[0] for pair in ("AB", "BA"))
     assert (turned["estimate"], turned["ci_low"]) == pytest.approx((1 - own["estimate"], 1 - own["ci_high"]))
 
 
 def test_drawn_means_have_the_variance_between_and_within_benchmarks():
     frame = table(benchmarks=12, seeds=6)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), method="percentile", rng=2)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), method="percentile", rng=2)
     p = wins(frame).mean(axis=1).to_numpy()
     sd = np.sqrt((p.var() + (p * (1 - p) / 6).mean()) / 12)
     low, high = p.mean() + stats.norm.ppf([0.025, 0.975]) * sd
@@ -147,37 +147,35 @@ def test_drawn_means_have_the_variance_between_and_within_benchmarks():
 def test_runs_are_paired_by_seed_whatever_the_order_of_the_rows():
     frame = table()
     shuffled = frame.sample(frac=1.0, random_state=3)
-    one, other = (lt.probability_of_outperforming(lt.Runs(f, **ROLES)) for f in (frame, shuffled))
+    one, other = (lt.outperforming(lt.Runs(f, **ROLES)) for f in (frame, shuffled))
     pd.testing.assert_frame_equal(one.to_frame(), other.to_frame())
     without = frame[~((frame["algorithm"] == "B") & (frame["seed"] == 0))]
-    fewer = lt.probability_of_outperforming(lt.Runs(without, **ROLES))
+    fewer = lt.outperforming(lt.Runs(without, **ROLES))
     assert fewer.table["n_pairs"].tolist() == [42]
     assert "without a partner" in " ".join(fewer.notes)
 
 
 def test_a_loss_turns_the_sides():
     frame = table()
-    one = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    one = lt.outperforming(lt.Runs(frame, **ROLES))
     roles = {**ROLES, "direction": "minimize"}
-    other = lt.probability_of_outperforming(lt.Runs(frame, **roles), algorithms=("B", "A"))
+    other = lt.outperforming(lt.Runs(frame, **roles), algorithms=("B", "A"))
     assert other.table["estimate"].tolist() == pytest.approx(one.table["estimate"].tolist())
 
 
 def test_many_algorithms_share_alpha_and_raise_gamma():
     runs = lt.Runs(table(algorithms="ABC"), **ROLES)
-    found = lt.probability_of_outperforming(runs)
+    found = lt.outperforming(runs)
     assert len(found.table) == 3
     assert found.alpha_adjusted == pytest.approx(0.05 / 3)
     assert found.gamma_adjusted == pytest.approx(adjusted_gamma(0.75, 0.05, 3))
-    alone = lt.probability_of_outperforming(
-        lt.Runs(table(algorithms="ABC"), **ROLES), algorithms=("A", "B"), alpha=0.05 / 3
-    )
+    alone = lt.outperforming(lt.Runs(table(algorithms="ABC"), **ROLES), algorithms=("A", "B"), alpha=0.05 / 3)
     assert found.table.loc[0, "ci_low"] == pytest.approx(alone.table.loc[0, "ci_low"])
 
 
 def test_runs_that_are_not_paired_are_compared_all_with_all():
     frame = table(benchmarks=3)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=False, n_draws=400, rng=1)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=False, n_draws=400, rng=1)
     a, b = (frame.query("algorithm == @name and task == 't1'")["acc"] for name in "AB")
     row = found.benchmarks.iloc[1]
     assert row["estimate"] == pytest.approx(stats.mannwhitneyu(a, b).statistic / 64)
@@ -187,12 +185,12 @@ def test_runs_that_are_not_paired_are_compared_all_with_all():
 @pytest.mark.parametrize("seeds", [4, 8])
 def test_one_benchmark_is_the_comparison_of_its_pairs(seeds):
     frame = table(benchmarks=1, seeds=seeds)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES))
+    found = lt.outperforming(lt.Runs(frame, **ROLES))
     a, b = (frame.query("algorithm == @name").sort_values("seed")["acc"].to_numpy() for name in "AB")
-    pairs = lt.probability_of_outperforming(a, b)
+    two = lt.outperforming(a, b)
     row = found.table.iloc[0]
-    assert (row["estimate"], row["ci_low"], row["ci_high"]) == (pairs.estimate, pairs.ci_low, pairs.ci_high)
-    assert row["conclusion"] == pairs.conclusion
+    assert (row["estimate"], row["ci_low"], row["ci_high"]) == (two.estimate, two.ci_low, two.ci_high)
+    assert row["conclusion"] == two.conclusion
 
 
 @pytest.mark.parametrize(("paired", "method"), [(True, "mixed"), (True, "percentile"), (False, "percentile")])
@@ -200,7 +198,7 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
     frame = table()
     frame["acc"] += 100.0 * (frame["algorithm"] == "A")
     runs = lt.Runs(frame, **ROLES)
-    found = lt.probability_of_outperforming(runs, paired=paired, method=method, n_draws=100, rng=1)
+    found = lt.outperforming(runs, paired=paired, method=method, n_draws=100, rng=1)
     row = found.table.iloc[0]
     assert (row["ci_low"], row["ci_high"]) == pytest.approx((0.025 ** (1 / 6), 1.0))
     assert (row["conclusion"], row["better_on"]) == ("significant and may be meaningful", 6)
@@ -211,7 +209,7 @@ def test_benchmarks_that_are_all_won_count_one_each(paired, method):
 def test_on_how_many_benchmarks_is_said_where_a_benchmarks_own_test_could_show_it(paired, seeds, can):
     frame = table(benchmarks=12, seeds=seeds)
     frame["acc"] += 2.0 * (frame["algorithm"] == "A")
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=paired)
     row, texts = found.table.iloc[0], " ".join(found.sentences())
     own = found.to_frame("benchmarks")
     least = 0.5**seeds if paired else 1.0 / math.comb(2 * seeds, seeds)
@@ -225,7 +223,7 @@ def test_on_how_many_benchmarks_is_said_where_a_benchmarks_own_test_could_show_i
 def test_a_control_that_is_worse_is_said_to_be():
     frame = table(algorithms="ABC", spread=0.1)
     frame["acc"] += 1.5 * (frame["algorithm"] == "A")
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), control="B")
+    found = lt.outperforming(lt.Runs(frame, **ROLES), control="B")
     assert (found.table["ci_high"] < 0.5).tolist() == [True, False]
     head, first, _ = found.sentences()
     assert head == (
@@ -238,7 +236,7 @@ def test_a_control_that_is_worse_is_said_to_be():
 def test_right_or_wrong_answers_have_a_risk_difference():
     frame = table()
     frame["acc"] = (frame["acc"] > 0.3).astype(int)
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B"))
+    found = lt.outperforming(lt.Runs(frame, **ROLES), algorithms=("A", "B"))
     shares = frame.groupby("algorithm")["acc"].mean()
     assert found.table["risk_difference"].tolist() == pytest.approx([shares["A"] - shares["B"]], abs=1e-6)
     assert "risk_difference" in " ".join(found.notes)
@@ -247,19 +245,19 @@ def test_right_or_wrong_answers_have_a_risk_difference():
 def test_refusals_of_runs():
     runs = lt.Runs(table(), **ROLES)
     with pytest.raises(ArgumentError, match=r"algorithms names 'C', which is not in the runs. Algorithms: A, B"):
-        lt.probability_of_outperforming(runs, algorithms=("A", "C"))
+        lt.outperforming(runs, algorithms=("A", "C"))
     with pytest.raises(ArgumentError, match="two different names"):
-        lt.probability_of_outperforming(runs, algorithms=("A", "A"))
+        lt.outperforming(runs, algorithms=("A", "A"))
     with pytest.raises(ArgumentError, match="direction must be left out"):
-        lt.probability_of_outperforming(runs, direction="maximize")
+        lt.outperforming(runs, direction="maximize")
     with pytest.raises(ArgumentError, match=r"control must be one of the algorithms \(A, B\), got 'X'"):
-        lt.probability_of_outperforming(runs, control="X")
+        lt.outperforming(runs, control="X")
     with pytest.raises(DesignError, match="no seed column"):
-        lt.probability_of_outperforming(lt.Runs(table(), **{**ROLES, "seed": None}))
+        lt.outperforming(lt.Runs(table(), **{**ROLES, "seed": None}))
     apart = table()
     apart.loc[apart["algorithm"] == "B", "seed"] += 100
     with pytest.raises(DesignError, match="A and B have no seed that both ran with"):
-        lt.probability_of_outperforming(lt.Runs(apart, **ROLES))
+        lt.outperforming(lt.Runs(apart, **ROLES))
 
 
 # ------------------------------------------------------------------------------------------------- replicability
@@ -289,10 +287,10 @@ def test_benchmarks_of_unequal_numbers_of_pairs_have_the_mixed_model_of_their_wi
     rng = np.random.default_rng(1)
     gaps = table(benchmarks=8, algorithms="ABCD").sample(frac=0.6, random_state=4)
     gaps["acc"] += (gaps["algorithm"] == "B") * (0.3 + 2.0 * rng.normal(size=8)[gaps["task"].str[1].astype(int)])
-    pairs = gaps.merge(gaps, on=["task", "seed"])
-    found, boundary = lt.probability_of_outperforming(lt.Runs(gaps, **ROLES)), []
+    both = gaps.merge(gaps, on=["task", "seed"])
+    found, boundary = lt.outperforming(lt.Runs(gaps, **ROLES)), []
     for row in found.table.to_dict("records"):
-        own = pairs[(pairs["algorithm_x"] == row["left"]) & (pairs["algorithm_y"] == row["right"])]
+        own = both[(both["algorithm_x"] == row["left"]) & (both["algorithm_y"] == row["right"])]
         win = own.assign(win=(own["acc_x"] > own["acc_y"]).astype(float))
         model, one = lt.fit_lmm("win ~ 1 + (1 | task)", win), np.eye(1)
         boundary.append(model.theta[0] == 0.0)
@@ -307,18 +305,18 @@ def test_the_variance_between_benchmarks_is_where_the_slope_of_the_criterion_is_
     n = rng.integers(0, 9, (40, 7)).astype(float)
     wins = rng.binomial(n.astype(int), rng.random((40, 7)))
     p = np.divide(wins, n, out=np.zeros(n.shape), where=n > 0)
-    model = RandomIntercept(n, p, (n * p * (1.0 - p)).sum(axis=1))
-    gamma = model.solution()
+    model = n, p, (n * p * (1.0 - p)).sum(axis=1)
+    gamma = best_gamma(*model)
     inside = gamma > 0.0
     assert set(inside) == {True, False}
-    np.testing.assert_allclose(model.slope(gamma)[inside], 0.0, atol=1e-11)
-    assert (model.slope(gamma)[~inside] >= 0.0).all()
+    np.testing.assert_allclose(slope(gamma, *model)[inside], 0.0, atol=1e-11)
+    assert (slope(gamma, *model)[~inside] >= 0.0).all()
     step = 1e-6 * gamma[inside]
-    own = RandomIntercept(n[inside], p[inside], model.within[inside])
-    rise = (own.criterion(gamma[inside] * 2.0 + step) - own.criterion(gamma[inside] * 2.0 - step)) / (2.0 * step)
-    np.testing.assert_allclose(own.slope(gamma[inside] * 2.0), rise, rtol=1e-5, atol=1e-7)
+    own = [part[inside] for part in model]
+    rise = (criterion(gamma[inside] * 2.0 + step, *own) - criterion(gamma[inside] * 2.0 - step, *own)) / (2.0 * step)
+    np.testing.assert_allclose(slope(gamma[inside] * 2.0, *own), rise, rtol=1e-5, atol=1e-7)
     for other in (0.3, 3.0):
-        assert (own.criterion(gamma[inside] * other) > own.criterion(gamma[inside])).all()
+        assert (criterion(gamma[inside] * other, *own) > criterion(gamma[inside], *own)).all()
 
 
 @pytest.mark.parametrize("paired", [True, False])
@@ -327,11 +325,11 @@ def test_pairs_are_compared_as_each_by_itself(paired, missing):
     rng = np.random.default_rng(3)
     frame = table(benchmarks=7, seeds=4, algorithms="ABCDE")
     frame = frame.assign(acc=frame["acc"].round(0))[rng.random(len(frame)) >= missing]
-    found = lt.probability_of_outperforming(lt.Runs(frame, **ROLES), paired=paired)
+    found = lt.outperforming(lt.Runs(frame, **ROLES), paired=paired)
     for left, right in found.table[["left", "right"]].itertuples(index=False):
         two = frame[frame["algorithm"].isin([left, right])]
         options = {"algorithms": (left, right), "paired": paired, "alpha": found.alpha_adjusted}
-        alone = lt.probability_of_outperforming(lt.Runs(two, **ROLES), **options)
+        alone = lt.outperforming(lt.Runs(two, **ROLES), **options)
         for part in ("table", "benchmarks", "replicability"):
             own = found.to_frame(part).query("left == @left and right == @right").reset_index(drop=True)
             other = alone.to_frame(part)
@@ -349,7 +347,7 @@ def test_no_side_is_chosen_by_rounding():
     frame = pd.concat([frame.assign(algorithm="A", acc=won), frame.assign(algorithm="B", acc=1 - won)])
     for names in ("AB", "BA"):
         renamed = frame.assign(algorithm=frame["algorithm"].map(dict(zip("AB", names, strict=True))))
-        assert lt.probability_of_outperforming(lt.Runs(renamed, **ROLES)).table.loc[0, "left"] == "A"
+        assert lt.outperforming(lt.Runs(renamed, **ROLES)).table.loc[0, "left"] == "A"
 
 
 def test_samples_of_one_size_have_the_tests_of_scipy_in_two_calls(monkeypatch):
@@ -359,5 +357,5 @@ def test_samples_of_one_size_have_the_tests_of_scipy_in_two_calls(monkeypatch):
     expected = [stats.mannwhitneyu(a, b, alternative="greater").pvalue for a, b in zip(x, y, strict=True)]
     calls, original = [], stats.mannwhitneyu
     monkeypatch.setattr(stats, "mannwhitneyu", lambda *a, **o: calls.append(1) or original(*a, **o))
-    assert duels._mann_whitney(x, y).tolist() == [1.0, *expected[1:]]
+    assert pairs._mann_whitney(x, y).tolist() == [1.0, *expected[1:]]
     assert len(calls) == 2

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -11,8 +12,7 @@ from pytest import approx
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.aggregates import aggregate_scores
-from lmemtest.bench.ranking.measures import MEASURES, Measures, middle
+from lmemtest.bench.ranking.aggregates import MEASURES, aggregate_scores, measures_of, middle
 from lmemtest.bench.ranking.resampling import Resampling, complete_blocks
 from lmemtest.errors import ArgumentError, DesignError
 
@@ -56,8 +56,8 @@ def test_estimates_profiles_and_improvement_are_rliables(rliable):
             assert estimates(found)[measure, name] == approx(want, rel=1e-12), (measure, name)
     for of, key in {"runs": "run_profiles", "benchmarks": "mean_profiles"}.items():
         profiles = found.profiles(rliable["taus"], of=of)
-        assert profiles.shares() == approx(np.array([rliable[key][name] for name in "ABC"]), abs=1e-12), of
-    matrix = found.improvement().matrix()
+        assert profiles.shares == approx(np.array([rliable[key][name] for name in "ABC"]), abs=1e-12), of
+    matrix = found.improvement().matrix
     for pair, want in rliable["improvement"].items():
         assert matrix.loc[tuple(pair.split(","))] == approx(want, rel=1e-12), pair
 
@@ -111,9 +111,9 @@ def test_benchmarks_count_equally_and_instances_share_the_weight_of_theirs():
 def test_measures_of_a_draw_are_those_of_the_table_that_was_drawn(unit):
     blocks, _ = complete_blocks(runs_of(ragged()), None)
     resampling = Resampling(blocks, unit, "n", 50, 3)
-    measures = Measures(list(MEASURES), 1.0, "maximize")
+    measured = partial(measures_of, names=list(MEASURES), threshold=1.0, direction="maximize")
     for a in range(2):
-        got = np.concatenate([measures.of(part, middle(blocks, a)) for part in resampling.draws(a)])
+        got = np.concatenate([measured(part, middle(blocks, a)) for part in resampling.draws(a)])
         chosen, run, weight = next(resampling.picks(a))
         for d in range(50):
             columns = [
@@ -129,8 +129,8 @@ def test_measures_of_a_draw_are_those_of_the_table_that_was_drawn(unit):
 def test_what_is_left_is_the_table_without_a_unit(unit):
     scores = ragged()
     blocks, _ = complete_blocks(runs_of(scores), None)
-    resampling, measures = Resampling(blocks, unit, "n", 2, 3), Measures(["median", "mean"], 1.0, "maximize")
-    got = np.concatenate([measures.of(part, 0.25) for _, part in resampling.left_out(0)])
+    parts = [part for _, part in Resampling(blocks, unit, "n", 2, 3).left_out(0)]
+    got = np.concatenate([measures_of(part, 0.25, ["median", "mean"], 1.0, "maximize") for part in parts])
     want = []
     if unit == "benchmarks":
         tables = [np.delete(scores["A"], task, axis=1) for task in range(4)]
@@ -190,7 +190,7 @@ def test_scores_to_minimize_are_the_mirror_image():
             width = (a["ci_high"] - a["ci_low"]).to_numpy()
             assert -b["ci_low"].to_numpy() == approx(a["ci_high"].to_numpy(), abs=0.15 * width.max())
     taus = [0.5, 2.0, 3.0]
-    assert down.profiles(np.negative(taus)).shares()[:, ::-1] == approx(up.profiles(taus).shares(), abs=1e-12)
+    assert down.profiles(np.negative(taus)).shares[:, ::-1] == approx(up.profiles(taus).shares, abs=1e-12)
     assert down.improvement().to_frame()["probability"][0] == approx(up.improvement().to_frame()["probability"][0])
 
 

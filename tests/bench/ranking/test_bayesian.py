@@ -15,7 +15,7 @@ from lmemtest.bench.data.blocks import Blocks, blocks_of
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.bayesian import bayesian_pairs
 from lmemtest.bench.ranking.directions import Directions, has_direction
-from lmemtest.bench.ranking.signed_rank import PRIOR, _gamma_weights, _Pair, signed_rank
+from lmemtest.bench.ranking.signed_rank import PRIOR, _gamma_weights, outcomes_of, signed_rank
 from lmemtest.core.verdicts import Verdict
 from lmemtest.errors import ArgumentError
 
@@ -46,9 +46,7 @@ def test_outcomes_of_a_draw_are_the_double_sums(rope):
     w = weights / weights.sum(axis=0)
     sums = z[:, None] + z
     left, right = (np.einsum("id,ij,jd->d", w, with_halves(sign * sums, 2 * rope), w) for sign in (1, -1))
-    np.testing.assert_allclose(
-        _Pair.of(TIED, rope, 1e-9).outcomes(weights), [left, 1.0 - left - right, right], atol=1e-13
-    )
+    np.testing.assert_allclose(outcomes_of(TIED, rope, 1e-9)(weights), [left, 1.0 - left - right, right], atol=1e-13)
 
 
 def test_mean_outcomes_are_those_of_dirichlet_weights():
@@ -57,7 +55,7 @@ def test_mean_outcomes_are_those_of_dirichlet_weights():
     moments = (np.outer(a, a) + np.diag(a)) / (a.sum() * (a.sum() + 1.0))  # E w_i w_j
     want = [(moments * with_halves(sign * (z[:, None] + z), 1.0)).sum() for sign in (1, -1)]
     rng = np.random.default_rng(2)
-    draws = np.concatenate([_Pair.of(TIED, 0.5, 1e-9).outcomes(w) for w in _gamma_weights(len(TIED), 20_000, rng)], 1)
+    draws = np.concatenate([outcomes_of(TIED, 0.5, 1e-9)(w) for w in _gamma_weights(len(TIED), 20_000, rng)], 1)
     error = draws.std(axis=1) / np.sqrt(draws.shape[1])
     assert np.abs(draws.mean(axis=1)[[0, 2]] - want) == approx(0.0, abs=4 * error.max())
 
@@ -92,7 +90,7 @@ def test_directions_are_those_of_the_double_sums(pairs):
     z[0] = 0.0
     weights = next(_gamma_weights(7, 200, rng))
     assert has_direction(z, 1e-9).all()
-    outcomes = np.stack([_Pair.of(row, 0.0, 1e-9).outcomes(weights) for row in z])
+    outcomes = np.stack([outcomes_of(row, 0.0, 1e-9)(weights) for row in z])
     difference = outcomes[:, 0] - outcomes[:, 2]
     want = np.where(np.abs(difference) <= 1e-12, 0.5, difference > 0.0).sum(axis=1)
     assert Directions.of(z, 1e-9).left(weights, 1e-12).tolist() == want.tolist()

@@ -11,7 +11,7 @@ from scipy import stats
 import lmemtest as lt
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
-from lmemtest.bench.ranking.leaderboard import leaderboard, leaderboard_of
+from lmemtest.bench.ranking.leaderboard import leaderboard
 from lmemtest.bench.ranking.standings import MEASURES
 from lmemtest.errors import ArgumentError, DesignError
 
@@ -41,7 +41,7 @@ def scores(seed=1, n=12, k=4, spread=0.5):
 
 
 def board(data, **options):
-    return leaderboard_of(data if isinstance(data, Blocks) else blocks_from(data), n_draws=200, rng=1, **options)
+    return leaderboard(data if isinstance(data, Blocks) else blocks_from(data), n_draws=200, rng=1, **options)
 
 
 def by_name(found):
@@ -72,7 +72,7 @@ def test_measures_are_those_of_brute_force():
 def test_elo_of_two_algorithms_is_the_log_odds_and_its_interval_that_of_jeffreys():
     """Nine wins of twelve; beta(9.5, 3.5) up to the error of 8,000 draws, and widened for 12 benchmarks."""
     values = np.column_stack([np.zeros(12), np.where(np.arange(12) < 9, 1.0, -1.0)])
-    found = leaderboard_of(blocks_from(values), reference="A", n_draws=8000, rng=1)
+    found = leaderboard(blocks_from(values), reference="A", n_draws=8000, rng=1)
     best = found.to_frame().iloc[0]
     assert best["algorithm"] == "B"
     assert best["elo"] == pytest.approx(1000 + 400 * np.log10(3))
@@ -181,9 +181,9 @@ def test_draws_depend_on_rng_alone():
     values = scores()
     for resample in ("benchmarks", "runs"):
         data = blocks_from(np.random.default_rng(6).normal(size=(6, 3, 3)) if resample == "runs" else values)
-        one, again = (leaderboard_of(data, n_draws=100, rng=7, resample=resample).to_frame() for _ in range(2))
+        one, again = (leaderboard(data, n_draws=100, rng=7, resample=resample).to_frame() for _ in range(2))
         pd.testing.assert_frame_equal(one, again)
-        other = leaderboard_of(data, n_draws=100, rng=8, resample=resample).to_frame()
+        other = leaderboard(data, n_draws=100, rng=8, resample=resample).to_frame()
         assert not np.allclose(one["elo_low"], other["elo_low"])
         assert_allclose(one["elo"], other["elo"])
 
@@ -224,7 +224,7 @@ def test_runs_are_read_by_their_roles():
     runs = lt.Runs(table, score="loss", direction="minimize", algorithm="a", benchmark="b", seed="s")
     found = leaderboard(runs, n_draws=100, rng=1).to_frame()
     means = table.pivot_table(index="b", columns="a", values="loss")
-    want = by_name(leaderboard_of(blocks_from(means, direction="minimize"), n_draws=100, rng=1))
+    want = by_name(leaderboard(blocks_from(means, direction="minimize"), n_draws=100, rng=1))
     assert found["algorithm"].iloc[0] == "0"
     assert_allclose(found.set_index("algorithm").sort_index()["elo"], want["elo"])
 
@@ -234,5 +234,5 @@ def test_25_algorithms_on_100_benchmarks_take_less_than_two_seconds():
     rng = np.random.default_rng(9)
     data = blocks_from(rng.normal(size=(100, 25, 10)) + 0.1 * np.arange(25)[:, None])
     begin = time.process_time()
-    leaderboard_of(data, n_draws=1000, rng=1)
+    leaderboard(data, n_draws=1000, rng=1)
     assert time.process_time() - begin < 2.0

@@ -176,9 +176,9 @@ def test_side_by_side_the_trap_is_shown_and_measured():
     found = rank(runs, "all", n_draws=1000)
     assert list(found.rankings) == ["lmem", "tukey", "nemenyi", "wilcoxon", "signed_rank"]
     trap = found.rows_as_blocks
-    assert (trap.n_rows, trap.n_blocks) == (160, 8)
-    assert trap.false_alarms[0] > 0.4
-    assert trap.of_blocks[0] < 0.06
+    assert (trap["n_rows"], trap["n_blocks"]) == (160, 8)
+    assert trap["false_alarms"][0] > 0.4
+    assert trap["of_blocks"][0] < 0.06
     assert "nominal 5 %" in found.sentences()[-1]
     assert rank(WIDE, "all", direction="maximize", n_draws=1000).rows_as_blocks is None
 
@@ -231,7 +231,7 @@ def test_signed_ranks_decide_who_is_better_and_neither_the_order_nor_a_shift_of_
     said = found.paragraph()
     assert "B was better than A" in said
     assert "rank-biserial r = 0." in said
-    assert set(found.stability(progress=False).table["decision"]) == {"B better"}
+    assert set(found.stability(progress=False).to_frame()["decision"]) == {"B better"}
 
 
 def test_the_signed_rank_statistic_belongs_to_the_algorithm_on_the_left():
@@ -368,7 +368,7 @@ def test_a_model_compares_algorithms_without_a_common_whole_block():
     found = rank(runs, "all", rng=1, n_draws=500)
     assert found.rows_as_blocks is None
     assert "lmem" in found.rankings
-    assert found["signed_rank"].levels == ("B", "A", "C")
+    assert found.rankings["signed_rank"].levels == ("B", "A", "C")
 
 
 def test_means_are_compared_by_moderated_errors_unless_tukey_is_asked_for():

@@ -38,8 +38,8 @@ def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic)
     sd = found.table["sd"].to_numpy()
     others = np.sqrt((sd[:5] ** 2).mean())
     assert found.ratio == approx(sd[5] / others, rel=1e-12)
-    assert (check.check, check.subject, check.decision) == ("advantages", "by algorithm", "act")
-    assert check.found == f"standard deviations differ {found.ratio:.2g}-fold"
+    assert (check.kind, check.subject, check.severity) == ("advantages", "by algorithm", "warning")
+    assert check.message == f"standard deviations differ {found.ratio:.2g}-fold"
     assert check.advice == (
         f"a5 varies {found.ratio:.2g} times as much from benchmark to benchmark as the others, so one standard error "
         f"for all pairs is too small for some and too large for others. {NEXT_STEP}"
@@ -50,8 +50,8 @@ def test_an_erratic_algorithm_is_named_with_its_ratio_and_the_next_step(erratic)
 def test_diagnosis_acts_and_does_not_say_that_tests_stand():
     fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 5 + [4.0], 20)))
     found = fit.diagnose(influence=False, rng=1)
-    assert found.decision == "act"
-    assert found.advantages.decision == "act"
+    assert found.severity == "warning"
+    assert found.advantages.severity == "warning"
     assert "exchanges of algorithm within groups" in found.to_table().notes[0]
     heavy = [shape for shape in found.normality.shapes if shape.subject == "effects of benchmark:algorithm"]
     assert heavy[0].advice == (
@@ -64,7 +64,7 @@ def test_alike_algorithms_are_fine():
     fit = lt.fit_lmm(FORMULA, runs_of(table([0.5] * 6, seed=2)))
     found = advantages(fit, rng=1)
     assert found.p_value > 0.05
-    assert (found.decision, found.advice) == ("fine", "No difference between the algorithms beyond chance.")
+    assert (found.severity, found.advice) == ("fine", "No difference between the algorithms beyond chance.")
 
 
 def test_quiet_algorithms_are_named_where_they_are_the_fewer():
@@ -108,14 +108,14 @@ def test_missing_cells_stay_missing_in_an_exchange():
     frame = frame[~((frame["algorithm"] == "a1") & frame["benchmark"].isin(["b00", "b03", "b07"]))]
     found = advantages(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1)
     assert found.table["benchmarks"].tolist() == [15, 12, 15, 15, 15]
-    assert found.decision == "act"
+    assert found.severity == "warning"
 
 
 def test_what_cannot_be_judged_is_not():
     assert advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 2.5]))), rng=1) is None
     few = advantages(lt.fit_lmm(FORMULA, runs_of(table([0.5, 0.5, 2.5], 3))), rng=1)
-    assert (few.decision, few.advice) == ("not judged", "Too few levels of benchmark to judge.")
-    assert few.check.found == "too few levels"
+    assert (few.severity, few.advice) == ("skipped", "Too few levels of benchmark to judge.")
+    assert few.check.message == "too few levels"
 
 
 @pytest.mark.parametrize("random", ["(1 | benchmark) + diag(algorithm | benchmark)", "(0 + algorithm | benchmark)"])
@@ -128,7 +128,7 @@ def test_a_table_without_roles_is_read_from_its_formula():
     frame = table([0.5, 0.5, 0.5, 2.5])
     assert advantages(lt.fit_lmm(FORMULA, frame), rng=1).check.subject == "by algorithm"
     assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", frame), rng=1) is None
-    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", runs_of(frame)), rng=1).decision == "act"
+    assert advantages(lt.fit_lmm("y ~ algorithm + (1 | benchmark)", runs_of(frame)), rng=1).severity == "warning"
 
 
 def test_the_report_acts_on_it(erratic):

@@ -7,14 +7,15 @@ import pytest
 from scipy.stats import binomtest
 
 import lmemtest as lt
+from lmemtest.core.findings import worst
 from lmemtest.errors import ArgumentError, DesignError, UnknownColumnError
 from lmemtest.lmm.diagnostics import diagnose
-from lmemtest.lmm.diagnostics.check import simulated_p, worst
+from lmemtest.lmm.diagnostics.draws import simulated_p
 
 
 def test_the_table_has_every_check_of_a_true_model(clean):
     table = clean.to_frame()
-    assert list(table.columns) == ["check", "subject", "found", "value", "p_value", "decision", "advice"]
+    assert list(table.columns) == ["check", "subject", "found", "value", "p_value", "severity", "advice"]
     assert table["check"].to_list() == [
         *["normality"] * 4,
         *["scale"] * 4,
@@ -25,8 +26,8 @@ def test_the_table_has_every_check_of_a_true_model(clean):
         "collinearity",
         "explained",
     ]
-    assert set(table["decision"]) == {"fine"}
-    assert clean.decision == "fine"
+    assert set(table["severity"]) == {"fine"}
+    assert clean.severity == "fine"
     assert (table["advice"].str.len() > 10).all()
     assert clean.n_draws == 199
     assert len(clean.residuals) == len(clean.fitted) == 288
@@ -55,10 +56,10 @@ def test_influence_is_computed_for_single_columns(make):
     table = make.table(np.random.default_rng(1), benchmarks=5, seeds=4)
     fit = lt.fit_lmm(make.formula, table)
     found = diagnose(fit, rng=1)
-    lines = [c for c in found.checks if c.check == "influence"]
-    assert [(c.subject, c.decision) for c in lines] == [("of each benchmark", found.influence[0].decision)]
+    lines = [c for c in found.checks if c.kind == "influence"]
+    assert [(c.subject, c.severity) for c in lines] == [("of each benchmark", found.influence[0].severity)]
     assert lines[0].advice == " ".join(found.influence[0].sentences())
-    assert lines[0].found.startswith("largest Cook's distance")
+    assert lines[0].message.startswith("largest Cook's distance")
     by_seed = diagnose(fit, rng=1, influence="seed")
     assert [r.group for r in by_seed.influence] == ["seed"]
     both = diagnose(fit, rng=1, influence=["benchmark", "seed"])
@@ -69,11 +70,11 @@ def test_influence_that_needs_a_choice_says_so(make):
     table = make.table(np.random.default_rng(1), benchmarks=5, seeds=4)
     table["prior"] = np.where(table["seed"] % 2, "good", "bad")
     fit = lt.fit_lmm("loss ~ algorithm * prior + (1|benchmark)", table)
-    line = next(c for c in diagnose(fit, rng=1).checks if c.check == "influence")
-    assert (line.found, line.decision) == ("not computed", "look")
+    line = next(c for c in diagnose(fit, rng=1).checks if c.kind == "influence")
+    assert (line.message, line.severity) == ("not computed", "note")
     assert "specs" in line.advice
-    chosen = next(c for c in diagnose(fit, rng=1, specs="algorithm").checks if c.check == "influence")
-    assert chosen.found != "not computed"
+    chosen = next(c for c in diagnose(fit, rng=1, specs="algorithm").checks if c.kind == "influence")
+    assert chosen.message != "not computed"
 
 
 def test_a_model_without_random_effects_works(make):
@@ -132,14 +133,14 @@ def test_bad_input_is_named(clean_fit):
 
 
 def test_small_helpers():
-    assert worst(["look", "fine"]) == "look"
+    assert worst(["note", "fine"]) == "note"
     assert simulated_p(2.0, [1.0, 2.0, 3.0]) == 0.75
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("design", [(12, 3, 8), (6, 2, 5)])
 def test_true_models_seldom_alarm(make, design):
-    """Each check of shape and scale says "act" in about 1 % of the tables at most, whatever the size."""
+    """Each check of shape and scale says "warning" in about 1 % of the tables at most, whatever the size."""
     rng = np.random.default_rng(5)
     n = 300
     acts: dict[tuple[str, str], int] = {}
@@ -147,8 +148,8 @@ def test_true_models_seldom_alarm(make, design):
     for _ in range(n):
         fit = lt.fit_lmm(make.formula, make.table(rng, *design), restarts=0)
         for check in diagnose(fit, rng=rng, influence=False).checks:
-            key = (check.check, check.subject)
-            acts[key] = acts.get(key, 0) + (check.decision == "act")
+            key = (check.kind, check.subject)
+            acts[key] = acts.get(key, 0) + (check.severity == "warning")
             rejected[key] = rejected.get(key, 0) + (check.p_value <= 0.05)
     for key, count in acts.items():
         assert binomtest(count, n, 0.02, alternative="greater").pvalue > 0.001, key
@@ -176,6 +177,6 @@ def test_priorband_sized_fits_are_diagnosed(data_dir):
     table = pd.read_parquet(data_dir / "priorband.parquet")
     fit = lt.fit_lmm("value ~ algorithm + (1|benchmark) + (1|benchmark:algorithm)", table)
     found = diagnose(fit, rng=1, influence=False)
-    assert (found.decision, found.n_draws, len(found.residuals)) == ("act", 99, 86_400)
+    assert (found.severity, found.n_draws, len(found.residuals)) == ("warning", 99, 86_400)
     by_benchmark = next(s for s in found.scale if s.column == "benchmark")
     assert by_benchmark.ratio > 10

@@ -293,7 +293,7 @@ def test_a_planted_benchmark_is_found():
     frame = found.to_frame()
     assert frame.loc[frame["cooks_distance"].idxmax(), "level"] == "b07"
     assert list(frame.loc[frame["chance_p"] < 0.05, "level"]) == ["b07"]
-    assert found.decision in ("look", "act")
+    assert found.severity in ("note", "warning")
     assert "b07 stands out" in " ".join(found.sentences())
 
 
@@ -302,7 +302,7 @@ def test_a_decision_that_hangs_on_an_outlier_asks_for_action():
     hit = (table["benchmark"] == "b07") & (table["algorithm"] == "C")
     fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_runs(table.assign(loss=table["loss"] - 25.0 * hit)))
     found = influence(fit, "benchmark")
-    assert found.decision == "act"
+    assert found.severity == "warning"
     assert " ".join(found.sentences()).startswith("Without b07, ")
     assert flipping(found)["b07"] > 0
     assert "Check the runs of b07 (failed runs, units, mixed-up names)" in " ".join(found.sentences())
@@ -321,7 +321,7 @@ def test_a_close_call_is_named_as_such_and_fine():
     assert not found.table["n_clear"].any()
     moved = found.comparisons[found.comparisons["decision_changes"]]
     assert (np.maximum(moved["p_value"], found.whole["p_value"][0]) <= 0.1).all()
-    assert found.decision == "fine"
+    assert found.severity == "fine"
     assert re.match(
         r"Without b0\d, 1 of 1 comparison changes its decision at 5 % \(A - B, p ", " ".join(found.sentences())
     )
@@ -337,7 +337,7 @@ def test_a_clear_change_deserves_a_look():
     p = found.comparisons.set_index("level").loc[first, "p_value"]
     assert min(p, found.whole["p_value"][0]) < 0.05
     assert max(p, found.whole["p_value"][0]) > 0.1
-    assert found.decision == "look"
+    assert found.severity == "note"
     assert "call these comparisons undecided, or bring more levels." in " ".join(found.sentences())
 
 
@@ -348,7 +348,7 @@ def test_a_benchmark_that_holds_the_noise_is_named():
     table["loss"] += 8 * loud * rng.normal(size=len(table))
     found = influence(lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table), "benchmark")
     assert found.table.set_index("level").loc["b05", "residual_ratio"] < 0.5
-    assert found.decision in ("look", "act")
+    assert found.severity in ("note", "warning")
     assert re.search(
         r"Without b05 the residual variance falls by \d\d %: most of the noise is there", " ".join(found.sentences())
     )
@@ -370,11 +370,11 @@ def test_clean_tables_are_fine_and_rarely_ask_for_action(n):
     for seed in range(n):
         fit = lt.fit_lmm(f"loss ~ algorithm + {CROSSED}", make_table(benchmarks=8, seeds=2, seed=1000 + seed))
         found = influence(fit, "benchmark")
-        severities.append(found.decision)
+        severities.append(found.severity)
         outlying += int((found.table["chance_p"] < 0.05).any())
     assert severities.count("fine") > 0.6 * n
     assert outlying <= stats.binom.ppf(0.9999, n, 0.05)
-    assert severities.count("act") <= stats.binom.ppf(0.9999, n, 0.05)
+    assert severities.count("warning") <= stats.binom.ppf(0.9999, n, 0.05)
 
 
 def test_a_covariate_alone_is_looked_at_as_a_coefficient(reference_input):
@@ -383,7 +383,7 @@ def test_a_covariate_alone_is_looked_at_as_a_coefficient(reference_input):
     assert (found.specs, found.adjust) == ((), "none")
     assert found.whole["left"].tolist() == ["Days"]
     assert found.whole["p_value"][0] == approx(fit.to_frame()["p_value"][1])
-    assert found.decision == "fine"
+    assert found.severity == "fine"
     assert " ".join(found.sentences()).startswith(
         "The decision does not depend on a single Subject: leaving out any one of the 18 levels does not change it at "
         "5 %; the largest shift is "
@@ -441,7 +441,7 @@ def test_comparisons_without_a_test_are_not_called_stable():
     table = table[(table["algorithm"] == "A") | (table["x"] == "u")]
     fit = lt.fit_lmm("loss ~ algorithm * x + (1|benchmark)", table)
     found = influence(fit, "benchmark", specs="algorithm")
-    assert found.decision == "look"
+    assert found.severity == "note"
     assert " ".join(found.sentences()) == (
         "None of the 1 comparisons has a test in the whole table, because the data do not identify it, so there is no "
         "decision that a single benchmark could change. Compare what the design has: within levels of another factor, "
@@ -476,7 +476,7 @@ def test_a_level_that_the_model_needs_is_a_row_with_the_reason():
     frame = found.table.set_index("level")
     assert frame["cooks_distance"].isna().tolist() == [False, False, True]
     assert frame.loc["z", "reason"].startswith("the random effect (1 | task) has one level")
-    assert found.decision != "fine"
+    assert found.severity != "fine"
     assert " ".join(found.sentences()).endswith("it rests on this level.")
     assert np.isnan(found.comparisons.query("level == 'z'")["p_value"]).all()
 
@@ -574,4 +574,4 @@ def test_priorband_single_benchmarks_and_seeds(data_dir):
     assert (by_benchmark.table["n_rows"] == 7200).all()
     assert (len(by_seed.table), int(by_seed.table["n_rows"].iloc[0])) == (50, 1728)
     assert set(by_benchmark.table.nlargest(3, "cooks_distance")["level"]) == {"JAHS-C10", "JAHS-CH", "JAHS-FM"}
-    assert by_seed.decision == "fine"
+    assert by_seed.severity == "fine"

@@ -23,12 +23,12 @@ def regression(correlation, n=400):
     return {"x": x, "z": z, "y": rng.normal(size=n)}
 
 
-@pytest.mark.parametrize(("vif", "decision"), [(1.5, "fine"), (6.0, "look"), (25.0, "act")])
-def test_inflation_is_one_over_unexplained(vif, decision):
+@pytest.mark.parametrize(("vif", "severity"), [(1.5, "fine"), (6.0, "note"), (25.0, "warning")])
+def test_inflation_is_one_over_unexplained(vif, severity):
     found = collinearity(lt.fit_lmm("y ~ x + z", regression(np.sqrt(1 - 1 / vif))))
     assert found.table["gvif"].tolist() == approx([vif, vif])
     assert found.table["se_inflation"].tolist() == approx([np.sqrt(vif)] * 2)
-    assert found.decision == decision
+    assert found.severity == severity
 
 
 def test_what_to_do_about_collinearity():
@@ -41,7 +41,7 @@ def test_what_to_do_about_collinearity():
 
 def test_dependent_columns_call_for_action(fitted):
     found = collinearity(fitted("rank_deficient", "y ~ a * b + (1|g)"))
-    assert found.decision == "act"
+    assert found.severity == "warning"
     assert len(found.aliased) >= 1
     assert found.advice.startswith(", ".join(found.aliased[:3]))
     assert found.advice.endswith(
@@ -53,7 +53,7 @@ def test_inflation_by_interactions_is_no_alarm(fitted):
     found = collinearity(fitted("cake", "angle ~ recipe * temp + (1|recipe:replicate)"))
     assert found.table["se_inflation"].max() > 3
     assert found.marginal == (True, True, True)
-    assert (found.decision, found.advice) == (
+    assert (found.severity, found.advice) == (
         "fine",
         "All terms take part in interactions, whose inflation depends on the coding alone.",
     )
@@ -62,35 +62,35 @@ def test_inflation_by_interactions_is_no_alarm(fitted):
 @pytest.mark.parametrize("formula", ["y ~ 1", "y ~ x", "y ~ 0 + x"])
 def test_one_term_inflates_nothing(formula):
     found = collinearity(lt.fit_lmm(formula, regression(0.9)))
-    assert found.decision == "fine"
+    assert found.severity == "fine"
     assert set(found.table["gvif"]) <= {1.0}
     assert found.advice == "There are no two terms that could explain each other."
 
 
 def test_without_an_intercept_there_is_no_alarm():
     found = collinearity(lt.fit_lmm("y ~ 0 + x + z", regression(0.99)))
-    assert (found.decision, found.advice) == ("fine", "Without an intercept the factors say little.")
+    assert (found.severity, found.advice) == ("fine", "Without an intercept the factors say little.")
 
 
 def test_few_levels_are_known_to_carry_little(make):
     table = make.table(np.random.default_rng(1), benchmarks=3, seeds=20)
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark) + (1|benchmark:seed)", table)
     few, many, search = groups(fit).checks
-    assert (few.decision, few.found, many.decision) == ("look", "3 levels", "fine")
+    assert (few.severity, few.message, many.severity) == ("note", "3 levels", "fine")
     assert few.advice == (
         "Its variance is known to ±100 % at best: use ddf='kenward-roger', and do not read the variance."
     )
-    assert (search.decision, search.found) == ("fine", "certified")
+    assert (search.severity, search.message) == ("fine", "certified")
     assert groups(fit).to_frame()["relative_se"].to_list() == approx([1.0, np.sqrt(2 / 59)])
 
 
 def test_singular_terms_and_failed_searches_are_told():
     fit = lt.fit_lmm("loss ~ 1", {"loss": [1.0, 2.0, 4.0]})
     found = groups(fit)
-    assert (len(found.table), [c.check for c in found.checks]) == (0, ["convergence"])
+    assert (len(found.table), [c.kind for c in found.checks]) == (0, ["convergence"])
     optim = dataclasses.replace(fit.optim, converged=False, message="stopped after 200 evaluations")
     lost = groups(dataclasses.replace(fit, optim=optim)).checks[-1]
-    assert lost.decision == "act"
+    assert lost.severity == "warning"
     assert lost.advice == (
         "The search stopped after 200 evaluations: fit again with restarts=5, or a simpler random part."
     )
@@ -98,7 +98,7 @@ def test_singular_terms_and_failed_searches_are_told():
 
 def test_singular_terms_are_a_finding_not_an_alarm(fitted):
     line = groups(fitted("Dyestuff2", "Yield ~ 1 + (1|Batch)")).checks[0]
-    assert (line.decision, line.found) == ("look", "6 levels, singular")
+    assert (line.severity, line.message) == ("note", "6 levels, singular")
 
 
 def test_a_ceiling_of_one_benchmark_is_found(make):
@@ -107,7 +107,7 @@ def test_a_ceiling_of_one_benchmark_is_found(make):
     table.loc[top, "loss"] = np.minimum(table.loc[top, "loss"], table.loc[top, "loss"].median())
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", table)
     found = bounds(fit, rows_of(fit))
-    assert found.decision == "act"
+    assert found.severity == "warning"
     assert found.to_frame().loc[1, ["where", "end"]].to_list() == ["benchmark=b07", "largest"]
     assert found.table["share"][1] == approx(0.5, abs=0.02)
     assert "a floor or ceiling hides differences" in found.advice
@@ -116,7 +116,7 @@ def test_a_ceiling_of_one_benchmark_is_found(make):
 
 def test_continuous_scores_have_no_bounds(clean_fit):
     found = bounds(clean_fit, rows_of(clean_fit))
-    assert (found.decision, found.table["share"].max()) == ("fine", 0.0)
+    assert (found.severity, found.table["share"].max()) == ("fine", 0.0)
     assert (found.distinct, found.seen) == (288, 288)
 
 
@@ -133,7 +133,7 @@ def test_scores_behind_means_are_not_judged(make):
     fit = lt.fit_lmm("loss ~ algorithm + (1|benchmark)", make.table(np.random.default_rng(1)))
     without = dataclasses.replace(fit, data=None)
     found = bounds(without, rows_of(without))
-    assert (found.decision, found.seen, found.check.found) == ("not judged", 0, "not judged")
+    assert (found.severity, found.seen, found.check.message) == ("skipped", 0, "not judged")
     assert found.advice == "Fewer than 20 single scores are known, too few to judge."
 
 

@@ -48,12 +48,12 @@ def test_right_or_wrong_answers_are_known_with_and_without_roles(data):
 
 def test_right_or_wrong_answers_get_no_advice_for_measurements():
     fit = lt.fit_lmm(FORMULA, runs_of(answers()))
-    checks = {(c.check, c.subject): c for c in diagnose(fit, rng=1, influence=False).checks}
-    assert checks["bounds", "scores"].decision == "not judged"
+    checks = {(c.kind, c.subject): c for c in diagnose(fit, rng=1, influence=False).checks}
+    assert checks["bounds", "scores"].severity == "skipped"
     assert checks["bounds", "scores"].advice.startswith("Such scores have ends by nature. Scores are 0 or 1; ")
-    assert checks["normality", "residuals"].decision == "fine"
+    assert checks["normality", "residuals"].severity == "fine"
     for subject in ("by task", "by fitted value"):
-        assert ("scale", subject) not in checks or checks["scale", subject].decision == "fine"
+        assert ("scale", subject) not in checks or checks["scale", subject].severity == "fine"
     for check in checks.values():
         for phrase in ("log", "normalize", "leave", "rank", "harder"):
             assert phrase not in check.advice, check
@@ -64,7 +64,7 @@ def test_few_answers_of_one_kind_are_said_to_be_few():
     frame.loc[[3, 50, 170, 200, 260, 300], "score"] = 1
     checks = diagnose(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1, influence=False).checks
     residuals = next(c for c in checks if c.subject == "residuals")
-    assert residuals.decision == "look"
+    assert residuals.severity == "note"
     assert "with the rarer value in 6 rows tests of means are approximate" in residuals.advice
 
 
@@ -76,14 +76,14 @@ def test_scores_at_a_limit_are_called_censored():
     assert "PAR10" in sentence
     frame.loc[frame["score"] >= 3600, "score"] = 36000.0
     found = diagnose(lt.fit_lmm(FORMULA, runs_of(frame, "minimize")), rng=1, influence=False).bounds
-    assert (found.decision, "penalty" in found.advice) == ("look", True)
+    assert (found.severity, "penalty" in found.advice) == ("note", True)
 
 
 def test_a_ceiling_is_no_reason_to_drop_the_best_algorithm():
     frame = times().assign(score=lambda t: np.minimum(0.5 + 0.1 * np.log(t["score"]), 1.0))
     frame.loc[(frame["tool"] == "s3") & (frame["seed"] > 0), "score"] = 1.0
     found = diagnose(lt.fit_lmm(FORMULA, runs_of(frame)), rng=1, influence=False).bounds
-    assert found.decision == "act"
+    assert found.severity == "warning"
     assert "a floor or ceiling hides differences there" in found.advice
     for phrase in ("leave", "drop", "rank"):
         assert phrase not in found.advice
@@ -93,5 +93,5 @@ def test_a_ceiling_is_no_reason_to_drop_the_best_algorithm():
 def test_scores_that_follow_the_advice_on_scales_have_no_ceiling(method):
     runs = runs_of(times()[lambda t: t["seed"] == 0]).normalize(method)
     found = diagnose(lt.fit_lmm(f"{runs.score} ~ tool", runs), rng=1, influence=False).bounds
-    assert found.decision == "not judged"
+    assert found.severity == "skipped"
     assert found.advice.startswith("Such scores have ends by nature.")

@@ -95,10 +95,10 @@ def test_profiles_are_those_of_the_elimination_and_need_none(kind, reml, monkeyp
             held = Constrained(problem, target, reml=reml)
             u, phi = held.at_fit(x, made.evaluate(x))
             at = held.evaluate(1.1 * u, phi + 0.1)
-            slopes = held.slopes(at)
+            in_u, in_phi, in_free = held.slopes(at)
             path = follow(problem, x, made.evaluate(x), target, cut=1.5, reml=reml)
-            free = [np.ravel(part) for part in slopes.free]
-            got = np.concatenate([[at.value, slopes.u], slopes.phi, *free])
+            free = [np.ravel(part) for part in in_free]
+            got = np.concatenate([[at.value, in_u], in_phi, *free])
             found.setdefault(target, []).append((got, [path.low.value, path.high.value]))
         monkeypatch.setattr("lmemtest.lmm.engine.profile.sweep", None)
     for (want, interval), (got, of_squares) in found.values():

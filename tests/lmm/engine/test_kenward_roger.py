@@ -139,20 +139,20 @@ def test_singular_fits_and_shared_groups_agree_with_pbkrtest(reference, referenc
     if want["f_test"] is None:
         return
     kept = [j for j, name in enumerate(fit.design.x_names[j] for j in fit.problem.kept) if name != "Intercept"]
-    found = fit.kenward_roger.f_test(np.eye(fit.rank)[kept], fit.params.dropna().to_numpy())
-    assert found.df_num == want["f_test"]["num_df"]
-    assert found.df_den == approx(want["f_test"]["den_df"], rel=1e-6)
-    assert found.scale == approx(want["f_test"]["f_scale"], rel=1e-6)
-    assert found.statistic == approx(want["f_test"]["f"], rel=1e-6)
+    statistic, df_den, scale = fit.kenward_roger.f_test(np.eye(fit.rank)[kept], fit.params.dropna().to_numpy())
+    assert len(kept) == want["f_test"]["num_df"]
+    assert df_den == approx(want["f_test"]["den_df"], rel=1e-6)
+    assert scale == approx(want["f_test"]["f_scale"], rel=1e-6)
+    assert statistic == approx(want["f_test"]["f"], rel=1e-6)
 
 
 def test_weighted_fits_agree_with_pbkrtest_on_rows_multiplied_by_the_root_of_their_weight(reference, reference_input):
     want = reference("kenward_roger")["weighted"]
     fit = lt.fit_lmm(want["formula"], reference_input(want["data"]), weights="w")
     agree(fit, want["coefficients"], want["vcov"], vcov_rel=1e-6)
-    found = fit.kenward_roger.f_test(np.eye(2), fit.params.to_numpy())
-    assert (found.df_num, found.df_den) == (2, approx(want["f_test"]["den_df"], rel=1e-6))
-    assert found.statistic == approx(want["f_test"]["f"], rel=1e-6)
+    statistic, df_den, _ = fit.kenward_roger.f_test(np.eye(2), fit.params.to_numpy())
+    assert df_den == approx(want["f_test"]["den_df"], rel=1e-6)
+    assert statistic == approx(want["f_test"]["f"], rel=1e-6)
 
 
 # ---------------------------------------------------------------------- closed forms
@@ -163,8 +163,8 @@ def test_without_random_effects_it_is_least_squares():
     got = fit.kenward_roger
     assert got.adjusted == approx(got.cov, rel=1e-12)
     assert got.df(np.eye(6)) == approx(np.full(6, fit.nobs - 6), rel=1e-12)
-    test = got.f_test(np.eye(6)[1:], fit.params.to_numpy())
-    assert (test.df_den, test.scale) == (approx(fit.nobs - 6), approx(1.0))
+    _, *df_and_scale = got.f_test(np.eye(6)[1:], fit.params.to_numpy())
+    assert tuple(df_and_scale) == (approx(fit.nobs - 6), approx(1.0))
 
 
 def test_balanced_blocks_give_the_degrees_of_freedom_of_the_analysis_of_variance():
@@ -173,8 +173,8 @@ def test_balanced_blocks_give_the_degrees_of_freedom_of_the_analysis_of_variance
     table["y"] += np.repeat(rng.normal(size=9), 4)
     fit = lt.fit_lmm("y ~ a + (1|g)", table)
     assert fit.kenward_roger.adjusted[1:, 1:] == approx(fit.cov_params().to_numpy()[1:, 1:], rel=1e-9)
-    test = fit.kenward_roger.f_test(np.eye(4)[1:], fit.params.to_numpy())
-    assert (test.df_num, test.df_den, test.scale) == (3, approx(24.0, rel=1e-9), approx(1.0, rel=1e-9))
+    _, *df_and_scale = fit.kenward_roger.f_test(np.eye(4)[1:], fit.params.to_numpy())
+    assert df_and_scale == approx([24.0, 1.0], rel=1e-9)
 
 
 def test_an_unstructured_covariance_gives_hotellings_t_squared():
@@ -192,9 +192,9 @@ def test_an_unstructured_covariance_gives_hotellings_t_squared():
     means = table.pivot_table(index="g", columns="a", values="y").to_numpy()
     d = means[:, 1:] - means[:, :1]
     t2 = groups * d.mean(axis=0) @ np.linalg.solve(np.cov(d.T), d.mean(axis=0))
-    test = fit.kenward_roger.f_test(np.eye(3)[1:], fit.params.to_numpy())
-    assert test.df_den == approx(groups - 2, rel=1e-6)
-    assert test.statistic == approx(t2 * (groups - 2) / ((groups - 1) * 2), rel=1e-5)
+    statistic, df_den, _ = fit.kenward_roger.f_test(np.eye(3)[1:], fit.params.to_numpy())
+    assert df_den == approx(groups - 2, rel=1e-6)
+    assert statistic == approx(t2 * (groups - 2) / ((groups - 1) * 2), rel=1e-5)
 
 
 # ---------------------------------------------------------------------- invariances, edges
@@ -223,14 +223,14 @@ def test_a_fit_by_maximum_likelihood_is_refitted():
     ml, reml = (lt.fit_lmm("y ~ a + (1|run)", a_table(), reml=reml) for reml in (False, True))
     assert ml.df(np.eye(3), "kenward-roger") == approx(reml.df(np.eye(3), "kenward-roger"), rel=1e-8)
     assert ml.cov(np.eye(3), "kenward-roger") == approx(reml.cov(np.eye(3), "kenward-roger"), rel=1e-8)
-    assert ml.to_frame("kenward-roger")["se"].to_numpy() == approx(np.sqrt(reml.kenward_roger.adjusted.diagonal()))
+    assert ml.to_frame(ddf="kenward-roger")["se"].to_numpy() == approx(np.sqrt(reml.kenward_roger.adjusted.diagonal()))
     assert not ml.reml
 
 
 def test_aliased_columns_are_left_out():
     table = a_table()
     fit = lt.fit_lmm("y ~ a + x + twice + (1|run)", table.assign(twice=2 * table["x"]))
-    frame = fit.to_frame("kenward-roger").set_index("term")
+    frame = fit.to_frame(ddf="kenward-roger").set_index("term")
     assert np.isnan(frame.loc["twice", ["se", "df", "p_value"]].to_numpy(dtype=float)).all()
     assert np.isfinite(frame.loc["a[T.q]", "df"])
 

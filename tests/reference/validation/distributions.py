@@ -281,10 +281,10 @@ def power_lines() -> list[Line]:
     for want in load("power")["designs"]:
         n = want["n"]
         critical = StudyDesign(n_algorithms=2, n_benchmarks=n, n_seeds=1).critical(want["alpha"], "tukey")
-        got = operating(want["delta"], want["sd"] / np.sqrt(n), n - 1, critical)
-        power.add(relative(got.power, want["power"]))
-        type_s.add(got.type_s - want["type_s"])
-        type_m.add(relative(got.type_m, want["type_m"]))
+        chance, wrong, size = operating(want["delta"], want["sd"] / np.sqrt(n), n - 1, critical)
+        power.add(relative(chance, want["power"]))
+        type_s.add(wrong - want["type_s"])
+        type_m.add(relative(size, want["type_m"]))
     options = {"method": "closed_form", "progress": False}
     needed = Line("benchmarks that are needed", "R, power.t.test", "", tests + "needed_benchmarks_are_those_of_r")
     plan = lt.VarianceComponents(interaction_sd=0, residual_sd=np.sqrt(0.5))

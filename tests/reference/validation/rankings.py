@@ -106,12 +106,12 @@ def pair_lines() -> list[Line]:
 
 def size_and_rating_lines() -> list[Line]:
     """Compare effect sizes and ratings with R."""
-    test = TESTS + "effect_sizes.py::test_values_are_those_of_r"
+    test = "tests/bench/outperforming/test_effect_size.py::test_values_are_those_of_r"
     value = Line("effect sizes of two samples", "R", "", test)
     limits = Line("their intervals", "R", "", test)
     for case in load("effect_sizes")["samples"]:
         for want in case["effects"]:
-            got = lt.effect_size(case["a"], case["b"], want["kind"], paired=case["paired"], rng=0, n_draws=99)
+            got = lt.outperforming(case["a"], case["b"], want["kind"], paired=case["paired"], rng=0, n_draws=99)
             value.add(got.estimate - want["estimate"])
             if want["ci_low"] is not None:
                 limits.add(got.ci_low - want["ci_low"])
@@ -155,7 +155,7 @@ def draw_lines() -> list[Line]:
         for name, want in wanted.items():
             aggregate.add(relative(by_name[measure, name], want))
     for pair, want in stored["improvement"].items():
-        chance.add(relative(found.improvement().matrix().loc[tuple(pair.split(","))], want))
+        chance.add(relative(found.improvement().matrix.loc[tuple(pair.split(","))], want))
     return [bayes, aggregate, chance]
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ from pytest import approx
 import lmemtest as lt
 from lmemtest.errors import ArgumentError, DesignError
 
+without_each = partial(lt.robustness, of="algorithms")
 ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task"}
 
 
@@ -24,7 +27,7 @@ def irrelevant(noise=0.0):
 
 def test_a_rank_reversal_is_found_and_told_and_other_scores_keep_their_order():
     runs = irrelevant(noise=0.01)
-    found = lt.normalization_stability(runs, reference="Y")
+    found = without_each(runs, reference="Y")
     ranks = runs.to_frame().assign(rank=runs.to_frame().groupby("task")["loss"].rank())
     mean = ranks.groupby("tool")["rank"].mean()
     assert mean["X"] < mean["Y"]  # 1.6 and 1.8
@@ -46,9 +49,9 @@ def test_a_rank_reversal_is_found_and_told_and_other_scores_keep_their_order():
 @pytest.mark.level(2)
 def test_runs_that_are_normalised_keep_their_method_and_name():
     scaled = irrelevant(0.01).normalize("minmax", name="unit")
-    assert lt.normalization_stability(scaled).scores == ("unit", "loss")
+    assert without_each(scaled).scores == ("unit", "loss")
     relative = irrelevant(0.01).normalize("baseline", reference="Z")
-    found = lt.normalization_stability(relative)
+    found = without_each(relative)
     assert found.scores == ("loss_baseline", "loss")
     assert set(found.table.loc[found.table["score"] == "loss_baseline", "left_out"]) == {"X", "Y"}
 
@@ -58,11 +61,11 @@ def test_processes_and_lazy_tables_change_nothing():
     import polars as pl
 
     runs = irrelevant(0.01)
-    want = lt.normalization_stability(runs, reference="Y")
+    want = without_each(runs, reference="Y")
     lazy = lt.Runs(pl.from_pandas(runs.to_frame()).lazy(), **ROLES)
     for found in (
-        lt.normalization_stability(runs, reference="Y", n_jobs=2),
-        lt.normalization_stability(lazy, reference="Y"),
+        without_each(runs, reference="Y", n_jobs=2),
+        without_each(lazy, reference="Y"),
     ):
         pd.testing.assert_frame_equal(found.table, want.table)
         pd.testing.assert_frame_equal(found.changes, want.changes)
@@ -70,8 +73,10 @@ def test_processes_and_lazy_tables_change_nothing():
 
 def test_refusals():
     with pytest.raises(DesignError, match=r"three algorithms or more, as one is left out and two are compared, got 2"):
-        lt.normalization_stability(irrelevant().filter(tool=["X", "Y"]))
-    with pytest.raises(ArgumentError, match=r"method='gap' needs the best known values: give runs that have them"):
-        lt.normalization_stability(irrelevant(), "gap")
+        without_each(irrelevant().filter(tool=["X", "Y"]))
+    with pytest.raises(ArgumentError, match=r"variants='gap' needs the best known values: give runs that have them"):
+        without_each(irrelevant(), variants="gap")
     with pytest.raises(ArgumentError, match=r"method='baseline' needs reference"):
-        lt.normalization_stability(irrelevant(), "baseline")
+        without_each(irrelevant(), variants="baseline")
+    with pytest.raises(ArgumentError, match=r"reference must be finite and below 1e\+100, got 1e\+308"):
+        without_each(irrelevant(), reference=1e308)

@@ -1,4 +1,7 @@
-"""Scores that are relative to the benchmark: ranks, z-scores, shares of a range or of a baseline."""
+"""What the scores of runs are: what a curve over the budget counts, and whether they are relative to the benchmark.
+
+Relative scores are ranks, z-scores, shares of a range or of a baseline.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import fdtr
 
+from lmemtest.bench.checks.budget_mix import are_single_trials
+from lmemtest.bench.data.per_run import Course
+from lmemtest.core.caller import named
+from lmemtest.core.options import CURVE_CHOICES
+from lmemtest.core.validate import check_choice
 from lmemtest.core.words import counted, percent
+from lmemtest.errors import ArgumentError
+from lmemtest.lmm.cells import compress
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -19,6 +29,51 @@ if TYPE_CHECKING:
 MOST_FIXED = 100
 # Of means that differ by so little, where difficulties do vary independently of advantages.
 _CHANCE = 0.05
+
+
+def curve_of(runs: Runs) -> str | None:
+    """What a curve counts by default; None where each run has one score, or runs share no range of budgets.
+
+    Single trials of a search count with their best: their mean says little about what was found. Everything else counts
+    with its mean over the budgets that all runs have, and where they have few in common with the area under the curve,
+    which is the mean over the budget whatever the steps.
+
+    Examples
+    --------
+    >>> import lmemtest as lt
+    >>> curve_of(lt.datasets.load_hpo_runs()), curve_of(lt.datasets.load_hpo_runs().filter(budget=8))
+    ('mean', None)
+    """
+    if runs.budget is None or runs.study.count(runs.budget) < 2:
+        return None
+    course = Course.of(runs)
+    if not course.several:
+        return None
+    if are_single_trials(runs.study.detailed):
+        return "best"
+    if course.on_a_grid:
+        return "mean"
+    return "area" if course.overlap else None
+
+
+def reduced(runs: Runs, curves: str | None = None) -> Runs:
+    """The runs with one score each; as they are where `curves` is "model", or nothing is to be reduced."""
+    if curves is not None:
+        check_choice(curves, "curves", CURVE_CHOICES)
+    if curves == "model":
+        return runs
+    if curves is None:
+        how = curve_of(runs)
+        return runs if how is None else runs.per_run(how)  # type: ignore[arg-type]
+    if runs.budget is None:
+        if runs.curve is not None and runs.curve.how == curves:
+            return runs
+        done = f"they were reduced already ({runs.curve.how})" if runs.curve else "these have none"
+        raise ArgumentError(
+            f"{named('curves')} says what the scores of a run over its budget count, so it needs runs with a budget, "
+            f"and {done}. Name the column of the budget, or leave {named('curves')} out."
+        )
+    return runs.per_run(curves)  # type: ignore[arg-type]
 
 
 def relative_to(runs: Runs) -> tuple[str, ...]:
@@ -33,8 +88,6 @@ def relative_to(runs: Runs) -> tuple[str, ...]:
         return ()
     if has_baseline(runs):
         return instance
-    from lmemtest.lmm.cells import compress
-
     cells = compress(runs, by=[*instance, runs.algorithm], score=runs.score)
     means = cells.frame.assign(score=cells.mean)
     conditions = list(runs.study.conditions)

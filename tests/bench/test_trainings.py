@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose
 from scipy import stats
 
 import lmemtest as lt
-from lmemtest.bench.variation.source_designs import identified
+from lmemtest.bench.variation.trainings import identified
 from lmemtest.errors import ArgumentError, DataError, DesignError, UnknownColumnError
 from lmemtest.lmm.intervals.variances import Combinations, SampleVariance, widening
 
@@ -28,7 +28,7 @@ def one_at_a_time(n=12, repeated=10, at_once=15, first=100, rng=0):
 
 
 def studied(table, **options):
-    return lt.variance_study(table, score="acc", sources=SOURCES, **options)
+    return lt.variance_sources(table, score="acc", sources=SOURCES, **options)
 
 
 # ---------------------------------------------------------------------- intervals
@@ -98,7 +98,7 @@ def test_variances_are_identified_where_their_matrices_are_no_combination_of_the
 
 def test_sources_are_sample_variances_less_the_noise():
     table = one_at_a_time()
-    found = studied(table).table.set_index("source")["variance"]
+    found = studied(table).sources.set_index("source")["variance"]
     fixed = (table[SOURCES] == 0).all(axis=1)
     noise = table.loc[fixed, "acc"].var()
     assert_allclose(found["noise"], noise)
@@ -113,7 +113,7 @@ def test_all_at_once_is_compared_with_the_sum():
     table = one_at_a_time()
     study = studied(table)
     row, sd = study.at_once.iloc[0], table.loc[table["data"] >= 100, "acc"].std()
-    parts = study.table.set_index("source")
+    parts = study.sources.set_index("source")
     assert (row["sources"], row["n"]) == ("data, init and order", 15)
     lines = [
         table[(table[[o for o in SOURCES if o != s]] == 0).all(axis=1)].groupby(s)["acc"].mean().var() for s in SOURCES
@@ -132,33 +132,33 @@ def test_designs_in_one_table_are_told_apart():
     new = pd.DataFrame({"tuning": np.repeat(range(1, 5), 6)}).assign(**{s: range(200, 224) for s in SOURCES})
     new["acc"] = new["tuning"] + np.random.default_rng(11).normal(size=24)
     odd = pd.DataFrame({"tuning": [9, 9, 8], "data": [3, 5, 4], "init": [3, 5, 4], "order": [7, 8, 4], "acc": 0.5})
-    study = lt.variance_study(pd.concat([table, new, odd]), score="acc", sources=["tuning", *SOURCES])
+    study = lt.variance_sources(pd.concat([table, new, odd]), score="acc", sources=["tuning", *SOURCES])
     row = study.at_once.iloc[0]
     assert (len(study.at_once), row["sources"], row["n"]) == (1, "data, init and order", 24)
     assert_allclose(row["sd"] ** 2, new.groupby("tuning")["acc"].var().mean())
     assert study.designs[["design", "left_over"]].values.tolist() == [["one at a time", 3]]
     assert any(note.startswith("3 trainings are neither one at a time nor all at once") for note in study.notes)
-    rows = study.table.set_index("source")
+    rows = study.sources.set_index("source")
     assert np.isnan(rows.loc["tuning", "variance"])
-    assert_allclose(rows.loc[SOURCES, "variance"], studied(table).table.set_index("source").loc[SOURCES, "variance"])
+    assert_allclose(rows.loc[SOURCES, "variance"], studied(table).sources.set_index("source").loc[SOURCES, "variance"])
 
 
 def test_names_of_seeds_order_of_rows_and_unit_of_the_score_do_not_matter():
     table = one_at_a_time()
-    want = studied(table).table[NUMBERS].to_numpy()
+    want = studied(table).sources[NUMBERS].to_numpy()
     again = one_at_a_time(first=1)  # the seeds of single sources used again for everything at once
     again["init"] = "seed " + again["init"].astype(str)
     again = again.sample(frac=1.0, random_state=1)
-    assert_allclose(studied(again).table[NUMBERS], want)
+    assert_allclose(studied(again).sources[NUMBERS], want)
     scaled = table.assign(acc=100 * table["acc"] - 3)
-    got = studied(scaled).table
+    got = studied(scaled).sources
     assert_allclose(got[NUMBERS[3:]], want[:, 3:], rtol=1e-7)
     assert_allclose(got["ci_high"], 100 * want[:, 2])
 
 
 def test_without_trainings_run_again_nothing_is_taken_off_and_no_sum_is_judged():
     study = studied(one_at_a_time(repeated=1))
-    assert "noise" not in set(study.table["source"])
+    assert "noise" not in set(study.sources["source"])
     assert study.at_once["p_value"].isna().all()
     assert any("each variance contains the numerical noise" in note for note in study.notes)
     assert not any("the sum of theirs" in text for text in study.sentences())
@@ -168,7 +168,7 @@ def test_equal_scores_of_equal_seeds_are_no_noise_and_of_a_source_no_interval():
     table = one_at_a_time(at_once=0)
     table.loc[(table["data"] == 0) & (table["init"] == 0), "acc"] = 0.8
     study = studied(table)
-    rows = study.table.set_index("source")
+    rows = study.sources.set_index("source")
     assert rows.loc["noise", ["variance", "ci_high"]].tolist() == [0.0, 0.0]
     assert np.isnan(rows.loc["order", ["ci_low", "ci_high", "share_high"]].astype(float)).all()
     assert_allclose(rows.loc["data", "variance"], study.scores.query("source == 'data'")["score"].var())
@@ -180,13 +180,13 @@ def test_equal_scores_of_equal_seeds_are_no_noise_and_of_a_source_no_interval():
 def test_groups_are_studied_by_themselves():
     one, two = one_at_a_time(rng=1).assign(tool="A", task="x"), one_at_a_time(rng=2).assign(tool="B", task="x")
     both = studied(pd.concat([one, two]), algorithm="tool", benchmark="task")
-    rows = both.table[both.table["algorithm"] == "B"].reset_index(drop=True)
-    assert_allclose(rows[NUMBERS], studied(two).table[NUMBERS])
+    rows = both.sources[both.sources["algorithm"] == "B"].reset_index(drop=True)
+    assert_allclose(rows[NUMBERS], studied(two).sources[NUMBERS])
     p = both.at_once["p_raw"].to_numpy()
     assert_allclose(both.at_once["p_value"], np.minimum(1.0, np.maximum(2 * p.min(), p)))
     assert both.sentences()[0].startswith("A on x: the largest part of the variance is ")
     mean = both.components()
-    assert_allclose(mean.sources["data"] ** 2, both.table.query("source == 'data'")["variance"].mean())
+    assert_allclose(mean.sources["data"] ** 2, both.sources.query("source == 'data'")["variance"].mean())
     assert mean.interaction_sd is None
     alone = both.components(algorithm="B")
     assert_allclose(alone.residual_sd, rows.set_index("source").loc["noise", "sd"])
@@ -198,8 +198,8 @@ def test_what_is_not_identified_has_no_number():
     table = one_at_a_time(at_once=0)
     table["init"] = table["data"]  # changes with data alone
     table = table.assign(dropout=7)
-    found = lt.variance_study(table, score="acc", sources=[*SOURCES, "dropout"])
-    rows = found.table.set_index("source")
+    found = lt.variance_sources(table, score="acc", sources=[*SOURCES, "dropout"])
+    rows = found.sources.set_index("source")
     assert rows.loc[["data", "init", "dropout"], "variance"].isna().all()
     assert rows.loc["order", "variance"] >= 0
     assert list(found.components().sources) == ["order"]
@@ -218,7 +218,7 @@ def test_a_balanced_crossed_table_gives_the_analysis_of_variance():
     y = y + 0.5 * rng.normal(size=(a, b, r))
     seeds = np.array(list(itertools.product(range(a), range(b), range(r))))
     table = pd.DataFrame({"data": seeds[:, 0], "init": seeds[:, 1], "acc": y.ravel()})
-    study = lt.variance_study(table, score="acc", sources=["data", "init"])
+    study = lt.variance_sources(table, score="acc", sources=["data", "init"])
     cell, row, column = y.mean(axis=2), y.mean(axis=(1, 2)), y.mean(axis=(0, 2))
     within = ((y - cell[:, :, None]) ** 2).sum() / (a * b * (r - 1))
     left = cell - row[:, None] - column + y.mean()
@@ -230,7 +230,7 @@ def test_a_balanced_crossed_table_gives_the_analysis_of_variance():
         "noise": within,
     }
     assert min(want.values()) > 0
-    assert_allclose(study.table.set_index("source")["variance"][list(want)], list(want.values()), rtol=1e-4)
+    assert_allclose(study.sources.set_index("source")["variance"][list(want)], list(want.values()), rtol=1e-4)
     assert study.designs["design"].tolist() == ["crossed"]
 
 
@@ -239,9 +239,11 @@ def test_copies_of_a_crossed_table_change_nothing():
     seeds = np.array(list(itertools.product(range(5), range(4))))
     table = pd.DataFrame(seeds, columns=["data", "init"])
     table["acc"] = rng.normal(size=5)[table["data"]] + rng.normal(size=4)[table["init"]] + 0.5 * rng.normal(size=20)
-    one, two = (lt.variance_study(t, score="acc", sources=["data", "init"]) for t in (table, pd.concat([table, table])))
-    assert_allclose(two.table[NUMBERS].astype(float), one.table[NUMBERS].astype(float))
-    assert two.table["source"].tolist() == ["data", "init", "residual"]
+    one, two = (
+        lt.variance_sources(t, score="acc", sources=["data", "init"]) for t in (table, pd.concat([table, table]))
+    )
+    assert_allclose(two.sources[NUMBERS].astype(float), one.sources[NUMBERS].astype(float))
+    assert two.sources["source"].tolist() == ["data", "init", "residual"]
     assert any("no numerical noise is seen" in note for note in two.notes)
 
 
@@ -249,8 +251,8 @@ def test_tuning_runs_with_everything_else_new_identify_tuning_alone():
     rng = np.random.default_rng(5)
     table = pd.DataFrame({"tuning": np.repeat(range(6), 5), "data": range(30), "init": range(30)})
     table["acc"] = rng.normal(size=6)[table["tuning"]] + rng.normal(size=30)
-    study = lt.variance_study(table, score="acc", sources=["tuning", "data", "init"])
-    rows = study.table.set_index("source")
+    study = lt.variance_sources(table, score="acc", sources=["tuning", "data", "init"])
+    rows = study.sources.set_index("source")
     assert rows.loc[["data", "init"], "variance"].isna().all()
     groups = table["acc"].to_numpy().reshape(6, 5)
     within = groups.var(axis=1, ddof=1).mean()
@@ -276,9 +278,9 @@ def test_bad_tables_are_refused_in_words():
         with pytest.raises(error, match=words):
             studied(table.assign(**change))
     with pytest.raises(UnknownColumnError, match="'ordr', which is not in the data"):
-        lt.variance_study(table, score="acc", sources=["data", "ordr"])
+        lt.variance_sources(table, score="acc", sources=["data", "ordr"])
     with pytest.raises(ArgumentError, match="has 'noise', a name that the table of results uses"):
-        lt.variance_study(table.rename(columns={"init": "noise"}), score="acc", sources=["data", "noise"])
+        lt.variance_sources(table.rename(columns={"init": "noise"}), score="acc", sources=["data", "noise"])
 
 
 # ---------------------------------------------------------------------- what is not known has no number
@@ -290,28 +292,28 @@ def test_lines_with_the_same_seeds_are_no_samples_of_their_own():
     table = pd.DataFrame({"data": [*range(20)] * 2, "init": np.repeat([0, 1], 20), "order": np.repeat([0, 1], 20)})
     table["acc"] = effects[table["data"]] + 0.05 * np.random.default_rng(5).normal(size=40)
     found = studied(table)
-    row = found.table.set_index("source").loc["data"]
+    row = found.sources.set_index("source").loc["data"]
     assert (found.designs["design"][0], row["n"]) == ("crossed", 20)
     alone = SampleVariance.of([table["acc"].to_numpy().reshape(2, 20).mean(axis=0)], 0.95, "chi-squared")
     assert_allclose([row["ci_low"], row["ci_high"]], np.sqrt([alone.low, alone.high]), rtol=0.05)
     apart = table.assign(data=table["data"] + 20 * table["init"])
-    assert studied(apart).table.set_index("source").loc["data", "n"] == 40
+    assert studied(apart).sources.set_index("source").loc["data", "n"] == 40
 
 
 def test_shares_have_no_interval_where_a_part_has_none():
     flat = one_at_a_time().assign(acc=lambda t: np.where(t["data"] > 0, t["acc"], 0.8))
     found = studied(flat)
-    assert found.table[["share_low", "share_high"]].isna().all(axis=None)
+    assert found.sources[["share_low", "share_high"]].isna().all(axis=None)
     assert found.sentences()[0].startswith("The largest part of the variance is data: 100 % of the sum, standard")
     assert not any("nan" in text or "inf" in text for text in found.sentences())
-    single = lt.variance_study({"data": [0, 1, 2], "acc": [0.1, 0.3, 0.4]}, score="acc", sources=["data"])
-    assert single.table["share_low"].isna().all()
+    single = lt.variance_sources({"data": [0, 1, 2], "acc": [0.1, 0.3, 0.4]}, score="acc", sources=["data"])
+    assert single.sources["share_low"].isna().all()
     assert single.sentences()[0].startswith("Of data alone the variance is known: standard deviation 0.153 (95 % inte")
 
 
 def test_a_ratio_without_an_upper_end_is_so_or_more():
     table = {"data": [0, 0, 1, 1], "init": [0, 1, 0, 1], "acc": [0.0, 1.0, 0.5, 1.2]}
-    text = lt.variance_study(table, score="acc", sources=["data", "init"]).sentences()[1]
+    text = lt.variance_sources(table, score="acc", sources=["data", "init"]).sentences()[1]
     assert text.endswith(" or more).")
 
 
@@ -320,7 +322,7 @@ def test_components_say_where_sources_without_a_number_are():
     draw = np.random.default_rng(3)
     table = pd.DataFrame({"data": data, "init": init, "tuning": init, "dropout": range(20)})
     table["acc"] = draw.normal(size=4)[data] + draw.normal(size=5)[init] + draw.normal(size=20)
-    study = lt.variance_study(table, score="acc", sources=list(table.columns[:4]))
+    study = lt.variance_sources(table, score="acc", sources=list(table.columns[:4]))
     assert study.sentences()[0].startswith("Of the parts with a number the largest is ")
     assert "dropout changed with every training: the variance is in the residual." in study.notes
     found = study.components()
@@ -342,7 +344,7 @@ def test_scores_that_hardly_differ_are_refused_and_extreme_levels_have_intervals
 
 def test_names_that_results_join_are_refused():
     with pytest.raises(ArgumentError, match="' with ' joins names of sources in the results"):
-        lt.variance_study({"a with b": [0, 1], "acc": [0.1, 0.2]}, score="acc", sources=["a with b"])
+        lt.variance_sources({"a with b": [0, 1], "acc": [0.1, 0.2]}, score="acc", sources=["a with b"])
 
 
 def test_p_values_that_are_adjusted_say_so():
@@ -362,10 +364,10 @@ def crossed_table(draw, n: int = 12) -> pd.DataFrame:
 def test_crossed_intervals_are_longer_where_predicted_effects_are_skewed():
     """The profile of the mixed model where they are not; on the log scale as much longer as `widening` says."""
     table = crossed_table(lambda rng, n: -(rng.exponential(size=n) ** 1.5))
-    study = lt.variance_study(table, score="acc", sources=["data", "init"])
+    study = lt.variance_sources(table, score="acc", sources=["data", "init"])
     fit = lt.fit_lmm("acc ~ 1 + (1 | data) + (1 | init)", table)
     plain = fit.profile(["sd"], reml=True).table
-    got = study.table.set_index("source")
+    got = study.sources.set_index("source")
     for i, name in enumerate(("data", "init")):
         factor = widening(fit.modes[i].ravel())
         for end in ("ci_low", "ci_high"):
@@ -381,13 +383,32 @@ def test_crossed_intervals_are_longer_where_predicted_effects_are_skewed():
 
 def test_the_largest_part_is_named_where_the_intervals_show_it():
     table = crossed_table(lambda rng, n: 0.6 * rng.normal(size=n))
-    near = lt.variance_study(table, score="acc", sources=["data", "init"])
-    assert near.table.set_index("source")["may_be_largest"].to_dict() == {"data": True, "init": True, "residual": False}
+    near = lt.variance_sources(table, score="acc", sources=["data", "init"])
+    assert near.sources.set_index("source")["may_be_largest"].to_dict() == {
+        "data": True,
+        "init": True,
+        "residual": False,
+    }
     assert near.sentences()[0].startswith("The largest part of the variance is estimated to be data: ")
     assert near.sentences()[0].endswith("; init cannot be excluded.")
-    far = lt.variance_study(
+    far = lt.variance_sources(
         crossed_table(lambda rng, n: 4.0 * rng.normal(size=n)), score="acc", sources=["data", "init"]
     )
-    assert far.table["may_be_largest"].tolist() == [True, False, False]
+    assert far.sources["may_be_largest"].tolist() == [True, False, False]
     assert far.sentences()[0].startswith("The largest part of the variance is data: ")
-    assert far.table.set_index("source").loc["init", "relative_high"] < 1.0
+    assert far.sources.set_index("source").loc["init", "relative_high"] < 1.0
+
+
+def test_runs_name_the_score_and_the_studies_themselves():
+    table = pd.concat([one_at_a_time(rng=1).assign(tool="A"), one_at_a_time(rng=2).assign(tool="B")])
+    runs = lt.Runs(table, score="acc", direction="maximize", algorithm="tool", ignore=SOURCES)
+    found, want = lt.variance_sources(runs, sources=SOURCES), studied(table, algorithm="tool")
+    for part in want.tables:
+        pd.testing.assert_frame_equal(found.to_frame(part), want.to_frame(part))
+
+
+def test_what_is_of_trainings_needs_their_sources():
+    with pytest.raises(ArgumentError, match=r"^score is for tables of trainings, and needs sources=\[\.\.\.\]"):
+        lt.variance_sources(one_at_a_time(), score="acc")
+    with pytest.raises(AttributeError, match=r"Write lmemtest\.variance_sources\(table, score="):
+        lt.variance_study  # noqa: B018

@@ -15,8 +15,7 @@ from pytest import approx
 from scipy import integrate, stats
 
 import lmemtest as lt
-from lmemtest.bench.ranking.stochastic_order import stochastic_order
-from lmemtest.bench.ranking.violations import Comparer, Pieces, violation_ratio
+from lmemtest.bench.outperforming.violations import Comparer, pieces_of, violation_ratio
 from lmemtest.errors import ArgumentError, DesignError
 
 
@@ -28,8 +27,17 @@ def runs_of(samples, direction="maximize"):
     return lt.Runs(table, direction=direction, **roles)
 
 
+def stochastic_order(runs, **options):
+    return lt.outperforming(runs, measure="stochastic_order", **options)
+
+
+def matrix(answer, column="eps_min", benchmark=None):
+    rows = answer.table if benchmark is None else answer.table.query("benchmark == @benchmark")
+    return rows.pivot(index="left", columns="right", values=column)
+
+
 def ratio(x, y):
-    return float(violation_ratio(np.sort(x).astype(float), np.sort(y).astype(float), Pieces.of(len(x), len(y))))
+    return float(violation_ratio(np.sort(x).astype(float), np.sort(y).astype(float), pieces_of(len(x), len(y))))
 
 
 def exact(x, y):
@@ -74,16 +82,16 @@ def test_permutation_p_values_are_scipys():
         return (distance * np.abs(distance)).sum()
 
     want = stats.permutation_test((x, y), net, alternative="greater", n_resamples=np.inf, vectorized=False)
-    found = Comparer(0.05, 500, paired=False).violations([x, y], rng)
-    assert found.p[0, 1] == approx(want.pvalue, rel=1e-12)
-    assert found.p[1, 0] == approx(1.0 - want.pvalue + 1 / math.comb(9, 4), rel=1e-12)
-    drawn = Comparer(0.05, 125, paired=False).violations([x, y], rng)  # of 126 exchanges
-    assert drawn.p[0, 1] == approx(want.pvalue, abs=0.13)
+    *_, p = Comparer(0.05, 500, paired=False).violations([x, y], rng)
+    assert p[0, 1] == approx(want.pvalue, rel=1e-12)
+    assert p[1, 0] == approx(1.0 - want.pvalue + 1 / math.comb(9, 4), rel=1e-12)
+    *_, drawn = Comparer(0.05, 125, paired=False).violations([x, y], rng)  # of 126 exchanges
+    assert drawn[0, 1] == approx(want.pvalue, abs=0.13)
     x, y = rng.normal(0.5, 1.0, 5), rng.normal(size=5)
     want = stats.permutation_test(
         (x, y), net, permutation_type="samples", alternative="greater", n_resamples=np.inf, vectorized=False
     )
-    assert Comparer(0.05, 500, paired=True).violations([x, y], rng).p[0, 1] == approx(want.pvalue, rel=1e-12)
+    assert Comparer(0.05, 500, paired=True).violations([x, y], rng)[2][0, 1] == approx(want.pvalue, rel=1e-12)
 
 
 @pytest.mark.parametrize("paired", [False, True])
@@ -94,9 +102,9 @@ def test_the_bound_is_a_quantile_of_the_bootstrap(paired):
     for _ in range(1500):
         i = rng.integers(12, size=12)
         draws.append(ratio(x[i], y[i if paired else rng.integers(12, size=12)]))
-    found = Comparer(0.1, 4000, paired=paired).violations([x, y], rng)
-    assert found.bound[0, 1] == approx(np.quantile(draws, 0.9), abs=0.06)
-    assert found.bound[1, 0] == approx(1.0 - np.quantile(draws, 0.1), abs=0.02)
+    _, bound, _ = Comparer(0.1, 4000, paired=paired).violations([x, y], rng)
+    assert bound[0, 1] == approx(np.quantile(draws, 0.9), abs=0.06)
+    assert bound[1, 0] == approx(1.0 - np.quantile(draws, 0.1), abs=0.02)
 
 
 def test_ratios_have_none_of_the_errors_of_a_grid(reference):
@@ -112,7 +120,8 @@ def test_ratios_have_none_of_the_errors_of_a_grid(reference):
     assert found["many"] == 0.0  # the lowest of 300 scores is between the points of the grid
     assert ratio(np.r_[0.0, np.ones(299)], np.full(300, 0.95)) == approx(0.95**2 / (0.95**2 + 299 * 0.05**2))
     assert found["quantile_7_of_100"] == 7  # the 8th lowest
-    assert Pieces.of(100, 1).left[np.searchsorted(np.cumsum(Pieces.of(100, 1).width), 0.07 - 1e-12)] == 6
+    width, left, _ = pieces_of(100, 1)
+    assert left[np.searchsorted(np.cumsum(width), 0.07 - 1e-12)] == 6
 
 
 def test_more_claims_make_each_harder_and_two_algorithms_can_be_decided(reference):
@@ -122,8 +131,7 @@ def test_more_claims_make_each_harder_and_two_algorithms_can_be_decided(referenc
     assert np.min(found["two_models"]) == 1.0
     a, b = np.array(found["a"]), np.array(found["b"])
     bounds = [
-        Comparer(0.05 / m, 6_000, paired=False).violations([a, b], np.random.default_rng(1)).bound
-        for m in (1, 2, 10, 100)
+        Comparer(0.05 / m, 6_000, paired=False).violations([a, b], np.random.default_rng(1))[1] for m in (1, 2, 10, 100)
     ]
     assert (np.diff([bound[0, 1] for bound in bounds]) > 0).all()
     far = stochastic_order(runs_of({"t": {"A": a + 5.0, "B": b}}), rng=1)
@@ -140,8 +148,8 @@ def test_few_runs_decide_nothing(reference):
     assert two.notes[-1].startswith("Some sample has 2 values: bounds of the violation ratio are too low there.")
     assert set(two.table["open"]) <= {"p_value", "eps_min and p_value"}
     one = stochastic_order(runs_of({"t": {"A": [1.0], "B": [0.0, 0.5], "C": [0.2, 0.1]}}), tau=0.5, rng=1)
-    assert one.matrix("decision").loc["A", "B"] is pd.NA
-    assert np.isnan(one.matrix().loc["A", "B"])
+    assert matrix(one, "decision").loc["A", "B"] is pd.NA
+    assert np.isnan(matrix(one).loc["A", "B"])
 
 
 def test_equal_samples_are_not_ordered(reference):
@@ -169,7 +177,7 @@ def test_direction_scale_and_order_of_algorithms_change_nothing():
     columns = ["violation_ratio", "eps_min", "p_raw"]
     assert down.table[columns].to_numpy() == approx(up.table[columns].to_numpy(), abs=1e-9)
     other = stochastic_order(runs_of({"t": {{"A": "Z", "B": "B", "C": "C"}[k]: v for k, v in samples.items()}}), rng=1)
-    assert other.matrix("violation_ratio").loc["Z", "B"] == approx(up.matrix("violation_ratio").loc["A", "B"])
+    assert matrix(other, "violation_ratio").loc["Z", "B"] == approx(matrix(up, "violation_ratio").loc["A", "B"])
     assert other.table.query("left == 'B' and right == 'C'")["decision"].tolist() == [False]
 
 
@@ -180,12 +188,11 @@ def test_claims_are_counted_over_benchmarks():
     assert found.family == 6
     assert found.table["p_value"].to_numpy() == approx(np.minimum(1.0, 6 * found.table["p_raw"].to_numpy()))
     assert found.sentences() == ("A is almost stochastically better than B on 2 of 3 benchmarks (v and w).",)
-    loose = found.at(0.5)
+    loose = stochastic_order(runs_of(samples), tau=0.5, rng=1)
     assert loose.tau == 0.5
     assert (loose.table["decision"] >= found.table["decision"]).all()
-    with pytest.raises(ArgumentError, match="benchmark must be one of the 3, such as 'u'"):
-        found.matrix()
-    assert found.matrix(benchmark="w").loc["A", "B"] == 0.0
+    pd.testing.assert_series_equal(loose.table["eps_min"], found.table["eps_min"])
+    assert matrix(found, benchmark="w").loc["A", "B"] == 0.0
 
 
 def test_distributions_over_benchmarks_compare_means():
@@ -194,8 +201,8 @@ def test_distributions_over_benchmarks_compare_means():
     wide = pd.DataFrame({"A": level + 1.0, "B": level})
     found = stochastic_order(wide, direction="maximize", sample="benchmarks", rng=1)
     assert found.benchmarks == ("all",)
-    assert found.matrix("violation_ratio").loc["A", "B"] == 0.0
-    assert found.matrix("p_raw").loc["A", "B"] == approx(1 / 2001, abs=2 / 2001)  # of 4,096 exchanges
+    assert matrix(found, "violation_ratio").loc["A", "B"] == 0.0
+    assert matrix(found, "p_raw").loc["A", "B"] == approx(1 / 2001, abs=2 / 2001)  # of 4,096 exchanges
     assert "normalize('minmax')" in found.notes[-1]
     with pytest.raises(DesignError, match=r"use sample='benchmarks'"):
         stochastic_order(wide, direction="maximize")
@@ -210,6 +217,12 @@ def test_what_cannot_be_decided_is_refused():
         stochastic_order(runs, tau=0.7)
     with pytest.raises(DesignError, match="Use sample='runs'"):
         stochastic_order(runs, sample="benchmarks")
+    with pytest.raises(ArgumentError, match=r"^a must be Runs, or a wide table with direction="):
+        stochastic_order([1.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"^b must be left out with measure='stochastic_order'"):
+        stochastic_order(runs, b=[1.0, 2.0])
+    with pytest.raises(ArgumentError, match=r"^paired is an option of measure='probability' or .*, got paired=False"):
+        stochastic_order(runs, paired=False)
 
 
 def test_bounds_of_few_runs_are_exact():
@@ -222,10 +235,10 @@ def test_bounds_of_few_runs_are_exact():
         for j in itertools.product(range(3), repeat=3)
     ]
     comparer = Comparer(alpha, 35 * 10, paired=False)
-    found = comparer.violations([x, y], rng)
+    _, bound, _ = comparer.violations([x, y], rng)
     beyond = math.floor(alpha * len(every) * (1 + 1e-9))
-    assert found.bound[0, 1] == approx(np.sort(every)[-beyond - 1], abs=1e-12)
-    assert found.bound[1, 0] == approx(1.0 - np.sort(every)[beyond], abs=1e-12)
+    assert bound[0, 1] == approx(np.sort(every)[-beyond - 1], abs=1e-12)
+    assert bound[1, 0] == approx(1.0 - np.sort(every)[beyond], abs=1e-12)
     drawn = Comparer(alpha, 35 * 10 - 1, paired=False)
     assert comparer.enumerates(4, 3)
     assert not drawn.enumerates(4, 3)
@@ -239,7 +252,7 @@ def test_bounds_of_the_extreme_samples_are_those_of_all_that_can_be_drawn(sizes,
     found = Comparer(alpha, 10**6, paired=False)._enumerated(x.astype(float), y.astype(float))
     for a, b, high, low in zip(x, y, *found, strict=True):
         left, right = (np.sort(list(itertools.product(one.astype(float), repeat=len(one))), axis=1) for one in (a, b))
-        ratios = np.sort(violation_ratio(left[:, None], right, Pieces.of(*sizes)), axis=None)
+        ratios = np.sort(violation_ratio(left[:, None], right, pieces_of(*sizes)), axis=None)
         beyond = math.floor(alpha * len(ratios) * (1.0 + 1e-9))  # all of these are as likely
         assert high == approx(ratios[len(ratios) - 1 - beyond], rel=1e-12, abs=1e-12)
         assert low == approx(1.0 - ratios[beyond], rel=1e-12, abs=1e-12)

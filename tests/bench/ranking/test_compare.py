@@ -5,8 +5,11 @@ import pandas as pd
 import pytest
 
 import lmemtest as lt
-from lmemtest.bench.ranking import classical, compare, effect_sizes
-from lmemtest.bench.ranking.beside import beside
+from lmemtest.bench.outperforming import effect_size
+from lmemtest.bench.ranking import classical, compare
+from lmemtest.bench.ranking.compare import beside
+
+COUNTS = ("n_rows", "n_blocks", "n_significant")
 
 
 def runs(missing: float = 0.0, algorithms: int = 5, digits: int = 9) -> lt.Runs:
@@ -27,13 +30,13 @@ def test_decisions_are_those_of_rank(table, monkeypatch):
     recommended = lt.recommend(table)
     pairs = lt.fit_lmm(recommended.formula, table).emmeans("tool").pairs()
     expected = lt.rank(table, "all", rng=0, n_draws=1000)
-    for module, name in ((classical, "shift_intervals"), (effect_sizes, "effect_sizes")):
+    for module, name in ((classical, "shift_intervals"), (effect_size, "effect_sizes")):
         monkeypatch.setattr(module, name, None)  # what is not needed is not called
     found = beside(pairs, pairs.decisions(direction="minimize").levels, table, 0.05)
     columns = ["left", "right", *found.tests]
     pd.testing.assert_frame_equal(found.table[columns], expected.table[columns], check_dtype=False)
     trap, whole = found.rows_as_blocks, expected.rows_as_blocks
-    assert (trap.n_rows, trap.n_blocks, trap.n_significant) == (whole.n_rows, whole.n_blocks, whole.n_significant)
+    assert [trap[name] for name in COUNTS] == [whole[name] for name in COUNTS]
 
 
 class Counted:

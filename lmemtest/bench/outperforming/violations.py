@@ -21,32 +21,27 @@ from lmemtest.core.rounding import tolerance
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array, Index
 
+    Pieces = tuple[Array, Index, Index]
     _Drawn = tuple[Index, Index, Array]  # pairs of samples by their numbers in `_draws_of`, and probabilities
 
 _AT_ONCE = 200_000  # scores in memory: more do not fit the cache
 
 
-@dataclass(frozen=True, slots=True)
-class Pieces:
-    """Where the quantile functions of samples of n and m are constant: widths, and the order statistics there."""
+def pieces_of(n: int, m: int) -> Pieces:
+    """Where the quantile functions of samples of n and m are constant: widths, and the order statistics there.
 
-    width: Array
-    left: Index
-    right: Index
+    In whole multiples of 1 / (n m), so that no rounding moves a jump.
+    """
+    ends = np.unique(np.concatenate([np.arange(n + 1) * m, np.arange(m + 1) * n]))
+    return np.diff(ends) / (n * m), ends[:-1] // m, ends[:-1] // n
 
-    @classmethod
-    def of(cls, n: int, m: int) -> Pieces:
-        """In whole multiples of 1 / (n m), so that no rounding moves a jump."""
-        ends = np.unique(np.concatenate([np.arange(n + 1) * m, np.arange(m + 1) * n]))
-        return cls(np.diff(ends) / (n * m), ends[:-1] // m, ends[:-1] // n)
 
-    def signed_squares(self, left: Array, right: Array) -> Array:
-        """Squared distances of the quantiles, ``(..., pieces)``, negative where left is worse."""
-        if len(self.width) == left.shape[-1] == right.shape[-1]:
-            distance = left - right
-        else:
-            distance = left[..., self.left] - right[..., self.right]
-        return np.asarray(distance * np.abs(distance))
+def _signed_squares(left: Array, right: Array, pieces: Pieces) -> Array:
+    """Squared distances of the quantiles, ``(..., pieces)``, negative where left is worse."""
+    width, at_left, at_right = pieces
+    alike = len(width) == left.shape[-1] == right.shape[-1]
+    distance = left - right if alike else left[..., at_left] - right[..., at_right]
+    return np.asarray(distance * np.abs(distance))
 
 
 def violation_ratio(left: Array, right: Array, pieces: Pieces) -> Array:
@@ -54,11 +49,11 @@ def violation_ratio(left: Array, right: Array, pieces: Pieces) -> Array:
 
     ``(..., n)`` and ``(..., m)`` ascending gains.
 
-    >>> float(violation_ratio(np.array([0.0, 3.0]), np.array([1.0, 1.0]), Pieces.of(2, 2)))  # 1 of 1 + 4
+    >>> float(violation_ratio(np.array([0.0, 3.0]), np.array([1.0, 1.0]), pieces_of(2, 2)))  # 1 of 1 + 4
     0.2
     """
-    squares = pieces.signed_squares(left, right)
-    net, total = squares @ pieces.width, np.abs(squares) @ pieces.width
+    squares = _signed_squares(left, right, pieces)
+    net, total = squares @ pieces[0], np.abs(squares) @ pieces[0]
     return np.asarray(0.5 - 0.5 * np.divide(net, total, out=np.zeros_like(total), where=total > 0.0))
 
 
@@ -86,15 +81,6 @@ def _with_ties(samples: Sequence[Array]) -> list[Array]:
 
 
 @dataclass(frozen=True, slots=True)
-class Violations:
-    """Of every ordered pair, left by right, ``(k, k)``: ratio, its upper bound, p-value; NaN if unknown."""
-
-    ratio: Array
-    bound: Array
-    p: Array
-
-
-@dataclass(frozen=True, slots=True)
 class Comparer:
     """Compares samples at the level `alpha` of one claim, with `n_draws` bootstrap draws and permutations.
 
@@ -109,16 +95,19 @@ class Comparer:
     _multisets: dict[int, tuple[Index, Array]] = field(default_factory=dict)
     _most: dict[tuple[int, int], tuple[_Drawn, _Drawn]] = field(default_factory=dict)
 
-    def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> Violations:
-        """All ordered pairs of some samples of gains."""
+    def violations(self, samples: Sequence[Array], rng: np.random.Generator) -> tuple[Array, Array, Array]:
+        """Of every ordered pair of samples of gains, left by right, ``(k, k)``: ratio, its upper bound, p-value.
+
+        NaN if unknown.
+        """
         samples, k = _with_ties(samples), len(samples)
-        out = Violations(*(np.full((k, k), np.nan) for _ in range(3)))
+        ratio, bound, p = np.full((3, k, k), np.nan)
         ordered = [np.sort(sample) for sample in samples]
         pairs = [(x, y) for x, y in combinations(range(k), 2) if min(len(samples[x]), len(samples[y])) > 1]
-        pieces = {(x, y): Pieces.of(len(samples[x]), len(samples[y])) for x, y in combinations(range(k), 2)}
-        for (x, y), own in pieces.items():
-            out.ratio[x, y] = violation_ratio(ordered[x], ordered[y], own)
-            out.ratio[y, x] = 1.0 - out.ratio[x, y]
+        pieces = {(x, y): pieces_of(len(samples[x]), len(samples[y])) for x, y in combinations(range(k), 2)}
+        for x, y in pieces:
+            ratio[x, y] = violation_ratio(ordered[x], ordered[y], pieces[x, y])
+            ratio[y, x] = 1.0 - ratio[x, y]
         drawn_pairs: list[tuple[int, int]] = []
         counted: dict[tuple[int, int], list[tuple[int, int]]] = defaultdict(list)
         for x, y in pairs:
@@ -126,8 +115,8 @@ class Comparer:
             (counted[sizes] if self.enumerates(*sizes) else drawn_pairs).append((x, y))
         for of_sizes in counted.values():
             first, second = np.array(of_sizes).T
-            found = self._enumerated(np.array([ordered[i] for i in first]), np.array([ordered[i] for i in second]))
-            out.bound[first, second], out.bound[second, first] = found
+            sides = (np.array([ordered[i] for i in side]) for side in (first, second))
+            bound[first, second], bound[second, first] = self._enumerated(*sides)
         beyond = self.n_draws + 1 - math.ceil((self.n_draws + 1) * (1.0 - self.alpha) - 1e-9)
         ends: dict[tuple[int, int], tuple[Array, Array]] = dict.fromkeys(drawn_pairs, (np.empty(0), np.empty(0)))
         for drawn in self._drawn(samples, rng) if drawn_pairs else ():
@@ -135,10 +124,10 @@ class Comparer:
                 values = violation_ratio(drawn[x], drawn[y], pieces[x, y])
                 ends[x, y] = _smallest(np.append(least, values), beyond), -_smallest(-np.append(most, values), beyond)
         for (x, y), (least, most) in ends.items():
-            out.bound[x, y], out.bound[y, x] = most.min(), 1.0 - least.max()
+            bound[x, y], bound[y, x] = most.min(), 1.0 - least.max()
         for x, y in pairs:
-            out.p[x, y], out.p[y, x] = self._tested(samples[x], samples[y], pieces[x, y], rng)
-        return out
+            p[x, y], p[y, x] = self._tested(samples[x], samples[y], pieces[x, y], rng)
+        return ratio, bound, p
 
     def enumerates(self, n: int, m: int) -> bool:
         """Whether all samples that can be drawn from two of these sizes are fewer than the draws."""
@@ -159,7 +148,7 @@ class Comparer:
         `alpha` beyond it, and one minus the largest.
         """
         n, m = left.shape[1], right.shape[1]
-        pieces, out = Pieces.of(n, m), np.empty((2, len(left)))
+        out = np.empty((2, len(left)))
         at_x, at_y = self._draws_of(n)[0], self._draws_of(m)[0]
         for side, (of_x, of_y, p) in enumerate(self._extremes(n, m)):
             step = max(1, _AT_ONCE // len(p))
@@ -167,7 +156,7 @@ class Comparer:
                 part = slice(start, start + step)
                 x, y = left[part], right[part]
                 net, total = np.zeros((2, len(x), len(p)))
-                for width, i, j in zip(pieces.width, pieces.left, pieces.right, strict=True):
+                for width, i, j in zip(*pieces_of(n, m), strict=True):
                     distance = x[:, at_x[of_x, i]] - y[:, at_y[of_y, j]]
                     square = width * distance * distance
                     total += square
@@ -188,11 +177,11 @@ class Comparer:
         if (n, m) not in self._most:
             (at_x, p_x), (at_y, p_y) = self._draws_of(n), self._draws_of(m)
             count = math.floor(self.alpha / (p_x.min() * p_y.min())) + 2
-            found = []
+            extremes = []
             for x, y in ((at_x, m - 1 - at_y[:, ::-1]), (n - 1 - at_x[:, ::-1], at_y)):
                 i, j = np.nonzero(_n_below(x)[:, None] * _n_below(y) <= count)
-                found.append((i, j, p_x[i] * p_y[j]))
-            self._most[n, m] = found[0], found[1]
+                extremes.append((i, j, p_x[i] * p_y[j]))
+            self._most[n, m] = extremes[0], extremes[1]
         return self._most[n, m]
 
     def _draws_of(self, n: int) -> tuple[Index, Array]:
@@ -238,8 +227,8 @@ class Comparer:
             x, y = pooled[a[start : start + step]], pooled[b[start : start + step]]
             if self.paired:
                 x, y = np.sort(x, axis=1), np.sort(y, axis=1)
-            net[start : start + step] = pieces.signed_squares(x, y) @ pieces.width
-        observed = float(pieces.signed_squares(np.sort(left), np.sort(right)) @ pieces.width)
+            net[start : start + step] = _signed_squares(x, y, pieces) @ pieces[0]
+        observed = float(_signed_squares(np.sort(left), np.sort(right), pieces) @ pieces[0])
         slack, one = tolerance(net), 0 if exact else 1  # the observed is one of all, but not one of those drawn
         better = ((net >= observed - slack).sum() + one) / (len(net) + one)
         worse = ((net <= observed + slack).sum() + one) / (len(net) + one)

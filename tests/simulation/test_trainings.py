@@ -101,8 +101,8 @@ def test_one_at_a_time_studies(name, n):
     ends = {key: [] for key in truth}
     p, ratio, more = [], [], []
     for _ in range(300):
-        study = lt.variance_study(one_at_a_time(rng, n, LAWS[name]), score="score", sources=SOURCES)
-        rows = study.table.set_index("source")
+        study = lt.variance_sources(one_at_a_time(rng, n, LAWS[name]), score="score", sources=SOURCES)
+        rows = study.sources.set_index("source")
         for kind, source in truth:
             names = ("ci_low", "ci_high") if kind == "sd" else (f"{kind}_low", f"{kind}_high")
             ends[kind, source].append(tuple(rows.loc[source, list(names)]))
@@ -110,7 +110,7 @@ def test_one_at_a_time_studies(name, n):
         p.append(row["p_raw"])
         ratio.append((row["ratio_low"], row["ratio_high"]))
         table = one_at_a_time(rng, n, LAWS[name], interaction=1.0)
-        more.append(lt.variance_study(table, score="score", sources=SOURCES).at_once["p_raw"].iloc[0])
+        more.append(lt.variance_sources(table, score="score", sources=SOURCES).at_once["p_raw"].iloc[0])
     found = {key: held(pairs, truth[key]) for key, pairs in ends.items()}
     for kind in ("sd", "share", "relative"):
         print(f"study n={n} {name}: {kind} " + " ".join(f"{s} {c:.3f}" for (k, s), c in found.items() if k == kind))
@@ -142,7 +142,7 @@ def test_crossed_studies(levels, sd):
 
     for i in range(200):
         table = crossed(rng, levels, sd, 0.5)
-        rows = lt.variance_study(table, score="score", sources=SOURCES[:2]).table
+        rows = lt.variance_sources(table, score="score", sources=SOURCES[:2]).sources
         share.append(rows[["share_low", "share_high"]].to_numpy())
         relative.append(rows.loc[rows["source"] == "init", ["relative_low", "relative_high"]].to_numpy()[0])
         spread.append(rows[["ci_low", "ci_high"]].to_numpy())
@@ -178,7 +178,9 @@ def test_crossed_studies_with_skewed_sources(name, n, studies):
         score = main[0][i] + main[1][j] + both[i, j] + 0.3 * rng.normal(size=len(codes))
         table = pd.DataFrame({"data": i, "init": j, "score": score})
         rows = (
-            lt.variance_study(table, score="score", sources=SOURCES[:2]).table.set_index("source").loc[["data", "init"]]
+            lt.variance_sources(table, score="score", sources=SOURCES[:2])
+            .sources.set_index("source")
+            .loc[["data", "init"]]
         )
         for kind, names in (("sd", ("ci_low", "ci_high")), ("share", ("share_low", "share_high"))):
             held_[kind].append((rows[names[0]] <= truth[kind]) & (truth[kind] <= rows[names[1]]))
@@ -201,7 +203,9 @@ def test_a_wrong_source_is_named_as_the_largest_in_five_percent_at_most(name, sd
         table = pd.DataFrame([*seeds, *[dict.fromkeys(SOURCES, 0)] * 10])
         effect = {source: -sd * LAWS[name](rng, n) for source, sd in zip(SOURCES, sds, strict=True)}
         score = sum(effect[source][table[source]] for source in SOURCES) + 0.2 * rng.normal(size=len(table))
-        rows = lt.variance_study(table.assign(score=score), score="score", sources=SOURCES).table.set_index("source")
+        rows = lt.variance_sources(table.assign(score=score), score="score", sources=SOURCES).sources.set_index(
+            "source"
+        )
         first = rows["variance"].idxmax()
         estimated += first != "data"
         wrong += first != "data" and rows["may_be_largest"].sum() == 1

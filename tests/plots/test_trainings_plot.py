@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose
 
 import lmemtest as lt
 from lmemtest.errors import ArgumentError
-from lmemtest.plots import variance_study_plot
+from lmemtest.plots import variance_sources_plot
 
 
 def studied(groups, n=12, **options):
@@ -19,7 +19,7 @@ def studied(groups, n=12, **options):
         table.assign(tool=name, acc=np.round(0.8 + 0.05 * rng.normal(size=len(table)) * (table["data"] > 0), 2))
         for name in groups
     ]
-    return lt.variance_study(
+    return lt.variance_sources(
         pd.concat(parts).assign(acc=lambda t: t["acc"] + 0.001 * rng.normal(size=len(t))),
         score="acc", sources=["data", "init"], algorithm="tool", **options,
     )  # fmt: skip
@@ -34,13 +34,13 @@ def test_variances_relative_to_the_split_by_study():
     ax = study.plot()
     assert [text.get_text() for text in ax.get_yticklabels()] == ["data", "init", "noise"]
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["A", "B $x$"]
-    assert_allclose(drawn(ax, "_estimates"), study.table["relative"])
+    assert_allclose(drawn(ax, "_estimates"), study.sources["relative"])
     ends = drawn(ax, "_interval").reshape(-1, 2)
-    assert_allclose(ends, study.table[["relative_low", "relative_high"]].clip(upper=4.0))
+    assert_allclose(ends, study.sources[["relative_low", "relative_high"]].clip(upper=4.0))
     assert "over that of data" in ax.get_xlabel()
-    assert_allclose(drawn(variance_study_plot(study, values="sd"), "_estimates"), study.table["sd"])
+    assert_allclose(drawn(variance_sources_plot(study, values="sd"), "_estimates"), study.sources["sd"])
     with pytest.raises(ArgumentError, match="values must be 'relative' or 'share' or 'sd'"):
-        variance_study_plot(study, values="variance")
+        variance_sources_plot(study, values="variance")
 
 
 def test_many_studies_have_a_row_each():

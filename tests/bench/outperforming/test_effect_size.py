@@ -10,8 +10,8 @@ import pytest
 from growth import calls
 from scipy import special, stats
 
-from lmemtest.bench.ranking.effect_size import effect_size
-from lmemtest.bench.ranking.effect_sizes import KINDS, PAIRED_ONLY, effect_sizes, magnitude, standardised
+import lmemtest as lt
+from lmemtest.bench.outperforming.effect_size import KINDS, PAIRED_ONLY, effect_sizes, magnitude, standardised
 from lmemtest.errors import ArgumentError, DataError, DesignError
 
 WAYS = [(kind, paired) for kind in KINDS for paired in (True, False) if paired or kind not in PAIRED_ONLY]
@@ -24,8 +24,12 @@ def samples(p=6, n=12, m=12, seed=1, step=None):
     return (x, y) if step is None else (np.round(x / step), np.round(y / step))
 
 
-def three(found):
-    return np.array([found.estimate, found.ci_low, found.ci_high])
+def effect_size(a, b, kind="cohen_d", *, level=0.95, **options):
+    return lt.outperforming(a, b, kind, alpha=1.0 - level, **options)
+
+
+def three(effects):
+    return np.array(effects)
 
 
 def test_values_are_those_of_r(reference):
@@ -41,7 +45,7 @@ def test_values_are_those_of_r(reference):
 @pytest.mark.parametrize("step", [None, 0.5])
 def test_cliff_is_the_mean_sign_of_all_differences_and_u_of_mann_and_whitney(step):
     x, y = samples(5, 9, 13, step=step)
-    found = effect_sizes(x, y, "cliff_delta", paired=False).estimate
+    found = effect_sizes(x, y, "cliff_delta", paired=False)[0]
     np.testing.assert_allclose(found, np.sign(x[:, :, None] - y[:, None, :]).mean(axis=(1, 2)), rtol=1e-13)
     np.testing.assert_allclose(found, 2.0 * stats.mannwhitneyu(x, y, axis=1).statistic / (9 * 13) - 1.0, rtol=1e-13)
 
@@ -65,9 +69,9 @@ def test_rank_biserial_is_that_of_the_signed_ranks_and_agrees_with_their_test(st
         d = (a - b)[a != b]
         test = stats.wilcoxon(d, correction=True, method="asymptotic")
         total = len(d) * (len(d) + 1) / 2
-        assert abs(found.estimate[row]) == pytest.approx(1.0 - 2.0 * test.statistic / total)
-        assert (found.ci_low[row] > 0) | (found.ci_high[row] < 0) == (test.pvalue < 0.05)
-    assert len(set(np.sign(found.ci_low))) == 2
+        assert abs(found[0][row]) == pytest.approx(1.0 - 2.0 * test.statistic / total)
+        assert (found[1][row] > 0) | (found[2][row] < 0) == (test.pvalue < 0.05)
+    assert len(set(np.sign(found[1]))) == 2
 
 
 def test_intervals_of_paired_means_exclude_zero_exactly_where_the_t_test_rejects():
@@ -75,10 +79,10 @@ def test_intervals_of_paired_means_exclude_zero_exactly_where_the_t_test_rejects
     p = stats.ttest_rel(x, y, axis=1).pvalue
     for kind in ("cohen_d", "hedges_g", "cohen_dz"):
         found = effect_sizes(x, y, kind)
-        assert (((found.ci_low > 0) | (found.ci_high < 0)) == (p < 0.05)).all()
+        assert (((found[1] > 0) | (found[2] < 0)) == (p < 0.05)).all()
     p = stats.ttest_ind(x, y, axis=1).pvalue
     found = effect_sizes(x, y, "cohen_d", paired=False)
-    assert (((found.ci_low > 0) | (found.ci_high < 0)) == (p < 0.05)).all()
+    assert (((found[1] > 0) | (found[2] < 0)) == (p < 0.05)).all()
     assert 20 < (p < 0.05).sum() < 180
 
 
@@ -86,15 +90,15 @@ def test_limits_are_at_their_probability_of_the_noncentral_t():
     x, y = samples(5, 8, 11)
     found = effect_sizes(x, y, "cohen_d", paired=False, level=0.9)
     root = np.sqrt(8 * 11 / 19)
-    t = root * found.estimate
-    np.testing.assert_allclose(special.nctdtr(17, root * found.ci_low, t), 0.95, rtol=1e-9)
-    np.testing.assert_allclose(special.nctdtr(17, root * found.ci_high, t), 0.05, rtol=1e-9)
+    t = root * found[0]
+    np.testing.assert_allclose(special.nctdtr(17, root * found[1], t), 0.95, rtol=1e-9)
+    np.testing.assert_allclose(special.nctdtr(17, root * found[2], t), 0.05, rtol=1e-9)
 
 
 def test_the_factor_of_hedges_removes_the_bias_of_d():
     rng = np.random.default_rng(2)
     x, y = rng.normal(1.0, size=(1500, 3)), rng.normal(size=(1500, 4))
-    d, g = (effect_sizes(x, y, kind, paired=False).estimate for kind in ("cohen_d", "hedges_g"))
+    d, g = (effect_sizes(x, y, kind, paired=False)[0] for kind in ("cohen_d", "hedges_g"))
     error = g.std() / np.sqrt(len(g))
     assert abs(g.mean() - 1.0) < 4.0 * error
     assert d.mean() - 1.0 > 4.0 * error
@@ -137,7 +141,7 @@ def test_exchanging_the_samples_changes_the_sign_and_nothing_else(kind, paired):
         x, y = samples(8, 12, m)
         there = effect_sizes(x, y, kind, paired=paired, rng=1, n_draws=100)
         back = effect_sizes(y, x, kind, paired=paired, rng=1, n_draws=100)
-        assert np.array_equal(three(back), [-there.estimate, -there.ci_high, -there.ci_low])
+        assert np.array_equal(three(back), [-there[0], -there[2], -there[1]])
 
 
 @pytest.mark.parametrize(("kind", "paired"), WAYS)
@@ -176,7 +180,7 @@ def test_without_spread_a_difference_has_no_size_and_none_is_zero(kind):
     apart = effect_size([2.1] * 5, [0.3] * 5, kind, rng=0)
     assert np.isnan([apart.estimate, apart.ci_low, apart.ci_high]).all()
     assert apart.magnitude == ""
-    assert "kind='cliff_delta' needs no spread" in apart.notes[0]
+    assert "measure='cliff_delta' needs no spread" in apart.notes[0]
     assert apart.sentences()[0].endswith("has no value.")
     same = effect_size([0.3] * 5, [0.3] * 5, kind, rng=0)
     assert (same.estimate, same.magnitude) == (0.0, "negligible")
@@ -203,7 +207,7 @@ def test_a_median_absolute_deviation_of_zero_is_never_a_large_effect():
 def test_few_values_leave_gamma_without_a_limit_and_say_so():
     found = effect_size([1.0, 2.0, 4.0, 7.0, 5.5, 3.0], [0.0, 1.5, 2.0, 3.0, 5.0, 1.0], "akinshin_gamma", rng=0)
     assert np.isinf(found.ci_high)
-    assert "kind='cliff_delta' has finite limits" in found.notes[0]
+    assert "measure='cliff_delta' has finite limits" in found.notes[0]
     assert "fewer than 10 values" in found.notes[1]
 
 
@@ -211,7 +215,7 @@ def test_two_pairs_have_every_kind_but_the_unbiased():
     found = {kind: effect_size([1, 2], [3, 5], kind, rng=0) for kind in KINDS}
     assert {kind for kind in KINDS if np.isnan(found[kind].estimate)} == {"hedges_g"}
     assert found["hedges_g"].notes == (
-        "Two pairs do not tell the bias that Hedges' factor corrects; kind='cohen_d' has a value.",
+        "Two pairs do not tell the bias that Hedges' factor corrects; measure='cohen_d' has a value.",
     )
     assert found["cohen_dz"].estimate == pytest.approx(-2.5 / np.sqrt(0.5))
 
@@ -253,18 +257,29 @@ def test_an_effect_is_said_in_words():
         ({"a": "abc"}, ArgumentError, "a must be a list or a one-dimensional array of numbers, got 'abc'"),
         ({"a": [[1.0, 2.0]]}, ArgumentError, "got 2 dimensions"),
         ({"a": [1.0, 2.0, 1e101]}, DesignError, "another unit"),
-        ({"kind": "cohens_d"}, ArgumentError, "Did you mean 'cohen_d'"),
-        ({"kind": "cohen_dz", "paired": False}, ArgumentError, "got paired=False. Use kind='cohen_d'"),
-        ({"kind": "rank_biserial", "paired": False}, ArgumentError, "Use kind='cliff_delta'"),
-        ({"kind": "akinshin_gamma", "n_draws": 20}, ArgumentError, "Take n_draws=40 at least"),
-        ({"level": 95}, ArgumentError, r"Write 0\.95\?"),
+        ({"measure": "cohens_d"}, ArgumentError, "Did you mean 'cohen_d'"),
+        ({"measure": "cohen_dz", "paired": False}, ArgumentError, "got paired=False. Use measure='cohen_d'"),
+        ({"measure": "rank_biserial", "paired": False}, ArgumentError, "Use measure='cliff_delta'"),
+        ({"measure": "akinshin_gamma", "n_draws": 20}, ArgumentError, "Take n_draws=40 at least"),
+        ({"alpha": 95}, ArgumentError, r"Write 0\.95\?"),
+        (
+            {"gamma": 0.8},
+            ArgumentError,
+            "gamma is an option of measure='probability', got gamma=0.8 with measure='cohen_d'",
+        ),
+        (
+            {"direction": "minimize"},
+            ArgumentError,
+            "direction is an option of measure='probability' or 'stochastic_order'",
+        ),
+        ({"b": None}, ArgumentError, "b must be given"),
         ({"a": pd.Series([1.0, 2.0, 3.0], index=list("xyz"))}, ArgumentError, "must have the same index"),
     ],
 )
 def test_what_cannot_be_answered_is_refused(arguments, error, words):
-    good = {"a": [1.0, 2.0, 3.0], "b": pd.Series([1.0, 0.0, 2.0])}
+    good = {"a": [1.0, 2.0, 3.0], "b": pd.Series([1.0, 0.0, 2.0]), "measure": "cohen_d"}
     with pytest.raises(error, match=words):
-        effect_size(**{**good, **arguments})
+        lt.outperforming(**{**good, **arguments})
 
 
 # ---------------------------------------------------------------------- of a mixed model
@@ -279,6 +294,6 @@ def test_standardised_differences_add_what_is_not_known_of_the_standard_deviatio
     np.testing.assert_allclose(three(only), [2.0, *(2.0 * root)])
     turned = standardised(-2.0, -2.5, -1.6, 1.0, 15)
     there = standardised(2.0, 1.6, 2.5, 1.0, 15)
-    assert np.array_equal(three(turned), [-there.estimate, -there.ci_high, -there.ci_low])
+    assert np.array_equal(three(turned), [-there[0], -there[2], -there[1]])
     assert np.isnan(three(standardised(1.0, 0.5, 1.5, 0.0))).all()
-    assert standardised(0.0, 0.0, 0.0, 0.0).estimate == 0.0
+    assert standardised(0.0, 0.0, 0.0, 0.0)[0] == 0.0
