@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -286,7 +286,7 @@ class Analysis(Result):
         """The report as a document, with its figures."""
         from lmemtest.report.sections import build_document
 
-        return build_document(self, progress=progress or _quiet)
+        return build_document(self, progress=progress or (lambda _: None))
 
     def summary(self) -> str:
         """The answer, the means and the differences as text."""
@@ -482,118 +482,68 @@ def analyze(
     roles = {"score": score, "direction": direction, "algorithm": algorithm, "benchmark": benchmark, "family": family,
              "seed": seed, "budget": budget, "metafeatures": metafeatures, "ignore": ignore,
              "seed_shared": seed_shared, "failed": failed}  # fmt: skip
-    left_out = {name for name, value in roles.items() if value is None or (isinstance(value, tuple) and not value)}
-    runs = _runs_of(runs, {name: value for name, value in roles.items() if name not in left_out})
+    left_out = {name for name, role in roles.items() if role is None or (isinstance(role, tuple) and not role)}
+    runs = _runs_of(runs, {name: role for name, role in roles.items() if name not in left_out})
     alpha = check_fraction(alpha, "alpha")
-    if adjust is not None:
-        check_choice(adjust, "adjust", REPORT_ADJUSTMENTS)
-    if se is not None:
-        check_choice(se, "se", ERRORS)
-    check_choice(ddf, "ddf", DDF_METHODS)
     check_callable(progress, "progress", "the name of each step")
-    if curves is not None:
-        check_choice(curves, "curves", CURVE_CHOICES)
-    if dispersion is not None:
-        check_columns(dispersion, runs.columns, argument="dispersion")
-        if not isinstance(dispersion, str):
-            raise ArgumentError(
-                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
-            )
-    own = parse_formula(formula) if formula is not None else None
-    if own is not None and population is not None:
-        raise ArgumentError(
-            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
-            "effect of families and algorithms makes families the sample."
-        )
-    if own is not None and curves not in (None, "model"):
-        raise ArgumentError(
-            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
-            f"are: give one of them, or the formula for runs.per_run({curves!r})."
-        )
-    clock = _Clock(progress or _quiet)
-    table = with_named_algorithms(runs)
-    as_given = _with_conditions(table)
-    with clock("checking the table"):
-        check = check_rules(as_given, _modelled(own))
-        _refuse_unnamed(as_given, check, own, dispersion)
-        given = table if own is not None else _reduced(table, curves, dispersion)
-        runs = as_given if given is table else _with_conditions(given)
-        if given is not table:
+    options = {"formula": formula, "population": population, "curves": curves, "dispersion": dispersion,
+               "alpha": alpha, "adjust": adjust, "se": se, "ddf": ddf}  # fmt: skip
+    parsed = _checked(options, runs)
+    seconds: dict[str, float] = {}
+    step = partial(_timed, seconds, progress or (lambda _: None))
+
+    with step("checking the table"):
+        table = with_named_algorithms(runs)
+        whole = _with_conditions(table)
+        check = check_rules(whole, _modelled(parsed))
+        _refuse_unnamed(whole, check, parsed, dispersion)
+        per_run = table if parsed is not None else _reduced(table, curves, dispersion)
+        runs = whole if per_run is table else _with_conditions(per_run)
+        if per_run is not table:
             check = _of_reduced(check, check_rules(runs))
-    with clock("choosing the model"):
-        recommendation = recommend(given, population=population, curves="model")
-        if own is not None:
-            _check_formula(own, runs)
-    with clock("fitting the model"):
+    with step("choosing the model"):
+        recommendation = recommend(per_run, population=population, curves="model")
+        if parsed is not None:
+            _check_formula(parsed, runs)
+    with step("fitting the model"):
         fit = fitted_quietly(formula or recommendation.formula, runs, dispersion)
-    with clock("comparing the algorithms"):
-        differences = emmeans(fit, runs.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, se=se)
-        decisions = differences.decisions(alpha=alpha, direction=runs.direction)
-        agreement, on_ranks = None, None
-        other = raw_runs(runs) or (_ranked(runs, check, differences.estimates) if own is None else None)
-        beside = None if other is None else _fitted_beside(runs, other, own, dispersion, recommendation)
-        if other is not None and beside is not None:
-            of_other = emmeans(beside, runs.algorithm, ddf=ddf, alpha=alpha).pairs(adjust=adjust, se=se)
-            if runs.scale is not None:
-                agreement = scores_compared([(runs, differences)], of_other, alpha)
-            else:
-                agreement = scores_compared([(other, of_other)], differences, alpha)
-                on_ranks = of_other.decisions(alpha=alpha, direction=other.direction)
+    with step("comparing the algorithms"):
+        pairs = _pairs_of(fit, runs, options)
+        decisions = pairs.decisions(alpha=alpha, direction=runs.direction)
+        agreement, on_ranks = _on_another_score(runs, check, pairs, recommendation, parsed, options)
         undeclared = populations = None
-        if own is None:
-            undeclared = undeclared_families(fit, runs, differences, alpha=alpha, adjust=adjust, se=se)
-        if own is None and dispersion is None:
-            populations = populations_compared(
-                runs, recommendation, differences, alpha=alpha, adjust=adjust, se=se, ddf=ddf
-            )
-    with clock("comparing policies for failed runs"):
+        if parsed is None:
+            undeclared = undeclared_families(fit, runs, pairs, alpha=alpha, adjust=adjust, se=se)
+        if parsed is None and dispersion is None:
+            populations = populations_compared(runs, recommendation, pairs, alpha=alpha, adjust=adjust, se=se, ddf=ddf)
+    with step("comparing policies for failed runs"):
         sensitivity = by_policies_if_any(runs, alpha)
-    with clock("looking at each benchmark"):
+    with step("looking at each benchmark"):
         effects = observed_advantages(fit, runs, alpha=alpha)
-        seeds = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
-        if seeds is not None:
-            found = CheckOutcome(
-                stage="effects",
-                check="shared seeds",
-                question="Do runs of different algorithms with the same seed have something in common?",
-                findings=(seeds,),
-                text="",
-                skipped=False,
-                level=check.alpha,
-            )
-            check = replace(check, outcomes=(*check.outcomes, found))
+        check = _with_shared_seeds(check, fit, runs, recommendation, alpha)
         turning = effects is not None and any(turns(by_level) for by_level in effects.wins_by.values())
         response = fit.design.parsed.text.split("~", 1)[0].strip()
         dependence = interactions(runs, response, ddf=ddf) if turning else {}
-    with clock("checking the fit"):
+    with step("checking the fit"):
         diagnosis = _diagnosed(fit)
     tuned = None
     if trials is not None:
-        with clock("estimating the tuning curves"):
+        with step("estimating the tuning curves"):
             tuned = curves_of(trials, table)
-    options = {
-        "formula": formula,
-        "population": population,
-        "curves": given.curve.how if given.curve is not None and given is not table else curves,
-        "dispersion": dispersion,
-        "alpha": alpha,
-        "adjust": adjust,
-        "se": se,
-        "ddf": ddf,
-    }
+    reduced_by = per_run.curve.how if per_run.curve is not None and per_run is not table else curves
     return Analysis(
         runs=runs,
-        table=as_given,
+        table=whole,
         check=check,
         recommendation=recommendation,
-        own_formula=own is not None,
+        own_formula=parsed is not None,
         fit=fit,
-        joint=_all_means_equal(fit, differences.estimates),
-        pairs=differences,
+        joint=_all_means_equal(fit, pairs.estimates),
+        pairs=pairs,
         decisions=decisions,
         effects=effects,
-        call=_call(table, options, tuned),
-        timings=clock.seconds,
+        call=_call(table, {**options, "curves": reduced_by}, tuned),
+        timings=seconds,
         diagnosis=diagnosis,
         trials=tuned,
         interactions=dependence,
@@ -603,6 +553,87 @@ def analyze(
         populations=populations,
         sensitivity=sensitivity,
     )
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], progress: Progress, step: str) -> Iterator[None]:
+    """A step, announced as it starts, and its seconds."""
+    progress(step)
+    start = time.perf_counter()
+    yield
+    seconds[step] = time.perf_counter() - start
+
+
+def _checked(options: dict[str, Any], runs: Runs) -> ParsedFormula | None:
+    """Each option by its rule; a formula of one's own, read."""
+    formula, population, curves, dispersion = (
+        options[name] for name in ("formula", "population", "curves", "dispersion")
+    )
+    choices = {"adjust": REPORT_ADJUSTMENTS, "se": ERRORS, "ddf": DDF_METHODS, "curves": CURVE_CHOICES}
+    for name, allowed in choices.items():
+        if name == "ddf" or options[name] is not None:
+            check_choice(options[name], name, allowed)
+    if dispersion is not None:
+        check_columns(dispersion, runs.columns, argument="dispersion")
+        if not isinstance(dispersion, str):
+            raise ArgumentError(
+                f"dispersion must be one column, got {dispersion!r}. Name the one whose levels scatter."
+            )
+    if formula is None:
+        return None
+    parsed = parse_formula(formula)
+    if population is not None:
+        raise ArgumentError(
+            f"population={population!r} chooses the model, and formula= is one of your own: give one of them. A random "
+            "effect of families and algorithms makes families the sample."
+        )
+    if curves not in (None, "model"):
+        raise ArgumentError(
+            f"curves={curves!r} reduces curves before the model, and formula= is one of your own for the rows as they "
+            f"are: give one of them, or the formula for runs.per_run({curves!r})."
+        )
+    return parsed
+
+
+def _pairs_of(fit: LmmFit, runs: Runs, options: dict[str, Any]) -> Comparisons:
+    means = emmeans(fit, runs.algorithm, ddf=options["ddf"], alpha=options["alpha"])
+    return means.pairs(adjust=options["adjust"], se=options["se"])
+
+
+def _on_another_score(
+    runs: Runs,
+    check: RunsCheck,
+    pairs: Comparisons,
+    recommendation: Answer,
+    parsed: ParsedFormula | None,
+    options: dict[str, Any],
+) -> tuple[Variants | None, Decisions | None]:
+    """The same pairs by the raw score or by ranks, and the decisions by ranks; None where there is nothing beside."""
+    other = raw_runs(runs) or (_ranked(runs, check, pairs.estimates) if parsed is None else None)
+    fit = None if other is None else _fitted_beside(runs, other, parsed, options["dispersion"], recommendation)
+    if other is None or fit is None:
+        return None, None
+    beside, alpha = _pairs_of(fit, runs, options), options["alpha"]
+    if runs.scale is not None:
+        return scores_compared([(runs, pairs)], beside, alpha), None
+    return scores_compared([(other, beside)], pairs, alpha), beside.decisions(alpha=alpha, direction=other.direction)
+
+
+def _with_shared_seeds(check: RunsCheck, fit: LmmFit, runs: Runs, recommendation: Answer, alpha: float) -> RunsCheck:
+    """The checks with what the fit says of runs of different algorithms with the same seed."""
+    finding = shared_seeds_finding(fit, runs, recommendation.spec, alpha)
+    if finding is None:
+        return check
+    outcome = CheckOutcome(
+        stage="effects",
+        check="shared seeds",
+        question="Do runs of different algorithms with the same seed have something in common?",
+        findings=(finding,),
+        text="",
+        skipped=False,
+        level=check.alpha,
+    )
+    return replace(check, outcomes=(*check.outcomes, outcome))
 
 
 def _with_conditions(runs: Runs) -> Runs:
@@ -669,12 +700,12 @@ def _runs_of(table: Any, roles: dict[str, Any]) -> Runs:
     return Runs(table, **roles)
 
 
-def _refuse_unnamed(runs: Runs, check: RunsCheck, own: ParsedFormula | None, dispersion: str | None) -> None:
+def _refuse_unnamed(runs: Runs, check: RunsCheck, parsed: ParsedFormula | None, dispersion: str | None) -> None:
     """Refuse columns without a role, other than those that a model of one's own uses."""
     if any(finding.kind == "unnamed_columns" for finding in check.findings):
         used = {dispersion} if dispersion is not None else set()
-        if own is not None:
-            used |= set(own.columns)
+        if parsed is not None:
+            used |= set(parsed.columns)
         refuse_unnamed(runs, known=sorted(used))
 
 
@@ -705,21 +736,21 @@ def _ranked(runs: Runs, check: RunsCheck, means: Estimates) -> Runs | None:
 
 
 def _fitted_beside(
-    runs: Runs, other: Runs, own: ParsedFormula | None, dispersion: str | None, chosen: Answer
+    runs: Runs, other: Runs, parsed: ParsedFormula | None, dispersion: str | None, chosen: Answer
 ) -> LmmFit | None:
     """The same model of the same runs with another score; None where there is none to compare with.
 
     Scores within benchmarks have an effect of each benchmark, of many a random one: see `MOST_FIXED`.
     """
-    if own is not None and own.response_function is not None:
+    if parsed is not None and parsed.response_function is not None:
         return None
     population = chosen.population
     try:
-        if own is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
+        if parsed is None and (runs.scale is not None or runs.study.count(runs.benchmark) <= MOST_FIXED):
             same = population if runs.study.families and population in POPULATIONS else None
             formula = recommend(other, population=same, curves="model").formula
         else:
-            formula = f"{quote_name(other.score)} ~{(own.text if own else chosen.formula).split('~', 1)[1]}"
+            formula = f"{quote_name(other.score)} ~{(parsed.text if parsed else chosen.formula).split('~', 1)[1]}"
         return fitted_quietly(formula, other, dispersion)
     except LmemtestError:  # a report on one score is not lost because the other one has no model
         return None
@@ -733,24 +764,24 @@ def _diagnosed(fit: LmmFit) -> Diagnosis | None:
         return None
 
 
-def _modelled(own: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] | None:
+def _modelled(parsed: ParsedFormula | None) -> tuple[str, Callable[[Any], Any]] | None:
     """The function of the score that a model of one's own takes, as it is written; None for the score itself."""
-    if own is None or own.response_function is None or own.response_transform is None:
+    if parsed is None or parsed.response_function is None or parsed.response_transform is None:
         return None
-    return f"{own.response_function}({own.response})", own.response_transform
+    return f"{parsed.response_function}({parsed.response})", parsed.response_transform
 
 
-def _check_formula(own: ParsedFormula, runs: Runs) -> None:
-    if own.response != runs.score:
+def _check_formula(parsed: ParsedFormula, runs: Runs) -> None:
+    if parsed.response != runs.score:
         raise FormulaError(
-            f"formula models {own.response!r}, but the score of these runs is {runs.score!r}. Write "
+            f"formula models {parsed.response!r}, but the score of these runs is {runs.score!r}. Write "
             f"{runs.score!r} on the left, or give the runs another score."
         )
-    own.check_columns(runs.columns)
-    if runs.algorithm not in {name for term in own.terms for name in term.columns}:
+    parsed.check_columns(runs.columns)
+    if runs.algorithm not in {name for term in parsed.terms for name in term.columns}:
         raise FormulaError(
             f"formula must have the algorithm {runs.algorithm!r} in its fixed part, because its means are compared; "
-            f"got {own.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
+            f"got {parsed.text!r}. Write for instance {recommend(runs, curves='model').formula!r}."
         )
 
 
@@ -759,22 +790,3 @@ def _call(runs: Runs, options: dict[str, Any], curves: TuningCurves | None) -> s
     given = [f"{name}={value!r}" for name, value in options.items() if value is not None]
     given += [f"trials={call_of(curves)}"] if curves is not None else []
     return f"lmemtest.analyze(lmemtest.Runs(table, {roles}), {', '.join(given)})"
-
-
-def _quiet(_: str) -> None:
-    """No progress is shown."""
-
-
-class _Clock:
-    """Seconds per step, announced as it starts."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.progress = progress
-        self.seconds: dict[str, float] = {}
-
-    @contextmanager
-    def __call__(self, step: str) -> Iterator[Any]:
-        self.progress(step)
-        start = time.perf_counter()
-        yield
-        self.seconds[step] = time.perf_counter() - start

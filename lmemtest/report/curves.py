@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.result import csv_text
-from lmemtest.core.validate import check_columns
+from lmemtest.core.validate import as_frame, check_columns
 from lmemtest.core.words import counted
-from lmemtest.report.document import Block, Bullets, Fold, Section, TableBlock, paragraph
+from lmemtest.report.document import Block, Section, bullets, closed_if_long
 from lmemtest.report.figures import figure, stable_svg
 from lmemtest.report.files import CURVES, LABELS, check_folder, write_atomically
+from lmemtest.report.prose import texts
 from lmemtest.tuning.curves import TuningCurves
 from lmemtest.tuning.curves import curves as tuning_curves
 
@@ -34,8 +35,6 @@ def curves_of(trials: Any, runs: Runs) -> TuningCurves:
         return trials
     if hasattr(trials, "roles"):
         return tuning_curves(trials)
-    from lmemtest.core.validate import as_frame
-
     by = tuple(name for name in (runs.benchmark, runs.algorithm) if name is not None)
     check_columns((runs.score, *by), as_frame(trials, argument="trials").collect_schema().names(), argument="trials")
     return tuning_curves(trials, score=runs.score, direction=runs.direction, by=by)
@@ -67,9 +66,12 @@ def curves_section(analysis: Analysis) -> Section | None:
     curves = analysis.trials
     if curves is None:
         return None
-    title, question, more, method = _words(curves)
+    title, counts = _title(curves), labels_of(curves)
+    question, how_to_read, method = texts(
+        "sections.tuning", over_seeds=curves.unit == "seed", labels=counts is not None, rng=RNG
+    )
     blocks: list[Block] = [
-        paragraph(question),
+        question,
         figure(
             lambda: tuning_curves_plot(curves),
             alt=f"{title} of {', '.join(curves.algorithms)} on {counted(len(curves.benchmarks), 'benchmark')}; see the "
@@ -77,20 +79,16 @@ def curves_section(analysis: Analysis) -> Section | None:
             caption=(curves.describe() + " Grey: a limit is the end of the support and says nothing.",),
         ),
     ]
-    counts = labels_of(curves)
     if counts is not None:
-        found = counts.sentences()
-        blocks += [Bullets(tuple((text,) for text in found))] if len(found) <= MOST_PAIRS else []
-        blocks.append(_folded("Table of the evidence", TableBlock(counts.to_table())))
-    blocks.append(_folded("Table of the curves", TableBlock(curves.to_table())))
-    more = more if counts is None else _EVIDENCE
-    blocks += [paragraph(f"{_HOW_TO_READ} {more}".rstrip()), paragraph(method)]
-    return Section("tuning", title, tuple(blocks))
+        sentences = counts.sentences()
+        blocks += [bullets(sentences)] if len(sentences) <= MOST_PAIRS else []
+        blocks.append(closed_if_long("Table of the evidence", counts.to_table(), MOST_ROWS))
+    blocks.append(closed_if_long("Table of the curves", curves.to_table(), MOST_ROWS))
+    return Section("tuning", title, (*blocks, how_to_read, method))
 
 
-def _folded(title: str, block: TableBlock) -> Block:
-    """A table, closed until asked for if it is long."""
-    return block if len(block.table.frame) <= MOST_ROWS else Fold(title, (block,))
+def _title(curves: TuningCurves) -> str:
+    return "Curves over seeds" if curves.unit == "seed" else "Tuning curves"
 
 
 def labels_of(curves: TuningCurves) -> Answer | None:
@@ -103,11 +101,11 @@ def labels_of(curves: TuningCurves) -> Answer | None:
 def headline(curves: TuningCurves) -> tuple[str, ...]:
     """The answer in a few sentences, for the terminal."""
     size = f"{counted(len(curves.algorithms), 'algorithm')} on {counted(len(curves.benchmarks), 'benchmark')}"
-    first = f"{_words(curves)[0]} of {size} by {curves.score}, {curves.direction}. {curves.describe()}"
+    first = f"{_title(curves)} of {size} by {curves.score}, {curves.direction}. {curves.describe()}"
     counts = labels_of(curves)
-    found = counts.sentences() if counts is not None else ()
-    more = (f"... and {len(found) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(found) > MOST_PAIRS else ()
-    return (first, *found[:MOST_PAIRS], *more, *curves.notes)
+    pairs = counts.sentences() if counts is not None else ()
+    more = (f"... and {len(pairs) - MOST_PAIRS} more pairs: see {LABELS}.csv.",) if len(pairs) > MOST_PAIRS else ()
+    return (first, *pairs[:MOST_PAIRS], *more, *curves.notes)
 
 
 def save_curves(
@@ -144,41 +142,3 @@ def save_curves(
     for path, content in zip(paths, contents.values(), strict=True):
         write_atomically(path, content)
     return paths
-
-
-# ---------------------------------------------------------------------------------------------------- words
-
-
-# Of curves over seeds and of those over configurations: title, question, how to read them, method.
-_SEEDS = (
-    "Curves over seeds",
-    "How good is an optimiser after each budget? The curves show a quantile over its seeds of the best score so far, "
-    "with limits that need no assumption about the scores.",
-    "Whether optimisers differ is a question for the mixed model, not for the overlap of two bands.",
-    "Method: at each budget the best scores so far of the seeds are independent draws of one distribution, whose "
-    "quantile lies between two of their order statistics with a binomial probability (Thompson 1936, "
-    "doi:10.1214/aoms/1177732502). Bands over configurations do not apply: an adaptive optimiser learns from its "
-    "scores.",
-)
-_CONFIGURATIONS = (
-    "Tuning curves",
-    "How good is an algorithm after tuning? The curves show the best score of k random configurations, for each k, "
-    "because a ranking at one tuning budget can reverse at another.",
-    "",
-    "Method: a simultaneous confidence band for the distribution function of one score gives limits for the best of k, "
-    "exact for continuous scores and conservative for ties (Lourie, Cho & He 2024, "
-    "doi:10.18653/v1/2024.naacl-long.189). It needs independent scores, as those of random search.",
-)
-_EVIDENCE = (
-    "Evidence is weak if one band excludes the other's estimate, fair if both do, strong if the bands are disjoint, "
-    f"over at least half of the budgets that count; rates of false labels are simulated (rng={RNG}). No evidence is "
-    "not equality."
-)
-_HOW_TO_READ = (
-    "How to read it: compare curves at one budget. Where a band is grey, the data do not bound the curve on both "
-    "sides, whatever the estimate looks like."
-)
-
-
-def _words(curves: TuningCurves) -> tuple[str, str, str, str]:
-    return _SEEDS if curves.unit == "seed" else _CONFIGURATIONS

@@ -5,6 +5,8 @@ Text from data is always a plain string here; escaping it is the business of the
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -13,36 +15,15 @@ from lmemtest.core.text import one_line
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
-    """A piece of a formula or a call."""
+class Words:
+    """Words that stand out: code, the answer, or a link to an address, from which nothing is loaded."""
 
     text: str
+    role: Literal["code", "strong", "link"]
+    href: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Strong:
-    """Words that carry the answer."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """Words that lead to an address; nothing is loaded from it."""
-
-    text: str
-    href: str
-
-
-Inline: TypeAlias = "str | Code | Strong | Link"
-Text: TypeAlias = "tuple[Inline, ...]"
-
-
-@dataclass(frozen=True, slots=True)
-class Paragraph:
-    """Running text."""
-
-    parts: Text
+Text: TypeAlias = "tuple[str | Words, ...]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,20 +31,6 @@ class Bullets:
     """A list of texts."""
 
     items: tuple[Text, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CodeBlock:
-    """Lines to be copied as they are."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TableBlock:
-    """A table with its title and notes."""
-
-    table: ResultTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,32 +44,20 @@ class FigureBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class Callout:
-    """Something that a reader must not miss."""
-
-    severity: Literal["error", "warning", "note"]
-    title: str
-    blocks: tuple[Block, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fold:
-    """Details that are closed until asked for."""
-
-    title: str
-    blocks: tuple[Block, ...]
-
-
-Block: TypeAlias = "Paragraph | Bullets | CodeBlock | TableBlock | FigureBlock | Callout | Fold"
-
-
-@dataclass(frozen=True, slots=True)
 class Section:
-    """A heading and what stands below it; `anchor` is unique in the document."""
+    """A heading and what stands below it; `anchor` is unique in the document.
+
+    Inside of another one it has no anchor: details are closed until asked for, the other kinds must not be missed.
+    """
 
     anchor: str
     title: str
     blocks: tuple[Block, ...]
+    kind: Literal["section", "details", "error", "warning", "note"] = "section"
+
+
+# A text is a paragraph, and code by itself are lines to be copied as they are.
+Block: TypeAlias = "Text | Bullets | Words | ResultTable | FigureBlock | Section"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -116,15 +71,57 @@ class Document:
     generator: str
 
 
-def paragraph(*parts: Inline) -> Paragraph:
+def answered(title: str, head: str, *more: Block, sections: Sequence[Section], subtitle: str = "") -> Document:
+    """A document of an answer: its first sentence, what is said next, and sections."""
+    version = importlib.import_module("lmemtest").__version__
+    return Document(
+        title=title,
+        subtitle=subtitle,
+        lead=(paragraph(head), *more),
+        sections=tuple(sections),
+        generator=f"lmemtest {version}",
+    )
+
+
+def code(text: str) -> Words:
+    """A piece of a formula or a call."""
+    return Words(text, "code")
+
+
+def strong(text: str) -> Words:
+    """Words that carry the answer."""
+    return Words(text, "strong")
+
+
+def paragraph(*parts: str | Words) -> Text:
     """A paragraph of its arguments.
 
     Examples
     --------
-    >>> paragraph("Fitted by ", Code("fit_lmm"), ".").parts
-    ('Fitted by ', Code(text='fit_lmm'), '.')
+    >>> paragraph("Fitted by ", code("fit_lmm"), ".")
+    ('Fitted by ', Words(text='fit_lmm', role='code', href=''), '.')
     """
-    return Paragraph(tuple(parts))
+    return parts
+
+
+def bullets(items: Iterable[str]) -> Bullets:
+    """A list of plain sentences."""
+    return Bullets(tuple((item,) for item in items))
+
+
+def folded(title: str, *blocks: Block) -> Section:
+    """Details that are closed until asked for."""
+    return Section("", title, blocks, "details")
+
+
+def closed_if_long(title: str, table: ResultTable, most: int) -> Block:
+    """A table, closed until asked for where it has more rows than are still read."""
+    return table if len(table.frame) <= most else folded(title, table)
+
+
+def callout(severity: Literal["error", "warning", "note"], title: str, *blocks: Block) -> Section:
+    """Something that a reader must not miss."""
+    return Section("", title, blocks, severity)
 
 
 def plain(text: Text) -> str:
@@ -132,7 +129,7 @@ def plain(text: Text) -> str:
 
     Examples
     --------
-    >>> plain(("See ", Code("y ~ a"), "."))
+    >>> plain(("See ", code("y ~ a"), "."))
     'See y ~ a.'
     """
     return one_line("".join(part if isinstance(part, str) else part.text for part in text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 import pandas as pd
@@ -11,7 +10,7 @@ from lmemtest.bench.evaluation.words import MOST_PAIRS
 from lmemtest.core.rounding import written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, capitalised, counted, percent
-from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.document import Block, Document, Section, answered, bullets, folded
 from lmemtest.report.figures import figure
 
 if TYPE_CHECKING:
@@ -35,16 +34,10 @@ def evaluation_document(found: Evaluation) -> Document:
         ("judges", "Judges", "Mean scores by judge"),
     ]
     tables = [(part, title, ResultTable(caption, found.to_frame(part))) for part, title, caption in further]
-    sections += [Section(part, title, (TableBlock(table),)) for part, title, table in tables if len(table.frame)]
+    sections += [Section(part, title, (table,)) for part, title, table in tables if len(table.frame)]
     if found.notes:
-        sections.append(Section("notes", "What to know", (Bullets(tuple((note,) for note in found.notes)),)))
-    return Document(
-        title=found.title,
-        subtitle="",
-        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
-        sections=tuple(sections),
-        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
-    )
+        sections.append(Section("notes", "What to know", (bullets(found.notes),)))
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=sections)
 
 
 def _question(found: Evaluation, suffix: str) -> list[Block]:
@@ -70,17 +63,15 @@ def _question(found: Evaluation, suffix: str) -> list[Block]:
     level = percent(1.0 - found.alpha)
     alone = f"{level} intervals, one by one. Models that share a letter cannot be distinguished."
     count = counted(len(pairs), "pair")
-    table = TableBlock(
-        ResultTable(
-            f"Differences, {count}",
-            pairs,
-            (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
-            {"difference": ".3f"},
-        )
+    table = ResultTable(
+        f"Differences, {count}",
+        pairs,
+        (capitalised(found.samples[suffix]), found.facts[len(found.samples)]),
+        {"difference": ".3f"},
     )
     return [
-        TableBlock(ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"})),
-        Fold(f"All {count}", (table,)) if len(pairs) > MOST_PAIRS else table,
+        ResultTable(f"{found.noun.capitalize()} of the models", models, (alone,), {found.noun: ".3f"}),
+        folded(f"All {count}", table) if len(pairs) > MOST_PAIRS else table,
     ]
 
 

@@ -46,10 +46,9 @@ def left_out(analysis: Analysis) -> str:
     count = len(analysis.decisions.levels)
     if count <= MOST_ALGORITHMS:
         return ""
-    where = advice("all_means")
     return (
-        f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out ({where}). "
-        f"Decisions and adjustments are those of all {count:,}."
+        f"Tables and figures show the {LEADERS} best algorithms; {count - LEADERS:,} more are left out "
+        f"({advice('all_means')}). Decisions and adjustments are those of all {count:,}."
     )
 
 

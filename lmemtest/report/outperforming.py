@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,9 +16,10 @@ from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import MISSING, joined, percent, plural
 from lmemtest.errors import DesignError, LmemtestError
-from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.document import Block, Document, Section, answered, bullets, folded, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import MOST_TABLE_ROWS, first_rows
+from lmemtest.report.prose import texts
 
 if TYPE_CHECKING:
     from lmemtest.core.result import Answer
@@ -31,10 +31,6 @@ MOST_SAID = 6  # sentences in front of everything
 MOST_PAIRS = 40  # rows of a figure that are still read
 OTHERS = 12  # algorithms compared with the best one: those that come next
 NAMES = 12  # in a sentence
-WHY = (
-    "Both can be true: a mean weighs each difference by its size, this probability counts each comparison of two runs "
-    "once; and a difference that one of the tests detects can be too small for the other."
-)
 
 
 def outperforming_document(found: Answer) -> Document:
@@ -49,19 +45,13 @@ def outperforming_document(found: Answer) -> Document:
     )
     notes = (*whole.notes, *([left_out] if len(kept) < count else []))
     pairs = replace(whole, frame=frame.iloc[kept], notes=notes)
-    sections = [Section("pairs", "Pairs", (TableBlock(pairs), *_figure(found, head)))]
+    sections = [Section("pairs", "Pairs", (pairs, *_figure(found, head)))]
     if several:
         parts = {"benchmarks": "Each benchmark by itself", "replicability": "Better on at least u benchmarks"}
-        folds = (Fold(title, (TableBlock(_first_rows(found, part, title)),)) for part, title in parts.items())
+        folds = (folded(title, _first_rows(found, part, title)) for part, title in parts.items())
         sections.append(Section("benchmarks", "By benchmark", tuple(folds)))
     said = [rest[place] for place in kept] if len(rest) == count else rest
-    return Document(
-        title=found.title,
-        subtitle=found.facts[0],
-        lead=(paragraph(head), *_listed(said, count)),
-        sections=tuple(sections),
-        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
-    )
+    return answered(found.title, head, *_listed(said, count), sections=sections, subtitle=found.facts[0])
 
 
 def _first_rows(found: Answer, part: str, title: str) -> ResultTable:
@@ -72,9 +62,8 @@ def _first_rows(found: Answer, part: str, title: str) -> ResultTable:
 
 def _listed(texts: list[str], count: int) -> tuple[Block, ...]:
     """A list, folded where it is long, of what is said of some of the pairs."""
-    bullets = Bullets(tuple((text,) for text in texts))
     title = f"All {count} pairs in words" if len(texts) >= count else f"{len(texts)} of {count:,} pairs in words"
-    return (Fold(title, (bullets,)) if len(texts) > MOST_SAID else bullets,) if texts else ()
+    return (folded(title, bullets(texts)) if len(texts) > MOST_SAID else bullets(texts),) if texts else ()
 
 
 _FORMATS = dict.fromkeys(["estimate", "ci_low", "ci_high"], ".3f")
@@ -101,31 +90,33 @@ def outperforming_section(analysis: Analysis) -> Section | None:
     apart = analysis.means.apart()
     others = [name for name in rest if (best, name) not in apart]
     try:
-        found, why = _compared(analysis, best, others)
+        found = _compared(analysis, best, others)
     except LmemtestError as error:
         return Section("outperforming", TITLE, (paragraph(f"Single runs are not compared: {error}"),))
-    shown = found.table.set_index("right")
-    count = len(analysis.decisions.levels)
-    all_others = len(shown) == count - 1
-    among = "each other algorithm" if all_others else f"each of the next {len(shown)} of {count} algorithms"
-    text = (
-        f"How often is a single run of {best}, which has the best mean, better than a run of {among} on the same "
-        f"benchmark{_families(found)}{' with the same seed' if found.paired else ''}? {_conclusions(best, shown)} {why}"
+    compared = found.table.set_index("right")
+    means = analysis.decisions.significant.loc[best].loc[list(compared.index)].to_numpy(dtype=bool)
+    runs = (compared["conclusion"] != NOT_SIGNIFICANT).to_numpy()
+    turned = below(compared["ci_high"].to_numpy(), 0.5)
+    text = texts(
+        "sections.outperforming",
+        best=best,
+        k=len(analysis.decisions.levels),
+        n_others=len(compared),
+        families=plural(found.family) if found.family is not None else "",
+        means_of_these=analysis.recommendation.population != "family",
+        paired=found.paired,
+        conclusions=_conclusions(best, compared),
+        slower=list(compared.index[turned]),
+        unseen=list(compared.index[means & ~runs & ~turned]),
+        not_by_mean=list(compared.index[runs & ~means]),
+        most_named=NAMES,
     )
-    if found.family is not None and analysis.recommendation.population != "family":
-        text = f"{text.rstrip()} This is about new {plural(found.family)}, and the means are about those studied here."
-    drawn = _figure(found, _conclusions(best, shown))
-    table = TableBlock(_table(found, best, shown))
-    blocks = (paragraph(text.rstrip()), _beside_means(analysis, best, shown), table, *drawn)
-    return Section("outperforming", TITLE, blocks)
+    drawn = _figure(found, _conclusions(best, compared))
+    return Section("outperforming", TITLE, (*text, _table(found, best, compared), *drawn))
 
 
-def _families(found: Answer) -> str:
-    return "" if found.family is None else f" of {plural(found.family)} like these"
-
-
-def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Answer, str]:
-    """Pairs of runs of the same seed, or all runs where there are none, and why; in the order of the others.
+def _compared(analysis: Analysis, best: str, others: list[str]) -> Answer:
+    """Pairs of runs of the same seed, or all runs where there are none; in the order of the others.
 
     The best one was found with the same scores, so that the family is all pairs of algorithms.
     """
@@ -139,10 +130,9 @@ def _compared(analysis: Analysis, best: str, others: list[str]) -> tuple[Answer,
         comparisons=count * (count - 1) // 2,
     )
     try:
-        return compare((best, *others[:OTHERS]), paired=True), ""
+        return compare((best, *others[:OTHERS]), paired=True)
     except DesignError:
-        why = "No seeds pair the runs of different algorithms, so all runs are compared with all."
-        return compare((best, *others[:OTHERS]), paired=False), why
+        return compare((best, *others[:OTHERS]), paired=False)
 
 
 def _conclusions(best: str, shown: pd.DataFrame) -> str:
@@ -153,31 +143,6 @@ def _conclusions(best: str, shown: pd.DataFrame) -> str:
         if len(names):
             parts.append(f"{conclusion} against {joined(list(names), most=NAMES)}")
     return f"The advantage of {best} is {'; '.join(parts)}."
-
-
-def _beside_means(analysis: Analysis, best: str, shown: pd.DataFrame) -> Block:
-    """Where the decision on the means is another one, and why it can be."""
-    means = analysis.decisions.significant.loc[best].loc[list(shown.index)].to_numpy(dtype=bool)
-    runs = (shown["conclusion"] != NOT_SIGNIFICANT).to_numpy()
-    turned = below(shown["ci_high"].to_numpy(), 0.5)
-    more_often = "significantly more often better"
-    differing = (
-        (turned, f"single runs of {{names}} are {more_often}, although {{best}} has the better mean"),
-        (
-            means & ~runs & ~turned,
-            "the mean of {best} is significantly better than that of {names}, but its runs are not shown to be more "
-            "often better",
-        ),
-        (runs & ~means, f"runs of {{best}} are {more_often} than those of {{names}}, but its mean is not shown to be"),
-    )
-    said = [
-        words.format(best=best, names=joined(list(shown.index[these]), most=NAMES))
-        for these, words in differing
-        if these.any()
-    ]
-    if not said:
-        return paragraph("The decisions on the means are the same.")
-    return paragraph(f"The decisions on the means are not the same: {'; '.join(said)}. {WHY}")
 
 
 def _table(found: Answer, best: str, shown: pd.DataFrame) -> ResultTable:

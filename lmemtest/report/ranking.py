@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING
 
 from lmemtest.bench.ranking.asked import TEST_NAMES
@@ -12,7 +11,7 @@ from lmemtest.core.caller import advice
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import joined
 from lmemtest.errors import LmemtestError
-from lmemtest.report.document import Block, Bullets, Document, Fold, Section, TableBlock, paragraph
+from lmemtest.report.document import Block, Document, Section, answered, bullets, closed_if_long, folded, paragraph
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import leaders
 
@@ -33,12 +32,12 @@ def ranking_document(found: Ranking | Variants) -> Document:
     sections = [Section(name, _title(ranking), _blocks(ranking)) for name, ranking in rankings.items()]
     if isinstance(found, Variants):
         sections.insert(0, Section("tests", "The tests side by side", _side_by_side(found)))
-    return Document(
-        title=f"Ranking of {len(first.levels)} algorithms by {first.score}",
+    return answered(
+        f"Ranking of {len(first.levels)} algorithms by {first.score}",
+        head,
+        *_listed(rest),
+        sections=sections,
         subtitle=f"{len(first.levels)} algorithms on {first.blocks.said()}",
-        lead=(paragraph(head), *_listed(rest)),
-        sections=tuple(sections),
-        generator=f"lmemtest {importlib.import_module('lmemtest').__version__}",
     )
 
 
@@ -51,14 +50,12 @@ def _listed(texts: list[str]) -> list[Block]:
     """One sentence as a paragraph, several as a list."""
     if len(texts) < 2:
         return [paragraph(text) for text in texts]
-    return [Bullets(tuple((text,) for text in texts))]
+    return [bullets(texts)]
 
 
 def _blocks(ranking: Ranking) -> tuple[Block, ...]:
-    pairs: Block = TableBlock(pairs_table(ranking))
-    if len(ranking.pairs) > MOST_PAIRS:
-        pairs = Fold(f"Table of all {len(ranking.pairs)} pairs", (pairs,))
-    blocks: list[Block] = [TableBlock(ranking.to_table()), pairs]
+    pairs = closed_if_long(f"Table of all {len(ranking.pairs)} pairs", pairs_table(ranking), MOST_PAIRS)
+    blocks: list[Block] = [ranking.to_table(), pairs]
     if len(ranking.levels) <= MOST_ALGORITHMS:
         best_first = ", ".join(ranking.levels)
         blocks.append(
@@ -90,8 +87,7 @@ def pairs_table(ranking: Ranking) -> ResultTable:
 
 
 def _side_by_side(found: Variants) -> tuple[Block, ...]:
-    table: Block = TableBlock(found.to_table())
-    return (Fold(f"Table of all {len(found.table)} pairs", (table,)) if len(found.table) > MOST_PAIRS else table,)
+    return (closed_if_long(f"Table of all {len(found.table)} pairs", found.to_table(), MOST_PAIRS),)
 
 
 # ---------------------------------------------------------------------- in a report
@@ -115,5 +111,5 @@ def rankings_section(analysis: Analysis) -> Section | None:
     if leaders(analysis) is not analysis:  # a report on many algorithms names the best of them
         call = advice("all_pairs")
         return Section("classical", TITLE, (paragraph(" ".join([text, *found.trap, call]).rstrip()),))
-    table = Fold(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", _side_by_side(found))
+    table = folded(f"All pairs, by the model and by {len(found.tests) - 1} classical tests", *_side_by_side(found))
     return Section("classical", TITLE, (paragraph(text), *_listed(rest), table))

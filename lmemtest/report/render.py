@@ -16,23 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from lmemtest.core.table import ResultTable, latex_text, markdown_text
 from lmemtest.core.text import logged, one_line
-from lmemtest.report.document import (
-    Block,
-    Bullets,
-    Callout,
-    Code,
-    CodeBlock,
-    Document,
-    FigureBlock,
-    Fold,
-    Inline,
-    Link,
-    Paragraph,
-    Strong,
-    TableBlock,
-    Text,
-    plain,
-)
+from lmemtest.report.document import Block, Bullets, Document, FigureBlock, Section, Text, Words, plain
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -66,20 +50,20 @@ class PlainText:
 
     def block(self, block: Block) -> str:
         match block:
-            case Paragraph(parts):
-                return self.paragraph(parts)
+            case tuple():
+                return self.paragraph(block)
             case Bullets(items):
                 return self.bullets(items)
-            case CodeBlock(text):
+            case Words(text):
                 return self.code(text)
-            case TableBlock(table):
-                return self.table(table)
+            case ResultTable():
+                return self.table(block)
             case FigureBlock():
                 return self.figure(block.alt)
-            case Callout(severity, title, blocks):
+            case Section(_, title, blocks, "details"):
+                return self.details(title, [self.block(inner) for inner in blocks])
+            case Section(_, title, blocks, severity):
                 return self.callout(f"{severity.upper()}: {title}", [self.block(inner) for inner in blocks])
-            case Fold(title, blocks):
-                return self.fold(title, [self.block(inner) for inner in blocks])
         raise TypeError(f"no text for {type(block).__name__}")
 
     def paragraph(self, text: Text) -> str:
@@ -100,7 +84,7 @@ class PlainText:
     def callout(self, title: str, inner: list[str]) -> str:
         return "\n".join([one_line(title), *inner])
 
-    def fold(self, title: str, inner: list[str]) -> str:
+    def details(self, title: str, inner: list[str]) -> str:
         return "\n\n".join([f"{one_line(title)}:", *inner])
 
 
@@ -141,21 +125,21 @@ class Markdown(PlainText):
         text = "\n\n".join([f"**{markdown_text(title)}**", *inner])
         return "\n".join(f"> {line}".rstrip() for line in text.splitlines())
 
-    def fold(self, title: str, inner: list[str]) -> str:
+    def details(self, title: str, inner: list[str]) -> str:
         return "\n\n".join([f"### {markdown_text(title)}", *inner])
 
-    def _inline(self, part: Inline) -> str:
+    def _inline(self, part: str | Words) -> str:
         match part:
-            case Strong(text):
+            case Words(text, "strong"):
                 return f"**{markdown_text(text)}**"
-            case Link(text, href):
+            case Words(text, "link", href):
                 return f"[{markdown_text(text)}](<{href.replace('>', '%3E').replace('<', '%3C')}>)"
-            case Code(text):
+            case Words(text, "code"):
                 text = one_line(text)
                 ticks = "`" * (_longest_ticks(text) + 1)
                 space = " " if text.startswith("`") or text.endswith("`") else ""
                 return f"{ticks}{space}{text}{space}{ticks}"
-        return markdown_text(part)
+        return markdown_text(str(part))
 
 
 def _longest_ticks(text: str) -> int:
@@ -212,18 +196,18 @@ class Latex(PlainText):
     def callout(self, title: str, inner: list[str]) -> str:
         return "\n\n".join([rf"\begin{{quote}}\textbf{{{latex_text(title)}}}", *inner, r"\end{quote}"])
 
-    def fold(self, title: str, inner: list[str]) -> str:
+    def details(self, title: str, inner: list[str]) -> str:
         return "\n\n".join([rf"\subsection*{{{latex_text(title)}}}", *inner])
 
-    def _inline(self, part: Inline) -> str:
+    def _inline(self, part: str | Words) -> str:
         match part:
-            case Strong(text):
+            case Words(text, "strong"):
                 return rf"\textbf{{{latex_text(text)}}}"
-            case Code(text):
+            case Words(text, "code"):
                 return rf"\texttt{{{latex_text(text)}}}"
-            case Link(text, href):
+            case Words(text, "link", href):
                 return latex_text(text) if href in text else rf"{latex_text(text)} (\url{{{href}}})"
-        return latex_text(part)
+        return latex_text(str(part))
 
 
 # ----------------------------------------------------------------------------------------------------------- html

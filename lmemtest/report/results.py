@@ -13,7 +13,7 @@ from lmemtest.bench.evaluation.evaluated import Evaluation
 from lmemtest.bench.ranking.ranking import Ranking
 from lmemtest.core.result import Answer
 from lmemtest.report import render
-from lmemtest.report.document import Bullets, Document, Section, TableBlock, paragraph
+from lmemtest.report.document import Document, Section, answered, bullets
 from lmemtest.report.evaluation import evaluation_document
 from lmemtest.report.figures import in_words
 from lmemtest.report.files import check_report_path, json_text, png_of, records, write_atomically
@@ -65,23 +65,17 @@ def document_of(found: Result, progress: Callable[[str], None] | None = None) ->
         return outperforming_document(found)
     if isinstance(found, Evaluation):
         return evaluation_document(found)
-    head, *rest = texts = found.sentences() or (found.title,)
-    blocks = tuple(  # what the sentences say is not said again
-        TableBlock(replace(table, notes=tuple(note for note in table.notes if note not in texts)))
-        for table in found.to_tables()
+    head, *rest = said = found.sentences() or (found.title,)
+    tables = tuple(  # what the sentences say is not said again
+        replace(table, notes=tuple(note for note in table.notes if note not in said)) for table in found.to_tables()
     )
-    return Document(
-        title=found.title,
-        subtitle="",
-        lead=(paragraph(head), *([Bullets(tuple((text,) for text in rest))] if rest else [])),
-        sections=(Section("table", "Table", blocks),),
-        generator=f"lmemtest {_version()}",
-    )
+    return answered(found.title, head, *([bullets(rest)] if rest else []), sections=[Section("table", "Table", tables)])
 
 
 def json_of(found: Result) -> str:
     """Tables and sentences with all digits; what is not known is null."""
-    return json_text({"generator": f"lmemtest {_version()}", **_with_records(found.contents())})
+    version = importlib.import_module("lmemtest").__version__
+    return json_text({"generator": f"lmemtest {version}", **_with_records(found.contents())})
 
 
 def _with_records(content: Any) -> Any:
@@ -89,7 +83,3 @@ def _with_records(content: Any) -> Any:
     if isinstance(content, dict):
         return {name: _with_records(value) for name, value in content.items()}
     return records(content) if hasattr(content, "to_dict") else content
-
-
-def _version() -> str:
-    return str(importlib.import_module("lmemtest").__version__)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from lmemtest.bench.failures.failure_rates import failure_rates
 from lmemtest.bench.variation.model_components import components_frame
 from lmemtest.core.table import ResultTable
 from lmemtest.core.words import (
     MISSING,
     capitalised,
-    counted,
     format_level,
     format_number,
     format_p,
@@ -28,22 +28,20 @@ from lmemtest.report import methods, wording
 from lmemtest.report.curves import curves_section
 from lmemtest.report.document import (
     Block,
-    Bullets,
-    Callout,
-    Code,
     Document,
-    FigureBlock,
-    Fold,
-    Paragraph,
     Section,
-    Strong,
-    TableBlock,
+    bullets,
+    callout,
+    closed_if_long,
+    code,
+    folded,
     paragraph,
+    strong,
 )
-from lmemtest.report.failures import failures_section
 from lmemtest.report.figures import figure
 from lmemtest.report.leaders import best_only, first_rows, leaders, left_out, readable_letters, telling
 from lmemtest.report.outperforming import outperforming_section
+from lmemtest.report.prose import sentence_of, sentences_of, texts
 from lmemtest.report.ranking import rankings_section
 from lmemtest.report.study_size import study_size_section
 
@@ -53,23 +51,12 @@ if TYPE_CHECKING:
 
 MOST_PAIRS = 21  # rows of a table that are still read: 7 algorithms; beyond, the matrix comes first
 MOST_ROWS = 24  # of a table per benchmark before it is folded
+MOST_RATES = 30  # algorithms in the figure and in the sentences of failures
 MOST_NAMES = 12  # in a sentence about groups
 SHOWN = 3  # findings of one kind
 UNITS = (
     " Deviations are in units of the scatter of the scores on the benchmark (see the table of the benchmarks), because "
     "raw ones differ too much in size to share an axis; the tables below have the raw ones."
-)
-RANKS = (
-    "Ranks: those that the decisions leave open, from one more than the number of algorithms that are significantly "
-    "better to the number of all less those that are significantly worse."
-)
-ROWS_OR_BENCHMARKS = (
-    "The variation of advantages between the {n} benchmarks is estimated as zero, so the tests above rest on the "
-    "{units}. The table below uses one number per benchmark instead: where the two disagree, claim no difference."
-)
-ALIKE_OR_NOT = (
-    "The tests above take the advantages of all algorithms to vary between benchmarks to the same degree. The table "
-    "below does not, and uses one number per benchmark: where the two disagree, claim no difference."
 )
 
 
@@ -82,7 +69,7 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         ("drawing the pairs", _pairs),
         ("drawing the critical-difference diagram", _ranking),
         ("ranking by classical tests", rankings_section),
-        ("comparing policies for failed runs", failures_section),
+        ("comparing policies for failed runs", _failures),
         ("comparing single runs", outperforming_section),
         ("drawing the benchmarks", _benchmarks),
         ("drawing the tuning curves", curves_section),
@@ -99,12 +86,12 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
         sections.append(build(analysis))
     runs = analysis.runs
     texts = wording.headline(analysis)
-    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) is not None else 1  # a warning, the answer
+    n_first = 2 if len(analysis.comparable) > 1 and wording.warned(analysis) else 1  # a warning, the answer
     rest = [part for text in texts[n_first:] for part in (" ", *text)][1:]
     return Document(
         title=f"Comparison of {len(runs.algorithms)} algorithms by {wording.measured(analysis)}",
         subtitle=analysis.check.overview,
-        lead=(*map(Paragraph, texts[:n_first]), *([Paragraph(tuple(rest))] if rest else [])),
+        lead=(*texts[:n_first], *([tuple(rest)] if rest else [])),
         sections=tuple(section for section in sections if section is not None),
         generator=f"lmemtest {analysis.versions['lmemtest']}",
     )
@@ -114,15 +101,13 @@ def build_document(analysis: Analysis, *, progress: Callable[[str], None]) -> Do
 
 
 def _data(analysis: Analysis) -> Section:
-    overview = TableBlock(_overview(analysis))
-    long = len(overview.table.frame) > MOST_ROWS
-    table = Fold("Table of the benchmarks", (overview,)) if long else overview
-    score = paragraph("The score is ", Code(analysis.table.score), f"; {wording.better(analysis)} is better.")
+    table = closed_if_long("Table of the benchmarks", _overview(analysis), MOST_ROWS)
+    score = paragraph("The score is ", code(analysis.table.score), f"; {wording.better(analysis)} is better.")
     done = analysis.runs.failures  # in a section of its own
     notes = dict.fromkeys((*analysis.table.notes, *analysis.runs.notes))
     made = [note for note in notes if done is None or note != done.note]
-    how = (Bullets(tuple((note,) for note in made)),) if made else ()
-    return Section("data", "Data and checks", (score, *how, TableBlock(_roles(analysis)), *_findings(analysis), table))
+    how = (bullets(made),) if made else ()
+    return Section("data", "Data and checks", (score, *how, _roles(analysis), *_findings(analysis), table))
 
 
 def _roles(analysis: Analysis) -> ResultTable:
@@ -147,11 +132,11 @@ def _findings(analysis: Analysis) -> list[Block]:
     blocks: list[Block] = []
     for (severity, kind), group in groupby(analysis.check.findings, lambda f: (f.severity, f.kind)):
         found = list(group)
-        items = [(finding.message,) for finding in found[:SHOWN]]
-        items += [(f"... and {len(found) - SHOWN:,} more of this kind.",)] if len(found) > SHOWN else []
+        items = [finding.message for finding in found[:SHOWN]]
+        items += [f"... and {len(found) - SHOWN:,} more of this kind."] if len(found) > SHOWN else []
         advice = dict.fromkeys(finding.advice for finding in found[:SHOWN])
-        todo = [paragraph(Strong("What to do:"), f" {text}") for text in advice]
-        blocks.append(Callout(severity, kind.replace("_", " ").capitalize(), (Bullets(tuple(items)), *todo)))
+        todo = [paragraph(strong("What to do:"), f" {text}") for text in advice]
+        blocks.append(callout(severity, kind.replace("_", " ").capitalize(), bullets(items), *todo))
     nothing = "The checks found no problems: no notable missing, duplicated, constant or tied scores."
     return blocks or [paragraph(nothing)]
 
@@ -214,19 +199,19 @@ def _means(analysis: Analysis) -> Section:
         frame.insert(1, "ranks", [str(low) if low == high else f"{low}–{high}" for low, high in spans])
         frame["worse than the best"] = np.where(worse, "yes", "no")
     parts = {kind: sum(c.share for c in analysis.components if c.kind == kind) for kind in ("benchmark", "interaction")}
-    difficulty = ""
-    if parts["benchmark"] > parts["interaction"]:
-        difficulty = "; most of its width is the difficulty of the benchmarks, which all algorithms share"
-    notes = (
-        *(["Algorithms that share a letter do not differ significantly."] if letters else []),
-        *([RANKS] if more or not letters else []),
-        f"An interval shows where one mean may lie{difficulty}. Whether "
-        f"two means differ is shown by {'the letters and ' * letters}the pairwise table, not by the overlap of two "
-        "intervals.",
-        *analysis.means.notes,
+    notes = sentences_of(
+        "sections.means",
+        letters=letters,
+        ranks=more or not letters,
+        mostly_difficulty=parts["benchmark"] > parts["interaction"],
     )
     formats: dict[str, Any] = dict.fromkeys(("mean", "SE", *frame.columns[4:6]), _estimates(frame["SE"]))
-    table = ResultTable(f"Estimated marginal means of {score}, best first", frame, notes, {"df": ".1f", **formats})
+    table = ResultTable(
+        f"Estimated marginal means of {score}, best first",
+        frame,
+        (*notes, *analysis.means.notes),
+        {"df": ".1f", **formats},
+    )
     ranked = zip(shown.decisions.levels, shown.decisions.means, strict=True)
     means = ", ".join(f"{name} {format_number(float(mean))}" for name, mean in ranked)
     drawn = figure(
@@ -235,17 +220,13 @@ def _means(analysis: Analysis) -> Section:
         caption=(f"Marginal means of {score} with {interval}s ({wording.better(analysis)} is better).",),
     )
     text = paragraph(" ".join(filter(None, (wording.joint_sentence(analysis), more))))
-    return Section("means", "Marginal means", (*_no_verdict(analysis), text, TableBlock(table), drawn))
+    return Section("means", "Marginal means", (*_no_verdict(analysis), text, table, drawn))
 
 
-def _without_test(analysis: Analysis) -> str:
-    """How many pairs are undecided, where there are any."""
-    count = int(np.triu(analysis.decisions.undecided.to_numpy()).sum())
-    why = "no benchmark in common" if count == len(analysis.means.apart()) // 2 else "no test"
-    one = count == 1
-    return f" {counted(count, 'pair')} {'has' if one else 'have'} {why} and {'is' if one else 'are'} undecided." * bool(
-        count
-    )
+def _untested(analysis: Analysis) -> str:
+    """How many pairs are undecided; empty where none are."""
+    untested = int(np.triu(analysis.decisions.undecided.to_numpy()).sum())
+    return sentence_of("sections.untested", untested=untested, apart=untested == len(analysis.means.apart()) // 2)
 
 
 def _pairs(analysis: Analysis) -> Section:
@@ -253,26 +234,25 @@ def _pairs(analysis: Analysis) -> Section:
 
     pairs, k, shown = analysis.pairs, len(analysis.decisions.levels), leaders(analysis)
     found: list[Block] = []
-    said, n = wording.pairs_sentence(analysis), len(pairs.to_frame())
+    said, untested, n = wording.pairs_sentence(analysis), _untested(analysis), len(pairs.to_frame())
     text = paragraph(
-        f"{said}{_without_test(analysis)} A difference that is not significant may be zero, or may be anything else "
-        f"inside its interval: it is not evidence of equality.{best_only(analysis)}"
+        f"{said} {untested + ' ' * bool(untested)}A difference that is not significant may be zero, or may be anything "
+        f"else inside its interval: it is not evidence of equality.{best_only(analysis)}"
     )
     check = wording.cautious(analysis)
     if check is not None:  # one number per benchmark, where the tests rest on rows or on a common variance
-        why = ALIKE_OR_NOT
-        if wording.rests_on_rows(analysis):
-            why = ROWS_OR_BENCHMARKS.format(n=analysis.n_benchmarks, units=wording.finer_units(analysis))
-        found += [paragraph(why), TableBlock(check.to_table())]
+        rests_on = wording.rests_on(analysis)
+        why = texts("sections.cautious", rests_on=rests_on, n_benchmarks=analysis.n_benchmarks)
+        found += [*why, check.to_table()]
     if analysis.agreement is not None:  # which pairs another scale of the score decides otherwise
         beside = analysis.agreement
         changes = list(beside.changes[:MOST_NAMES])
         if len(beside.changes) > MOST_NAMES:
             changes.append(f"... and {len(beside.changes) - MOST_NAMES:,} more (see the table).")
         words = " ".join((beside.overview, *changes, *beside.notes))
-        found += [paragraph(words), Fold("Both scores, pair by pair", (TableBlock(beside.to_table()),))]
+        found += [paragraph(words), folded("Both scores, pair by pair", beside.to_table())]
     found += _both_populations(analysis)
-    table, alt = TableBlock(_pairs_table(shown)), f"{said} The table has the numbers."
+    table, alt = _pairs_table(shown), f"{said} The table has the numbers."
     if n <= MOST_PAIRS:
         caption = f"Pairwise differences with {intervals_text(pairs)}."
         drawn = figure(lambda: pairs_plot(pairs), alt=alt, caption=(caption,))
@@ -285,7 +265,7 @@ def _pairs(analysis: Analysis) -> Section:
     title = f"Table of all {n} differences of {k} algorithms"
     if shown is not analysis:
         title = f"Table of the {len(shown.pairs.to_frame())} differences of the {len(shown.decisions.levels)} best"
-    blocks = (*_no_verdict(analysis), text, drawn, Fold(title, (table,)), *found)
+    blocks = (*_no_verdict(analysis), text, drawn, folded(title, table), *found)
     return Section("pairs", "Pairwise differences", blocks)
 
 
@@ -312,8 +292,7 @@ def _both_populations(analysis: Analysis) -> list[Block]:
         f"{found.overview} {found.counts} Claims {first} are as sure as the number of {families} allows; claims "
         f"{second} are surer, and say nothing about other {families}."
     )
-    block = TableBlock(table)
-    return [paragraph(text), block if len(frame) <= MOST_PAIRS else Fold(table.title, (block,))]
+    return [paragraph(text), closed_if_long(table.title, table, MOST_PAIRS)]
 
 
 def _no_verdict(analysis: Analysis) -> list[Block]:
@@ -321,7 +300,7 @@ def _no_verdict(analysis: Analysis) -> list[Block]:
     if not analysis.incomparable:
         return []
     why = wording.why_incomparable(analysis)
-    return [Callout("warning", "No verdict follows from this", (paragraph(capitalised(why)),))]
+    return [callout("warning", "No verdict follows from this", paragraph(capitalised(why)))]
 
 
 def _pairs_table(analysis: Analysis) -> ResultTable:
@@ -365,34 +344,58 @@ def _ranking(analysis: Analysis) -> Section | None:
     low, high = map(format_number, sep.critical_difference)
     width = low if np.isclose(*sep.critical_difference) else f"{low} to {high}, depending on the pair"
     groups = [group for group in sep.groups if len(group) > 1]
-    if not groups:
-        named = "There is no group without significant differences: all algorithms differ from each other."
-    elif sum(map(len, groups)) > MOST_NAMES:
-        where = "the letters of the means name them" if readable_letters(shown) else "the bars of the diagram show them"
-        named = f"There are {len(groups)} groups without significant differences; {where}."
-    else:
-        members = "; ".join(joined(group, most=MOST_NAMES) for group in groups)
-        named = f"Groups without significant differences: {members}."
-    silent = _without_test(analysis)
-    text = f"Means further apart than the critical difference ({width}) differ significantly. {named}"
-    text += f"{silent} A group says nothing of them." if silent else ""
+    untested = _untested(analysis)
+    text = sentence_of(
+        "sections.ranking",
+        width=width,
+        groups=groups,
+        many=sum(map(len, groups)) > MOST_NAMES,
+        letters=readable_letters(shown),
+        most_named=MOST_NAMES,
+        untested=untested,
+    )
     drawn = _try_figure(
         lambda: cd_diagram(sep),
         alt=f"Critical-difference diagram, best first: {', '.join(sep.levels)}. {text}",
-        caption="Critical-difference diagram on the scale of the marginal means. A bar joins algorithms that do not "
-        "differ significantly; it carries a dot at each of its members."
-        + " Diamonds: a pair of the bar has no test."
-        * bool(silent),
+        caption=sentence_of("sections.diagram", untested=untested),
     )
     return Section("ranking", "Critical-difference diagram", (paragraph(text + best_only(analysis)), drawn))
 
 
-def _try_figure(draw: Callable[[], Any], *, alt: str, caption: str) -> FigureBlock | Paragraph:
+def _try_figure(draw: Callable[[], Any], *, alt: str, caption: str) -> Block:
     """A figure, or why it cannot be drawn: too many groups must not cost a reader the report."""
     try:
         return figure(draw, alt=alt, caption=(caption,))
     except ArgumentError as error:
         return paragraph(f"No figure: {error}")
+
+
+def _failures(analysis: Analysis) -> Section | None:
+    """What was done with failed runs; None where none failed."""
+    from lmemtest.plots import failure_rates_plot
+
+    policy, variants = analysis.runs.failures, analysis.sensitivity
+    if policy is None or not policy.n_failed:
+        return None
+    own_model = " The policies are compared by the recommended model, not by that of the report." * analysis.own_formula
+    blocks: list[Block] = [paragraph(strong("Policy."), f" {policy.note}{own_model}")]
+    if variants is not None:
+        first, *others = variants.sentences()
+        blocks += [paragraph(first), bullets(others), variants.to_table()]
+    else:
+        blocks.append(paragraph("No other policy could be applied, so how far the verdict depends on it is not known."))
+    rates = failure_rates(analysis.runs, alpha=analysis.alpha, rng=0)
+    sentences = rates.sentences()
+    blocks.append(paragraph(" ".join(sentences[:2])))
+    table = rates.to_table()
+    if rates.table["algorithm"].nunique() > MOST_RATES:
+        return Section("failures", "Failed runs", (*blocks, folded("How often each algorithm fails", table)))
+    drawn = figure(
+        lambda: failure_rates_plot(rates),
+        alt=sentences[0],
+        caption=("Share of runs that failed, with intervals for further runs and for further benchmarks.",),
+    )
+    return Section("failures", "Failed runs", (*blocks, drawn, folded("How often each algorithm fails", table)))
 
 
 # -------------------------------------------------------------------------------------------------- benchmarks
@@ -421,27 +424,22 @@ def _benchmarks(analysis: Analysis) -> Section:
         paragraph(" ".join(filter(None, (winners, wording.order_sentence(analysis))))),
         paragraph(_effects_method(analysis, effects)),
         drawn,
-        Fold(f"Table of the means by {noun}", (TableBlock(_wide_table(analysis, effects, shown.decisions.levels)),)),
-        Fold(f"Table of {of_whom}, observed and shrunken", (TableBlock(_effects_table(shown, shown_effects)),)),
+        folded(f"Table of the means by {noun}", _wide_table(analysis, effects, shown.decisions.levels)),
+        folded(f"Table of {of_whom}, observed and shrunken", _effects_table(shown, shown_effects)),
     )
     return Section("benchmarks", title, blocks)
 
 
 def _effects_method(analysis: Analysis, effects: Answer) -> str:
-    noun = analysis.unit
-    if effects.replicates is None:
-        return f"Nothing is repeated within one {noun}, so these are plain observed deviations without intervals."
-    what = "Each run counts once (the mean of its scores)" if effects.replicates == "seed" else "Each row counts once"
-    within = ", differences are taken within seeds" * bool(effects.paired)
-    within += f" on {effects.paired} of {effects.n_instances} {noun}s" * (0 < effects.paired < effects.n_instances)
     expected = (1 - effects.level) * effects.intervals
-    about = f"{'about ' if expected >= 1 else 'less than '}{max(1, round(expected)):,}"
-    mirror = " With two algorithms one deviation is the other with its sign changed, and counts once."
-    return (
-        f"{what}{within}, and each {noun} is looked at by itself, so that a noisy one does not affect the others. "
-        f"These intervals are not adjusted for their number: of {counted(effects.intervals, 'interval')} at "
-        f"{100 * effects.level:.4g} % {about} would exclude zero by chance alone; {effects.clear:,} "
-        f"{'does' if effects.clear == 1 else 'do'}.{mirror * (len(analysis.runs.algorithms) == 2)}"
+    return sentence_of(
+        "sections.effects",
+        effects=effects,
+        unit=analysis.unit,
+        level=f"{100 * effects.level:.4g}",
+        expected=expected,
+        by_chance=max(1, round(expected)),
+        two=len(analysis.runs.algorithms) == 2,
     )
 
 
@@ -509,8 +507,8 @@ def _variation(analysis: Analysis) -> Section:
     formats: dict[str, Any] = {"share": "{:.1%}".format, "variance": format_number, "sd": format_number}
     frame = components_frame(analysis.components)
     blocks: list[Block] = [
-        paragraph(" ".join(wording.variation_sentences(analysis))),
-        TableBlock(ResultTable("Variance components (REML)", frame, (note,), formats)),
+        paragraph(wording.variation_sentence(analysis)),
+        ResultTable("Variance components (REML)", frame, (note,), formats),
     ]
     if column is not None:
         variances = fit.residual_variances.astype(float)
@@ -518,5 +516,5 @@ def _variation(analysis: Analysis) -> Section:
         own = pd.DataFrame({column: names, "residual variance": variances.array, "sd": np.sqrt(variances.array)})
         note = "The residual of the table above is their mean over the rows."
         formats = dict.fromkeys(("residual variance", "sd"), format_number)
-        blocks.append(TableBlock(ResultTable(f"Residual variance by {column}", own, (note,), formats)))
+        blocks.append(ResultTable(f"Residual variance by {column}", own, (note,), formats))
     return Section("variation", "Where the variation comes from", tuple(blocks))

@@ -13,9 +13,10 @@ from lmemtest.bench.power.draw import StudyDesign
 from lmemtest.bench.power.power import power
 from lmemtest.core.rounding import at_most
 from lmemtest.core.table import ResultTable
-from lmemtest.core.words import MISSING, counted, format_number, percent
+from lmemtest.core.words import MISSING, format_number
 from lmemtest.errors import ArgumentError
-from lmemtest.report.document import Code, Section, TableBlock, paragraph
+from lmemtest.report.document import Section
+from lmemtest.report.prose import sentences_of, texts
 
 if TYPE_CHECKING:
     from lmemtest.report.analysis import Analysis
@@ -54,20 +55,19 @@ def study_size_section(analysis: Analysis) -> Section | None:
     smallest = planned.table.set_index(list(size))
     sizes = [size, *({**size, name: 2 * number} for name, number in size.items())]
     effects = [float(smallest.loc[tuple(of.values()), "effect"]) for of in sizes]
-    now, *larger = map(format_number, effects)
-    what = f"{n_open} of the {k * (k - 1) // 2} differences between algorithms {'is' if n_open == 1 else 'are'}"
-    what = "The difference between the algorithms is" if k == 2 else what
-    twice = [f"with twice as many {noun}" for noun in _nouns(size)]
-    wider = f"{twice[0].capitalize()} that would be {larger[0]}"
-    deeper = [f"{words} {effect}" for words, effect in zip(twice[1:], larger[1:], strict=True)]
-    text = (
-        f"{what} not significant. If the variances are as estimated, a study of this size "
-        f"({_said(size, given)}) finds a true difference of {now} in {percent(POWER)} of the cases, and smaller ones "
-        f"less often. {wider}, {', '.join(deeper)}. {_more_families(components, size, effects[0], k, analysis.alpha)}"
-        "What was observed is not the true difference: decide which difference matters, and plan for that. "
+    text = texts(
+        "sections.size",
+        k=k,
+        n_open=n_open,
+        n_pairs=k * (k - 1) // 2,
+        size=size,
+        about={name for name, number in given.items() if abs(number - size[name]) >= 1e-6},  # numbers that differ
+        effects=[format_number(effect) for effect in effects],
+        power=POWER,
+        nouns=_nouns(size),
+        needed=_families_for(0.5 * effects[0], components, size, k, analysis.alpha) if families else None,
     )
-    how = (Code("lmemtest.power"), " has the power of any other study, ", Code("lmemtest.plan"), " the cheapest one.")
-    return Section("size", TITLE, (paragraph(text, *how), TableBlock(_table(sizes, components, smallest))))
+    return Section("size", TITLE, (*text, _table(sizes, components, smallest)))
 
 
 def _nouns(size: Iterable[str]) -> list[str]:
@@ -76,23 +76,10 @@ def _nouns(size: Iterable[str]) -> list[str]:
     return [{"n_families": "families", "n_benchmarks": of_each, "n_seeds": "runs"}[name] for name in size]
 
 
-def _said(size: dict[str, int], given: dict[str, float]) -> str:
-    """The size of a study; numbers that differ are rounded."""
-    about = {name: "" if abs(number - size[name]) < 1e-6 else "about " for name, number in given.items()}
-    runs = f"{about['n_seeds']}{counted(size['n_seeds'], 'run')} of each algorithm"
-    if "n_families" not in size:
-        return f"{counted(size['n_benchmarks'], 'benchmark')} with {runs}"
-    benchmarks = f"{about['n_benchmarks']}{counted(size['n_benchmarks'], 'benchmark')}"
-    return f"{counted(size['n_families'], 'family')} of {benchmarks} with {runs}"
-
-
-def _more_families(components: VarianceComponents, size: dict[str, Any], effect: float, k: int, alpha: float) -> str:
-    """How many families half of a difference takes."""
-    if "n_families" not in size:
-        return ""
-    half = power(components, effect=0.5 * effect, **size, n_algorithms=k, alpha=alpha, method="closed_form")
-    needed = half.needed(POWER).table["n_families"].iloc[0]
-    return f"Half of {format_number(effect)} takes {needed:,} families like these. "
+def _families_for(effect: float, components: VarianceComponents, size: dict[str, Any], k: int, alpha: float) -> int:
+    """How many families a difference takes."""
+    study = power(components, effect=effect, **size, n_algorithms=k, alpha=alpha, method="closed_form")
+    return int(study.needed(POWER).table["n_families"].iloc[0])
 
 
 def _table(sizes: list[dict[str, int]], components: VarianceComponents, smallest: pd.DataFrame) -> ResultTable:
@@ -105,23 +92,12 @@ def _table(sizes: list[dict[str, int]], components: VarianceComponents, smallest
         rows.append((what, *size.values(), design.se(components), effect, interval))
     counts = _nouns(sizes[0])
     measures = ["SE of a difference", "smallest difference"]
-    of_each = ", each family with as many benchmarks as families have on average" if "n_families" in sizes[0] else ""
-    notes = [
-        f"Smallest difference: what is found with {percent(POWER)} power by Tukey's test for all pairs, each algorithm "
-        f"on each benchmark with the same seeds{of_each}; its interval is due to the variances, which are estimates."
-    ]
-    of_families = "n_families" in sizes[0]
-    top = components.family_interaction_sd or 0.0 if of_families else components.advantage_sd
-    if at_most(top, 0.0):
-        units = "families" if of_families else "benchmarks"
-        notes.append(
-            f"Advantages are estimated not to change between {units}, as they often are with few {units} where "
-            f"they do: then all differences here are too small, and more runs help less than more {units}."
-        )
-    notes += components.notes
+    by_family = "n_families" in sizes[0]
+    sd = components.family_interaction_sd or 0.0 if by_family else components.advantage_sd
+    notes = sentences_of("sections.size_notes", power=POWER, by_family=by_family, zero=at_most(sd, 0.0))
     return ResultTable(
         "Differences of two means",
         pd.DataFrame(rows, columns=["study", *counts, *measures, "95 % CI"]),
-        tuple(notes),
+        (*notes, *components.notes),
         dict.fromkeys(measures, format_number),
     )

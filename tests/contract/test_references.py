@@ -11,7 +11,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 TEXTS = [
     path
-    for pattern in ("*.md", "docs/*.md", "lmemtest/**/*.py", "lmemtest/**/*.md", "examples/*.py", "tests/**/*.py")
+    for pattern in (
+        "*.md",
+        "docs/*.md",
+        "lmemtest/**/*.py",
+        "lmemtest/**/*.md",
+        "lmemtest/**/*.j2",
+        "examples/*.py",
+        "tests/**/*.py",
+    )
     for path in sorted(ROOT.glob(pattern))
     if path != Path(__file__)
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from harness import covers, rate_of
 from numpy.testing import assert_allclose
 from paper_figures.estimator_quality import quality_from_components, quality_from_scores, variance_of_mean
 from paper_figures.estimators import fixed_tuning_estimator, ideal_estimator
@@ -17,32 +18,28 @@ VARIANCES = {"tuning": 1.0, "data": 4.0, "init": 2.0}
 @pytest.mark.parametrize("rho", [0.0, 0.1, 0.5, 0.9])
 def test_coverage_of_intervals_of_the_correlation_and_of_the_standard_error(m, n, rho):
     """1,000 studies: that of rho is exact, that of the standard error approximate between k = 1 and k = n."""
-    rng = np.random.default_rng(round(10 * rho) + m)
-    of_rho, of_error = [], []
     k = np.array([1, 2, n // 2, n])
     truth = np.sqrt(variance_of_mean(1.0, rho, k))
-    for _ in range(1000):
+
+    def study(rng):
         scores = rng.normal(scale=rho**0.5, size=(m, 1)) + rng.normal(scale=(1 - rho) ** 0.5, size=(m, n))
         found = quality_from_scores({"x": scores})
-        row, rows = found.estimators.iloc[0], found.curves.iloc[k - 1]
-        of_rho.append(row["rho_low"] <= rho <= row["rho_high"])
-        of_error.append((rows["ci_low"] <= truth) & (truth <= rows["ci_high"]))
-    print(m, n, rho, np.mean(of_rho), np.mean(of_error, axis=0).round(3))
-    assert abs(np.mean(of_rho) - 0.95) < 0.025
-    assert np.all(np.abs(np.mean(of_error, axis=0) - 0.95) < [0.04, 0.04, 0.04, 0.025])
+        return [covers(found.estimators.iloc[0], rho, "rho"), *covers(found.curves.iloc[k - 1], truth)]
+
+    held = rate_of(study, 1000, round(10 * rho) + m)
+    print(m, n, rho, held)
+    assert np.all(np.abs(held - 0.95) < [0.025, 0.04, 0.04, 0.04, 0.025])
 
 
 @pytest.mark.parametrize(("m", "N"), [(20, 60), (5, 60), (5, 10)])
 def test_coverage_of_the_interval_of_the_bias(m, N):
     """1,000 studies with rho = 0.5, 10 scores of each realisation and a bias of one standard deviation."""
-    rng = np.random.default_rng(m + N)
-    held = []
-    for _ in range(1000):
+
+    def study(rng):
         scores = 1.0 + 0.5**0.5 * (rng.normal(size=(m, 1)) + rng.normal(size=(m, 10)))
-        row = quality_from_scores({"x": scores}, ideal=rng.normal(size=N)).estimators.iloc[-1]
-        held.append(row["bias_low"] <= 1.0 <= row["bias_high"])
-    print(m, N, np.mean(held))
-    assert abs(np.mean(held) - 0.95) < 0.025
+        return covers(quality_from_scores({"x": scores}, ideal=rng.normal(size=N)).estimators.iloc[-1], 1.0, "bias")
+
+    assert abs(rate_of(study, 1000, m + N) - 0.95) < 0.025
 
 
 def effect(seeds, name):

@@ -6,6 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
+from harness import rate_of
 from paper_figures.binomial_noise import dispersion_p_value
 from paper_figures.source_normality import coverage_by_kurtosis
 from scipy import stats
@@ -18,22 +19,25 @@ pytestmark = pytest.mark.level(3)
 def test_size_of_the_test_of_overdispersion():
     rng = np.random.default_rng(5)
     for n, p, k in itertools.product((50, 1000), (0.5, 0.9, 0.98), (10, 50)):
-        rejected = []
-        for _ in range(1000):
+
+        def study(rng, n=n, p=p, k=k):
             y = rng.binomial(n, p, size=k) / n
-            if 0 < y.mean() < 1:
-                rejected.append(dispersion_p_value(y, n) < 0.05)
-        print(f"binomial n={n} p={p} k={k}: {np.mean(rejected):.3f}")
-        assert np.mean(rejected) < 0.08
+            return dispersion_p_value(y, n) < 0.05 if 0 < y.mean() < 1 else np.nan
+
+        rejected = rate_of(study, 1000, rng)
+        print(f"binomial n={n} p={p} k={k}: {rejected:.3f}")
+        assert rejected < 0.08
 
 
 def test_the_test_of_normality_rejects_any_grid():
     """Shares of right answers of 50 items are close to normal, and are rejected as soon as there are many of them."""
-    rng = np.random.default_rng(6)
-    rates = {}
+    rng, rates = np.random.default_rng(6), {}
     for items, n in itertools.product((50, 500, 5000), (20, 50, 200)):
-        p = [stats.shapiro(rng.binomial(items, 0.8, size=n) / items).pvalue for _ in range(500)]
-        rates[items, n] = np.mean(np.array(p) < 0.05)
+
+        def study(rng, items=items, n=n):
+            return stats.shapiro(rng.binomial(items, 0.8, size=n) / items).pvalue < 0.05
+
+        rates[items, n] = rate_of(study, 500, rng)
         print(f"Shapiro-Wilk, {items} items, {n} scores: {rates[items, n]:.3f}")
     assert rates[50, 200] > 0.5
     assert rates[5000, 50] < 0.1
@@ -48,8 +52,10 @@ LAWS = {  # of variance 1, with their excess kurtosis
 @pytest.mark.parametrize("name", LAWS)
 def test_the_coverage_that_is_told_from_the_kurtosis(name):
     """Against simulated chi-squared intervals of 2,000 values."""
-    rng, (draw, excess) = np.random.default_rng(7), LAWS[name]
-    intervals = [SampleVariance.of([draw(rng, 2000)], 0.95, "chi-squared") for _ in range(1000)]
-    held = np.mean([each.low <= 1.0 <= each.high for each in intervals])
-    print(name, held, coverage_by_kurtosis(excess))
-    assert abs(held - coverage_by_kurtosis(excess)) < 0.05
+    draw, excess = LAWS[name]
+
+    def study(rng):
+        interval = SampleVariance.of([draw(rng, 2000)], 0.95, "chi-squared")
+        return interval.low <= 1.0 <= interval.high
+
+    assert abs(rate_of(study, 1000, 7) - coverage_by_kurtosis(excess)) < 0.05

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from lmemtest.core.table import ResultTable
 from lmemtest.core.words import format_p
 from lmemtest.report.analysis import Analysis, analyze
-from lmemtest.report.document import Code, Document, FigureBlock, Fold, Link, Section, Strong, TableBlock, paragraph
+from lmemtest.report.document import Document, FigureBlock, Section, Words, code, folded, paragraph, strong
 from lmemtest.report.render import PlainText, render_fragment, render_html
 
 Make = Callable[..., Any]
@@ -247,8 +248,8 @@ def test_blocks_escape_what_they_are_given() -> None:
     document = Document(
         title=evil,
         subtitle=evil,
-        lead=(paragraph(evil, Code(evil), Strong(evil), Link(evil, "https://example.org/?a=1&b=\"'")),),
-        sections=(Section("x", evil, (Fold(evil, (FigureBlock(b"<svg/>", "image/svg+xml", evil, (evil,)),)),)),),
+        lead=(paragraph(evil, code(evil), strong(evil), Words(evil, "link", "https://example.org/?a=1&b=\"'")),),
+        sections=(Section("x", evil, (folded(evil, FigureBlock(b"<svg/>", "image/svg+xml", evil, (evil,))),)),),
         generator=evil,
     )
     page = Page(render_html(document))
@@ -309,7 +310,7 @@ def test_text_has_every_section_and_table(three: Analysis) -> None:
     for section in document.sections:
         assert f"\n{section.title}\n---" in text
         for block in section.blocks:
-            if isinstance(block, TableBlock):
-                assert block.table.to_text() in text
+            if isinstance(block, ResultTable):
+                assert block.to_text() in text
     assert "[Figure: Critical-difference diagram, best first: A, B, C." in text
     assert three.summary().startswith(three.headline())

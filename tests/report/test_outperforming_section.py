@@ -37,13 +37,13 @@ def section_of(table: lt.Runs) -> Section:
 
 
 def said(section: Section, block: int) -> str:
-    return plain(section.blocks[block].parts)
+    return plain(section.blocks[block])
 
 
 def test_the_best_is_compared_with_the_others_at_the_level_of_all_pairs():
     table = runs({"A": np.full(8, 1.0), "B": np.full(8, 0.8), "C": np.zeros(8)})
     section = section_of(table)
-    frame = section.blocks[2].table.frame
+    frame = section.blocks[2].frame
     own = lt.outperforming(table).table.set_index(["left", "right"])
     assert frame["A over"].tolist() == ["B", "C"]
     for row, name in enumerate("BC"):
@@ -51,7 +51,7 @@ def test_the_best_is_compared_with_the_others_at_the_level_of_all_pairs():
         assert frame.loc[row, ["probability", "conclusion"]].tolist() == want[["estimate", "conclusion"]].tolist()
         assert frame.iloc[row, 3] == f"{want['ci_low']:.3f} to {want['ci_high']:.3f}"
     assert "with the same seed" in said(section, 0)
-    assert "for 3 pairs" in section.blocks[2].table.notes[1]
+    assert "for 3 pairs" in section.blocks[2].notes[1]
 
 
 def test_a_mean_of_few_large_differences_is_not_a_frequent_advantage():
@@ -68,7 +68,7 @@ def test_without_seeds_in_common_all_runs_are_compared():
     table.loc[table["tool"] == "B", "seed"] += 100
     section = section_of(lt.Runs(table, **ROLES))
     assert "No seeds pair the runs of different algorithms" in said(section, 0)
-    assert "comparisons" in section.blocks[2].table.frame
+    assert "comparisons" in section.blocks[2].frame
 
 
 def test_the_next_ones_are_compared_and_those_without_a_common_benchmark_are_not():
@@ -76,7 +76,7 @@ def test_the_next_ones_are_compared_and_those_without_a_common_benchmark_are_not
     table = runs(shifts, seeds=3, noise=0.05).to_frame()
     apart = (table["tool"] == "A01") & (table["task"] != "t3") | (table["tool"] == "A00") & (table["task"] == "t3")
     section = section_of(lt.Runs(table[~apart], **ROLES))
-    assert section.blocks[2].table.frame["A00 over"].tolist() == [f"A{i:02}" for i in range(2, 14)]
+    assert section.blocks[2].frame["A00 over"].tolist() == [f"A{i:02}" for i in range(2, 14)]
     assert "each of the next 12 of 15 algorithms" in said(section, 0)
 
 
@@ -91,7 +91,7 @@ def test_a_section_says_why_single_runs_are_not_compared():
 def test_right_or_wrong_answers_have_their_risk_difference_beside():
     table = runs({"A": np.full(6, 1.2), "B": np.zeros(6)}, noise=1.0).to_frame()
     table["acc"] = (table["acc"] > 0.5).astype(float)
-    frame = section_of(lt.Runs(table, **ROLES)).blocks[2].table.frame
+    frame = section_of(lt.Runs(table, **ROLES)).blocks[2].frame
     means = table.groupby("tool")["acc"].mean()
     assert frame["difference of the shares"].tolist() == pytest.approx([means["A"] - means["B"]], abs=1e-6)
 

@@ -65,7 +65,7 @@ def test_the_report_has_classical_rankings_beside_the_model():
     analysis = lt.analyze(runs)
     section = rankings_section(analysis)
     assert section is not None
-    said = plain(section.blocks[0].parts)
+    said = plain(section.blocks[0])
     model = {
         frozenset(pair): bool(p < 0.05) for *pair, p in analysis.pairs.table[["left", "right", "p_value"]].to_numpy()
     }

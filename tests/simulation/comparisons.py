@@ -15,13 +15,14 @@ Run as a program, it prints the tables of that page (a few minutes of one core):
 from __future__ import annotations
 
 import importlib.util
-import sys
 import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, cached_property
+from itertools import product
 
 import numpy as np
+from harness import Array, printed
 from scipy import special, stats
 
 from lmemtest.lmm.distributions.student import two_sided_p
@@ -29,7 +30,6 @@ from lmemtest.lmm.distributions.studentized_range import qtukey
 from lmemtest.lmm.means.adjust import critical_values, most_true_pairs
 from lmemtest.lmm.means.moderation import moderation
 
-Array = np.ndarray
 Shape = tuple[int, int, int]  # benchmarks, algorithms, seeds
 
 LEVEL = 0.05
@@ -368,36 +368,6 @@ def decisions(
 # ---------------------------------------------------------------------- rates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """Of one method in one design.
-
-    Attributes
-    ----------
-    family : float
-        Share of tables with any false difference.
-    pair : float
-        Share of false differences, unadjusted, of the kind of pair where it is largest; the kind is chosen in one half
-        of the tables and its share taken from the other. NaN for tests on ranks.
-    power : float
-        Share of differences found between one algorithm that is better and ordinary ones; NaN if not asked for.
-    if_zero, if_not : float
-        `family` among tables whose interaction was estimated as zero, and among the others.
-    zero : float
-        Share of the former.
-    n : int
-        Tables.
-    """
-
-    family: float
-    pair: float
-    power: float
-    if_zero: float
-    if_not: float
-    zero: float
-    n: int
-
-
 def _kinds_of_pairs(design: Design, k: int) -> Array:
     kinds = design.kinds(k)
     i, j = np.triu_indices(k, 1)
@@ -423,17 +393,22 @@ def rates(
     methods: tuple[str, ...] = METHODS,
     n_wilcoxon: int = 1000,
     seed: int = 2024,
-) -> dict[str, Rates]:
-    """Rates of the methods in one design, from n tables without differences and `n_power` with one better algorithm."""
+) -> dict[str, dict[str, float]]:
+    """Rates of the methods in one design, from n tables without differences and `n_power` with one better algorithm.
+
+    "family": tables with any false difference. "pair": false differences, unadjusted, of the kind of pair where they
+    are most; the kind is chosen in one half of the tables and its share taken from the other. "power": differences
+    found between one algorithm that is better and ordinary ones. "zero": tables whose interaction was estimated as
+    zero; "if_zero", "if_not": "family" among these and among the others. "n": tables. NaN is what was not asked for.
+    """
     drawn = DESIGNS[design]
     rng = np.random.default_rng([seed, zlib.crc32(design.encode()), *shape])
     k = shape[1]
     kinds = _kinds_of_pairs(drawn, k)
     of_kind = (kinds[:, None] == np.arange(kinds.max() + 1)) / np.bincount(kinds)
-    batch = max(1, min(n, _AT_ONCE // int(np.prod(shape))))
+    batch = max(1, min(max(n, 1), _AT_ONCE // int(np.prod(shape))))
     zero: list[Array] = []
-    family: dict[str, list[Array]] = {name: [] for name in methods}
-    pair: dict[str, list[Array]] = {name: [] for name in methods}
+    family, pair, power = ({name: [] for name in methods} for _ in range(3))  # type: ignore[var-annotated]
     for start in range(0, n, batch):
         tables = Tables.of(drawn.scores(shape, min(batch, n - start), rng))
         zero.append(tables.zero)
@@ -441,33 +416,31 @@ def rates(
             family[name].append(found.any(axis=1))
             if single is not None:
                 pair[name].append(single @ of_kind)
-    power: dict[str, list[Array]] = {name: [] for name in methods}
     unit = _unit(drawn, shape, rng) if n_power else 0.0
-    asked = drawn.ordinary(k) - 1  # pairs with the first algorithm come first
+    ordinary = drawn.ordinary(k) - 1  # pairs with the first algorithm come first
     for start in range(0, n_power, batch):
         scores = drawn.scores(shape, min(batch, n_power - start), rng)
         scores[:, :, 0] += APART * unit
         for name, found, _ in decisions(Tables.of(scores), methods, n_wilcoxon=max(0, n_wilcoxon - start)):
-            power[name].append(found[:, asked].mean(axis=1))
-    singular = np.concatenate(zero)
+            power[name].append(found[:, ordinary].mean(axis=1))
     out = {}
     for name in methods:
         any_ = np.concatenate(family[name])
-        at = singular[: len(any_)]
-        out[name] = Rates(
-            family=_share(any_),
-            pair=_worst(np.concatenate(pair[name])) if pair[name] else float("nan"),
-            power=_share(np.concatenate(power[name])) if n_power else float("nan"),
-            if_zero=_share(any_[at]),
-            if_not=_share(any_[~at]),
-            zero=_share(at),
-            n=len(any_),
-        )
+        at = np.concatenate(zero)[: len(any_)]
+        out[name] = {
+            "family": _share(any_),
+            "pair": _worst(np.concatenate(pair[name])) if pair[name] else np.nan,
+            "power": _share(np.concatenate(power[name])) if n_power else np.nan,
+            "if_zero": _share(any_[at]),
+            "if_not": _share(any_[~at]),
+            "zero": _share(at),
+            "n": len(any_),
+        }
     return out
 
 
 def _share(values: Array) -> float:
-    return 100.0 * float(values.mean()) if len(values) else float("nan")
+    return float(values.mean()) if len(values) else np.nan
 
 
 def _worst(shares: Array) -> float:
@@ -498,47 +471,8 @@ FEW_CELLS: tuple[tuple[str, Shape], ...] = tuple(
 )
 
 
-def n_tables(shape: Shape) -> int:
-    """7 % is told from 8 % by them."""
-    return 10_000 if shape[1] <= 6 else 6_000 if shape[1] <= 15 else 3_000
-
-
-def in_order(cells: tuple[tuple[str, Shape], ...]) -> list[tuple[str, Shape]]:
-    """By design, then by size."""
-    names = list(DESIGNS)
-    return sorted(cells, key=lambda cell: (names.index(cell[0]), cell[1]))
-
-
-def markdown(found: dict[tuple[str, Shape], dict[str, Rates]], methods: tuple[str, ...]) -> str:
-    """Family-wise rate and power by design and method, and the worst single pair of the two defaults."""
-    lines = [
-        f"| design | size | {' | '.join(methods)} | worst pair: model, CR2, moderated |",
-        f"|---|---|{'---|' * (len(methods) + 1)}",
-    ]
-    for (name, shape), by_method in found.items():
-        cells = [f"{by_method[m].family:.1f} / {by_method[m].power:.0f}" for m in methods]
-        worst = ", ".join(f"{by_method[m].pair:.1f}" for m in (OLD, "CR2, Holm", NEW))
-        lines.append(f"| {name} | {' x '.join(map(str, shape))} | {' | '.join(cells)} | {worst} |")
-    return "\n".join(lines)
-
-
-def markdown_zero(found: dict[tuple[str, Shape], dict[str, Rates]], least: float = 3.0) -> str:
-    """Family-wise rate by whether the interaction was estimated as zero, where that happens."""
-    methods = (OLD, "RM-ANOVA, Tukey", NEW)
-    lines = [
-        f"| design | size | share of zero | {' | '.join(f'{m}: zero, not' for m in methods)} |",
-        f"|---|---|---:|{'---|' * len(methods)}",
-    ]
-    for (name, shape), by_method in found.items():
-        zero = by_method[OLD].zero
-        if zero >= least:
-            cells = [f"{by_method[m].if_zero:.1f}, {by_method[m].if_not:.1f}" for m in methods]
-            lines.append(f"| {name} | {' x '.join(map(str, shape))} | {zero:.0f} % | {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
 def autorank_found(design: str, shape: Shape, n: int) -> tuple[float, float, float]:
-    """Percentages of Autorank's automatic choice: any false difference, power, tables where it chose Tukey's test."""
+    """Shares of Autorank's automatic choice: any false difference, power, tables where it chose Tukey's test."""
     import pandas as pd
     from autorank import autorank  # type: ignore[import-not-found]
 
@@ -565,26 +499,30 @@ def autorank_found(design: str, shape: Shape, n: int) -> tuple[float, float, flo
     return _share(np.array(false)), _share(np.array(power)), _share(np.array(parametric))
 
 
+def of_methods(design: str, shape: Shape) -> dict[str, list[float]]:
+    """Family and power by method, and the worst pair; 7 % is told from 8 % by so many tables."""
+    n = 10_000 if shape[1] <= 6 else 6_000 if shape[1] <= 15 else 3_000
+    found = rates(design, shape, n=n, n_power=n // 4)
+    return {name: [rate["family"], rate["power"], rate["pair"]] for name, rate in found.items()}
+
+
+def by_zero(design: str, shape: Shape) -> dict[str, list[float]]:
+    """Share of tables whose interaction was estimated as zero, and the family among these and the others."""
+    found = rates(design, shape, n=10_000, methods=(OLD, "RM-ANOVA, Tukey", NEW))
+    return {name: [rate["zero"], rate["if_zero"], rate["if_not"]] for name, rate in found.items()}
+
+
 def main() -> None:
     """Print the tables; of Autorank, where it is installed, two designs."""
     if importlib.util.find_spec("autorank"):
-        for name in ("all alike", "one erratic, 5 times"):
-            false, power, parametric = autorank_found(name, (12, 6, 5), 100)
-            print(f"autorank, {name}, 12 x 6 x 5: {false:.0f} / {power:.0f}, Tukey's in {parametric:.0f} %", flush=True)
-    shown = tuple(name for name in METHODS if name != "RM-ANOVA, Tukey")
-    everything = {}
-    for title, cells in (("from 6 benchmarks on", CELLS), ("3 to 5 benchmarks", FEW_CELLS)):
-        found = {}
-        for name, shape in in_order(cells):
-            n = n_tables(shape)
-            found[name, shape] = rates(name, shape, n=n, n_power=n // 4, n_wilcoxon=1000)
-            print(".", end="", file=sys.stderr, flush=True)
-        print(f"{title}: any false difference / power (%)\n\n{markdown(found, shown)}\n", flush=True)
-        everything |= found
-    for name in ("no interaction", "all alike"):
-        for shape in ((6, 6, 2), (12, 6, 2)):
-            everything[name, shape] = rates(name, shape, n=10_000, methods=(OLD, "RM-ANOVA, Tukey", NEW))
-    print(f"by whether the interaction was estimated as zero (%)\n\n{markdown_zero(everything)}")
+        print("Autorank: any false difference, power, Tukey's test chosen")
+        printed(autorank_found, product(("all alike", "one erratic, 5 times"), [(12, 6, 5)], [100]))
+    names = list(DESIGNS)
+    cells = sorted((*CELLS, *FEW_CELLS), key=lambda cell: (names.index(cell[0]), cell[1]))
+    print(f"any false difference, power, worst pair of {METHODS}")
+    printed(of_methods, cells)
+    print("interaction estimated as zero; any false difference then, and otherwise: old default, RM-ANOVA, default")
+    printed(by_zero, [*cells, *product(("no interaction", "all alike"), ((6, 6, 2), (12, 6, 2)))])
 
 
 if __name__ == "__main__":

@@ -9,10 +9,12 @@ Run as a script it prints the tables of docs/validation.md, all or those that ar
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import product
 
 import numpy as np
 import pandas as pd
+from harness import ALPHA, Array, printed
 from scipy import special, stats
 
 import lmemtest as lt
@@ -22,8 +24,6 @@ from lmemtest.lmm.distributions.student import t_quantile
 from lmemtest.lmm.distributions.studentized_range import qtukey
 from lmemtest.lmm.means.moderation import moderation
 
-Array = np.ndarray
-ALPHA = 0.05
 COUNTS, BLOCKS = (2, 3, 10), (6, 20)
 N_TABLES = 4000
 
@@ -274,27 +274,27 @@ def wilcoxon_with_gaps(x: Array) -> Array:
 AGAINST = {"tukey": means_against, "nemenyi": ranks_against, "wilcoxon": signs_against}
 WITH_GAPS = {"Skillings-Mack": skillings_and_mack, "wilcoxon": wilcoxon_with_gaps}
 
-# ---------------------------------------------------------------------- shares of tables, percent
+# ---------------------------------------------------------------------- shares of tables
 
 
 def sizes(shape: str, k: int, n: int, n_tables: int) -> dict[str, float]:
     """How often a test of all pairs finds a difference where there is none."""
     x = drawn(shape, k, n, n_tables)
     with np.errstate(all="ignore"):
-        return {name: 100.0 * float(test(x).mean()) for name, test in TESTS.items()}
+        return {name: float(test(x).mean()) for name, test in TESTS.items()}
 
 
 def sizes_against(shape: str, k: int, n: int, n_tables: int, *, control: int = 0) -> dict[str, float]:
     """The same of the comparisons with a control; the erratic algorithm is 0."""
     x = np.roll(drawn(shape, k, n, n_tables), -control, axis=2)
-    return {name: 100.0 * float(test(x).mean()) for name, test in AGAINST.items()}
+    return {name: float(test(x).mean()) for name, test in AGAINST.items()}
 
 
 def sizes_with_gaps(shape: str, k: int, n: int, n_tables: int, share: float = 0.1) -> dict[str, float]:
     """The same where cells are missing at random."""
     x = drawn(shape, k, n, n_tables)
     x[np.random.default_rng(k).random(x.shape) < share] = np.nan
-    return {name: 100.0 * float(test(x).mean()) for name, test in WITH_GAPS.items()}
+    return {name: float(test(x).mean()) for name, test in WITH_GAPS.items()}
 
 
 def ranking(table: Array, test: str, **options: str) -> lt.Ranking:
@@ -309,7 +309,7 @@ def sizes_of_model(shape: str, k: int, n: int, n_tables: int) -> tuple[float, fl
     """Tables in which the mixed model finds a difference, and in which an interval of a difference excludes zero."""
     found = [ranking(table, "lmem") for table in drawn(shape, k, n, n_tables)]
     excluded = [((one.pairs["ci_low"] > 0) | (one.pairs["ci_high"] < 0)).any() for one in found]
-    return 100.0 * float(np.mean([len(one.decided) > 0 for one in found])), 100.0 * float(np.mean(excluded))
+    return float(np.mean([len(one.decided) > 0 for one in found])), float(np.mean(excluded))
 
 
 def false_beside_true(test: str, groups: tuple[int, ...], n: int, n_tables: int) -> float:
@@ -320,7 +320,7 @@ def false_beside_true(test: str, groups: tuple[int, ...], n: int, n_tables: int)
         decided = ranking(table + 4.0 * group, test).decided
         left, right = (group[decided[side].str.removeprefix("a").astype(int)] for side in ("left", "right"))
         within_one += bool((left == right).any())
-    return 100.0 * within_one / n_tables
+    return within_one / n_tables
 
 
 def coverage(shape: str, test: str, n: int, n_tables: int, **options: str) -> tuple[float, float]:
@@ -331,14 +331,14 @@ def coverage(shape: str, test: str, n: int, n_tables: int, **options: str) -> tu
         pairs = ranking(table + np.array(list(shift.values())), test, **options).pairs
         truth = pairs["left"].map(shift) - pairs["right"].map(shift)
         hold.append(((pairs["ci_low"] <= truth) & (truth <= pairs["ci_high"])).to_numpy())
-    return 100.0 * float(np.mean(hold, axis=0).min()), 100.0 * float(np.all(hold, axis=1).mean())
+    return float(np.mean(hold, axis=0).min()), float(np.all(hold, axis=1).mean())
 
 
 def coverage_of_medians(shape: str, n: int, n_tables: int) -> float:
     """Tables whose exact interval of the median of one algorithm holds it."""
     rng = np.random.default_rng(n)
     limits = [median_interval(row, 0.95) for row in SHAPES[shape](rng, (n_tables, n, 1))[:, :, 0]]
-    return 100.0 * float(np.mean([low <= MEDIANS[shape] <= high for low, high in limits]))
+    return float(np.mean([low <= MEDIANS[shape] <= high for low, high in limits]))
 
 
 # Adjustments whose intervals of differences are simultaneous; the defaults of three of the tests are stepwise.
@@ -362,20 +362,10 @@ def power(shape: str, test: str, n_tables: int, *, control: str | None = None) -
         true = decided["decision"] == "a0 better"
         found += int(true.sum())
         false += not true.all()
-    return 100.0 * found / (4 * n_tables), 100.0 * false / n_tables
+    return found / (4 * n_tables), false / n_tables
 
 
 # ---------------------------------------------------------------------- the tables
-
-
-def row(*cells: object) -> None:
-    print("| " + " | ".join(f"{x:.1f}" if isinstance(x, float) else str(x) for x in cells) + " |", flush=True)
-
-
-def head(*cells: str) -> None:
-    print()
-    row(*cells)
-    print("|---" * len(cells) + "|")
 
 
 def number(shape: str, k: int, n_tables: int) -> int:
@@ -383,103 +373,50 @@ def number(shape: str, k: int, n_tables: int) -> int:
     return n_tables // 4 if "items" in shape and k == 10 else n_tables
 
 
-def both(found: list[dict[str, float]]) -> list[str]:
-    """Cells with a percentage for each number of benchmarks."""
-    return [", ".join(f"{of[name]:.1f}" for of in found) for name in found[0]]
-
-
-def print_sizes() -> None:
-    head("scores", "k", *TESTS)
-    for shape in SHAPES:
-        for k in COUNTS:
-            row(shape, k, *both([sizes(shape, k, n, number(shape, k, N_TABLES)) for n in BLOCKS]))
-
-
 def sizes_of_unlike(name: str, n_tables: int) -> dict[str, float]:
     """Tables with any false difference where one algorithm varies more, or is skewed."""
     (n, k), draw = UNLIKE_ONES[name]
     x = draw(np.random.default_rng([n, k, len(name)]), (n_tables, n, k))
-    return {test: 100.0 * float(TESTS[test](x).mean()) for test in ("auto", "moderated", "tukey", "nemenyi")}
-
-
-def print_unlike() -> None:
-    head("algorithms", "benchmarks", "auto", "moderated", "tukey", "nemenyi")
-    for name, ((n, _), _) in UNLIKE_ONES.items():
-        row(name, n, *sizes_of_unlike(name, N_TABLES).values())
-
-
-def print_against() -> None:
-    head("scores", "k", *AGAINST)
-    for shape in SHAPES:
-        for control in (0, 1) if shape == "one erratic" else (0,):
-            name = f"{shape}, the control" if shape == "one erratic" and control == 0 else shape
-            for k in (3, 10):
-                row(name, k, *both([sizes_against(shape, k, n, N_TABLES, control=control) for n in BLOCKS]))
-
-
-def print_gaps() -> None:
-    head("scores", "k", *WITH_GAPS)
-    for shape in SHAPES:
-        for k, n_tables in ((3, 1000), (10, 400)):
-            row(shape, k, *both([sizes_with_gaps(shape, k, n, n_tables) for n in (12, 20)]))
-
-
-def print_model() -> None:
-    head("scores", "k", "any difference", "any interval without zero")
-    for shape in ("normal", "skewed", "one erratic", "20 items"):
-        for k in COUNTS:
-            row(shape, k, *sizes_of_model(shape, k, 12, 300))
+    return {test: float(TESTS[test](x).mean()) for test in ("auto", "moderated", "tukey", "nemenyi")}
 
 
 GROUPS = {"one ahead of four": (4, 1), "two pairs": (2, 2), "five pairs": (2, 2, 2, 2, 2)}
+OF_MODEL = ("normal", "skewed", "one erratic", "20 items")
 
-
-def print_apart() -> None:
-    tests = [test for test in POWER_OF if test != "auto"]
-    head("equal algorithms", *tests)
-    for name, groups in GROUPS.items():
-        row(name, *(false_beside_true(test, groups, 12, 500) for test in tests))
-
-
-def print_coverage() -> None:
-    head("scores", "intervals", *AT_ONCE)
-    for shape in MEDIANS:
-        row(shape, "each by itself", *(coverage(shape, test, 12, 2000)[0] for test in AT_ONCE))
-        row(shape, "all three at once", *(coverage(shape, test, 12, 2000, adjust=AT_ONCE[test])[1] for test in AT_ONCE))
-
-
-def print_medians() -> None:
-    head("scores", *(f"{n} benchmarks" for n in (6, 12, 20)))
-    for shape in MEDIANS:
-        row(shape, *(coverage_of_medians(shape, n, N_TABLES) for n in (6, 12, 20)))
-
-
-def print_power() -> None:
-    head("test", *UNITS)
-    for test in POWER_OF:
-        row(test, *("{:.0f} / {:.1f}".format(*power(shape, test, 500)) for shape in UNITS))
-    for test in AGAINST:
-        row(f"{test}, control", *(f"{power(shape, test, 500, control='a0')[0]:.0f}" for shape in UNITS))
-
-
-PRINTED = {
-    "sizes": print_sizes,
-    "unlike": print_unlike,
-    "against": print_against,
-    "gaps": print_gaps,
-    "model": print_model,
-    "apart": print_apart,
-    "coverage": print_coverage,
-    "medians": print_medians,
-    "power": print_power,
+# name: (what is printed, its designs)
+PRINTED: dict[str, tuple[Callable[..., object], Iterable[tuple[object, ...]]]] = {
+    "sizes": (
+        lambda shape, k, n: sizes(shape, k, n, number(shape, k, N_TABLES)),
+        product(SHAPES, COUNTS, BLOCKS),
+    ),
+    "unlike": (sizes_of_unlike, product(UNLIKE_ONES, [N_TABLES])),
+    "against": (
+        lambda shape, control, k, n: sizes_against(shape, k, n, N_TABLES, control=control),
+        product(SHAPES, (0, 1), (3, 10), BLOCKS),
+    ),
+    "gaps": (
+        lambda shape, k, n: sizes_with_gaps(shape, k, n, {3: 1000, 10: 400}[k]),
+        product(SHAPES, (3, 10), (12, 20)),
+    ),
+    "model": (lambda shape, k: sizes_of_model(shape, k, 12, 300), product(OF_MODEL, COUNTS)),
+    "apart": (
+        lambda name: {test: false_beside_true(test, GROUPS[name], 12, 500) for test in POWER_OF if test != "auto"},
+        product(GROUPS),
+    ),
+    "coverage": (
+        lambda shape, test: [
+            coverage(shape, test, 12, 2000)[0],
+            coverage(shape, test, 12, 2000, adjust=AT_ONCE[test])[1],
+        ],
+        product(MEDIANS, AT_ONCE),
+    ),
+    "medians": (lambda shape, n: coverage_of_medians(shape, n, N_TABLES), product(MEDIANS, (6, 12, 20))),
+    "power": (lambda test, shape: power(shape, test, 500), product(POWER_OF, UNITS)),
+    "power against": (lambda test, shape: power(shape, test, 500, control="a0")[0], product(AGAINST, UNITS)),
 }
 
-
-def main() -> None:
-    for name, printed in PRINTED.items():
-        if name in sys.argv[1:] or not sys.argv[1:]:
-            printed()
-
-
 if __name__ == "__main__":
-    main()
+    for name, (rates, designs) in PRINTED.items():
+        if name.split()[0] in sys.argv[1:] or not sys.argv[1:]:
+            print(f"\n{name}")
+            printed(rates, designs)

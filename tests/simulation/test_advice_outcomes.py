@@ -9,27 +9,19 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
+from harness import answers_of, rate_of
 from scipy import stats
+from study import make_scores, runs_of_scores
 
-from lmemtest.bench.data.runs import Runs
-
-pytestmark = pytest.mark.slow
 TOOLS, TASKS, SEEDS = 4, 15, 4
-ROLES = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
-
-
-def grid(tools=TOOLS, tasks=TASKS, seeds=SEEDS):
-    levels = [[f"s{i}" for i in range(tools)], range(tasks), range(seeds)]
-    return pd.MultiIndex.from_product(levels, names=["tool", "task", "seed"]).to_frame(index=False)
-
-
-def code(frame):
-    return frame["tool"].str[1:].astype(int).to_numpy()
+AXES = "algorithm benchmark seed"
+FIRST = (np.arange(TOOLS) == 0)[:, None, None]  # the algorithm that may be ahead
+COUNTS = {"algorithm": TOOLS, "benchmark": TASKS, "seed": SEEDS}
 
 
 def answer(runs):
     """The algorithm with the best mean, and the p-value of the F-test against algorithm by benchmark."""
-    means = runs.to_frame().groupby(["task", "tool"])[runs.score].mean().unstack().to_numpy()
+    means = runs.to_frame().groupby(["benchmark", "algorithm"])[runs.score].mean().unstack().to_numpy()
     n, k = means.shape
     residual = means - means.mean(axis=1, keepdims=True) - means.mean(axis=0) + means.mean()
     f = n * means.mean(axis=0).var(ddof=1) / ((residual**2).sum() / ((n - 1) * (k - 1)))
@@ -37,15 +29,16 @@ def answer(runs):
     return int(best), float(stats.f.sf(f, k - 1, (n - 1) * (k - 1)))
 
 
-def rates(make, lead, variants, n):
-    """Of n tables each: share in which s0 wins where it is ahead, and share of findings where nothing differs."""
-    right, false = dict.fromkeys(variants, 0), dict.fromkeys(variants, 0)
-    for seed in range(n):
-        ahead, null = make(np.random.default_rng(seed), lead), make(np.random.default_rng(10**6 + seed), 0.0)
-        for name, follow in variants.items():
-            right[name] += answer(follow(ahead))[0] == 0
-            false[name] += answer(follow(null))[1] < 0.05
-    return pd.DataFrame({"right": right, "false": false}) / n
+def games(rng, lead):
+    """Returns in units of each game, over five powers of ten."""
+    y = make_scores(rng, COUNTS, {"benchmark": 1.0, "algorithm:benchmark": 0.4}, noise=0.5) + lead * FIRST
+    return runs_of_scores(y * 10.0 ** rng.uniform(0, 5, TASKS)[:, None], AXES, direction="maximize")
+
+
+def times(rng, lead):
+    """Runtimes over six powers of e; an algorithm is faster by a factor."""
+    log = 5.0 + make_scores(rng, COUNTS, {"benchmark": 2.0, "algorithm:benchmark": 0.3}, noise=0.6) - lead * FIRST
+    return runs_of_scores(np.exp(log), AXES)
 
 
 def test_what_is_followed_here_is_what_is_advised():
@@ -56,21 +49,19 @@ def test_what_is_followed_here_is_what_is_advised():
             assert [m for m in ("minmax", "log", "rank") if f"runs.normalize({m!r})" in advice] == list(methods)
 
 
-def games(rng, lead):
-    """Returns in units of each game, over five powers of ten."""
-    frame = grid()
-    y = rng.normal(0, 1, TASKS)[frame["task"]] + lead * (frame["tool"] == "s0")
-    y = y + rng.normal(0, 0.4, (TOOLS, TASKS))[code(frame), frame["task"]] + rng.normal(0, 0.5, len(frame))
-    return Runs(frame.assign(score=y * 10.0 ** rng.uniform(0, 5, TASKS)[frame["task"]]), score="score",
-                direction="maximize", **ROLES)  # fmt: skip
+def rates(make, lead, methods, n):
+    """Of n tables each: share in which the first wins where it is ahead, and of findings where nothing differs."""
 
+    def scales(runs):
+        return {"as it is": runs, **{method: runs.normalize(method) for method in methods}}
 
-def times(rng, lead):
-    """Runtimes over six powers of e; an algorithm is faster by a factor."""
-    frame = grid()
-    log = rng.normal(5, 2, TASKS)[frame["task"]] - lead * (frame["tool"] == "s0")
-    log = log + rng.normal(0, 0.3, (TOOLS, TASKS))[code(frame), frame["task"]] + rng.normal(0, 0.6, len(frame))
-    return Runs(frame.assign(score=np.exp(log)), score="score", direction="minimize", **ROLES)
+    def right(rng):
+        return {name: answer(runs)[0] == 0 for name, runs in scales(make(rng, lead)).items()}
+
+    def false(rng):
+        return {name: answer(runs)[1] < 0.05 for name, runs in scales(make(rng, 0.0)).items()}
+
+    return pd.DataFrame({"right": rate_of(right, n, lambda k: k), "false": rate_of(false, n, lambda k: 10**6 + k)})
 
 
 def upper(n):
@@ -79,84 +70,64 @@ def upper(n):
 
 
 def test_normalisations_that_are_advised_find_the_winner_more_often_and_keep_the_level():
-    n = 150
-    variants = {
-        "as it is": lambda runs: runs,
-        "regret": lambda runs: runs.normalize("regret"),
-        "minmax": lambda runs: runs.normalize("minmax"),
-        "rank": lambda runs: runs.normalize("rank"),
-    }
-    found = rates(games, 0.4, variants, n)
+    found = rates(games, 0.4, ("regret", "minmax", "rank"), 150)
     assert found.loc[["minmax", "rank"], "right"].min() > found.loc["as it is", "right"] + 0.15
     assert found.loc["regret", "right"] == found.loc["as it is", "right"]  # which is why it is not advised
-    assert found.loc[["minmax", "rank"], "false"].max() <= upper(n)
+    assert found.loc[["minmax", "rank"], "false"].max() <= upper(150)
 
 
 def test_the_logarithm_of_times_finds_the_winner_more_often_and_keeps_the_level():
-    n = 150
-    variants = {"as it is": lambda runs: runs} | {
-        method: (lambda runs, method=method: runs.normalize(method)) for method in ("log", "minmax", "rank")
-    }
-    found = rates(times, 0.3, variants, n)
+    found = rates(times, 0.3, ("log", "minmax", "rank"), 150)
     assert found.loc[["log", "minmax", "rank"], "right"].min() > found.loc["as it is", "right"] + 0.15
-    assert found.loc[["log", "minmax", "rank"], "false"].max() <= upper(n)
+    assert found.loc[["log", "minmax", "rank"], "false"].max() <= upper(150)
 
 
 def limited(rng, lead):
-    """Solvers of equal median; s0 is steady, the others now and then take very long, which the limit hides."""
-    frame = grid(TOOLS, 30, 3)
-    heavy = 0.4 + 1.6 * (lead > 0) * (frame["tool"] != "s0")  # without a lead all are alike
-    log = rng.normal(6.5, 0.7, 30)[frame["task"]] + heavy * rng.normal(0, 1, len(frame)) - 0.6 * (heavy > 1)
-    return frame.assign(score=np.exp(log))
+    """Solvers of equal median; the first is steady, others now and then take very long, which the limit hides."""
+    heavy = 0.4 + 1.6 * (lead > 0) * ~FIRST  # without a lead all are alike
+    log = rng.normal(6.5, 0.7, 30)[:, None] + heavy * rng.normal(size=(TOOLS, 30, 3)) - 0.6 * (heavy > 1)
+    return np.exp(log)
+
+
+def penalised(times, limit, factor):
+    return runs_of_scores(np.where(times < limit, times, limit * factor), AXES)
 
 
 def test_penalties_for_timeouts_bring_back_the_order_that_the_limit_hides():
-    """True means, without the limit, favour s0; means of capped times the others, which hit the limit more often."""
-    right = {"true": 0, "capped": 0, "PAR2": 0, "PAR10": 0}
-    n = 40
-    for seed in range(n):
-        frame = limited(np.random.default_rng(seed), 1.0)
-        capped = Runs(frame.assign(score=frame["score"].clip(upper=3600)), score="score", direction="minimize", **ROLES)
-        if seed < 3:
-            assert "PAR2 and PAR10" in next(
-                f.advice for f in capped.check(rules_only=True).findings if f.kind == "capped_scores"
-            )
-        tables = {"true": frame["score"], "capped": capped.to_frame()["score"]}
-        for name, factor in (("PAR2", 2), ("PAR10", 10)):
-            tables[name] = frame["score"].where(frame["score"] < 3600, 3600 * factor)
-        for name, score in tables.items():
-            right[name] += answer(Runs(frame.assign(score=score), score="score", direction="minimize", **ROLES))[0] == 0
-    assert right["true"] > 0.9 * n
-    assert right["PAR10"] >= right["PAR2"] > right["capped"] + 0.1 * n
-    assert right["PAR10"] > 0.9 * n
+    """True means, without the limit, favour the first; means of capped times the others, which hit it more often."""
+    for k in range(3):
+        findings = penalised(limited(np.random.default_rng(k), 1.0), 3600, 1).check(rules_only=True).findings
+        assert "PAR2 and PAR10" in next(f.advice for f in findings if f.kind == "capped_scores")
+
+    def study(rng):
+        times = limited(rng, 1.0)
+        tables = {"true": runs_of_scores(times, AXES)}
+        tables |= {f"PAR{factor}": penalised(times, 3600, factor) for factor in (1, 2, 10)}
+        return {name: answer(runs)[0] == 0 for name, runs in tables.items()}
+
+    right = rate_of(study, 40, lambda k: k)
+    assert right["true"] > 0.9
+    assert right["PAR10"] >= right["PAR2"] > right["PAR1"] + 0.1
+    assert right["PAR10"] > 0.9
 
 
 @pytest.mark.parametrize("factor", [1, 2, 10])
 def test_penalties_keep_the_level_where_solvers_are_alike(factor):
-    n, false = 100, 0
-    for seed in range(n):
-        frame = limited(np.random.default_rng(seed), 0.0)
-        frame["score"] = frame["score"].where(frame["score"] < 1500, 1500 * factor)
-        false += answer(Runs(frame, score="score", direction="minimize", **ROLES))[1] < 0.05
-    assert false / n <= upper(n)
-
-
-def answers(rng, ability):
-    """Right or wrong answers of models to questions, one each; each question is as hard for all."""
-    p = 1 / (1 + np.exp(-(np.asarray(ability)[None, :] - rng.normal(0, 3, 300)[:, None])))
-    return (rng.random(p.shape) < p).astype(float), p
+    false = rate_of(lambda rng: answer(penalised(limited(rng, 0.0), 1500, factor))[1] < 0.05, 100, lambda k: k)
+    assert false <= upper(100)
 
 
 def test_leaving_out_questions_that_all_answer_alike_makes_differences_larger_than_they_are():
     """The advice of old: the difference of two proportions grows by the share of questions left out."""
-    kept, dropped, truth = [], [], []
-    for seed in range(200):
-        y, p = answers(np.random.default_rng(seed), [0.0, 0.2, 0.5, 1.0])
+
+    def study(rng):  # right or wrong answers of models to questions, one each; each question is as hard for all
+        p = 1 / (1 + np.exp(-(np.array([0.0, 0.2, 0.5, 1.0]) - rng.normal(0, 3, 300)[:, None])))
+        y = (rng.random(p.shape) < p).astype(float)
         telling = y.min(axis=1) < y.max(axis=1)
-        truth.append(p[:, 3].mean() - p[:, 0].mean())
-        kept.append(y[:, 3].mean() - y[:, 0].mean())
-        dropped.append(y[telling, 3].mean() - y[telling, 0].mean())
-    error = np.std(np.subtract(kept, truth)) / np.sqrt(200)
+        return [z[:, 3].mean() - z[:, 0].mean() for z in (p, y, y[telling])]
+
+    truth, kept, dropped = np.transpose(answers_of(study, 200, lambda k: k))
+    error = np.std(kept - truth) / np.sqrt(200)
     assert np.mean(kept) == pytest.approx(np.mean(truth), abs=4 * error)
     assert np.mean(dropped) > 1.4 * np.mean(truth)
 
@@ -211,9 +182,8 @@ def repeated(rng, n):
 )
 def test_splits_of_one_data_set_find_too_much_and_data_sets_do_not(splits, low, high):
     """What the finding on folds says: on one data set the level is lost, over ten data sets it is kept."""
-    rng, n = np.random.default_rng(1), 60
-    d = np.array([[differences_by_split(rng, splits) for _ in range(10)] for _ in range(n)])
+    d = np.array(answers_of(lambda rng: [differences_by_split(rng, splits) for _ in range(10)], 60, 1))
     alone = np.mean(stats.ttest_1samp(d, 0, axis=2).pvalue < 0.05)
     over = np.mean(stats.ttest_1samp(d.mean(axis=2), 0, axis=1).pvalue < 0.05)
     assert low < alone < high
-    assert over <= upper(n)
+    assert over <= upper(60)

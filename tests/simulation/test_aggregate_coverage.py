@@ -8,20 +8,20 @@ of docs/aggregate-scores.md:
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from harness import about, answers_of, printed
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.aggregates import MEASURES, measures_of, middle
 from lmemtest.bench.ranking.resampling import Resampling, intervals
 
-pytestmark = pytest.mark.level(3)
-
 SIZE, MANY, DRAWS = 10, 20_000, 500
 NAMES = tuple(MEASURES)
+values_of = partial(measures_of, names=NAMES, threshold=1.0, direction="maximize")
 
 
 def noise(rng, size, kind):
@@ -39,31 +39,27 @@ def table(scores, unit="runs", drawn="n-1", seed=0):
     return Resampling(blocks, unit, drawn, DRAWS, seed)
 
 
-def measured(scores):
-    draws = table(scores)
-    return measures_of(draws.observed(0), middle(draws.blocks, 0), NAMES, 1.0, "maximize")[0]
-
-
 def coverage(kind, runs, unit, drawn, method, n, seed=1):
     """Share of the intervals that cover, by measure."""
     rng = np.random.default_rng(seed)
     levels = noise(rng, (SIZE, 1), kind)
     if unit == "runs":
-        truth = measured(levels + noise(rng, (SIZE, MANY), kind))
+        many = table(levels + noise(rng, (SIZE, MANY), kind))
     else:
-        truth = measured(noise(rng, (MANY, 1), kind) + noise(rng, (MANY, 50), kind))
-    found = partial(measures_of, names=NAMES, threshold=1.0, direction="maximize")
-    hits = np.zeros(len(NAMES), dtype=int)
-    for i in range(n):
-        if unit == "benchmarks":
-            levels = noise(rng, (SIZE, 1), kind)
-        draws = table(levels + noise(rng, (SIZE, runs), kind), unit, drawn, i)
+        many = table(noise(rng, (MANY, 1), kind) + noise(rng, (MANY, 50), kind))
+    truth = values_of(many.observed(0), middle(many.blocks, 0))[0]
+    numbers = itertools.count()
+
+    def study(rng):
+        here = noise(rng, (SIZE, 1), kind) if unit == "benchmarks" else levels
+        draws = table(here + noise(rng, (SIZE, runs), kind), unit, drawn, next(numbers))
         cut = middle(draws.blocks, 0)
-        values = np.concatenate([found(part, cut) for part in draws.draws(0)])
-        without = ((s, found(part, cut)) for s, part in draws.left_out(0))
-        low, high = intervals(values, found(draws.observed(0), cut)[0], without, method, 0.95)
-        hits += (low <= truth) & (truth <= high)
-    return dict(zip(NAMES, (hits / n).tolist(), strict=True))
+        values = np.concatenate([values_of(part, cut) for part in draws.draws(0)])
+        without = ((s, values_of(part, cut)) for s, part in draws.left_out(0))
+        low, high = intervals(values, values_of(draws.observed(0), cut)[0], without, method, 0.95)
+        return (low <= truth) & (truth <= high)
+
+    return dict(zip(NAMES, np.mean(answers_of(study, n, rng), axis=0).tolist(), strict=True))
 
 
 # Measured with 1,000 tables, percentile intervals of the interquartile mean.
@@ -85,17 +81,12 @@ MEASURED = {
 
 @pytest.mark.parametrize("case", MEASURED)
 def test_intervals_of_the_interquartile_mean_cover_as_often_as_the_page_says(case):
-    n = 400
-    found = coverage(*case, "percentile", n, seed=2)["iqm"]
-    assert binomtest(round(found * n), n, MEASURED[case]).pvalue > 0.001
+    assert about(coverage(*case, "percentile", 400, seed=2)["iqm"], 400, MEASURED[case])
 
 
 if __name__ == "__main__":
-    for kind in ("normal", "skewed"):
-        for runs in (3, 5, 20):
-            for unit in ("runs", "benchmarks"):
-                for drawn in ("n-1", "n"):
-                    for method in ("percentile", "basic", "bca"):
-                        found = coverage(kind, runs, unit, drawn, method, 1000)
-                        row = "  ".join(f"{name} {100 * share:.1f}" for name, share in found.items())
-                        print(kind, runs, unit, drawn, method, row, flush=True)
+    methods = ("percentile", "basic", "bca")
+    printed(
+        partial(coverage, n=1000),
+        itertools.product(("normal", "skewed"), (3, 5, 20), ("runs", "benchmarks"), ("n-1", "n"), methods),
+    )

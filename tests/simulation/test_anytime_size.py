@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from harness import at_most, covers, rate_of
+from study import runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.budget.anytime import anytime
-
-pytestmark = pytest.mark.slow
 
 TABLES = 200
 
@@ -27,18 +25,15 @@ def null_runs(rng, *, benchmarks, algorithms, seeds, budgets, kind, erratic=1.0)
         sd = np.where(np.arange(algorithms) == algorithms - 1, erratic, 1.0)[:, None, None]
         y = y + sd * rng.normal(size=(benchmarks, algorithms, 1, budgets)) @ root.T
         y = y + 1.5 * rng.normal(size=(benchmarks, 1, 1, budgets)) @ root.T
-    names = ["task", "algorithm", "seed", "budget"]
-    rows = pd.MultiIndex.from_product([*map(range, shape), 2.0 ** np.linspace(0, 5, budgets)], names=names)
-    table = pd.DataFrame({"loss": (y + np.sin(3 * x)).ravel()}, index=rows).reset_index()
-    return lt.Runs(
-        table.assign(algorithm="a" + table["algorithm"].astype(str)),
-        score="loss",
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="task",
-        seed="seed",
-        budget="budget",
+    return runs_of_scores(
+        y + np.sin(3 * x), "benchmark algorithm seed budget", budget=2.0 ** np.linspace(0, 5, budgets)
     )
+
+
+def false_stretches(n: int, seed: int, design: dict, **options) -> float:
+    """Share of tables with a stretch."""
+    options = {"columns": "budgets", "n_draws": 2000, **options}
+    return rate_of(lambda rng: len(anytime(null_runs(rng, **design), rng=rng, **options).stretches) > 0, n, seed)
 
 
 @pytest.mark.parametrize(
@@ -52,48 +47,35 @@ def null_runs(rng, *, benchmarks, algorithms, seeds, budgets, kind, erratic=1.0)
     ids=["means", "auto", "spline", "one benchmark"],
 )
 def test_stretches_and_bands_keep_their_level_over_all_budgets(design, columns):
-    rng = np.random.default_rng(23)
-    false = missed = 0
-    for _ in range(TABLES):
+    def study(rng):
         result = anytime(null_runs(rng, **design), columns=columns, n_draws=2000, rng=rng)
-        false += len(result.stretches) > 0
         x = np.log(result.budgets) / np.log(32.0)
         truth = np.tile(np.sin(3 * x), len(result.algorithms))
-        held = (result.curves["band_low"] <= truth) & (truth <= result.curves["band_high"])
-        missed += not held.all()
-    assert binomtest(false, TABLES, 0.05, alternative="greater").pvalue > 0.001
-    assert binomtest(missed, TABLES, 0.05, alternative="greater").pvalue > 0.001
+        return len(result.stretches) > 0, not covers(result.curves, truth, "band").all()
+
+    false, missed = rate_of(study, TABLES, 23)
+    assert at_most(false, TABLES)
+    assert at_most(missed, TABLES)
 
 
 def test_an_erratic_algorithm_does_not_make_stretches():
     """Moderated standard errors; the common ones find false stretches in a quarter of the tables."""
-    rng = np.random.default_rng(37)
     design = {"benchmarks": 12, "algorithms": 6, "seeds": 1, "budgets": 8, "kind": "walk", "erratic": 5.0}
-    false = {"moderated": 0, "model": 0}
-    for _ in range(TABLES):
-        runs = null_runs(rng, **design)
-        for vcov in false:
-            false[vcov] += len(anytime(runs, columns="budgets", vcov=vcov, n_draws=2000, rng=rng).stretches) > 0
-    assert binomtest(false["moderated"], TABLES, 0.05, alternative="greater").pvalue > 0.001
-    assert binomtest(false["model"], TABLES, 0.10, alternative="greater").pvalue < 0.001
+    assert at_most(false_stretches(TABLES, 37, design, vcov="moderated"), TABLES)
+    assert not at_most(false_stretches(TABLES, 37, design, vcov="model"), TABLES, 0.10)
 
 
 def test_with_five_benchmarks_bands_are_a_little_narrow_as_the_notes_say():
-    rng = np.random.default_rng(29)
     design = {"benchmarks": 5, "algorithms": 2, "seeds": 2, "budgets": 10, "kind": "stationary"}
-    false = sum(
-        len(anytime(null_runs(rng, **design), columns="budgets", n_draws=2000, rng=rng).stretches) > 0
-        for _ in range(TABLES)
-    )
-    assert binomtest(false, TABLES, 0.09, alternative="greater").pvalue > 0.001
+    assert at_most(false_stretches(TABLES, 29, design), TABLES, 0.09)
 
 
 def test_one_test_per_budget_finds_stretches_in_many_null_tables():
     """The reason for bands over all budgets: at least one of ten budgets has p < 0.05 far more often."""
-    rng = np.random.default_rng(31)
     design = {"benchmarks": 12, "algorithms": 3, "seeds": 1, "budgets": 10, "kind": "stationary"}
-    found = 0
-    for _ in range(100):
+
+    def study(rng):  # 2.074 is the 97.5 % point of t with 22 df
         result = anytime(null_runs(rng, **design), columns="budgets", n_draws=1000, rng=rng)
-        found += (result.differences["t_ratio"].abs() > 2.074).any()  # the 97.5 % point of t with 22 df
-    assert found > 40
+        return (result.differences["t_ratio"].abs() > 2.074).any()
+
+    assert rate_of(study, 100, 31) > 0.40

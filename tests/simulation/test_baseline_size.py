@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
-import pandas as pd
 import pytest
+from harness import at_most, covers, differs, rate_of
 from scipy import stats
-from scipy.stats import binomtest
+from study import runs_of_scores
 
 import lmemtest as lt
-from lmemtest.errors import DataWarning
 
-pytestmark = pytest.mark.slow
-
-ROLES = {"score": "loss", "direction": "minimize", "algorithm": "tool", "benchmark": "task", "seed": "rep"}
-SEEDS = 10  # runs of the algorithms on each benchmark; the baseline has its own number
+SEEDS = 10  # runs of the algorithms on each benchmark; the baseline, A, has its own number
 
 
 def losses(rng, n, benchmarks, runs, sigma, tau, spread):
@@ -60,11 +54,11 @@ def test_improvements_of_runs_are_not_independent(benchmarks, runs, least):
 @pytest.mark.parametrize("benchmarks", [5, 10, 20])
 def test_benchmarks_are(benchmarks, runs, tau, uneven):
     """Within the warning's bound on the bias; differences of others and logarithms always."""
-    found, n = sizes(benchmarks, runs, 0.3, tau, uneven), 4000
-    for name in ("others", "log"):
-        assert binomtest(round(n * found[name]), n, 0.06, alternative="greater").pvalue > 0.001
+    found = sizes(benchmarks, runs, 0.3, tau, uneven)
+    assert at_most(found["others"], 4000, 0.06)
+    assert at_most(found["log"], 4000, 0.06)
     if 0.3 / np.sqrt(runs) * np.sqrt(benchmarks) < 0.7:
-        assert binomtest(round(n * found["benchmarks"]), n, 0.06, alternative="greater").pvalue > 0.001
+        assert at_most(found["benchmarks"], 4000, 0.06)
 
 
 def test_a_noisy_baseline_looks_better_than_its_like():
@@ -73,52 +67,42 @@ def test_a_noisy_baseline_looks_better_than_its_like():
     assert found["log"] < 0.06
 
 
-def table(rng, benchmarks, runs, tau, sigma=0.1):
-    """R, X, Y and Z, all alike; R with its own number of runs."""
-    parts = []
-    for tool, own in (("R", runs), ("X", SEEDS), ("Y", SEEDS), ("Z", SEEDS)):
-        x = losses(rng, 1, benchmarks, own, sigma, tau, 1.0)[0]
-        names = pd.MultiIndex.from_product([range(benchmarks), [tool], range(own)], names=["task", "tool", "rep"])
-        parts.append(names.to_frame(index=False).assign(loss=x.ravel()))
-    return lt.Runs(pd.concat(parts, ignore_index=True), **ROLES, seed_shared=False)
+def improvements(parts, **options):
+    """Means of improvements on A, by the recommended model; (benchmarks, runs) losses of each algorithm."""
+    scores = np.full((len(parts), len(parts[0]), SEEDS), np.nan)
+    for row, losses_of_one in zip(scores, parts, strict=True):
+        row[:, : losses_of_one.shape[1]] = losses_of_one
+    runs = runs_of_scores(scores, "algorithm benchmark seed", kept=np.isfinite(scores), **options)
+    scaled = runs.normalize("baseline", reference="A")
+    means = lt.fit_lmm(lt.recommend(scaled).formula, scaled).emmeans("algorithm")
+    return means, means.to_frame().set_index("algorithm").loc["B"]
 
 
 @pytest.mark.parametrize("seed_shared", [False, True])
 def test_the_noise_is_counted_where_the_baseline_has_two_seeds_of_ten(seed_shared):
     """What seeds add, on each benchmark or on all, is in the scores of all; random effects of seeds move all means."""
-    rng, n = np.random.default_rng(1), 100
-    missed = 0
-    for _ in range(n):
+
+    def study(rng):
         seeds = rng.normal(0, 0.1, (1 if seed_shared else 8, SEEDS)) * np.ones((8, 1))
-        parts = []
-        for tool, own in (("R", 2), ("X", SEEDS), ("Y", SEEDS)):
-            x = np.exp(0.05 * rng.normal(size=(8, 1)) + seeds[:, :own] + 0.1 * rng.normal(size=(8, own)))
-            names = pd.MultiIndex.from_product([range(8), [tool], range(own)], names=["task", "tool", "rep"])
-            parts.append(names.to_frame(index=False).assign(loss=x.ravel()))
-        runs = lt.Runs(pd.concat(parts, ignore_index=True), **ROLES, seed_shared=seed_shared)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            scaled = runs.normalize("baseline", reference="R")
-        x = lt.fit_lmm(lt.recommend(scaled).formula, scaled).emmeans("tool").to_frame().set_index("tool").loc["X"]
-        missed += not x["ci_low"] <= 0 <= x["ci_high"]
-    print(seed_shared, "missed", missed / n)
-    assert binomtest(missed, n, 0.07, alternative="greater").pvalue > 0.001
+        parts = [
+            np.exp(0.05 * rng.normal(size=(8, 1)) + seeds[:, :own] + 0.1 * rng.normal(size=(8, own)))
+            for own in (2, SEEDS, SEEDS)
+        ]
+        return not covers(improvements(parts, seed_shared=seed_shared)[1], 0)
+
+    assert at_most(rate_of(study, 100, 1), 100, 0.07)
 
 
 @pytest.mark.parametrize("tau", [0.0, 0.1])
 @pytest.mark.parametrize(("benchmarks", "runs"), [(5, 1), (5, 10), (10, 3), (20, 1), (20, 10)])
 def test_the_recommended_model_counts_the_noise_of_the_baseline(benchmarks, runs, tau):
-    """Intervals of mean improvements hold 1 - exp(tau^2), the mean of shares of alike algorithms."""
-    rng, n = np.random.default_rng(7), 200
-    missed = differ = 0
-    for _ in range(n):
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DataWarning)
-            scaled = table(rng, benchmarks, runs, tau).normalize("baseline", reference="R")
-        means = lt.fit_lmm(lt.recommend(scaled).formula, scaled).emmeans("tool")
-        x = means.to_frame().set_index("tool").loc["X"]
-        missed += not x["ci_low"] <= 1 - np.exp(tau**2) <= x["ci_high"]
-        differ += bool((means.pairs().to_frame()["p_value"] < 0.05).any())
-    print(benchmarks, runs, tau, "missed", missed / n, "any pair", differ / n)
-    for count in (missed, differ):
-        assert binomtest(count, n, 0.07, alternative="greater").pvalue > 0.001
+    """Intervals of mean improvements hold 1 - exp(tau^2), the mean of shares of alike algorithms; any pair differs."""
+
+    def study(rng):
+        parts = [losses(rng, 1, benchmarks, own, 0.1, tau, 1.0)[0] for own in (runs, SEEDS, SEEDS, SEEDS)]
+        means, row = improvements(parts, seed_shared=False)
+        return not covers(row, 1 - np.exp(tau**2)), differs(means.pairs())
+
+    missed, differ = rate_of(study, 200, 7)
+    assert at_most(missed, 200, 0.07)
+    assert at_most(differ, 200, 0.07)

@@ -11,14 +11,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from harness import about, at_least, at_most, printed, rate_of
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking import hierarchical
 from lmemtest.bench.ranking.bayesian import bayesian_pairs
 from lmemtest.core.verdicts import Verdict
-
-pytestmark = pytest.mark.slow
 
 SHAPES = ("normal", "skewed", "discrete", "heteroscedastic")
 
@@ -50,84 +48,81 @@ def blocks(shape: str, n: int, k: int, seeds: int, rng: np.random.Generator) -> 
     )
 
 
-def false_decisions(
-    shape: str, n: int, k: int, *, tables: int, seeds: int = 1, rng: int = 1, n_draws: int = 2000, **options: object
-) -> tuple[float, float, float]:
+def false_decisions(shape: str, n: int, k: int, tables: int, *, seeds: int = 1, rng: int = 1, **options) -> np.ndarray:
     """Shares of pairs, and of tables with a pair, of which one is decided to be better; share of equivalent pairs."""
-    generator = np.random.default_rng(rng)
-    found = np.zeros((tables, 3))
-    for row in found:
-        pairs = bayesian_pairs(blocks(shape, n, k, seeds, generator), rng=generator, n_draws=n_draws, **options)
+
+    def study(rng):
+        pairs = bayesian_pairs(blocks(shape, n, k, seeds, rng), rng=rng, **{"n_draws": 2000, **options})
         false = pairs["verdict"].abs() == 1
-        row[:] = false.mean(), false.any(), (pairs["verdict"] == Verdict.EQUIVALENT).mean()
-    pair, table, equivalent = found.mean(axis=0)
-    return float(pair), float(table), float(equivalent)
+        return false.mean(), false.any(), (pairs["verdict"] == Verdict.EQUIVALENT).mean()
+
+    return rate_of(study, tables, rng)
 
 
-def covered(n: int, seeds: int, spread: float, uneven: float, *, tables: int, rng: int = 1) -> tuple[float, float]:
+def covered(n: int, seeds: int, spread: float, uneven: float, tables: int) -> np.ndarray:
     """Shares of tables whose 95 % intervals hold the mean advantage, and the advantage on a new benchmark."""
-    generator = np.random.default_rng(rng)
-    inside = np.zeros((tables, 2))
-    for row in inside:
-        noise = np.exp(uneven * generator.normal(size=(n, 1, 1)))
-        own = np.stack([generator.normal(0.0, spread, size=n), np.zeros(n)], axis=1)
-        table = blocks("normal", n, 2, seeds, generator)
-        runs = own[..., None] + noise * generator.normal(size=(n, 2, seeds)) / np.sqrt(2.0)
-        d, v = hierarchical.differences(replace(table, runs=runs), 0, 1)
-        found = hierarchical.posterior(d, v)
-        p = np.array([found.above(0.0), found.new_above(generator.normal(0.0, spread))])
-        row[:] = (p > 0.025) & (p < 0.975)
-    mean, new = inside.mean(axis=0)
-    return float(mean), float(new)
+
+    def study(rng):
+        noise = np.exp(uneven * rng.normal(size=(n, 1, 1)))
+        own = np.stack([rng.normal(0.0, spread, size=n), np.zeros(n)], axis=1)
+        table = blocks("normal", n, 2, seeds, rng)
+        runs = own[..., None] + noise * rng.normal(size=(n, 2, seeds)) / np.sqrt(2.0)
+        found = hierarchical.posterior(*hierarchical.differences(replace(table, runs=runs), 0, 1))
+        p = np.array([found.above(0.0), found.new_above(rng.normal(0.0, spread))])
+        return (p > 0.025) & (p < 0.975)
+
+    return rate_of(study, tables, 1)
 
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_two_equal_algorithms_are_told_apart_in_one_table_of_ten(shape):
     """Each direction has its own 5 %: measured with 50 blocks 0.095 to 0.10, with 20 blocks 0.12 to 0.13."""
-    pair, *_ = false_decisions(shape, 50, 2, tables=1000)
-    assert binomtest(round(pair * 1000), 1000, 0.10).pvalue > 0.001
+    assert about(false_decisions(shape, 50, 2, 1000)[0], 1000, 0.10)
 
 
 def test_a_narrow_region_of_equivalence_does_not_make_them_rarer():
     """Measured with 20 blocks, 0.1 pooled standard deviations wide: 0.12 with normal scores."""
-    pair, *_ = false_decisions("normal", 20, 2, tables=1000, rope=0.1, rope_unit="effect")
-    assert binomtest(round(pair * 1000), 1000, 0.05, alternative="greater").pvalue < 1e-6
+    assert not at_most(false_decisions("normal", 20, 2, 1000, rope=0.1, rope_unit="effect")[0], 1000, p=1e-6)
 
 
 def test_intervals_of_the_hierarchical_model_cover():
     """Measured: 95 % or more for the mean, whatever the noise; see docs/bayesian-ranking.md."""
     for spread, uneven in [(0.3, 0.0), (1.0, 0.0), (1.0, 1.0)]:
-        mean, new = covered(10, 5, spread, uneven, tables=1000)
-        for share in (mean, new):
-            assert binomtest(round(share * 1000), 1000, 0.95, alternative="less").pvalue > 0.001, (spread, uneven)
+        for share in covered(10, 5, spread, uneven, 1000):
+            assert at_least(share, 1000), (spread, uneven)
 
 
 def main() -> None:
-    print("| model | n | k | rope | " + " | ".join(SHAPES) + " |   (pairs %, tables %)")
-    for model, seeds in (("signed_rank", 1), ("hierarchical", 5)):
-        for rope in (0.0, 0.1):
-            for n, k, tables in ((20, 2, 2000), (20, 3, 1000), (20, 10, 300), (5, 2, 2000), (50, 2, 1000)):
-                options = {"model": model, "rope": rope, "rope_unit": "effect", "seeds": seeds, "tables": tables}
-                cells = [false_decisions(shape, n, k, **options) for shape in SHAPES]
-                shown = " | ".join(f"{100 * pair:.1f}, {100 * table:.0f}" for pair, table, _ in cells)
-                print(f"| {model} | {n} | {k} | {rope} | {shown} |", flush=True)
-    print("| model | n | k | normal | heteroscedastic |   (tables %, alpha divided by k (k - 1))")
-    for model, seeds in (("signed_rank", 1), ("hierarchical", 5)):
-        for n, k, tables in ((20, 2, 1000), (20, 3, 600), (20, 10, 150), (50, 2, 1000), (50, 3, 600), (50, 10, 150)):
-            options = {"model": model, "alpha": 0.05 / (k * (k - 1)), "n_draws": 20_000, "seeds": seeds}
-            cells = [false_decisions(shape, n, k, tables=tables, rng=5, **options)[1] for shape in SHAPES[::3]]
-            print(f"| {model} | {n} | {k} | " + " | ".join(f"{100 * cell:.1f}" for cell in cells) + " |", flush=True)
-    print("| model | n | rope | better % | equivalent % |   (two algorithms, normal)")
-    for model, seeds in (("signed_rank", 1), ("hierarchical", 5)):
-        for rope, n in itertools.product((0.1, 0.25, 0.5, 1.0), (20, 50)):
-            options = {"model": model, "rope": rope, "rope_unit": "effect", "seeds": seeds}
-            better, _, equivalent = false_decisions("normal", n, 2, tables=500, rng=5, **options)
-            print(f"| {model} | {n} | {rope} | {100 * better:.1f} | {100 * equivalent:.1f} |", flush=True)
-    print("| n | seeds | spread | uneven | mean | new |")
-    for n, seeds in ((3, 3), (5, 3), (10, 3), (10, 10), (30, 3)):
-        for spread, uneven in itertools.product((0.0, 0.3, 1.0, 3.0), (0.0, 1.0)):
-            mean, new = covered(n, seeds, spread, uneven, tables=2000)
-            print(f"| {n} | {seeds} | {spread} | {uneven} | {100 * mean:.1f} | {100 * new:.1f} |", flush=True)
+    models = {"signed_rank": 1, "hierarchical": 5}  # and seeds
+    sizes = ((20, 2, 2000), (20, 3, 1000), (20, 10, 300), (5, 2, 2000), (50, 2, 1000))
+    print(f"model, n, k, tables, rope: % of pairs, of tables, of equivalent pairs, by {SHAPES}")
+    printed(
+        lambda model, size, rope: [
+            false_decisions(shape, *size, model=model, rope=rope, rope_unit="effect", seeds=models[model])
+            for shape in SHAPES
+        ],
+        itertools.product(models, sizes, (0.0, 0.1)),
+    )
+    print("model, n, k, tables, alpha divided by k (k - 1): % of tables, normal and heteroscedastic")
+    sizes = ((20, 2, 1000), (20, 3, 600), (20, 10, 150), (50, 2, 1000), (50, 3, 600), (50, 10, 150))
+    printed(
+        lambda model, size: [
+            false_decisions(shape, *size, model=model, alpha=0.05 / (size[1] * (size[1] - 1)), n_draws=20_000,
+                            seeds=models[model], rng=5)[1]
+            for shape in SHAPES[::3]
+        ],
+        itertools.product(models, sizes),
+    )  # fmt: skip
+    print("model, rope, n (two algorithms, normal): % better, equivalent")
+    printed(
+        lambda model, rope, n: false_decisions(
+            "normal", n, 2, 500, model=model, rope=rope, rope_unit="effect", seeds=models[model], rng=5
+        )[[0, 2]],
+        itertools.product(models, (0.1, 0.25, 0.5, 1.0), (20, 50)),
+    )
+    print("n, seeds, spread, uneven: intervals that hold the mean, a new benchmark")
+    designs = itertools.product(((3, 3), (5, 3), (10, 3), (10, 10), (30, 3)), (0.0, 0.3, 1.0, 3.0), (0.0, 1.0))
+    printed(covered, [(*size, spread, uneven, 2000) for size, spread, uneven in designs])
 
 
 if __name__ == "__main__":

@@ -5,24 +5,18 @@ Tables are drawn as curves, ``(benchmarks, algorithms, budgets)``, which is all 
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
-from scipy.stats import binomtest, rankdata
+from harness import at_most, printed, rate_of
+from scipy.stats import rankdata
+from study import runs_of_scores
 
-import lmemtest as lt
 from lmemtest.bench.budget.budget_model import BudgetCurves, Fitted, budget_columns, budget_tests
-from lmemtest.errors import DataError
-
-pytestmark = pytest.mark.slow
 
 BUDGETS = (1, 2, 3, 4, 5, 6)
-_RUNS = lt.Runs(
-    {"tool": ["A", "B"], "loss": [0.0, 1.0], "budget": [1, 2]},
-    score="loss",
-    direction="minimize",
-    algorithm="tool",
-    budget="budget",
-)
+_RUNS = runs_of_scores(np.eye(2), "algorithm budget", budget=[1, 2])
 
 
 def curves_of(scores: np.ndarray, *, form: str = "linear", relative: bool = False) -> BudgetCurves:
@@ -78,82 +72,62 @@ def scores_of(rng: np.random.Generator, law: str, n: int, algorithms: int, commo
     return scores
 
 
-def claims(rng, law: str, n: int, algorithms: int, *, common: float = 0.0, form: str = "linear", tables: int) -> dict:
-    """Share of tables with a claim: of any effect, of an interaction, of a lack of fit."""
-    found = {"any": 0, "interaction": 0, "lack of fit": 0}
-    for _ in range(tables):
-        scores = scores_of(rng, law, n, algorithms, common)
-        try:
-            tests, _ = budget_tests(curves_of(scores, form=form, relative=law == "ranks"), 0.05)
-        except DataError:  # coarse scores that do not vary: refused, which is no claim
-            continue
-        shown = {test.question for test in tests if test.p_value < 0.05}
-        found["any"] += bool(shown & {"effect", "interaction"})
-        found["interaction"] += "interaction" in shown
-        found["lack of fit"] += "lack of fit" in shown
-    return found
-
-
 TABLES = 400
+NO_CLAIM = {"any": False, "interaction": False, "lack of fit": False}
 
 
-def at_most(count: int, tables: int) -> bool:
-    """Whether a share of 5 % is not refuted from above."""
-    return binomtest(count, tables, 0.05, alternative="greater").pvalue > 0.001
+def claims(seed: int, law: str, n: int, *, common: float = 0.0, form: str = "linear", tables: int = TABLES) -> dict:
+    """Share of tables of three algorithms with a claim: of any effect, of an interaction, of a lack of fit."""
+
+    def study(rng):
+        curves = curves_of(scores_of(rng, law, n, 3, common), form=form, relative=law == "ranks")
+        claimed = {test.question for test in budget_tests(curves, 0.05)[0] if test.p_value < 0.05}
+        return {name: name in claimed or (name == "any" and bool(claimed & {"effect", "interaction"}))
+                for name in NO_CLAIM}  # fmt: skip
+
+    return rate_of(study, tables, seed, refused=NO_CLAIM)  # coarse scores that do not vary are refused
 
 
 @pytest.mark.parametrize("n", [3, 7, 12, 20])
 @pytest.mark.parametrize("law", LAWS)
 def test_no_effect_is_claimed_where_there_is_none(law, n):
-    found = claims(np.random.default_rng(n), law, n, 3, tables=TABLES)
-    assert at_most(found["any"], TABLES)
+    assert at_most(claims(n, law, n)["any"], TABLES)
 
 
 @pytest.mark.parametrize("law", ["normal", "heavy tails", "scales", "one algorithm"])
 def test_a_common_effect_is_no_interaction(law):
-    found = claims(np.random.default_rng(31), law, 12, 3, common=3.0, tables=TABLES)
+    found = claims(31, law, 12, common=3.0)
     assert at_most(found["interaction"], TABLES)
-    assert found["any"] > 0.3 * TABLES
+    assert found["any"] > 0.3
 
 
 @pytest.mark.parametrize("form", ["linear", "spline", "categorical"])
 def test_every_form_keeps_the_level(form):
-    found = claims(np.random.default_rng(32), "normal", 12, 3, form=form, tables=TABLES)
-    assert at_most(found["any"], TABLES)
+    assert at_most(claims(32, "normal", 12, form=form)["any"], TABLES)
 
 
 @pytest.mark.parametrize("n", [3, 7, 12])
 @pytest.mark.parametrize("law", ["normal", "scales", "one algorithm"])
 def test_a_line_that_fits_is_seldom_contradicted(law, n):
     """Benchmarks wander around lines of their own, correlated from one budget to the next."""
-    found = claims(np.random.default_rng(40 + n), law, n, 3, common=2.0, tables=TABLES)
-    assert at_most(found["lack of fit"], TABLES)
+    assert at_most(claims(40 + n, law, n, common=2.0)["lack of fit"], TABLES)
 
 
 def test_row_noise_would_contradict_every_line():
     """The error of a lack of fit is how benchmarks vary: against the noise of rows wandering curves are no lines."""
-    rng = np.random.default_rng(50)
-    rejected = 0
-    for _ in range(100):
-        curves = curves_of(scores_of(rng, "normal", 12, 3))
-        rest = curves.free.coefficients[:, :, 1:].mean(axis=0)
-        noise = 0.5**2 / (12 * 20)  # of means over 20 runs with independent errors of the size of one step
-        rejected += bool(np.square(rest).sum() / noise / rest.size > 2.0)
-    assert rejected > 90
+    noise = 0.5**2 / (12 * 20)  # of means over 20 runs with independent errors of the size of one step
+
+    def study(rng):
+        rest = curves_of(scores_of(rng, "normal", 12, 3)).free.coefficients[:, :, 1:].mean(axis=0)
+        return np.square(rest).sum() / noise / rest.size > 2.0
+
+    assert rate_of(study, 100, 50) > 0.9
 
 
 if __name__ == "__main__":
-    for n in (3, 7, 8, 12, 20):
-        for law in LAWS:
-            got = claims(np.random.default_rng(1000 + n), law, n, 3, tables=4000)
-            bend = got["lack of fit"] / 4000
-            print(
-                n,
-                law,
-                f"any {got['any'] / 4000:.3f} interaction {got['interaction'] / 4000:.3f} fit {bend:.3f}",
-                flush=True,
-            )
-    for form in ("linear", "spline", "categorical"):
-        print(form, claims(np.random.default_rng(7), "normal", 12, 3, form=form, tables=4000), flush=True)
-    for law in ("normal", "heavy tails", "scales", "one algorithm"):
-        print("common", law, claims(np.random.default_rng(8), law, 12, 3, common=3.0, tables=4000), flush=True)
+    print("benchmarks, law")
+    printed(lambda n, law: claims(1000 + n, law, n, tables=4000), itertools.product((3, 7, 8, 12, 20), LAWS))
+    printed(lambda form: claims(7, "normal", 12, form=form, tables=4000), [("linear",), ("spline",), ("categorical",)])
+    print("common effect")
+    laws = [("normal",), ("heavy tails",), ("scales",), ("one algorithm",)]
+    printed(lambda law: claims(8, law, 12, common=3.0, tables=4000), laws)

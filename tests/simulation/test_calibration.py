@@ -7,13 +7,12 @@ import itertools
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from harness import about, at_least, at_most, rate_of
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.checks.audit import audit
 from lmemtest.lmm.intervals.bootstrap import bootstrap
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
@@ -22,16 +21,8 @@ def priorband(data_dir):
 
 
 def runs_of(table, score="value", metafeatures=("prior",)):
-    return lt.Runs(
-        table,
-        score=score,
-        direction="minimize",
-        algorithm="algorithm",
-        benchmark="benchmark",
-        seed="seed",
-        budget="used_fidelity",
-        metafeatures=metafeatures,
-    )
+    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed", "budget": "used_fidelity"}
+    return lt.Runs(table, score=score, direction="minimize", metafeatures=metafeatures, **roles)
 
 
 def two_algorithms(table, budget=None):
@@ -44,14 +35,14 @@ def two_algorithms(table, budget=None):
 def test_rows_counted_as_independent_reject_ten_times_too_often(priorband, score, budget):
     naive = audit(runs_of(two_algorithms(priorband, budget), score), n_draws=150, unit="instance", rng=1).rates.iloc[0]
     low, high = (0.75, 0.90) if budget is None else (0.40, 0.60)  # 82 and 48 to 53 % in 2,000 exchanges
-    assert binomtest(naive.rejected, naive.n_draws, low, alternative="less").pvalue > 0.001
-    assert binomtest(naive.rejected, naive.n_draws, high, alternative="greater").pvalue > 0.001
+    assert at_least(naive.rejected / naive.n_draws, naive.n_draws, low)
+    assert at_most(naive.rejected / naive.n_draws, naive.n_draws, high)
 
 
 def test_one_algorithm_against_itself_is_significant_in_a_third_of_the_splits(priorband):
     """RS ignores the prior, so a run is a seed on a benchmark, with all its budgets and both priors."""
     naive, recommended = audit(runs_of(priorband, metafeatures=()), n_draws=200, placebo="RS", rng=1).rates.itertuples()
-    assert binomtest(naive.rejected, naive.n_draws, 0.34).pvalue > 0.001
+    assert about(naive.rejected / naive.n_draws, naive.n_draws, 0.34)
     assert recommended.rejected / recommended.n_draws < 0.05
 
 
@@ -78,30 +69,28 @@ def test_on_raw_scores_three_benchmarks_decide_and_the_recommended_model_is_care
     assert np.abs(t).max() < 2.2010  # the 97.5 % point with 11 degrees of freedom
 
 
-def null_blocks(rng, levels=5, treatments=3):
-    table = pd.DataFrame(list(itertools.product(range(levels), range(treatments))), columns=["block", "tool"])
-    y = rng.normal(size=levels)[table["block"]] + rng.normal(size=len(table))
-    return table.assign(tool=table["tool"].map(lambda i: f"t{i}"), y=y)
+def null_blocks(rng, levels=5):
+    """Three equal algorithms on each block."""
+    scores = rng.normal(size=levels)[:, None] + rng.normal(size=(levels, 3))
+    return table_of_scores(scores, "block algorithm", "y")
 
 
 def test_the_bootstrap_likelihood_ratio_keeps_its_level_with_five_blocks_where_chi2_does_not():
-    rng = np.random.default_rng(11)
-    plain = resampled = 0
-    for _ in range(200):
+    def study(rng):
         table = null_blocks(rng)
-        fits = [lt.fit_lmm(f"y ~ {f} + (1|block)", table, reml=False, restarts=0) for f in ("1", "tool")]
-        plain += lt.glrt(*fits).p_value <= 0.05
-        resampled += lt.glrt(*fits, "bootstrap", n_draws=59, rng=rng).p_value <= 0.05  # 60 * 0.05 is whole
-    assert binomtest(resampled, 200, 0.05).pvalue > 0.001
-    assert binomtest(plain, 200, 0.05, alternative="greater").pvalue < 0.01
+        fits = [lt.fit_lmm(f"y ~ {f} + (1|block)", table, reml=False, restarts=0) for f in ("1", "algorithm")]
+        resampled = lt.glrt(*fits, "bootstrap", n_draws=59, rng=rng)  # 60 * 0.05 is whole
+        return lt.glrt(*fits).p_value <= 0.05, resampled.p_value <= 0.05
+
+    plain, resampled = rate_of(study, 200, 11)
+    assert about(resampled, 200)
+    assert not at_most(plain, 200, p=0.01)
 
 
 def test_percentile_intervals_of_a_difference_cover_it():
-    rng = np.random.default_rng(12)
-    covered = 0
-    for _ in range(200):
-        fit = lt.fit_lmm("y ~ tool + (1|block)", null_blocks(rng, levels=12), restarts=0)
+    def study(rng):
+        fit = lt.fit_lmm("y ~ algorithm + (1|block)", null_blocks(rng, levels=12), restarts=0)
         got = bootstrap(fit, lambda f: f.params.iloc[1], 99, alpha=0.1, rng=rng)
-        covered += bool(got.ci_low[0] <= 0 <= got.ci_high[0])
-    # z rather than t: 22 degrees of freedom cost one point of 90
-    assert binomtest(covered, 200, 0.89).pvalue > 0.001
+        return got.ci_low[0] <= 0 <= got.ci_high[0]
+
+    assert about(rate_of(study, 200, 12), 200, 0.89)  # z, not t: 22 degrees of freedom cost one point of 90

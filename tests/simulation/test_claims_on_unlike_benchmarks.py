@@ -6,26 +6,16 @@ Run as a program, it prints the rates (two minutes of one core).
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import itertools
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from harness import at_most, each, printed, rate_of
+from study import runs_of_scores
 
 import lmemtest as lt
 
-pytestmark = pytest.mark.slow
-
 N = 150
-
-
-class Rates(NamedTuple):
-    """Shares of tables with a false difference; with one and no warning; with a warning that few decide, or of skew."""
-
-    false: float
-    unwarned: float
-    warned: float
 
 
 def normal(rng: np.random.Generator, benchmarks: int) -> np.ndarray:
@@ -47,41 +37,36 @@ def losses(rng: np.random.Generator, benchmarks: int) -> np.ndarray:
     return y
 
 
-def rates(drawn, benchmarks: int, n: int = N) -> Rates:
-    found = []
-    for k in range(n):
-        rng = np.random.default_rng([k, benchmarks])
-        y = rng.normal(size=(benchmarks, 1)) + drawn(rng, benchmarks)
-        b, a = np.indices(y.shape).reshape(2, -1)
-        table = pd.DataFrame({"benchmark": b, "algorithm": [f"a{i}" for i in a], "score": y.ravel()})
-        analysis = lt.analyze(
-            lt.Runs(table, score="score", direction="maximize", algorithm="algorithm", benchmark="benchmark")
-        )
+def rates(drawn, benchmarks: int) -> dict[str, float]:
+    """Tables with a false difference; with one and no warning; with a warning that few decide, or of skew."""
+
+    def study(rng):
+        scores = rng.normal(size=(benchmarks, 1)) + drawn(rng, benchmarks)
+        analysis = lt.analyze(runs_of_scores(scores, "benchmark algorithm", direction="maximize"))
         false = bool(analysis.decisions.significant.to_numpy().any())
         warned = analysis.shape.few_decide or analysis.shape.is_skewed
-        found.append((false, false and not warned, warned))
-    return Rates(*np.mean(found, axis=0))
+        return {"false": false, "unwarned": false and not warned, "warned": warned}
+
+    return rate_of(study, N, each(benchmarks))
 
 
 @pytest.mark.parametrize("benchmarks", [8, 20])
 def test_few_benchmarks_that_decide_are_named_where_the_sample_holds_one(benchmarks):
     found = rates(world, benchmarks)
-    assert found.false > 0.2  # the means of such samples mislead, most of all where they hold none
-    assert found.warned >= 0.8 * (1.0 - (31 / 33) ** benchmarks)
+    assert found["false"] > 0.2  # the means of such samples mislead, most of all where they hold none
+    assert found["warned"] >= 0.8 * (1.0 - (31 / 33) ** benchmarks)
 
 
 def test_normal_advantages_keep_their_level_and_are_not_warned_about():
     found = rates(normal, 12)
-    assert binomtest(round(N * found.false), N, 0.05, alternative="greater").pvalue > 0.001
-    assert binomtest(round(N * found.warned), N, 0.02, alternative="greater").pvalue > 0.001
+    assert at_most(found["false"], N)
+    assert at_most(found["warned"], N, 0.02)
 
 
 def test_rare_losses_that_the_sample_holds_are_named():
-    found = rates(losses, 20)
-    assert found.warned >= 0.6 * (1.0 - 0.9**20)
+    assert rates(losses, 20)["warned"] >= 0.6 * (1.0 - 0.9**20)
 
 
 if __name__ == "__main__":
-    for drawn in (normal, world, losses):
-        for benchmarks in (8, 12, 20):
-            print(drawn.__name__, benchmarks, rates(drawn, benchmarks))
+    for draw, n in itertools.product((normal, world, losses), (8, 12, 20)):
+        printed(rates, {f"{draw.__name__} {n}": (draw, n)})

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy.stats import binomtest
+from harness import about, rate_of
 
 from lmemtest.lmm.distributions.density import count_modes, density
 from lmemtest.lmm.hypotheses.dip import _QUANTILES, _TAIL, dip, dip_p_value
-
-pytestmark = pytest.mark.slow
 
 ONE_MODE = {
     "normal": lambda rng, n: rng.normal(size=n),
@@ -20,8 +18,8 @@ ONE_MODE = {
 }
 
 
-def rejected(rng, law, n, repeats, level=0.05):
-    return sum(dip_p_value(dip(law(rng, n)), n) <= level for _ in range(repeats))
+def rejected(law, n, repeats, rng):
+    return rate_of(lambda rng: dip_p_value(dip(law(rng, n)), n) <= 0.05, repeats, rng)
 
 
 @pytest.mark.parametrize("n", [20, 100, 1000])
@@ -31,27 +29,25 @@ def test_the_table_holds_the_quantiles_of_uniform_samples(n):
     repeats = 20_000 if n < 1000 else 5_000
     values = np.sqrt(n) * np.array([dip(rng.random(n)) for _ in range(repeats)])
     for tail, quantile in zip(_TAIL[:7], _QUANTILES[n][:7], strict=True):
-        assert binomtest(int((values > quantile).sum()), repeats, tail).pvalue > 1e-4
+        assert about((values > quantile).mean(), repeats, tail, 1e-4)
 
 
 @pytest.mark.parametrize("n", [30, 70, 400])
 def test_the_size_is_five_percent_between_the_rows_of_the_table(n):
-    rng = np.random.default_rng(1)
-    assert binomtest(rejected(rng, lambda rng, n: rng.random(n), n, 4000), 4000, 0.05).pvalue > 0.001
+    assert about(rejected(lambda rng, n: rng.random(n), n, 4000, 1), 4000)
 
 
 @pytest.mark.parametrize("name", ONE_MODE)
 def test_the_size_is_below_one_percent_for_laws_that_are_not_flat(name):
     """Measured with 3,000 samples of 50: 0.2 to 0.6 %."""
-    rng = np.random.default_rng(2)
-    assert rejected(rng, ONE_MODE[name], 50, 2000) <= 30
+    assert rejected(ONE_MODE[name], 50, 2000, 2) <= 0.015
 
 
 def test_two_normal_clusters_are_found():
     """Measured, 5 % level: four standard deviations apart 45 % at n = 50 and 97 % at n = 200."""
     rng = np.random.default_rng(3)
-    shares = [rejected(rng, lambda rng, n: rng.normal(size=n) + 4 * (rng.random(n) < 0.5), n, 500) / 500
-              for n in (50, 200)]  # fmt: skip
+    clusters = lambda rng, n: rng.normal(size=n) + 4 * (rng.random(n) < 0.5)  # noqa: E731
+    shares = [rejected(clusters, n, 500, rng) for n in (50, 200)]
     assert shares == pytest.approx([0.45, 0.97], abs=0.07)
 
 
@@ -60,9 +56,8 @@ def test_silvermans_test_calls_skewed_scores_bimodal():
 
     The p-value is the share of smoothed bootstrap samples with several modes at the critical bandwidth.
     """
-    rng = np.random.default_rng(4)
-    hits, repeats, boot = 0, 40, 60
-    for _ in range(repeats):
+
+    def study(rng, boot=60):
         x = rng.lognormal(size=50)
         grid = np.linspace(x.min(), x.max(), 400)
         low, high = 1e-3 * np.ptp(x), 0.5 * np.ptp(x)
@@ -74,5 +69,6 @@ def test_silvermans_test_calls_skewed_scores_bimodal():
             y = rng.choice(x, len(x)) + high * rng.normal(size=len(x))
             y = x.mean() + (y - x.mean()) / np.sqrt(1 + high**2 / x.var())
             several += count_modes(density(y, np.linspace(y.min(), y.max(), 400), high)) > 1
-        hits += (1 + several) / (boot + 1) <= 0.05
-    assert hits / repeats > 0.2
+        return (1 + several) / (boot + 1) <= 0.05
+
+    assert rate_of(study, 40, 4) > 0.2

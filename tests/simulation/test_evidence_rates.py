@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 import pytest
+from harness import covers, rate_of
 from paper_figures.coverage import (
     MEASURED_COVERAGE,
     MEASURED_K,
@@ -25,8 +26,6 @@ from lmemtest.tuning.costs import mean_cost
 from lmemtest.tuning.evidence import EVIDENCE, false_label_rates
 from lmemtest.tuning.laws.kernel_density import kernel_density
 from lmemtest.tuning.laws.quadratic import QuadraticDistribution
-
-pytestmark = pytest.mark.slow
 
 
 class Exponential:
@@ -71,54 +70,52 @@ def test_the_bootstrap_covers_what_its_warning_says(estimator):
     assert np.max(rates, axis=0) == approx(stated[:, 1], abs=0.05)
 
 
+def labels(draw, direction: str, n: int, rng) -> np.ndarray:
+    """Shares of pairs of searches whose label is at least as strong as each of the three."""
+
+    def study(rng):
+        label = tuning.compare(*draw(rng), direction=direction, n_draws=0).label
+        return np.arange(1, 4) <= EVIDENCE.index(label)
+
+    return rate_of(study, n, rng)
+
+
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_labels_of_equal_searches_are_as_rare_as_stated(direction):
     law = kernel_density(np.random.default_rng(1).beta(5, 2, 60), bandwidth=0.03, bounds=(0, 1))
-    rng, repeats = np.random.default_rng(2), 4000
-    counted = np.zeros(3)
-    for _ in range(repeats):
-        a, b = law.sample(48, rng=rng), law.sample(48, rng=rng)
-        counted += np.arange(1, 4) <= EVIDENCE.index(tuning.compare(a, b, direction=direction, n_draws=0).label)
+    counted = labels(lambda rng: [law.sample(48, rng=rng) for _ in range(2)], direction, 4000, 2)
     stated = false_label_rates(48, n_draws=200_000, rng=3).rate
-    for got, want in zip(counted / repeats, stated, strict=True):
-        assert got == approx(want, abs=margin(want, repeats))
+    for got, want in zip(counted, stated, strict=True):
+        assert got == approx(want, abs=margin(want, 4000))
 
 
 def test_ties_do_not_make_labels_more_frequent():
-    rng, repeats = np.random.default_rng(5), 3000
-    counted = np.zeros(3)
-    for _ in range(repeats):
-        a, b = rng.integers(0, 10, (2, 48)).astype(float)
-        counted += np.arange(1, 4) <= EVIDENCE.index(tuning.compare(a, b, direction="maximize", n_draws=0).label)
+    counted = labels(lambda rng: rng.integers(0, 10, (2, 48)).astype(float), "maximize", 3000, 5)
     stated = false_label_rates(48, n_draws=100_000, rng=3).rate
-    assert np.all(counted / repeats <= stated + [margin(p, repeats) for p in stated])
+    assert np.all(counted <= stated + [margin(p, 3000) for p in stated])
 
 
 @pytest.mark.parametrize("sigma", [0.5, 1.0])
 def test_the_interval_of_a_mean_cost_covers_about_as_claimed(sigma):
-    rng, repeats = np.random.default_rng(3), 20_000
     truth = math.exp(sigma**2 / 2)
-    held = 0
-    for costs in rng.lognormal(0.0, sigma, (repeats, 48)):
-        found = mean_cost(costs, 48, level=0.98)
-        held += found.ci_low <= truth <= found.ci_high
+    held = rate_of(lambda rng: covers(mean_cost(rng.lognormal(0.0, sigma, 48), 48, level=0.98), truth), 20_000, 3)
     # no interval for a mean is exact without bounds: skewed costs cost up to four points of 98 %
-    assert 0.94 < held / repeats < 0.985
+    assert 0.94 < held < 0.985
 
 
 @pytest.mark.parametrize("direction", ["maximize", "minimize"])
 def test_bands_in_cost_units_hold_with_the_confidence_asked_for(direction):
     """The costs are skewed and go with the score; the truth is read at cost / true mean cost."""
-    law, rng, repeats = QuadraticDistribution(0.0, 1.0, 3), np.random.default_rng(11), 1500
-    mean, held = math.exp(0.32), 0
-    for _ in range(repeats):
+    law, mean = QuadraticDistribution(0.0, 1.0, 3), math.exp(0.32)
+
+    def study(rng):
         rank = rng.random(48)
         scores = law.ppf(rank)
         costs = np.exp(0.8 * (0.7 * special.ndtri(rank) + math.sqrt(0.51) * rng.standard_normal(48)))
         found = tuning.compare(scores, scores, direction=direction, cost_a=costs, cost_b=1.0, n_draws=0)
-        truth = law.quantile_curve(found.grid / mean, direction=direction)
-        held += np.all((found.a.band_low <= truth) & (truth <= found.a.band_high))
-    assert held / repeats >= 0.8 - margin(0.8, repeats)
+        return covers(found.a, law.quantile_curve(found.grid / mean, direction=direction), "band").all()
+
+    assert rate_of(study, 1500, 11) >= 0.8 - margin(0.8, 1500)
 
 
 def winning_probability(cdf_a, cdf_b, k_a, k_b):
@@ -133,32 +130,31 @@ def test_the_band_of_winning_holds_for_all_budgets_at_once(levels, paired):
     points = np.arange(levels) / levels
     cdf_a, cdf_b = ((points + 1 / levels) ** power for power in (1.5, 1.0))
     grid = np.array([1.0, 2.5, 6.0, 15.0])
-    truth = [winning_probability(cdf_a, cdf_b, k, k) for k in grid]
-    rng, repeats, held = np.random.default_rng(13), 1000, 0
-    for _ in range(repeats):
+    truth = np.array([winning_probability(cdf_a, cdf_b, k, k) for k in grid])
+
+    def study(rng):
         first = rng.random(40)
         second = 0.5 * (first + rng.random(40)) if paired else rng.random(40)
         if paired:  # the sum of two uniforms, turned back into a uniform that goes with the first
             second = np.where(second < 0.5, 2 * second**2, 1 - 2 * (1 - second) ** 2)
         a, b = points[np.searchsorted(cdf_a, first)], points[np.searchsorted(cdf_b, second)]
         found = best_of(a, b, direction="maximize", grid=grid, paired=paired, level=0.5)
-        held += np.all((found.band_low <= truth) & (truth <= found.band_high))
-    assert held / repeats >= 0.5 - margin(0.5, repeats)
+        return covers(found, truth, "band").all()
+
+    assert rate_of(study, 1000, 13) >= 0.5 - margin(0.5, 1000)
 
 
 def test_the_bounds_of_a_tuning_risk_hold():
     """Scores are uniform on [0, 1 + e / 4] with e = 0, 1, 2, 3 for four values of a hyperparameter."""
-    rng, repeats, held = np.random.default_rng(19), 500, 0
-    tops = 1.0 + np.arange(4) / 4
-    grid = np.array([1.0, 3.0, 8.0])
+    tops, grid = 1.0 + np.arange(4) / 4, np.array([1.0, 3.0, 8.0])
     y = np.linspace(0.0, 1.75, 200_001)
-    mixture = np.mean([np.clip(y / top, 0, 1) for top in tops], axis=0)
     p = 0.5 ** (1.0 / grid)
-    truth = np.interp(p, mixture, y) - p * tops[0]
-    for _ in range(repeats):
+    truth = np.interp(p, np.mean([np.clip(y / top, 0, 1) for top in tops], axis=0), y) - p * tops[0]
+
+    def study(rng):
         value = rng.integers(0, 4, 200)
         table = {"h": value, "y": rng.random(200) * tops[value]}
         found = tuning.risk(table, "h", values=0, score="y", direction="maximize", grid=grid, level=0.5)
-        frame = found.to_frame("risk")
-        held += np.all((frame["band_low"] <= truth) & (truth <= frame["band_high"]))
-    assert held / repeats >= 0.5 - margin(0.5, repeats)
+        return covers(found.to_frame("risk"), truth, "band").all()
+
+    assert rate_of(study, 500, 19) >= 0.5 - margin(0.5, 500)

@@ -6,124 +6,107 @@
 from __future__ import annotations
 
 import sys
-import warnings
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import covers, differs, printed, rate_of
 from scipy import stats
+from study import runs_of_scores
 
 import lmemtest as lt
-from lmemtest.bench.ranking.aggregates import AggregateScores, aggregate_scores
+from lmemtest.bench.ranking.aggregates import aggregate_scores
 
-pytestmark = pytest.mark.level(3)
-SEEDS = 3
-
-
-@dataclass(frozen=True)
-class Design:
-    """Two algorithms with three runs on each benchmark of families of 1 to 20; their levels vary alike."""
-
-    families: int
-    share: float  # variance of family:algorithm relative to that of benchmark:algorithm
-
-    def table(self, rng: np.random.Generator, advantage: float = 0.0) -> pd.DataFrame:
-        """Scores whose mean over families like these is 0, but for the advantage of A."""
-        sizes = np.round(np.geomspace(1, 20, self.families)).astype(int)
-        family = np.repeat(np.arange(self.families), sizes)
-        n = len(family)
-        level = np.sqrt(self.share) * rng.normal(size=(self.families, 2))[family] + rng.normal(size=(n, 2))
-        y = level[:, :, None] + [[advantage], [0.0]] + rng.normal(size=(n, 2, SEEDS))
-        space, task = (np.repeat([f"{letter}{i}" for i in which], 2 * SEEDS) for letter, which in
-                       (("s", family), ("t", range(n))))  # fmt: skip
-        tool, seed = np.tile(np.repeat(["A", "B"], SEEDS), n), np.tile(range(SEEDS), 2 * n)
-        return pd.DataFrame({"space": space, "task": task, "tool": tool, "seed": seed, "score": y.ravel()})
-
-    def advantage(self, probability: float) -> float:
-        """Of A, for which its runs are better with this probability: their difference is normal."""
-        return float(np.sqrt(2.0 * (self.share + 2.0)) * stats.norm.ppf(probability))
+MEASURES = ("mean", "iqm", "median")
 
 
-def runs_of(table: pd.DataFrame, family: str | None = "space") -> lt.Runs:
-    roles = {"score": "score", "direction": "maximize", "algorithm": "tool", "benchmark": "task", "seed": "seed"}
-    return lt.Runs(table, family=family, **roles)
+def families_of(families: int, largest: int) -> np.ndarray:
+    """The family of each benchmark, of which each has 1 to `largest`."""
+    return np.repeat(np.arange(families), np.round(np.geomspace(1, largest, families)).astype(int))
 
 
-def holds(row: pd.Series, truth: float) -> bool:
-    return bool(row["ci_low"] <= truth <= row["ci_high"])
+def scores_of(rng: np.random.Generator, family: np.ndarray, share: float, advantage: float = 0.0) -> np.ndarray:
+    """Three runs of two algorithms on each benchmark; their mean over families like these is 0, but for A's advantage.
+
+    `share` is the variance of family:algorithm relative to that of benchmark:algorithm; their levels vary alike.
+    """
+    n = len(family)
+    level = np.sqrt(share) * rng.normal(size=(family[-1] + 1, 2))[family] + rng.normal(size=(n, 2))
+    return level[:, :, None] + [[advantage], [0.0]] + rng.normal(size=(n, 2, 3))
 
 
-def of_single_runs(design: Design, n: int, probability: float = 0.5) -> dict[str, float]:
+def with_and_without(scores: np.ndarray, family: np.ndarray) -> tuple[lt.Runs, lt.Runs]:
+    """Runs with the role of the families, and without."""
+    columns: tuple[dict, dict] = ({"family": family[:, None, None]}, {})
+    return tuple(runs_of_scores(scores, direction="maximize", **column) for column in columns)
+
+
+def of_single_runs(families: int, share: float, n: int, probability: float = 0.5) -> dict[str, float]:
     """Coverage of the 95 % intervals of the probability, by method; at 0.5 the rest are false claims."""
-    rng = np.random.default_rng([1, design.families, int(10 * design.share), int(100 * probability)])
-    found: dict[str, list[bool]] = {}
-    for _ in range(n):
-        table = design.table(rng, design.advantage(probability))
-        for name, family, options in (
-            ("paired", "space", {}),
-            ("percentile", "space", {"method": "percentile", "n_draws": 400}),
-            ("not paired", "space", {"paired": False}),
-            ("ignored", None, {}),
-        ):
-            over = lt.outperforming(runs_of(table, family), algorithms=("A", "B"), rng=rng, **options)
-            found.setdefault(name, []).append(holds(over.table.iloc[0], probability))
-    return {name: float(np.mean(values)) for name, values in found.items()}
+    family = families_of(families, 20)
+    advantage = float(np.sqrt(2.0 * (share + 2.0)) * stats.norm.ppf(probability))  # differences of runs are normal
+    options = {
+        "paired": {},
+        "percentile": {"method": "percentile", "n_draws": 400},
+        "not paired": {"paired": False},
+        "ignored": {},
+    }
 
-
-def of_aggregates(design: Design, n: int, n_draws: int = 500) -> dict[str, float]:
-    """Coverage of the 95 % intervals of three measures and of the improvement, and false differences of two means."""
-    rng = np.random.default_rng([2, design.families, int(10 * design.share)])
-    found: dict[str, list[float]] = {}
-    for _ in range(n):
-        table = design.table(rng)
-        for name, family in (("", "space"), (", ignored", None)):
-            scores = aggregate_scores(
-                runs_of(table, family), ["mean", "iqm", "median"], resample="benchmarks", n_draws=n_draws, rng=rng
+    def study(rng):
+        named, plain = with_and_without(scores_of(rng, family, share, advantage), family)
+        return {
+            name: covers(
+                lt.outperforming(
+                    plain if name == "ignored" else named, algorithms=("A", "B"), rng=rng, **how
+                ).table.iloc[0],
+                probability,
             )
-            for key, value in _of(scores).items():
-                found.setdefault(f"{key}{name}", []).append(value)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+            for name, how in options.items()
+        }
+
+    return rate_of(study, n, [1, families, int(10 * share), int(100 * probability)])
 
 
-def of_reliability(families: int, n: int) -> dict[str, float]:
+def of_aggregates(families: int, share: float, n: int) -> dict[str, float]:
+    """Coverage of the 95 % intervals of three measures and of the improvement, and false differences of two means."""
+    family = families_of(families, 20)
+
+    def study(rng):
+        out = {}
+        for runs, ignored in zip(
+            with_and_without(scores_of(rng, family, share), family), ("", ", ignored"), strict=True
+        ):
+            scores = aggregate_scores(runs, list(MEASURES), resample="benchmarks", n_draws=500, rng=rng)
+            out |= {f"{measure}{ignored}": covers(scores.of(measure), 0.0).mean() for measure in MEASURES}
+            out[f"improvement{ignored}"] = covers(scores.improvement().table.iloc[0], 0.5)
+            out[f"false difference{ignored}"] = differs(scores.estimates("iqm").pairs())
+        return out
+
+    return rate_of(study, n, [2, families, int(10 * share)])
+
+
+def of_reliability(families: int, n: int) -> np.ndarray:
     """How often the 97.5 % lower limit of the reliability of four equal algorithms is above zero."""
-    rng, k = np.random.default_rng(families), 4
-    sizes = np.round(np.geomspace(1, 12, families)).astype(int)
-    family = np.repeat(np.arange(families), sizes)
-    names = {"space": [f"s{i}" for i in family], "task": [f"t{i}" for i in range(len(family))]}
-    found: dict[str, list[bool]] = {"families": [], "ignored": []}
-    for _ in range(n):
+    family, k = families_of(families, 12), 4
+
+    def study(rng):
         level = np.sqrt(0.5) * rng.normal(size=(families, k))[family] + rng.normal(size=(len(family), k))
         y = (level + rng.normal(size=(len(family), 1)))[:, :, None] + rng.normal(size=(len(family), k, 2))
-        table = pd.DataFrame({name: np.repeat(values, 2 * k) for name, values in names.items()})
-        table["tool"] = np.tile(np.repeat(list("ABCD"), 2), len(family))
-        table = table.assign(seed=np.tile([0, 1], len(family) * k), score=y.ravel())
-        for name, role in (("families", "space"), ("ignored", None)):
-            found[name].append(lt.ranking_reliability(runs_of(table, role)).ci_low > 0.0)
-    return {name: float(np.mean(values)) for name, values in found.items()}
+        return [lt.ranking_reliability(runs).ci_low > 0.0 for runs in with_and_without(y, family)]
 
-
-def _of(scores: AggregateScores) -> dict[str, float]:
-    covers = {
-        measure: np.mean([holds(row, 0.0) for _, row in scores.of(measure).iterrows()]) for measure in scores.measures
-    }
-    improvement = holds(scores.improvement().table.iloc[0], 0.5)
-    different = scores.estimates("iqm").pairs().to_frame()["p_value"].iloc[0] < 0.05
-    return {**covers, "improvement": float(improvement), "false difference": float(different)}
+    return rate_of(study, n, families)
 
 
 @pytest.mark.parametrize("families", [8, 16])
 @pytest.mark.parametrize("probability", [0.5, 0.75])
 def test_intervals_of_the_probability_hold_it_in_new_families(families, probability):
-    found = of_single_runs(Design(families, 0.5), 200, probability)
+    found = of_single_runs(families, 0.5, 200, probability)
     assert min(found["paired"], found["not paired"]) > 0.90
     assert found["ignored"] < found["paired"] - 0.1
 
 
 @pytest.mark.parametrize("families", [8, 16])
 def test_intervals_of_aggregates_hold_those_of_new_families(families):
-    found = of_aggregates(Design(families, 0.5), 200)
+    found = of_aggregates(families, 0.5, 200)
     assert min(found["mean"], found["iqm"]) > 0.87
     assert found["false difference"] < 0.11
     assert found["mean, ignored"] < found["mean"] - 0.1
@@ -131,15 +114,14 @@ def test_intervals_of_aggregates_hold_those_of_new_families(families):
 
 @pytest.mark.parametrize("families", [8, 16])
 def test_the_reliability_of_equal_algorithms_is_seldom_above_zero(families):
-    found = of_reliability(families, 200)
-    assert found["families"] < 0.065  # 0.025 and 3.6 standard errors
-    assert found["ignored"] > 0.2
+    named, ignored = of_reliability(families, 200)
+    assert named < 0.065  # 0.025 and 3.6 standard errors
+    assert ignored > 0.2
 
 
 if __name__ == "__main__":
     n = int(sys.argv[1]) if len(sys.argv) > 1 else 200
-    warnings.simplefilter("ignore")
-    for design in [Design(f, s) for s in (0.5, 1.0, 0.0) for f in (8, 16)]:
-        results = {p: of_single_runs(design, n, p) for p in (0.5, 0.75)} | {"aggregates": of_aggregates(design, n)}
-        for name, result in results.items():
-            print(design, name, {key: round(100 * share, 1) for key, share in result.items()}, flush=True)
+    designs = [(families, share, n) for share in (0.5, 1.0, 0.0) for families in (8, 16)]
+    print("families, share, tables[, P]")
+    printed(of_single_runs, [(*design, p) for design in designs for p in (0.5, 0.75)])
+    printed(of_aggregates, designs)

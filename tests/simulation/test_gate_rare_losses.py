@@ -9,15 +9,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import ALPHA, at_most, printed, rate_of
 from scipy import stats
+from study import table_of_scores
 
 import lmemtest as lt
 
-pytestmark = pytest.mark.level(3)
-
-MARGIN, ALPHA, N_SEEDS, N_STUDIES = 0.02, 0.05, 3, 20_000
+MARGIN, N_SEEDS, N_STUDIES = 0.02, 3, 20_000
 CALL = {"margin": MARGIN, "score": "accuracy", "benchmark": "task", "seed": "seed", "seed_shared": False}
 Array = np.ndarray
 
@@ -64,9 +63,7 @@ def decided(new: Array, old: Array) -> tuple[Array, Array, Array]:
 
 def shares(design: Design) -> Array:
     """Of the studies that pass, by the three rules."""
-    rng = np.random.default_rng(1)
-    found = [np.mean(decided(*versions(rng, design, N_STUDIES // 20)), axis=1) for _ in range(20)]
-    return np.mean(found, axis=0)
+    return rate_of(lambda rng: np.mean(decided(*versions(rng, design, N_STUDIES // 20)), axis=1), 20, 1)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +76,9 @@ def shares(design: Design) -> Array:
 )
 def test_the_gate_decides_by_these_rules(design):
     new, old = versions(np.random.default_rng(3), design, 25)
-    keys = pd.MultiIndex.from_product([range(design.n_tasks), range(N_SEEDS)], names=["task", "seed"])
-    keys = keys.to_frame(index=False)
     _, gate, whole = decided(new, old)
     for i, pair in enumerate(zip(new, old, strict=True)):
-        tables = [keys.assign(accuracy=y.ravel()) for y in pair]
+        tables = [table_of_scores(y, "task seed", "accuracy") for y in pair]
         assert (lt.gate(*tables, **CALL).exit_code == 0) == gate[i]
         assert (lt.gate(*tables, **CALL, max_broken=0.1).exit_code == 0) == whole[i]
 
@@ -94,7 +89,7 @@ def test_what_breaks_a_tenth_of_the_tasks_passes_as_often_as_none_is_in_the_samp
 ):
     _, gate, asked = shares(Design(n_tasks=n_tasks, broken=0.1))
     assert gate == pytest.approx(0.9**n_tasks, abs=0.02)
-    assert asked <= stats.binom.ppf(0.999, N_STUDIES, ALPHA) / N_STUDIES
+    assert at_most(asked, N_STUDIES)
 
 
 @pytest.mark.parametrize("law", ["exponential", "log-normal"])
@@ -120,5 +115,4 @@ DESIGNS = [
 ]
 
 if __name__ == "__main__":
-    for design in DESIGNS:
-        print(design, *(f"{100 * share:.1f}" for share in shares(design)), flush=True)
+    printed(shares, {str(design): (design,) for design in DESIGNS})

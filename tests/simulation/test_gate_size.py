@@ -12,18 +12,18 @@ Run as a program, it prints the table of docs/gate.md:
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import ALPHA, at_most, printed, rate_of
 from scipy import special, stats
+from study import table_of_scores
 
 import lmemtest as lt
 
-pytestmark = pytest.mark.level(3)
-
-MARGIN, ALPHA, N_STUDIES = 0.01, 0.05, 20_000
+MARGIN, N_STUDIES = 0.01, 20_000
 Array = np.ndarray
 
 
@@ -94,57 +94,57 @@ def codes(gain: Array, se: Array, df: Any, margin: float) -> Array:
     return np.where(passed, 0, np.where(failed, 1, 2))
 
 
-def shares(
-    decide: Callable[..., Array], draw: Callable[..., tuple[Array, Array]], *given: Any, **options: Any
-) -> Array:
+def shares(decide: Callable[..., Array], draw: Callable[..., Any], *given: Any, margin: float = MARGIN, **options: Any):
     """Shares of the exit codes 0, 1 and 2."""
-    rng, margin, found = np.random.default_rng(1), options.pop("margin", MARGIN), []
-    for _ in range(20):
-        found.append(decide(*draw(rng, N_STUDIES // 20, *given, **options), margin))
-    return np.bincount(np.concatenate(found), minlength=3) / N_STUDIES
+
+    def study(rng: np.random.Generator) -> Array:
+        found = decide(*draw(rng, N_STUDIES // 20, *given, **options), margin)
+        return np.bincount(found, minlength=3) / len(found)
+
+    return rate_of(study, 20, 1)
 
 
 def holds(share: float) -> bool:
-    return bool(share <= stats.binom.ppf(0.999, N_STUDIES, ALPHA) / N_STUDIES)
+    return at_most(share, N_STUDIES)
 
 
-def tables(new: Array, old: Array) -> list[pd.DataFrame]:
-    """One study as two tables."""
-    keys = pd.MultiIndex.from_product([range(n) for n in new.shape[:2]], names=["task", "seed"]).to_frame(index=False)
-    return [keys.assign(**{f"m{i}": y[..., i].ravel() for i in range(y.shape[2])}) for y in (new, old)]
+def gated(new: Array, old: Array, **options: Any) -> Any:
+    """The gate between two tables of one study, (tasks, seeds, metrics)."""
+    names = [f"m{i}" for i in range(new.shape[2])]
+    tables = []
+    for scores in (new, old):
+        columns = {name: scores[..., i] for i, name in enumerate(names[:-1])}
+        tables.append(table_of_scores(scores[..., -1], "task seed", names[-1], **columns))
+    return lt.gate(*tables, score=names if len(names) > 1 else "m0", **{**CALL, **options})
 
 
 CALL = {"margin": MARGIN, "direction": "maximize", "benchmark": "task", "seed": "seed", "seed_shared": False}
+
+
+def is_never_less_cautious(new: Array, old: Array) -> None:
+    row = gated(new, old).metrics.iloc[0]
+    d = (new - old).mean(axis=(1, 2))
+    assert row["difference"] == pytest.approx(d.mean(), abs=1e-9)
+    assert row["df"] <= len(d) - 1 + 1e-6
+    assert row["se"] >= (1 - 1e-6) * d.std(ddof=1) / np.sqrt(len(d))
 
 
 @pytest.mark.parametrize("unequal", [False, True])
 def test_the_gate_is_the_paired_test_and_never_less_cautious(unequal: bool) -> None:
     rng = np.random.default_rng(4)
     for n_tasks in (3, 5, 10):
-        new, old = scores(rng, 8, (-MARGIN,), n_tasks=n_tasks, unequal=unequal)
-        for pair in zip(new, old, strict=True):
-            row = lt.gate(*tables(*pair), score="m0", **CALL).metrics.iloc[0]
-            d = (pair[0] - pair[1]).mean(axis=(1, 2))
-            assert row["difference"] == pytest.approx(d.mean(), abs=1e-9)
-            assert row["df"] <= n_tasks - 1 + 1e-6
-            assert row["se"] >= (1 - 1e-6) * d.std(ddof=1) / np.sqrt(n_tasks)
+        for pair in zip(*scores(rng, 8, (-MARGIN,), n_tasks=n_tasks, unequal=unequal), strict=True):
+            is_never_less_cautious(*pair)
 
 
 def test_right_and_wrong_answers_are_judged_like_scores() -> None:
-    new, old = answers(np.random.default_rng(5), 8, -MARGIN, n_tasks=5)
-    for pair in zip(new, old, strict=True):
-        row = lt.gate(*tables(*pair), score="m0", **CALL).metrics.iloc[0]
-        d = (pair[0] - pair[1]).mean(axis=(1, 2))
-        assert row["se"] >= (1 - 1e-6) * d.std(ddof=1) / np.sqrt(5)
-        assert row["df"] <= 4 + 1e-6
+    for pair in zip(*answers(np.random.default_rng(5), 8, -MARGIN, n_tasks=5), strict=True):
+        is_never_less_cautious(*pair)
 
 
 def test_the_gate_on_these_tasks_is_what_is_simulated() -> None:
     new, old = scores(np.random.default_rng(6), 20, (-MARGIN, 0.0), n_tasks=4, n_seeds=4, unequal=True)
-    found = [
-        lt.gate(*tables(*pair), score=["m0", "m1"], tasks="these", **CALL).exit_code
-        for pair in zip(new, old, strict=True)
-    ]
+    found = [gated(*pair, tasks="these").exit_code for pair in zip(new, old, strict=True)]
     assert found == these(new, old).tolist()
 
 
@@ -183,28 +183,38 @@ def test_no_metric_is_called_worse_by_chance(n_metrics: int) -> None:
 
 
 def test_equal_versions_pass_with_the_number_of_tasks_that_was_said() -> None:
-    new, old = (y[0] for y in scores(np.random.default_rng(3), 1, (0.0,), n_tasks=400))
-    found = lt.gate(*tables(new, old), score="m0", **{**CALL, "margin": 0.002})
+    found = gated(*(y[0] for y in scores(np.random.default_rng(3), 1, (0.0,), n_tasks=400)), margin=0.002)
     needed = int(found.metrics["n_needed"].iloc[0])
     passed = shares(like_these, scores, (0.0,), n_tasks=needed, margin=0.002)[0]
     assert 0.74 < passed < 0.86  # that of 0.8 with a standard deviation that 400 tasks leave open by 7 %
 
 
 if __name__ == "__main__":
-    for n in (2, 3, 5, 10, 30):
-        rows = [shares(like_these, scores, (-MARGIN,), n_tasks=n, unequal=u) for u in (False, True)]
-        if n > 2:
-            rows.append(shares(like_these, answers, -MARGIN, n_tasks=n))
-        print("like these, at the margin", n, *(f"{100 * r[0]:.1f} / {100 * r[1]:.1f}" for r in rows))
-    for n in (1, 5, 10):
-        rows = [shares(these, scores, (-MARGIN,), n_tasks=n, n_seeds=s, unequal=True, advantage=0.0) for s in (2, 3, 5)]
-        print("these, at the margin", n, *(f"{100 * r[0]:.1f} / {100 * r[1]:.1f}" for r in rows))
-    for m in (1, 3, 10):
-        for c in (0.0, 0.9):
-            one = shares(like_these, scores, (-MARGIN, *[0.02] * (m - 1)), n_tasks=10, correlation=c)
-            same = shares(like_these, scores, (0.0,) * m, n_tasks=10, correlation=c)
-            at = shares(like_these, scores, (-MARGIN,) * m, n_tasks=10, correlation=c)
-            print("metrics", m, c, *(f"{100 * x:.1f}" for x in (one[0], same[1], at[0], at[1])))
-    for n in (5, 10, 30):
-        found = [shares(like_these, scores, (0.0,), n_tasks=n, margin=x)[0] for x in (0.005, 0.01, 0.02)]
-        print("power when equal", n, *(f"{100 * x:.0f}" for x in found))
+    at = (-MARGIN,)
+    print("like these, at the margin, by tasks: passed, failed and unknown; unequal noise; answers")
+    printed(
+        lambda n: [
+            *(shares(like_these, scores, at, n_tasks=n, unequal=unequal) for unequal in (False, True)),
+            *([shares(like_these, answers, -MARGIN, n_tasks=n)] if n > 2 else []),
+        ],
+        [(n,) for n in (2, 3, 5, 10, 30)],
+    )
+    print("these, at the margin, by tasks: 2, 3 and 5 seeds")
+    options = {"unequal": True, "advantage": 0.0}
+    printed(
+        lambda n: [shares(these, scores, at, n_tasks=n, n_seeds=s, **options) for s in (2, 3, 5)],
+        [(n,) for n in (1, 5, 10)],
+    )
+    print("metrics, correlation: passed with one at the margin; failed where all are equal; all at the margin")
+    printed(
+        lambda m, c: [
+            shares(like_these, scores, gains, n_tasks=10, correlation=c)
+            for gains in ((-MARGIN, *[0.02] * (m - 1)), (0.0,) * m, at * m)
+        ],
+        product((1, 3, 10), (0.0, 0.9)),
+    )
+    print("equal versions, by tasks: passed with a margin of 0.005, 0.01, 0.02")
+    printed(
+        lambda n: [shares(like_these, scores, (0.0,), n_tasks=n, margin=x)[0] for x in (0.005, 0.01, 0.02)],
+        [(5,), (10,), (30,)],
+    )

@@ -10,18 +10,18 @@ docs/comparisons.md and docs/default-comparison.md:
 
 from __future__ import annotations
 
+from itertools import product
+
 import comparisons
 import numpy as np
-import pandas as pd
 import pytest
 from comparisons import DESIGNS, Tables, moderated, p_values, paired
-from scipy.stats import binomtest
+from harness import answers_of, at_most, each, printed, rate_of
+from study import runs_of_scores
 
 import lmemtest as lt
 from lmemtest.lmm.distributions.student import two_sided_p
 from lmemtest.lmm.means.adjust import critical_values
-
-pytestmark = pytest.mark.slow
 
 # differences of the means from the first algorithm's, in standard errors of an ordinary difference
 SHIFTS = {
@@ -95,20 +95,19 @@ def planned(shape: tuple[int, int, int], n: int = 20_000) -> tuple[float, float]
     return tuple(float((p_values(tables, rule(tables)) < 0.05).mean(axis=0).max()) for rule in (moderated, paired))
 
 
-def random_designs(shape: tuple[int, int, int], n: int, designs: int = 20) -> list[float]:
-    """Any false difference by the default in designs that are drawn: up to three factors, graded variances."""
+def random_designs(shape: tuple[int, int, int], n: int) -> float:
+    """Any false difference by the default, the most of 20 designs that are drawn: up to 3 factors, graded variances."""
     b, k, s = shape
-    found = []
-    for design in range(designs):
-        rng = np.random.default_rng([design, b, k])
+
+    def study(rng):
         factors = int(rng.integers(0, 4))
         sds = np.exp(rng.normal(scale=rng.choice([0.3, 1.0, 1.5]), size=k))
         loadings = rng.normal(size=(factors, k))
         advantages = sds * (rng.normal(size=(n, b, factors)) @ loadings + rng.normal(size=(n, b, k)))
-        scores = rng.normal(size=(n, b, 1, 1)) + advantages[..., None] + 0.5 * rng.normal(size=(n, b, k, s))
-        tables = Tables.of(scores)
-        found.append(float(comparisons.by_step_down(p_values(tables, moderated(tables)), k).any(axis=1).mean()))
-    return found
+        tables = Tables.of(rng.normal(size=(n, b, 1, 1)) + advantages[..., None] + 0.5 * rng.normal(size=(n, b, k, s)))
+        return comparisons.by_step_down(p_values(tables, moderated(tables)), k).any(axis=1).mean()
+
+    return max(answers_of(study, 20, each(b, k)))
 
 
 RANDOM_SHAPES = ((4, 5, 3), (6, 6, 3), (8, 8, 3), (12, 6, 3))
@@ -116,8 +115,7 @@ RANDOM_SHAPES = ((4, 5, 3), (6, 6, 3), (8, 8, 3), (12, 6, 3))
 
 @pytest.mark.parametrize("shape", RANDOM_SHAPES)
 def test_all_pairs_keep_their_level_in_designs_that_are_drawn(shape):
-    n = 2000
-    assert max(random_designs(shape, n)) <= 0.07
+    assert random_designs(shape, 2000) <= 0.07
 
 
 @pytest.mark.parametrize("shape", [(6, 6, 3), (8, 8, 3), (12, 8, 3), (20, 6, 3)])
@@ -129,40 +127,25 @@ def test_a_planned_pair_keeps_its_level_by_its_own_variance(shape):
 
 
 def test_the_package_takes_the_own_variance_of_a_planned_pair():
-    shape = (8, 8, 3)
-    tables = hard_tables(shape, 60)
-    false = 0
-    for t in range(60):
-        rng = np.random.default_rng(t)
-        frame = pd.DataFrame(
-            [
-                (f"b{b}", f"a{a}", s, tables.means[t, b, a] + 0.3 * rng.normal())
-                for b in range(8)
-                for a in range(8)
-                for s in range(3)
-            ],
-            columns=["task", "tool", "seed", "score"],
-        )
-        roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed", "seed_shared": False}
-        runs = lt.Runs(frame, score="score", direction="maximize", **roles)
-        pairs = lt.recommend(runs).spec.fit(runs).emmeans("tool").pairs(adjust="none").table
-        wide = frame.pivot_table(index="task", columns="tool", values="score")
-        gap = wide["a0"] - wide["a1"]
-        want = two_sided_p(gap.mean() / (gap.std() / np.sqrt(8)), 7.0)
+    tables = hard_tables((8, 8, 3), 60)
+    means = iter(tables.means)
+
+    def study(rng):
+        scores = next(means)[..., None] + 0.3 * rng.normal(size=(8, 8, 3))
+        runs = runs_of_scores(scores, direction="maximize", seed_shared=False)
+        pairs = lt.recommend(runs).spec.fit(runs).emmeans("algorithm").pairs(adjust="none").table
+        gap = scores[:, 0].mean(axis=1) - scores[:, 1].mean(axis=1)
+        want = two_sided_p(gap.mean() / (gap.std(ddof=1) / np.sqrt(8)), 7.0)
         assert pairs["p_value"].iloc[0] == pytest.approx(float(want), rel=1e-6)
-        false += pairs["p_value"].iloc[0] < 0.05
-    assert binomtest(false, 60, 0.05, alternative="greater").pvalue > 0.001
+        return pairs["p_value"].iloc[0] < 0.05
+
+    assert at_most(rate_of(study, 60, lambda k: k), 60)
 
 
 if __name__ == "__main__":
-    for shape in RANDOM_SHAPES:
-        print("drawn designs", shape, f"{100 * max(random_designs(shape, 2000)):.1f}")
-    print("design, shape, shift: excludes a true zero, least coverage, all at once; all at once by single steps")
-    for shape in SHAPES:
-        for name in DESIGN_NAMES:
-            for shift in SHIFTS:
-                steps, single = (coverage(name, shape, shift, adjust) for adjust in ("stepdown", "singlestep"))
-                found = [100 * value for value in (*steps.values(), single["all"])]
-                print(name, shape, shift, *(f"{value:.1f}" for value in found))
-    for shape in [(6, 6, 3), (8, 8, 3), (12, 8, 3), (20, 6, 3)]:
-        print("planned pair", shape, *(f"{100 * rate:.1f}" for rate in planned(shape)))
+    print("drawn designs")
+    printed(random_designs, [(shape, 2000) for shape in RANDOM_SHAPES])
+    print("design, shape, shift, intervals: exclude a true zero, least coverage, all at once")
+    printed(coverage, product(DESIGN_NAMES, SHAPES, SHIFTS, ("stepdown", "singlestep")))
+    print("planned pair: moderated, own variance")
+    printed(planned, [((6, 6, 3),), ((8, 8, 3),), ((12, 8, 3),), ((20, 6, 3),)])

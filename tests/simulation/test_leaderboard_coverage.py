@@ -6,14 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.stats import binom
+from harness import at_least, rate_of
 
 from lmemtest.bench.data.blocks import Blocks
 from lmemtest.bench.ranking.bradley_terry import ratings
 from lmemtest.bench.ranking.leaderboard import leaderboard
 from lmemtest.bench.ranking.standings import MEASURES, Standings, wins_on_blocks
-
-pytestmark = pytest.mark.level(3)
 
 DRAWS = {
     "normal": lambda rng, shape: rng.normal(size=shape),
@@ -49,66 +47,65 @@ def truth(gains):
 def covered(found, want):
     """Whether each interval holds the truth, which is known to three digits, ``{measure: (k,)}``."""
     table = found.to_frame().sort_values("algorithm")
-    size = {"elo": 0.5}
+    off = {name: 0.5 if name == "elo" else 1e-3 for name in MEASURES}
     return {
-        name: (table[f"{name}_low"] <= want[name] + size.get(name, 1e-3))
-        & (want[name] - size.get(name, 1e-3) <= table[f"{name}_high"])
+        name: (table[f"{name}_low"] <= want[name] + off[name]) & (want[name] - off[name] <= table[f"{name}_high"])
         for name in MEASURES
     }
 
 
-def over_benchmarks(kind, k, n, spread, tables, *, n_draws=500, seed=1, missing=0.0):
+def over_benchmarks(kind, k, n, spread, tables, *, missing=0.0):
     """Shares of intervals that cover, by measure."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     effect = np.linspace(0.0, spread, k)
     want = truth(effect + DRAWS[kind](rng, (100_000 if k < 5 else 40_000, k)))
-    hits = []
-    for _ in range(tables):
+
+    def study(rng):
         gains = effect + DRAWS[kind](rng, (n, k))
         gains[rng.random((n, k)) < missing] = np.nan
-        hits.append(covered(leaderboard(blocks(gains[:, :, None]), n_draws=n_draws, rng=rng), want))
-    return {name: float(np.mean([hit[name] for hit in hits])) for name in MEASURES}
+        return covered(leaderboard(blocks(gains[:, :, None]), n_draws=500, rng=rng), want)
+
+    return {name: float(np.mean(share)) for name, share in rate_of(study, tables, rng).items()}
 
 
-def over_runs(k, n, r, noise, tables, *, luck=0.0, n_draws=500, seed=2):
+def over_runs(k, n, r, noise, tables, *, luck=0.0):
     """The same with the benchmarks fixed and other runs; `luck` is shared by the runs of a seed."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(2)
     level = np.linspace(0.0, 1.0, k) + rng.normal(size=(n, k))
     many = 4000 if k < 5 else 1500
     want = truth((level + noise / np.sqrt(r) * rng.normal(size=(many, n, k))).reshape(-1, k))
-    hits = []
-    for _ in range(tables):
+
+    def study(rng):
         runs = level[:, :, None] + noise * rng.normal(size=(n, k, r)) + luck * rng.normal(size=(n, 1, r))
-        seeds = np.broadcast_to(np.arange(r), runs.shape) if luck else None
-        table = replace(blocks(runs), seeds=seeds)
-        hits.append(covered(leaderboard(table, n_draws=n_draws, resample="runs", rng=rng), want))
-    return {name: float(np.mean([hit[name] for hit in hits])) for name in MEASURES}
+        table = replace(blocks(runs), seeds=np.broadcast_to(np.arange(r), runs.shape) if luck else None)
+        return covered(leaderboard(table, n_draws=500, resample="runs", rng=rng), want)
+
+    return {name: float(np.mean(share)) for name, share in rate_of(study, tables, rng).items()}
 
 
-def usual(n, k, tables, *, runs, seed=3):
+def usual(n, k, tables, *, runs):
     """What is done elsewhere: percentiles of resampled benchmarks, and of runs resampled within them."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     effect = np.linspace(0.0, 0.5, k)
     noise = np.sqrt(runs) if runs > 1 else 1.0  # of a mean: as large as the differences between benchmarks
     want = truth(effect + np.sqrt(2.0 if runs > 1 else 1.0) * rng.normal(size=(100_000, k)))["win_rate"]
-    hits = []
-    for _ in range(tables):
+
+    def study(rng):
         level = effect + rng.normal(size=(n, k)) * (runs > 1)
         scores = level[:, :, None] + noise * rng.normal(size=(n, k, runs))
-        chosen = rng.integers(n, size=(300, n))
-        draws = scores[chosen]
+        draws = scores[rng.integers(n, size=(300, n))]
         if runs > 1:
             draws = np.take_along_axis(draws, rng.integers(runs, size=draws.shape), axis=3)
         rates = wins_on_blocks(draws.mean(axis=3), np.zeros(n)).sum(axis=(-3, -1)) / (n * (k - 1))
         low, high = np.quantile(rates, [0.025, 0.975], axis=0)
-        hits.append((low <= want + 1e-3) & (want - 1e-3 <= high))
-    return float(np.mean(hits))
+        return ((low <= want + 1e-3) & (want - 1e-3 <= high)).mean()
+
+    return rate_of(study, tables, rng)
 
 
 def holds(shares, tables):
     """Not below 95 % by more than chance (p < 0.001), and not nearly always."""
-    least = binom.ppf(0.001, tables, 0.95) / tables
-    return all(least <= share < 0.995 for share in shares.values())
+    return all(at_least(np.floor(share * tables) / tables, tables) and share < 0.995 for share in shares.values())
 
 
 @pytest.mark.parametrize("spread", [0.5, 2.0])

@@ -10,8 +10,6 @@ import pytest
 from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.plan import plan
 
-pytestmark = pytest.mark.level(3)
-
 N = 20_000
 LARGE_DATA = {"tuning": 0.4, "data": 0.9, "seed": 0.3}
 LARGE_TUNING = {"tuning": 0.9, "data": 0.5, "seed": 0.5}

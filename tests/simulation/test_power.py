@@ -11,8 +11,6 @@ from lmemtest.bench.power.components import VarianceComponents
 from lmemtest.bench.power.draw import StudyDesign, compare, compare_by_engine, study_draw
 from lmemtest.bench.power.power import power
 
-pytestmark = pytest.mark.slow
-
 # Two-sided probability of a miss per design; 60 designs or so are compared here.
 LEVEL = 1e-5
 

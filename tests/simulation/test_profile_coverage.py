@@ -5,12 +5,12 @@ from __future__ import annotations
 from functools import partial
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import about, covers, rate_of
 from pytest import approx
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import chdtr, chdtri
-from scipy.stats import binomtest
+from study import table_of_scores
 
 import lmemtest as lt
 from lmemtest.lmm.intervals.profile import profile
@@ -58,45 +58,32 @@ def _excess(log_between: float, *, within: float, v: float, reml: bool) -> float
     return rise(within, float(np.exp(log_between)), v=v, reml=reml) - CUT2
 
 
-def simulated(sd: float, *, reml: bool, n: int, seed: int) -> int:
-    """Tables whose interval holds `sd`."""
-    rng = np.random.default_rng(seed)
-    g = np.repeat(np.arange(A), N)
-    covered = 0
-    for _ in range(n):
-        y = sd * rng.normal(size=A)[g] + rng.normal(size=A * N)
-        fit = lt.fit_lmm("y ~ 1 + (1 | g)", pd.DataFrame({"y": y, "g": g}), reml=reml, restarts=0)
-        row = profile(fit, "sd", reml=reml).table.iloc[0]
-        covered += row["ci_low"] <= sd <= row["ci_high"]
-    return covered
+def drawn(rng: np.random.Generator, sd: float, *, reml: bool) -> tuple[np.ndarray, bool]:
+    """Scores (groups, rows), and whether the interval of the standard deviation of groups holds it."""
+    y = sd * rng.normal(size=A)[:, None] + rng.normal(size=(A, N))
+    fit = lt.fit_lmm("y ~ 1 + (1 | g)", table_of_scores(y, "g row", "y"), reml=reml, restarts=0)
+    return y, bool(covers(profile(fit, "sd", reml=reml).table.iloc[0], sd))
 
 
 def test_the_closed_form_decides_as_the_interval_does():
     """The same tables, one by one: the truth is inside exactly if its deviance is within the cut."""
     rng = np.random.default_rng(1)
-    g = np.repeat(np.arange(A), N)
-    for i in range(30):
-        reml = bool(i % 2)
-        y = 0.7 * rng.normal(size=A)[g] + rng.normal(size=A * N)
-        means = np.bincount(g, y) / N
-        within, between = float(((y - means[g]) ** 2).sum()), float(N * ((means - y.mean()) ** 2).sum())
-        fit = lt.fit_lmm("y ~ 1 + (1 | g)", pd.DataFrame({"y": y, "g": g}), reml=reml)
-        row = profile(fit, "sd", reml=reml).table.iloc[0]
-        inside = rise(within, between, v=0.49, reml=reml) <= CUT2
-        assert inside == (row["ci_low"] <= 0.7 <= row["ci_high"])
+    for reml in [False, True] * 15:
+        y, held = drawn(rng, 0.7, reml=reml)
+        within = float(((y - y.mean(axis=1, keepdims=True)) ** 2).sum())
+        between = float(N * ((y.mean(axis=1) - y.mean()) ** 2).sum())
+        assert held == (rise(within, between, v=0.49, reml=reml) <= CUT2)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("reml", [False, True])
 @pytest.mark.parametrize("sd", [0.3, 1.0, 3.0])
 def test_the_coverage_of_a_variance_is_the_exact_one(sd, reml):
     n = 1500
     want = exact_coverage(sd**2, reml=reml)
     assert want == approx(exact_coverage(sd**2, reml=reml, nodes=40), abs=1e-3)
-    assert binomtest(simulated(sd, reml=reml, n=n, seed=11), n, want).pvalue > 0.001
+    assert about(rate_of(lambda rng: drawn(rng, sd, reml=reml)[1], n, 11), n, want)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("groups", "ml", "restricted"), [(4, 0.879, 0.947), (6, 0.906, 0.943), (20, 0.939, 0.948)])
 def test_the_restricted_likelihood_covers_better_with_few_groups(monkeypatch, groups, ml, restricted):
     """The numbers that docs/intervals.md quotes."""

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import at_most, rate_of, tukey_differs
 from scipy import special, stats
 from scipy.optimize import brentq
-from scipy.stats import binomtest
+from study import runs_of_scores
 
 import lmemtest as lt
-from lmemtest.lmm.distributions.studentized_range import ptukey
-
-pytestmark = pytest.mark.slow
 
 USUAL, SEEDS = 2.5, 5  # logit of the usual accuracy; runs of an algorithm on a benchmark
 
@@ -33,36 +30,24 @@ def accuracies(rng: np.random.Generator, sd: float, benchmarks: int, algorithms:
     return special.expit(eta[..., None] + 0.5 * rng.normal(size=(benchmarks, algorithms, SEEDS)))
 
 
-def some_pair_differs(Y: np.ndarray) -> bool:
-    """Tukey's test over benchmark means: that of the recommended model, balanced."""
-    means = Y.mean(axis=2)
-    benchmarks, k = means.shape
-    rest = means - means.mean(axis=1, keepdims=True) - means.mean(axis=0) + means.mean()
-    df = (benchmarks - 1) * (k - 1)
-    error = np.sqrt((rest**2).sum() / df / benchmarks)
-    return bool(ptukey(np.ptp(means.mean(axis=0)) / error, k, df, upper=True) < 0.05)
-
-
-def rates(sd: float, benchmarks: int, algorithms: int, n: int) -> dict[str, int]:
+def rates(sd: float, benchmarks: int, algorithms: int, n: int) -> dict[str, float]:
     """Tables in which some pair differs, by scale."""
-    rng = np.random.default_rng(3)
-    found = dict.fromkeys(("score", "rank", "minmax", "zscore"), 0)
-    for _ in range(n):
+
+    def study(rng):
         Y = accuracies(rng, sd, benchmarks, algorithms)
         flat = Y.reshape(benchmarks, -1)
-        unit = (1, 1)
-        low, high = (f(axis=1).reshape(-1, *unit) for f in (flat.min, flat.max))
-        found["score"] += some_pair_differs(Y)
-        found["rank"] += some_pair_differs(stats.rankdata(flat, axis=1).reshape(Y.shape))
-        found["minmax"] += some_pair_differs((Y - low) / (high - low))
-        found["zscore"] += some_pair_differs(Y / flat.std(axis=1, ddof=1).reshape(-1, *unit))
-    return found
+        low, high, spread = (x[:, None, None] for x in (flat.min(axis=1), flat.max(axis=1), flat.std(axis=1, ddof=1)))
+        scales = {"score": Y, "rank": stats.rankdata(flat, axis=1).reshape(Y.shape)}
+        scales |= {"minmax": (Y - low) / (high - low), "zscore": Y / spread}
+        return {name: tukey_differs(scores) for name, scores in scales.items()}
+
+    return rate_of(study, n, 3)
 
 
 @pytest.mark.parametrize("algorithms", [3, 6])
 def test_alike_algorithms_differ_on_no_scale(algorithms):
-    for count in rates(0.5, 12, algorithms, 600).values():
-        assert binomtest(count, 600, 0.05, alternative="greater").pvalue > 0.001
+    for share in rates(0.5, 12, algorithms, 600).values():
+        assert at_most(share, 600)
 
 
 @pytest.mark.parametrize(
@@ -70,25 +55,20 @@ def test_alike_algorithms_differ_on_no_scale(algorithms):
 )
 def test_mean_ranks_differ_where_mean_scores_do_not(benchmarks, algorithms, least):
     """More benchmarks make it more certain, as for any true difference."""
-    n = 300
-    found = rates(2.5, benchmarks, algorithms, n)
-    assert binomtest(found["rank"], n, least, alternative="greater").pvalue < 0.05
+    found = rates(2.5, benchmarks, algorithms, 300)
+    assert not at_most(found["rank"], 300, least, p=0.05)
     for scale in ("minmax", "zscore"):
-        assert binomtest(found[scale], n, 0.15, alternative="greater").pvalue < 0.05
+        assert not at_most(found[scale], 300, 0.15, p=0.05)
         assert found["rank"] > found[scale] > found["score"]
 
 
 def test_agreement_claims_no_more_than_its_two_tests():
     """Alike algorithms: some pair is called different on either scale in at most 10 %, opposite ones never."""
-    rng = np.random.default_rng(4)
-    n, other, opposite = 100, 0, 0
-    for _ in range(n):
-        Y = accuracies(rng, 0.5, 10, 4)
-        frame = pd.DataFrame(np.argwhere(Y > -1), columns=["task", "tool", "seed"])
-        frame = frame.assign(accuracy=Y.ravel(), tool=frame["tool"].map("ABCD".__getitem__))
-        roles = {"algorithm": "tool", "benchmark": "task", "seed": "seed"}
-        found = lt.robustness(lt.Runs(frame, score="accuracy", direction="maximize", **roles), of="score")
-        other += not found.alike.all()
-        opposite += bool(found.opposite.any())
-    assert binomtest(other, n, 0.10, alternative="greater").pvalue > 0.001
+
+    def study(rng):
+        found = lt.robustness(runs_of_scores(accuracies(rng, 0.5, 10, 4), direction="maximize"), of="score")
+        return not found.alike.all(), found.opposite.any()
+
+    other, opposite = rate_of(study, 100, 4)
+    assert at_most(other, 100, 0.10)
     assert opposite == 0

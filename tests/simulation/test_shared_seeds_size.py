@@ -21,7 +21,9 @@ from functools import cache
 import numpy as np
 import pandas as pd
 import pytest
+from harness import at_most, differs, printed, rate_of
 from scipy import stats
+from study import make_scores, runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.modelling.shared_seeds import FEW_SEEDS, LEVEL, LEVEL_OF_FEW, shared_seeds
@@ -99,54 +101,41 @@ def shares(
     return {"shows": 100.0 * shows.mean(), **{name: 100.0 * value.mean() for name, value in found.items()}}
 
 
-def table_of(rng: np.random.Generator, b: int, k: int, s: int, luck: float, common: float = 0.0) -> pd.DataFrame:
+def scores_of(rng: np.random.Generator, b: int, k: int, s: int, luck: float, common: float = 0.0) -> np.ndarray:
     """A whole table; `common` is the standard deviation of what all algorithms share with a seed everywhere."""
-    i, j, m = np.array(list(itertools.product(range(b), range(k), range(s)))).T
-    loss = (
-        rng.normal(size=b)[i]
-        + ADVANTAGE * rng.normal(size=(b, k))[i, j]
-        + 0.3 * rng.normal(size=(b, s))[i, m]
-        + luck * rng.normal(size=(k, s))[j, m]
-        + common * rng.normal(size=s)[m]
-        + RESIDUAL * rng.normal(size=len(i))
-    )
-    return pd.DataFrame({"task": i, "tool": [f"a{x}" for x in j], "rep": m, "loss": loss})
+    sds = {"benchmark": 1.0, "benchmark:algorithm": ADVANTAGE, "benchmark:seed": 0.3, "algorithm:seed": luck}
+    counts = {"benchmark": b, "algorithm": k, "seed": s}
+    return make_scores(rng, counts, {**sds, "seed": common}, noise=RESIDUAL)
 
 
-def mean_squares_of(table: pd.DataFrame, b: int, k: int, s: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Means of the algorithms, the three mean squares, and their degrees of freedom."""
-    y = table["loss"].to_numpy().reshape(b, k, s)
+def mean_squares_of(y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The three mean squares, and their degrees of freedom."""
+    b, k, s = y.shape
 
     def off(z):
-        return (
-            z - z.mean(axis=-1, keepdims=True) - z.mean(axis=-2, keepdims=True) + z.mean(axis=(-1, -2), keepdims=True)
-        )
+        z = z - z.mean(axis=-1, keepdims=True)
+        return z - z.mean(axis=-2, keepdims=True)
 
     ba, sa = s * np.square(off(y.mean(axis=2))).sum(), b * np.square(off(y.mean(axis=0))).sum()
-    rest = np.square(off(y)).sum() - sa
     df = np.array([(b - 1) * (k - 1), (s - 1) * (k - 1), (b - 1) * (s - 1) * (k - 1)], dtype=float)
-    return y.mean(axis=(0, 2)), np.array([[ba], [sa], [rest]]) / df[:, None], df
+    return np.array([[ba], [sa], [np.square(off(y)).sum() - sa]]) / df[:, None], df
 
 
-def runs_of(table: pd.DataFrame) -> lt.Runs:
-    return lt.Runs(table, score="loss", direction="minimize", algorithm="tool", benchmark="task", seed="rep")
-
-
-def compared(formula: str, runs: lt.Runs) -> pd.DataFrame:
+def compared(runs: lt.Runs) -> pd.DataFrame:
     """The pairs on the model's own standard errors, one variance for all, which have a closed form."""
-    means = lt.fit_lmm(formula, runs, restarts=0).emmeans("tool", vcov="model")
+    means = lt.fit_lmm(lt.recommend(runs).formula, runs, restarts=0).emmeans("algorithm", vcov="model")
     return means.pairs(adjust="tukey", se="model").to_frame()
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3, 4])
 def test_the_closed_form_is_the_model_of_the_package(seed):
-    table = table_of(np.random.default_rng(seed), 6, 4, 5, luck=0.3, common=1.0)
-    runs = runs_of(table)
-    _, ms, df = mean_squares_of(table, 6, 4, 5)
+    scores = scores_of(np.random.default_rng(seed), 6, 4, 5, luck=0.3, common=1.0)
+    runs = runs_of_scores(scores)
+    ms, df = mean_squares_of(scores)
     variance, nu = with_luck(ms, df)
     assert shared_seeds(runs).statistic == pytest.approx(float((ms[1] / ms[2])[0]), rel=1e-9)
-    got = compared(lt.recommend(runs).formula, runs)
-    assert "(1 | rep:tool)" in lt.recommend(runs).formula
+    assert "(1 | seed:algorithm)" in lt.recommend(runs).formula
+    got = compared(runs)
     np.testing.assert_allclose(got["se"], np.sqrt(2.0 * variance[0] / 30.0), rtol=1e-5)
     np.testing.assert_allclose(got["df"], nu[0], rtol=1e-3)
 
@@ -181,41 +170,31 @@ def test_two_seeds_are_too_few_for_a_nominal_rate():
 def test_luck_that_all_algorithms_share_changes_no_comparison():
     """A seed that is good for all of them alike cancels; the model with and without it finds the same."""
     rng = np.random.default_rng(8)
-    table = table_of(rng, 6, 4, 5, luck=0.0)
-    shifted = table.assign(loss=table["loss"] + rng.normal(size=5)[table["rep"]])
-    plain, moved = (compared(lt.recommend(runs_of(t)).formula, runs_of(t)) for t in (table, shifted))
-    assert lt.recommend(runs_of(table)).formula == lt.recommend(runs_of(shifted)).formula
-    np.testing.assert_allclose(moved["p_value"], plain["p_value"], rtol=1e-3)
+    scores = scores_of(rng, 6, 4, 5, luck=0.0)
+    plain, shifted = runs_of_scores(scores), runs_of_scores(scores + rng.normal(size=5))
+    assert lt.recommend(plain).formula == lt.recommend(shifted).formula
+    np.testing.assert_allclose(compared(shifted)["p_value"], compared(plain)["p_value"], rtol=1e-3)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("luck", "common"), [(0.5, 0.0), (0.2, 0.0), (0.0, 0.0), (0.0, 0.5)])
 def test_the_package_holds_the_rate(luck, common):
-    rng = np.random.default_rng(11)
-    n, count = 400, 0
-    for _ in range(n):
-        runs = runs_of(table_of(rng, 12, 4, 5, luck, common))
-        count += bool((compared(lt.recommend(runs).formula, runs)["p_value"] < 0.05).any())
-    assert stats.binomtest(count, n, 0.07, alternative="greater").pvalue > 0.01
+    count = rate_of(lambda rng: differs(compared(runs_of_scores(scores_of(rng, 12, 4, 5, luck, common)))), 400, 11)
+    assert at_most(count, 400, 0.07, p=0.01)
 
 
-@pytest.mark.slow
 def test_the_rule_holds_the_rate_in_every_design_from_five_seeds_on():
     for b, k, s in itertools.product((6, 12, 30), (2, 3, 6, 15), (5, 10)):
         for advantage, luck in itertools.product((0.0, 0.2, 0.5), (0.05, 0.1, 0.2, 0.3, 0.5)):
             assert shares(b, k, s, luck=luck, advantage=advantage)["rule"] < 7.5, (b, k, s, advantage, luck)
 
 
-def main() -> None:
-    """Print false differences by luck, and the power where seeds share nothing."""
-    print("any false difference (%), never / always / rule, by luck; then power without luck")
-    for b, k, s in itertools.product((3, 6, 12, 30), (2, 3, 6, 15), (2, 3, 5, 10)):
-        rates = [shares(b, k, s, luck=luck) for luck in (0.0, 0.1, 0.2, 0.3, 0.5)]
-        cells = [" / ".join(f"{rate[name]:4.1f}" for name in ("never", "always", "rule")) for rate in rates]
-        power = shares(b, k, s, luck=0.0, power=True)
-        cells.append(" / ".join(f"{power[name]:4.1f}" for name in ("never", "always", "rule")))
-        print(f"{b:2} x {k:2} x {s:2} | {' | '.join(cells)}", flush=True)
+def row(b: int, k: int, s: int) -> list[list[float]]:
+    """By luck, and at last the power without it: never, always, rule."""
+    rates = [shares(b, k, s, luck=luck) for luck in (0.0, 0.1, 0.2, 0.3, 0.5)]
+    rates.append(shares(b, k, s, luck=0.0, power=True))
+    return [[rate[name] / 100.0 for name in ("never", "always", "rule")] for rate in rates]
 
 
 if __name__ == "__main__":
-    main()
+    print("any false difference (%), never / always / rule, by luck; then power without luck")
+    printed(row, itertools.product((3, 6, 12, 30), (2, 3, 6, 15), (2, 3, 5, 10)))

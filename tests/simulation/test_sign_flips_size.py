@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
-from scipy.stats import binomtest
+from harness import about, at_most, rate_of, tukey_differs
+from study import runs_of_scores
 
 import lmemtest as lt
 from lmemtest.bench.permutation.sign_flips import max_t_p_values
 from lmemtest.lmm.distributions.sign_patterns import sign_patterns
-from lmemtest.lmm.distributions.studentized_range import ptukey
-
-pytestmark = pytest.mark.slow
 
 NULLS = ("alike", "erratic", "grades", "twins", "heavy tails", "outlier")
 
@@ -36,38 +33,35 @@ def means(rng: np.random.Generator, null: str, benchmarks: int, algorithms: int)
     return scores
 
 
+def flipped_p(Y: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Adjusted p-values of all pairs, exact."""
+    i, j = np.triu_indices(Y.shape[1], k=1)
+    return max_t_p_values(Y[:, i] - Y[:, j], signs, exact=True)[1]
+
+
 @pytest.mark.parametrize("algorithms", [3, 6, 15])
 @pytest.mark.parametrize("benchmarks", [6, 12])
 @pytest.mark.parametrize("null", NULLS)
 def test_sign_flips_keep_the_family(null, benchmarks, algorithms):
     n = 500 if algorithms == 15 else 1000
-    rng = np.random.default_rng(11)
-    i, j = np.triu_indices(algorithms, k=1)
     signs, _ = sign_patterns(benchmarks, 9999, None)
-    rejected = 0
-    for _ in range(n):
-        Y = means(rng, null, benchmarks, algorithms)
-        rejected += bool(max_t_p_values(Y[:, i] - Y[:, j], signs, exact=True)[1].min() <= 0.05)
-    assert binomtest(rejected, n, 0.05, alternative="greater").pvalue > 0.001
-    assert binomtest(rejected, n, 0.005).pvalue < 0.05  # it does reject
+    rejected = rate_of(lambda rng: flipped_p(means(rng, null, benchmarks, algorithms), signs).min() <= 0.05, n, 11)
+    assert at_most(rejected, n)
+    assert not about(rejected, n, 0.005, p=0.05)  # it does reject
 
 
 @pytest.mark.parametrize("null", ["alike", "erratic", "grades"])
 def test_the_equal_pairs_keep_it_too_where_others_differ(null):
     """One algorithm of six is better: stepping down must not make the pairs of the others too easy."""
-    n, rejected, found = 1000, 0, 0
-    rng = np.random.default_rng(12)
-    i, j = np.triu_indices(6, k=1)
     signs, _ = sign_patterns(12, 9999, None)
-    equal = (i > 0) & (j > 0)
-    for _ in range(n):
-        Y = means(rng, null, 12, 6)
-        Y[:, 0] += 1.0
-        p = max_t_p_values(Y[:, i] - Y[:, j], signs, exact=True)[1]
-        rejected += bool(p[equal].min() <= 0.05)
-        found += bool(p[~equal].min() <= 0.05)
-    assert binomtest(rejected, n, 0.05, alternative="greater").pvalue > 0.001
-    assert found > 0.5 * n
+
+    def study(rng):
+        p = flipped_p(means(rng, null, 12, 6) + (np.arange(6) == 0), signs)
+        return p[5:].min() <= 0.05, p[:5].min() <= 0.05  # the first five pairs are those of the first algorithm
+
+    rejected, found = rate_of(study, 1000, 12)
+    assert at_most(rejected, 1000)
+    assert found > 0.5
 
 
 def exchange_p(rng: np.random.Generator, Y: np.ndarray, draws: int) -> float:
@@ -84,14 +78,12 @@ def exchange_p(rng: np.random.Generator, Y: np.ndarray, draws: int) -> float:
 
 
 def test_an_exchange_of_names_rejects_too_often_where_one_algorithm_is_erratic():
-    rng = np.random.default_rng(13)
-    n = 400
-    rejected = {
-        null: sum(exchange_p(rng, means(rng, null, 12, 6), 199) <= 0.05 for _ in range(n))
-        for null in ("alike", "erratic")
-    }
-    assert binomtest(rejected["alike"], n, 0.05).pvalue > 0.001
-    assert binomtest(rejected["erratic"], n, 0.1, alternative="greater").pvalue < 0.05
+    def study(rng):
+        return {null: exchange_p(rng, means(rng, null, 12, 6), 199) <= 0.05 for null in ("alike", "erratic")}
+
+    rejected = rate_of(study, 400, 13)
+    assert about(rejected["alike"], 400)
+    assert not at_most(rejected["erratic"], 400, 0.1, p=0.05)
 
 
 def rows(rng: np.random.Generator, kind: str, benchmarks: int = 12, algorithms: int = 6, seeds: int = 5) -> np.ndarray:
@@ -104,28 +96,11 @@ def rows(rng: np.random.Generator, kind: str, benchmarks: int = 12, algorithms: 
     return Y + 0.5 * rng.normal(size=(benchmarks, algorithms, seeds))
 
 
-def some_pair_differs(Y: np.ndarray) -> bool:
-    """Tukey's test of the recommended model, balanced and with a positive variance of advantages."""
-    means = Y.mean(axis=2)
-    benchmarks, k = means.shape
-    rest = means - means.mean(axis=1, keepdims=True) - means.mean(axis=0) + means.mean()
-    df = (benchmarks - 1) * (k - 1)
-    error = np.sqrt((rest**2).sum() / df / benchmarks)
-    return bool(ptukey(np.ptp(means.mean(axis=0)) / error, k, df, upper=True) < 0.05)
-
-
 @pytest.mark.parametrize(("kind", "least"), [("erratic", 0.10), ("shared seeds", 0.40)])
 def test_the_audit_does_not_see_erratic_algorithms_or_shared_seeds(kind, least):
     rng = np.random.default_rng(14)
-    n = 400
-    truth = sum(some_pair_differs(rows(rng, kind)) for _ in range(n))
-    assert binomtest(truth, n, least, alternative="greater").pvalue < 0.05
-    Y = rows(rng, kind)
-    frame = pd.DataFrame(np.argwhere(np.isfinite(Y)), columns=["benchmark", "algorithm", "seed"])
-    frame = frame.assign(loss=Y.ravel(), algorithm=frame["algorithm"].map("abcdef".__getitem__))
-    roles = {"algorithm": "algorithm", "benchmark": "benchmark", "seed": "seed"}
-    runs = lt.Runs(frame, score="loss", direction="minimize", **roles)
-    model = "loss ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
-    found = lt.audit(runs, model, n_draws=200, unit="benchmark", rng=1).rates.iloc[0]
+    assert not at_most(rate_of(lambda rng: tukey_differs(rows(rng, kind)), 400, rng), 400, least, p=0.05)
+    model = "score ~ algorithm + (1 | benchmark) + (1 | benchmark:algorithm) + (1 | benchmark:seed)"
+    found = lt.audit(runs_of_scores(rows(rng, kind)), model, n_draws=200, unit="benchmark", rng=1).rates.iloc[0]
     assert found.rate < 0.1
     assert found.decision != "too often"

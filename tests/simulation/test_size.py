@@ -3,81 +3,59 @@
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
-import pytest
-from scipy.stats import binomtest
-from study import make_study
+from harness import about, at_most, covers, differs, rate_of
+from study import make_scores, runs_of_scores
 
 import lmemtest as lt
 
-pytestmark = pytest.mark.slow
+AXES = "benchmark algorithm seed"
 
 
-def null_table(rng: np.random.Generator, benchmarks: int = 12, algorithms: int = 3, seeds: int = 8) -> pd.DataFrame:
+def null_scores(rng: np.random.Generator, *counts: int) -> np.ndarray:
     """Algorithms of equal mean whose advantage differs from benchmark to benchmark."""
-    counts = {"benchmark": benchmarks, "algorithm": algorithms, "seed": seeds}
-    table = make_study(rng, counts, {"benchmark": 1.0, "benchmark:algorithm": 0.4, "benchmark:seed": 0.5})
-    return table.assign(algorithm=table["algorithm"].map("a{}".format))
+    sds = {"benchmark": 1.0, "benchmark:algorithm": 0.4, "benchmark:seed": 0.5}
+    return make_scores(rng, dict(zip(AXES.split(), counts, strict=True)), sds)
 
 
-def rejections(make_formula, n: int = 1000) -> int:
-    """Tables in which some pair differs at 5 %, Tukey-adjusted."""
-    rng = np.random.default_rng(20)
-    count = 0
-    for _ in range(n):
-        runs = lt.Runs(
-            null_table(rng),
-            score="loss",
-            direction="minimize",
-            algorithm="algorithm",
-            benchmark="benchmark",
-            seed="seed",
-        )
-        fit = lt.fit_lmm(make_formula(runs), runs, restarts=0)
-        count += bool((fit.emmeans("algorithm").pairs().to_frame()["p_value"] < 0.05).any())
-    return count
+def rejects(runs: lt.Runs, formula: str) -> bool:
+    """Whether some pair differs at 5 %."""
+    return differs(lt.fit_lmm(formula, runs, restarts=0).emmeans("algorithm").pairs())
+
+
+def rejections(formula_of, n: int) -> float:
+    def study(rng):
+        runs = runs_of_scores(null_scores(rng, 12, 3, 8))
+        return rejects(runs, formula_of(runs))
+
+    return rate_of(study, n, 20)
 
 
 def test_the_recommended_model_keeps_its_level():
-    count = rejections(lambda runs: lt.recommend(runs).formula)
-    assert binomtest(count, 1000, 0.05).pvalue > 0.001
+    assert about(rejections(lambda runs: lt.recommend(runs).formula, 1000), 1000)
 
 
 def test_rows_counted_as_independent_find_differences_that_are_not_there():
-    count = rejections(lambda _: "loss ~ algorithm + (1 | benchmark)", n=200)
-    assert binomtest(count, 200, 0.05, alternative="greater").pvalue < 0.001
+    assert not at_most(rejections(lambda _: "score ~ algorithm + (1 | benchmark)", 200), 200)
 
 
 def test_confidence_intervals_of_a_difference_cover_it():
-    rng = np.random.default_rng(3)
-    covered = 0
-    for _ in range(1000):
-        fit = lt.fit_lmm(
-            "loss ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)",
-            null_table(rng),
-            restarts=0,
-        )
-        pair = fit.emmeans("algorithm").pairs(adjust="none").to_frame().iloc[0]
-        covered += pair["ci_low"] <= 0 <= pair["ci_high"]
-    assert binomtest(covered, 1000, 0.95).pvalue > 0.001
+    formula = "score ~ algorithm + (1|benchmark) + (1|benchmark:algorithm) + (1|benchmark:seed)"
+
+    def study(rng):
+        fit = lt.fit_lmm(formula, runs_of_scores(null_scores(rng, 12, 3, 8)).to_frame(), restarts=0)
+        return covers(fit.emmeans("algorithm").pairs(adjust="none").to_frame().iloc[0], 0)
+
+    assert about(rate_of(study, 1000, 3), 1000, 0.95)
 
 
 def test_instances_of_a_benchmark_are_not_more_benchmarks():
-    rng = np.random.default_rng(8)
-    rejected = {"recommended": 0, "instances": 0}
-    for _ in range(300):
-        table = null_table(rng, benchmarks=10, algorithms=2, seeds=10)
-        advantage = pd.Series(rng.normal(size=20)).reindex(table["benchmark"] * 2 + (table["algorithm"] == "a1"))
-        table["loss"] += advantage.to_numpy()
-        table["prior"] = np.where(table["seed"] % 2, "good", "bad")
-        roles = {"score": "loss", "direction": "minimize", "algorithm": "algorithm", "benchmark": "benchmark"}
-        runs = lt.Runs(table, **roles, seed="seed", metafeatures=["prior"])
-        models = {
-            "recommended": lt.recommend(runs).formula,
-            "instances": "loss ~ algorithm + (1|benchmark:prior) + (1|benchmark:prior:algorithm)",
-        }
-        for name, formula in models.items():
-            fit = lt.fit_lmm(formula, runs, restarts=0)
-            rejected[name] += bool(fit.emmeans("algorithm").pairs().to_frame()["p_value"].iloc[0] < 0.05)
-    assert binomtest(rejected["recommended"], 300, 0.05).pvalue > 0.001
-    assert binomtest(rejected["instances"], 300, 0.05, alternative="greater").pvalue < 0.001
+    prior = np.array(["bad", "good"])[np.arange(10) % 2]
+
+    def study(rng):
+        runs = runs_of_scores(null_scores(rng, 10, 2, 10) + rng.normal(size=(10, 2, 1)), prior=prior)
+        naive = "score ~ algorithm + (1|benchmark:prior) + (1|benchmark:prior:algorithm)"
+        return rejects(runs, lt.recommend(runs).formula), rejects(runs, naive)
+
+    recommended, instances = rate_of(study, 300, 8)
+    assert about(recommended, 300)
+    assert not at_most(instances, 300)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
+from harness import covers, rate_of
 from scipy.stats import binom
 
 from lmemtest import tuning
-
-pytestmark = pytest.mark.slow
 
 REPLICATES = 25_000  # the interval of `expected_range` is then narrower than 2 points for every coverage
 EXACT = ("ld_highest_density", "ld_equal_tailed", "ks")
@@ -43,14 +44,13 @@ def share_covered(draw, true_quantile, *, n, direction, quantile, steps=(), **op
     k = all_k(band, quantile, steps)
     truth = true_quantile(quantile ** (1 / k))
     truth = truth if direction == "maximize" else -truth
-    rng = np.random.default_rng(n + len(options))
-    held = 0
-    for _ in range(REPLICATES):
-        scores = draw(rng, n)
-        scores = scores if direction == "maximize" else -scores
+
+    def study(rng):
+        scores = draw(rng, n) if direction == "maximize" else -draw(rng, n)
         curve = tuning.curve(scores, direction=direction, k=k, statistic=quantile, **options)
-        held += bool(np.all((curve.band_low <= truth) & (truth <= curve.band_high)))
-    return held / REPLICATES
+        return np.all(covers(curve, truth, "band"))
+
+    return rate_of(study, REPLICATES, n + len(options))
 
 
 def continuous(rng, n):
@@ -63,14 +63,15 @@ def continuous_quantile(p):
 
 ATOMS = np.arange(1.0, 6.0)
 WEIGHTS = np.array([0.1, 0.35, 0.25, 0.2, 0.1])
+STEPS = np.cumsum(WEIGHTS)[:-1]
 
 
 def discrete(rng, n):
     return rng.choice(ATOMS, size=n, p=WEIGHTS)
 
 
-def discrete_quantile(p):
-    return ATOMS[np.minimum(np.searchsorted(np.cumsum(WEIGHTS), p, side="left"), 4)]
+def discrete_quantile(p, atoms=ATOMS, weights=WEIGHTS):
+    return atoms[np.minimum(np.searchsorted(np.cumsum(weights), p, side="left"), 4)]
 
 
 @pytest.mark.parametrize("method", EXACT)
@@ -79,15 +80,8 @@ def discrete_quantile(p):
     [(8, 0.8, "maximize", 0.5), (48, 0.8, "minimize", 0.5), (25, 0.5, "maximize", 0.9), (48, 0.95, "maximize", 0.5)],
 )
 def test_bands_of_continuous_scores_hold_as_often_as_promised(method, n, level, direction, quantile):
-    got = share_covered(
-        continuous,
-        continuous_quantile,
-        n=n,
-        direction=direction,
-        quantile=quantile,
-        band=method,
-        level=level,
-    )
+    options = {"direction": direction, "quantile": quantile, "band": method, "level": level}
+    got = share_covered(continuous, continuous_quantile, n=n, **options)
     low, high = expected_range(level)
     assert low <= got <= high
 
@@ -114,26 +108,17 @@ def test_bands_from_k_hold_as_often_as_promised(method, from_k, quantile):
 @pytest.mark.parametrize("method", [*EXACT, "dkw"])
 @pytest.mark.parametrize(("n", "direction"), [(8, "maximize"), (48, "minimize"), (48, "maximize")])
 def test_bands_of_scores_with_five_values_hold_at_least_as_often(method, n, direction):
+    draw, quantile, steps = discrete, discrete_quantile, STEPS
     if direction == "minimize":  # -Y is discrete too; its law is that of the atoms in reverse
-
-        def draw(rng, size):
-            return -rng.choice(ATOMS, size=size, p=WEIGHTS)
-
-        def quantile(p):
-            return -ATOMS[::-1][np.minimum(np.searchsorted(np.cumsum(WEIGHTS[::-1]), p, side="left"), 4)]
-
-        steps = np.cumsum(WEIGHTS[::-1])[:-1]
-    else:
-        draw, quantile, steps = discrete, discrete_quantile, np.cumsum(WEIGHTS)[:-1]
+        draw, steps = lambda rng, size: -discrete(rng, size), np.cumsum(WEIGHTS[::-1])[:-1]
+        quantile = partial(discrete_quantile, atoms=-ATOMS[::-1], weights=WEIGHTS[::-1])
     got = share_covered(draw, quantile, n=n, direction=direction, quantile=0.5, steps=steps, band=method)
     assert got >= expected_range(0.8)[0]
 
 
 def test_bands_from_k_hold_for_scores_with_five_values():
-    steps = np.cumsum(WEIGHTS)[:-1]
-    got = share_covered(
-        discrete, discrete_quantile, n=48, direction="maximize", quantile=0.5, steps=steps[steps > 0.5], from_k=1
-    )
+    options = {"direction": "maximize", "quantile": 0.5, "steps": STEPS[STEPS > 0.5], "from_k": 1}
+    got = share_covered(discrete, discrete_quantile, n=48, **options)
     assert got >= expected_range(0.8)[0]
 
 
@@ -143,10 +128,9 @@ def test_bands_of_a_mean_hold_at_least_as_often(method, direction):
     k = np.geomspace(0.2, 200, 40)
     truth = k / (k + 1)  # the mean of the largest of k uniform numbers
     truth = truth if direction == "maximize" else 1 - truth
-    rng = np.random.default_rng(17)
-    held = 0
-    for _ in range(REPLICATES // 5):
-        scores = rng.random(20)
-        curve = tuning.curve(scores, direction=direction, k=k, statistic="mean", band=method, bounds=(0, 1))
-        held += bool(np.all((curve.band_low <= truth) & (truth <= curve.band_high)))
-    assert held / (REPLICATES // 5) >= 0.8
+
+    def study(rng):
+        options = {"statistic": "mean", "band": method, "bounds": (0, 1)}
+        return np.all(covers(tuning.curve(rng.random(20), direction=direction, k=k, **options), truth, "band"))
+
+    assert rate_of(study, REPLICATES // 5, 17) >= 0.8

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
+from harness import answers_of
+from study import NAMES, table_of_scores
 
 import lmemtest as lt
 from lmemtest.lmm.diagnostics.advantages import _apart, exchange_p, spreads
@@ -38,14 +40,15 @@ def means(kind: str, benchmarks: int, algorithms: int, rng: np.random.Generator)
 def both_fits(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> Iterator[tuple[lt.LmmFit, lt.LmmFit]]:
     """The models with equal and with unequal variances of tables of five runs per cell."""
     rng = np.random.default_rng(seed)
-    b, a, _ = (x.ravel() for x in np.meshgrid(*map(range, (benchmarks, algorithms, RUNS)), indexing="ij"))
-    table = pd.DataFrame({"algorithm": a.astype(str), "benchmark": b.astype(str), "y": rng.normal(size=len(a))})
+    table = table_of_scores(rng.normal(size=(benchmarks, algorithms, RUNS)), score="y")
+    table = table.drop(columns="seed").assign(benchmark=table["benchmark"].astype(str))
     fits = [lt.fit_lmm(formula, table) for formula in (EQUAL, SPREAD)]
-    places = [fit.cells.frame[["benchmark", "algorithm"]].astype(int).to_numpy().T for fit in fits]
+    frames = [fit.cells.frame for fit in fits]
+    places = [(f["benchmark"].astype(int), np.searchsorted(NAMES, f["algorithm"].astype(str))) for f in frames]
     for _ in range(n):
         y = means(kind, benchmarks, algorithms, rng)
         ss = 0.25 * rng.chisquare(RUNS - 1, y.shape)
-        cells = [replace(f.cells, mean=y[tuple(p)], ss=ss[tuple(p)]) for f, p in zip(fits, places, strict=True)]
+        cells = [replace(f.cells, mean=y[p], ss=ss[p]) for f, p in zip(fits, places, strict=True)]
         start = np.ones(2), np.ones(1 + algorithms)
         equal, spread = (f.refit(cells=c, theta_start=s) for f, c, s in zip(fits, cells, start, strict=True))
         yield equal, spread
@@ -58,15 +61,15 @@ def likelihood_ratios(kind: str, benchmarks: int, algorithms: int, n: int, seed:
 
 def exchanges(kind: str, benchmarks: int, algorithms: int, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """p-values of the exchanges, and ratios of the spreads, with a tenth of the cells missing in every second table."""
-    rng = np.random.default_rng(seed)
-    p, ratio = np.empty(n), np.empty(n)
-    for i in range(n):
+    places = itertools.count()
+
+    def study(rng):
         y = means(kind, benchmarks, algorithms, rng)
-        if i % 2 and benchmarks > 6:
+        if next(places) % 2 and benchmarks > 6:
             y[np.arange(benchmarks) % 5 == 0, rng.integers(algorithms)] = np.nan
-        p[i] = exchange_p(y, rng=rng, exchanges=199)
-        ratio[i] = _apart(spreads(y))[1]
-    return p, ratio
+        return exchange_p(y, rng=rng, exchanges=199), _apart(spreads(y))[1]
+
+    return np.transpose(answers_of(study, n, seed))
 
 
 def at_most(p: np.ndarray, level: float, rate: float) -> bool:
@@ -91,13 +94,11 @@ def test_exchanges_find_an_erratic_algorithm():
     assert 3.0 < np.median(ratio) < 8.0
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("benchmarks", "algorithms"), [(6, 3), (6, 6), (12, 3), (12, 6), (12, 15), (30, 6)])
 def test_size_of_the_likelihood_ratio(benchmarks, algorithms):
     assert at_most(likelihood_ratios("alike", benchmarks, algorithms, 400, seed=5), 0.05, 0.06)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "benchmarks", "power"),
     [("erratic5", 6, 0.8), ("erratic5", 12, 0.98), ("erratic3", 6, 0.4), ("erratic3", 12, 0.8), ("grades", 12, 0.6)],
@@ -106,7 +107,6 @@ def test_power_of_the_likelihood_ratio(kind, benchmarks, power):
     assert (likelihood_ratios(kind, benchmarks, 6, 200, seed=6) < 0.05).mean() >= power
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("benchmarks", "rate"), [(6, 0.09), (12, 0.06)])
 def test_pairs_in_the_model_that_the_test_chooses_keep_their_size_from_12_benchmarks_on(benchmarks, rate):
     smallest = []
@@ -116,7 +116,6 @@ def test_pairs_in_the_model_that_the_test_chooses_keep_their_size_from_12_benchm
     assert at_most(np.array(smallest), 0.05, rate)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["alike", "t3", "t2", "scales", "outlier"])
 @pytest.mark.parametrize(("benchmarks", "algorithms"), [(6, 3), (6, 6), (12, 3), (12, 6), (12, 15), (30, 6)])
 def test_size_of_the_exchanges(kind, benchmarks, algorithms):
@@ -125,7 +124,6 @@ def test_size_of_the_exchanges(kind, benchmarks, algorithms):
     assert at_most(np.where(ratio >= 2.0, p, 1.0), 0.05, 0.07 if algorithms == 3 else 0.05)
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "benchmarks", "power"), [("erratic5", 6, 0.7), ("erratic5", 12, 0.95), ("grades", 12, 0.6)]
 )
@@ -134,7 +132,6 @@ def test_power_of_the_exchanges(kind, benchmarks, power):
     assert (p <= 0.05).mean() >= power
 
 
-@pytest.mark.slow
 def test_equal_variances_are_rejected_in_most_subsets_of_the_bundled_runs():
     everything = lt.datasets.load_hpo_runs()
     ratio, exchanged = 0, 0
