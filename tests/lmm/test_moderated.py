@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -352,3 +353,10 @@ def test_advantages_that_are_the_same_on_all_benchmarks_leave_the_models_errors(
     fit = lt.fit_lmm(FORMULA, runs)
     moderated, model = (fit.emmeans("algorithm", vcov=vcov).pairs().to_frame()["se"] for vcov in ("moderated", "model"))
     np.testing.assert_allclose(moderated, model)
+
+
+def test_pairs_beside_terms_that_reach_over_clusters_travel():
+    means = fitted(ERRATIC, FORMULA + " + (1 | seed)").emmeans("algorithm")
+    assert means.moderate.within is not None
+    again = pickle.loads(pickle.dumps(means)).pairs().to_frame()
+    pd.testing.assert_frame_equal(again, means.pairs().to_frame())

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -104,7 +105,7 @@ class ModeratedMeans:
     def of(cls, source: Moderated, means: Estimates) -> ModeratedMeans:
         """From the means of a grid with the model's standard errors."""
         robust, L = source.robust, means.fixed
-        within = None if robust.fit is source.fit else _standard_errors(robust.fit)
+        within = None if robust.fit is source.fit else partial(_errors, robust.fit, robust.fit.cov_params().to_numpy())
         group = np.zeros(len(L), dtype=np.intp)
         h = np.ones(len(L))
         families, pairs = [], []
@@ -331,19 +332,13 @@ def _within(fit: Any, cluster: tuple[str, ...]) -> Any:
     return with_terms(fit, reduced, start=np.concatenate([thetas[i] for i in kept]) if kept else None)
 
 
-def _standard_errors(fit: Any) -> Callable[[Functions], tuple[Array, Array]]:
-    """Standard errors and Satterthwaite degrees of freedom by a model; NaN rows stay NaN."""
-
-    V, kept = fit.cov_params().to_numpy(), fit.problem.kept
-
-    def evaluate(L: Functions) -> tuple[Array, Array]:
-        se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
-        rows = np.flatnonzero(L.finite)
-        rows = rows[fit.estimable(L[rows])]
-        se[rows], df[rows] = np.sqrt(L[rows].only(kept).quadratic_forms(V[None])[0]), fit.df(L[rows])
-        return se, df
-
-    return evaluate
+def _errors(fit: Any, V: Array, L: Functions) -> tuple[Array, Array]:
+    """Standard errors and Satterthwaite degrees of freedom by a model with these variances; NaN rows stay NaN."""
+    se, df = np.full(len(L), np.nan), np.full(len(L), np.nan)
+    rows = np.flatnonzero(L.finite)
+    rows = rows[fit.estimable(L[rows])]
+    se[rows], df[rows] = np.sqrt(L[rows].only(fit.problem.kept).quadratic_forms(V[None])[0]), fit.df(L[rows])
+    return se, df
 
 
 def clusters_of(fit: Any) -> tuple[str, ...] | None:
