@@ -9,6 +9,7 @@ import pickle
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -307,3 +308,15 @@ def test_hints_cost_nothing_before_they_are_needed():
     )
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert done.stdout == "lmemtest has no 'report'. Write lmemtest.analyze(runs).save('report.html').\n"
+
+
+def _takes_alpha() -> list[Callable[..., Any]]:
+    functions = [getattr(lt, name) for name in lt.__all__ if inspect.isfunction(getattr(lt, name))]
+    functions += [lt.emmeans, lt.emtrends, lt.pairs, lt.contrast, lt.leaderboard, lt.bootstrap, lt.random_effects]
+    return [function for function in functions if "alpha" in inspect.signature(function).parameters]
+
+
+@pytest.mark.parametrize("function", _takes_alpha(), ids=lambda function: function.__name__)
+def test_a_level_of_intervals_is_answered_with_alpha(function):
+    with pytest.raises(TypeError, match=r"has no argument 'level'\. It is alpha=1 - level here"):
+        function(level=0.9)

@@ -20,6 +20,7 @@ import pandas as pd
 from lmemtest.bench.benchmark.effect_plan import effect_plan, family_columns
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.variation.run_design import mean_over_budgets
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -198,6 +199,7 @@ class BenchmarkEffects(Result):
         )
 
 
+@guided
 @one_blas_thread()
 def benchmark_effects(
     runs: Runs,

@@ -23,6 +23,7 @@ from lmemtest.bench.benchmark.pair_scores import (
     pair_scores,
     ran,
 )
+from lmemtest.core.hints import guided
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -53,6 +54,7 @@ _SMALL = 0.02  # of the mean variance of a level: below it a benchmark's own cou
 _ROUNDING = 1e-12  # of the largest score: differences that vary less do not vary
 
 
+@guided
 @one_blas_thread()
 def metafeature_effect(
     runs: Runs,

@@ -16,7 +16,7 @@ from lmemtest.bench.budget.curves import SCALES, MeanCurves, check_columns_optio
 from lmemtest.bench.budget.horizons import at
 from lmemtest.bench.budget.relative_ranks import ranks
 from lmemtest.bench.data.runs import require_runs
-from lmemtest.core.hints import guess
+from lmemtest.core.hints import guess, guided
 from lmemtest.core.result import Result
 from lmemtest.core.rounding import below, tie_order, written
 from lmemtest.core.threads import one_blas_thread
@@ -222,6 +222,7 @@ class Anytime(Result):
         return int(np.argmin(np.abs(axis - to_axis(np.array([float(budget)]), self.scale))))
 
 
+@guided
 def anytime(
     runs: Runs,
     *,

@@ -21,6 +21,7 @@ from lmemtest.bench.budget.budget_model import (
 from lmemtest.bench.budget.curves import to_axis
 from lmemtest.core.caller import advice
 from lmemtest.core.codes import Keys, group_means, group_numbers
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, written
 from lmemtest.core.threads import one_blas_thread
@@ -43,6 +44,7 @@ _MOST_PAIRS = 10_000
 _LEVEL = 0.95
 
 
+@guided
 @one_blas_thread()
 def budget_effect(
     runs: Runs,

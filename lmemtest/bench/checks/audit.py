@@ -31,6 +31,7 @@ from lmemtest.bench.permutation.permutation import (
 )
 from lmemtest.core.codes import group_numbers
 from lmemtest.core.executors import Executor
+from lmemtest.core.hints import guided
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Answer
@@ -136,6 +137,7 @@ def _decided(model: _Rejects, taken: Index) -> Any:
         return Failure.of(error)
 
 
+@guided
 @one_blas_thread()
 def audit(
     runs: Runs,

@@ -15,6 +15,7 @@ from scipy import special
 
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.core.codes import group_means
+from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, written
@@ -40,6 +41,7 @@ _SCALES_APART = 10.0  # ratio of residual deviations from which raw variances ra
 _CONSTANT = 1e-12  # relative to the mean square of the scores
 
 
+@guided
 @one_blas_thread()
 def benchmark_information(
     runs: Runs,

@@ -21,6 +21,7 @@ import pandas as pd
 from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.modelling.shared_seeds import seeds_cross
 from lmemtest.core.codes import group_means
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most, below, written
 from lmemtest.core.threads import one_blas_thread
@@ -47,6 +48,7 @@ _MOST_PAIRED_SEEDS = 2000
 _TWO_SIDED = 1.959963984540054  # 95 % of a normal distribution
 
 
+@guided
 @one_blas_thread()
 def seed_effect(
     runs: Runs,

@@ -19,6 +19,7 @@ from lmemtest.bench.failures.counts import (
     stratified_p_value,
 )
 from lmemtest.core.caller import advice
+from lmemtest.core.hints import guided
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below, in_tie_order
@@ -42,6 +43,7 @@ POPULATIONS = {
 _ON = {"run": "on these benchmarks", "benchmark": "on further benchmarks", "family": "in further families"}
 
 
+@guided
 @one_blas_thread()
 def failure_rates(runs: Runs, *, alpha: float = 0.05, rng: int | np.random.Generator | None = None) -> Answer:
     """Estimate how often each algorithm fails, with intervals, and compare the algorithms.

@@ -23,6 +23,7 @@ from lmemtest.bench.gate.versions import (
     rows_of,
 )
 from lmemtest.core.caller import named
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import below
 from lmemtest.core.threads import one_blas_thread
@@ -31,6 +32,7 @@ from lmemtest.core.words import listed, suggest
 from lmemtest.errors import ArgumentError
 
 
+@guided
 @one_blas_thread()
 def gate(
     new: Any,

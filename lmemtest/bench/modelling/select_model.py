@@ -22,6 +22,7 @@ from lmemtest.bench.modelling.menu import Candidate, Family, Model, family_of
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.search import Fitted, Search, backward, best, forward
 from lmemtest.core.executors import Executor
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
@@ -79,6 +80,7 @@ class ChosenModel(Answer):
         return self.spec.fit(self.runs, **options)
 
 
+@guided
 @one_blas_thread()
 def select_model(
     runs: Runs,

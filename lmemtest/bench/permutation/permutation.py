@@ -21,6 +21,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.permutation.sign_flips import sign_flips
 from lmemtest.core.codes import combine_codes, group_codes
 from lmemtest.core.executors import Executor
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
@@ -76,6 +77,7 @@ def _draw(table: RelabelledFit, statistic: Callable[[Any], Any], rng: np.random.
     return _number(statistic(fit)), bool(fit.converged)
 
 
+@guided
 @one_blas_thread()
 def permutation_test(
     runs: Runs,

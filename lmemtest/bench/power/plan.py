@@ -33,6 +33,7 @@ from lmemtest.bench.power.stages import (
 )
 from lmemtest.core.arrays import Array
 from lmemtest.core.caller import named
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Result, result
 from lmemtest.core.rounding import at_most as no_more
 from lmemtest.core.rounding import below, in_tie_order, written
@@ -304,6 +305,7 @@ def _along(stages: Stages, budgets: Array) -> Iterator[tuple[float, float]]:
 # ---------------------------------------------------------------------- the plan
 
 
+@guided
 @one_blas_thread()
 def plan(
     components: Any,

@@ -26,6 +26,7 @@ from lmemtest.bench.power.components import VarianceComponents, as_components
 from lmemtest.bench.power.draw import STUDY_DDF, TESTS, StudyDesign, compare, study_draw
 from lmemtest.core.arrays import Array
 from lmemtest.core.executors import Executor
+from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, DDF_NAMES
 from lmemtest.core.proportions import clopper_pearson
 from lmemtest.core.replicates import Failure, check_replicates, replicate
@@ -311,6 +312,7 @@ class PowerResult(Result):
         return smallest_count(lambda b: self._power_of(v, b) >= power, first=2, guess=guess)
 
 
+@guided
 @one_blas_thread()
 def power(
     components: Any,

@@ -27,6 +27,7 @@ from lmemtest.bench.ranking.resampling import (
     complete_blocks,
     intervals,
 )
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, Result, result
 from lmemtest.core.rounding import tie_order, tolerance
 from lmemtest.core.threads import one_blas_thread
@@ -212,6 +213,7 @@ class AggregateScores(Result):
         return improvement(self.resampling, method=self.method, alpha=self.alpha)
 
 
+@guided
 @one_blas_thread()
 def aggregate_scores(
     runs: Any,

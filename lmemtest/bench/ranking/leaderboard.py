@@ -18,6 +18,7 @@ from lmemtest.bench.ranking.standings import (
     drawn_over_runs,
     wins_on_blocks,
 )
+from lmemtest.core.hints import guided
 from lmemtest.core.proportions import jeffreys
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import tie_order, tolerance, written
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 RESAMPLE = ("benchmarks", "runs")
 
 
+@guided
 @one_blas_thread()
 def leaderboard(
     runs: Runs | Blocks,

@@ -11,6 +11,7 @@ from lmemtest.bench.robustness.algorithms import by_algorithms
 from lmemtest.bench.robustness.failures import by_policies
 from lmemtest.bench.robustness.populations import by_populations
 from lmemtest.bench.robustness.scores import by_scores
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -37,6 +38,7 @@ OF: dict[str, tuple[str, ...]] = {
 }
 
 
+@guided
 @one_blas_thread()
 def robustness(
     runs: Runs,

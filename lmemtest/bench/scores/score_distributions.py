@@ -16,6 +16,7 @@ from lmemtest.bench.data.runs import require_runs
 from lmemtest.bench.data.study import labels
 from lmemtest.core.codes import by_levels
 from lmemtest.core.frames import collected
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import at_most
 from lmemtest.core.threads import one_blas_thread
@@ -40,6 +41,7 @@ _ROLES = ("algorithm", "benchmark", "seed", "budget")
 _STATISTICS = ("n", "mean", "median", "q1", "q3", "min", "max", "bandwidth", "modes", "dip", "p_raw", "p_value")
 
 
+@guided
 @one_blas_thread()
 def score_distributions(
     runs: Runs,

@@ -27,6 +27,7 @@ from lmemtest.bench.data.runs import Runs
 from lmemtest.bench.data.sampled import FEWEST_FAMILIES
 from lmemtest.bench.power.power import check_counts
 from lmemtest.bench.variation.run_design import ALGORITHM, BENCHMARK, RunDesign, run_design, run_variances
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
@@ -131,6 +132,7 @@ class RankingReliability(Answer):
         return float(max(math.ceil(exact * (1.0 - _ROUNDING)), 1))
 
 
+@guided
 @one_blas_thread()
 def ranking_reliability(
     runs: Runs,

@@ -22,6 +22,7 @@ from lmemtest.bench.variation.run_design import (
     run_variances,
 )
 from lmemtest.bench.variation.trainings import ALL, NOISE, RESIDUAL, in_residual, training_variances
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer, result
 from lmemtest.core.rounding import below, in_tie_order, written
 from lmemtest.core.threads import one_blas_thread
@@ -100,6 +101,7 @@ class VarianceSources(Answer):
         )
 
 
+@guided
 @one_blas_thread()
 def variance_sources(
     runs: Runs | Any,

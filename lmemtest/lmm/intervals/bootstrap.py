@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.core.executors import Executor
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import Failure, check_replicates, replicate
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
@@ -44,6 +45,7 @@ def _refitted(
     return _evaluated(statistic, again)[0], bool(again.converged)
 
 
+@guided
 @one_blas_thread()
 def bootstrap(
     fit: Any,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import special
 
+from lmemtest.core.hints import guided
 from lmemtest.core.replicates import check_replicates, progress_bar
 from lmemtest.core.result import Answer
 from lmemtest.core.rounding import written
@@ -68,6 +69,7 @@ def cut_of(level: float) -> float:
     return float(special.ndtri(0.5 * (1.0 + level)))
 
 
+@guided
 @one_blas_thread()
 def profile(
     fit: Any,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pandas as pd
 
+from lmemtest.core.hints import guided
 from lmemtest.core.result import Answer
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_flag, check_fraction, resolve_rng
@@ -32,6 +33,7 @@ _MOST_EFFECTS = 8_000
 _ZERO = 1e-4
 
 
+@guided
 @one_blas_thread()
 def random_effects(
     fit: LmmFit,

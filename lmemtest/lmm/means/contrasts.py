@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.hints import guided
 from lmemtest.core.options import ADJUSTMENT_NAMES, ADJUSTMENTS, CONTROL_ADJUSTMENTS, ERRORS, JOINT_ADJUSTMENTS
 from lmemtest.core.threads import one_blas_thread
 from lmemtest.core.validate import check_choice, check_fraction, resolve_rng
@@ -51,6 +52,7 @@ DEFAULT_ADJUST = {
 }  # by simulation
 
 
+@guided
 @one_blas_thread()
 def pairs(
     em: Estimates,
@@ -143,6 +145,7 @@ def pairs(
     )
 
 
+@guided
 @one_blas_thread()
 def contrast(
     em: Estimates,

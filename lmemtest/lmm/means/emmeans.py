@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lmemtest.core.codes import Keys
+from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS
 from lmemtest.core.rounding import written
 from lmemtest.core.threads import one_blas_thread
@@ -51,6 +52,7 @@ _BEYOND = 1e6  # standard errors, in units of the scores' spread, beyond which a
 _INCREASING = (None, "log", "log2", "log10", "log1p", "exp", "sqrt")
 
 
+@guided
 @one_blas_thread()
 def emmeans(
     fit: Any,
@@ -136,6 +138,7 @@ def emmeans(
     return evaluated_grid(fit, specs, by=by, at=at, weights=weights, ddf=ddf, alpha=alpha, vcov=vcov)
 
 
+@guided
 @one_blas_thread()
 def emtrends(
     fit: Any,
