@@ -139,7 +139,7 @@ def _fitted(fit: ParametricFit, q: float, x: Axis, colour: str) -> list[Curve]:
 
 def _intervals(table: pd.DataFrame, close: bool, colour: str, level: str) -> Curve:
     """A band where the k are close; else a bar at each, for nothing is known between them."""
-    rows = table.drop_duplicates("k").sort_values("k")
+    rows = table.drop_duplicates("k").sort_values("k", kind="stable")
     k, estimate, low, high = (rows[name].to_numpy() for name in ("k", "estimate", "ci_low", "ci_high"))
     return Curve(
         name=f"{level}s, each k by itself" if close else f"{level}s at {len(k)} k, none between",
