@@ -222,3 +222,10 @@ def test_bundled_random_search_repeats_its_luck_within_a_search_space_only():
         shares = seed_effect(runs.filter(model=model)).table.set_index("algorithm")["seed_share"]
         assert shares["RS"] > 0.75
     assert "RS" not in seed_effect(runs.filter(dataset="vote")).affected
+
+
+def test_the_table_of_the_caller_is_not_touched():
+    table = appendix_c(np.random.default_rng(2))
+    before = table.copy()
+    seed_effect(as_runs(table))
+    pd.testing.assert_frame_equal(table, before)
