@@ -8,21 +8,17 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "claims.md").read_text()
 MODULES = {path: path.read_text() for path in sorted((ROOT / "lmemtest").rglob("*.py"))}
-# Parts of results whose function is on the page, and descriptions.
-SILENT = {
-    "words",
-    "over_benchmarks",
-    "samples",
-    "algorithms",
-    "curve_labels",
-    "holdout",
-    "report",
-    "check",
-    "traces",
-    "copies",
-    "result",
-    "_rows",
-    "groups",
+# What is said there is in the rows of these functions; without one, modules that describe and claim nothing.
+SAID_BY = {
+    "adequacy": "headline",
+    "algorithms": "robustness",
+    "curve_labels": "labels",
+    "effect_size": "outperforming",
+    "over_benchmarks": "outperforming",
+    "samples": "outperforming",
+    "sign_flips": "permutation_test",
+    "words": "evaluate",
+    **dict.fromkeys(("_rows", "check", "copies", "fit", "traces")),
 }
 SPEAKS = re.compile(r"def sentences?\(self|\bfindings=")
 
@@ -38,9 +34,13 @@ def test_functions_and_simulations_exist():
 
 
 def test_every_module_that_makes_sentences_is_on_the_page():
-    speaking = {path.stem: text for path, text in MODULES.items() if SPEAKS.search(text) and path.stem not in SILENT}
+    speaking = {
+        path: text
+        for path, text in MODULES.items()
+        if SPEAKS.search(text) and "core" not in path.parts  # which says nothing of its own
+    }
     assert len(speaking) > 20
-    for stem, text in speaking.items():
+    for path, text in speaking.items():
         names = re.findall(r"^(?:def|class) ([A-Za-z]\w*)", text, flags=re.MULTILINE)
-        missing = [] if any(name in PAGE for name in names) else [stem]
-        assert not missing, names
+        names = [SAID_BY[path.stem]] if path.stem in SAID_BY else names
+        assert names == [None] or any(re.search(rf"\b{name}\b", PAGE) for name in names), (path.name, names)
