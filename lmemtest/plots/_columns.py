@@ -88,7 +88,7 @@ def _plan(ax: Axes, columns: Sequence[_rows.Rows], foot: str, width: float, font
     plain = _style.Ruler(ax, font)
     titles = _layout.titles_within([(rows.title,) for rows in columns], each + 0.5 * _GAP * font, 2, plain)
     small = _style.Ruler(ax, SMALL * font)
-    lines = [part for text in foot.split("\n") for part in _style.wrap(text, 0.95 * (width - 2 * _canvas.PAD), small)]
+    lines = _style.wrap(foot, 0.95 * (width - 2 * _canvas.PAD), small)
     top = _canvas.PAD + (TITLE + LINE * (1 + any("\n" in title for title in titles))) * font
     bottom = _canvas.PAD + LINE * SMALL * font * len(lines) + TICKS * font
     return _Plan(font, labels, titles, lines, left, each, bottom, top)

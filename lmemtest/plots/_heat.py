@@ -107,7 +107,7 @@ class Grid:
     labels: list[str]
     heads: list[str]
     flat: bool  # column labels, else they are upright
-    note: str
+    note: str  # without the mark of emphasised cells, which is written before it
     margins: tuple[float, float, float, float]  # left, bottom, right, top
     inner: tuple[float, float]
 
@@ -123,6 +123,7 @@ def grid(
     what: str,
     *,
     beside: tuple[float, float, float],
+    mark: str = "",
     note: str = "",
     above: float = 0.2,
     head_share: float = HEAD_SHARE,
@@ -133,12 +134,13 @@ def grid(
     """The matrix with the largest font whose cells have `tight` font sizes and `least` points, without its cells.
 
     In font sizes, `beside` is the room left and right of it and its labels, and how much of that at the right is free
-    for the note below; `above` is that above it. Column labels are `upright`, or where they are too wide for a cell.
+    for the note below, which begins with a `mark`; `above` is that above it. Column labels are `upright`, or where they
+    are too wide for a cell.
     """
     size = _canvas.size_in_points(ax)
     rows, columns = [[_style.one_line(name) for name in names] for names in (rows, columns)]
     for font in _layout.fonts():
-        plan = _plan(ax, rows, columns, size, font, beside, note, above, head_share, upright)
+        plan = _plan(ax, rows, columns, size, font, beside, mark, note, above, head_share, upright)
         needed = [max(a * font, b) for a, b in zip(tight, least, strict=True)]
         if plan.cell[0] >= needed[0] - 1e-6 and plan.cell[1] >= needed[1] - 1e-6:
             break
@@ -159,7 +161,7 @@ def grid(
         for tick in ticks:
             _style.literal(tick).set(**style)
     style = _style.text_style(SMALL * font, color=_style.MUTED, **_style.font_for([plan.note]))
-    ax.set_xlabel(plan.note, **style, labelpad=0.5 * font)
+    ax.set_xlabel(mark + plan.note, **style, labelpad=0.5 * font)
     return plan
 
 
@@ -170,6 +172,7 @@ def _plan(
     size: tuple[float, float],
     font: float,
     beside: tuple[float, float, float],
+    mark: str,
     note: str,
     above: float,
     head_share: float,
@@ -186,11 +189,19 @@ def _plan(
     flat = not upright and widest + 0.6 * font <= inner / max(len(columns), 1)
     small = _style.Ruler(ax, SMALL * font, **_style.font_for([note]))
     room = inner + 2.0 * min(left - _canvas.PAD, beside[2] * font)  # centred below the cells
-    words = "\n".join(line for part in note.split("\n") for line in _style.wrap(part, room, small))
+    words = "\n".join(_style.wrap(mark + note, room, small))
     bottom = _canvas.PAD + TICK_PAD + (LINE * font if flat else widest)
     bottom += 0.8 * font + small.height(words) if words else 0.0
     top = _canvas.PAD + above * font
-    return Grid(font, labels, heads, flat, words, (left, bottom, right, top), (inner, max(size[1] - bottom - top, 1.0)))
+    return Grid(
+        font,
+        labels,
+        heads,
+        flat,
+        words[len(mark) :],
+        (left, bottom, right, top),
+        (inner, max(size[1] - bottom - top, 1.0)),
+    )
 
 
 def _least_size(
@@ -220,8 +231,9 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     what = f"a map of {len(heat.rows)} x {len(heat.columns)} cells"
     room: dict[str, Any] = {"beside": (left, scale + 1.1 + label, scale), "above": 0.5, "head_share": heat.head_share}
     emphasised = np.argwhere(heat.bold) if heat.emphasis and heat.bold is not None else np.empty((0, 2), dtype=np.intp)
-    note = f"{BOLD}{heat.emphasis} {heat.note}".rstrip(" ") if len(emphasised) else heat.note
-    plan = grid(ax, heat.rows, heat.columns, what, note=note, least=least, **room)
+    note = " ".join(filter(None, [heat.emphasis, heat.note])) if len(emphasised) else heat.note
+    mark = BOLD if len(emphasised) else ""
+    plan = grid(ax, heat.rows, heat.columns, what, mark=mark, note=note, least=least, **room)
     mappable = heat.mappable
     edges = np.arange(len(heat.columns) + 1) - 0.5, np.arange(len(heat.rows) + 1) - 0.5
     style: dict[str, Any] = {"edgecolors": "white", "linewidth": 0.8}
@@ -232,7 +244,7 @@ def draw_heat(heat: Heat, ax: Axes | None, *, left: float = 0.0) -> tuple[Axes, 
     _draw_scale(ax, heat, plan, mappable, lines)
     if not _draw_numbers(ax, heat, plan, mappable) and len(emphasised):
         _draw_dots(ax, heat, plan, mappable, emphasised)
-        ax.xaxis.label.set_text(DOT + plan.note.removeprefix(BOLD))
+        ax.xaxis.label.set_text(DOT + plan.note)
     return ax, plan
 
 

@@ -230,7 +230,7 @@ def _plan(ax: Axes, rows: Rows, width: float, font: float) -> _Plan:
     inner = width - left - right
     plain = _style.Ruler(ax, font, **_style.font_for([rows.axis_label]))
     room = 2.0 * min(left + inner / 2.0, right + inner / 2.0) - 2.0 * _canvas.PAD  # centred below the axis
-    words = "\n".join(line for part in rows.axis_label.split("\n") for line in _style.wrap(part, room, plain))
+    words = "\n".join(_style.wrap(rows.axis_label, room, plain))
     entries = [_style.one_line(one.name) for one in rows.series if one.name and rows.legend]
     small = _style.Ruler(ax, SMALL * font, **_style.font_for(entries))
     key, columns, lines = _layout.legend_rows(entries, inner, small)

@@ -274,14 +274,16 @@ def _cut(name: str, keep: int, head: float) -> str:
 
 
 def wrap(words: str, room: float, ruler: Ruler) -> list[str]:
-    """Break a sentence at its plain spaces into lines of at most `room` points (a longer word is cut)."""
-    lines = [""]
-    for word in words.split(" "):
-        longer = f"{lines[-1]} {word}".strip()
-        if ruler.width(longer) <= room or not lines[-1]:
-            lines[-1] = longer
-        else:
-            lines.append(word)
+    """Break sentences at line breaks and plain spaces into lines of at most `room` points (a longer word is cut)."""
+    lines = []
+    for part in words.split("\n"):
+        lines.append("")
+        for word in part.split(" "):
+            longer = f"{lines[-1]} {word}".strip()
+            if ruler.width(longer) <= room or not lines[-1]:
+                lines[-1] = longer
+            else:
+                lines.append(word)
     return [_ellipsis(line, room, ruler, 0.5) for line in lines if line]
 
 

@@ -37,8 +37,8 @@ from lmemtest.bench.modelling.population import POPULATIONS
 from lmemtest.bench.modelling.recommend import recommend
 from lmemtest.bench.modelling.scores import CURVE_CHOICES, MOST_FIXED, reduced
 from lmemtest.bench.robustness.failures import by_policies_if_any
-from lmemtest.bench.robustness.populations import populations_compared
 from lmemtest.bench.robustness.scores import free_name, raw_runs, scores_compared
+from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.core.hints import guided
 from lmemtest.core.options import DDF_METHODS, ERRORS, NEEDED, REPORT_ADJUSTMENTS

@@ -12,7 +12,7 @@ from scipy import stats
 
 import lmemtest as lt
 from lmemtest.bench.modelling.adequacy import sample_of
-from lmemtest.bench.robustness.populations import populations_compared
+from lmemtest.bench.robustness.variants import populations_compared
 from lmemtest.bench.variation.model_components import variance_components
 from lmemtest.errors import ArgumentError, DesignError
 

@@ -380,7 +380,7 @@ def _checked(subject: _Subject, names: Sequence[str], progress: Callable[[str], 
         kind=subject.study.kind,
         cells=subject.cells,
         scales=subject.scales,
-        scale_ratio=scale_ratio(subject.scales["residual_sd"]),
+        scale_ratio=scale_ratio(subject.scales["residual_sd"].to_numpy()),
         tied_share=float(equal.sum() / pairs.sum()) if pairs.sum() else 0.0,
         needs=_needs(subject),
     )

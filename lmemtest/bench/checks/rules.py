@@ -20,7 +20,7 @@ from lmemtest.core.text import one_line
 from lmemtest.core.words import format_number, listed
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.cells import of_failures
-from lmemtest.lmm.distributions.equal_variances import bartlett
+from lmemtest.lmm.hypotheses.of_samples import bartlett
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
@@ -234,7 +234,7 @@ def scale_findings(
     what = "Scores" if modelled is None else f"Values of {modelled[0]}"
     if (scales["df"] > 0).sum() > 1:
         spread = scales["residual_sd"]
-        ratio = scale_ratio(spread)
+        ratio = scale_ratio(spread.to_numpy())
         message = (
             f"{what} scatter {format_number(ratio, 3)} times as much between seeds on {{}} as on {{}}, "
             f"so the noisiest benchmarks would decide the comparison."
@@ -243,7 +243,7 @@ def scale_findings(
         scales = effect_scales(judged)
         scales = scales[scales["sd"] > 0]
         spread, df = scales["sd"], scales["df"].to_numpy()
-        ratio = scale_ratio(spread)
+        ratio = scale_ratio(spread.to_numpy())
         if not (ratio > SCALE_RATIO and bartlett(df * spread.to_numpy() ** 2, df) < CHANCE):
             return []
         message = (

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals as nw
-import pandas as pd
+import numpy as np
 
 from lmemtest.bench.data.baseline import RELATIVE, Noise, check_anchors, relative
 from lmemtest.bench.data.failures import refuse_failures
@@ -24,6 +24,7 @@ from lmemtest.lmm.cells import of_failures
 
 if TYPE_CHECKING:
     from lmemtest.bench.data.runs import Runs
+    from lmemtest.core.arrays import Array
 
 __all__ = ["ALL_METHODS", "METHODS", "OF_ALL", "RELATIVE", "UNITLESS", "Scale", "new_column", "normalised", "of_all"]
 
@@ -182,7 +183,7 @@ def _group_columns(runs: Runs, by: str | Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(columns))
 
 
-def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> pd.DataFrame:
+def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> dict[str, Array]:
     """Of all groups how many scores there are (`n`), how many without a value for the method (`wrong`), the lowest and
     the highest (`low`, `high`), by one query.
     """
@@ -200,10 +201,11 @@ def _summary(runs: Runs, method: str, groups: tuple[str, ...]) -> pd.DataFrame:
     )
     done: Any = table.group_by(*groups).agg(*sums) if groups else table.select(*sums)
     names = ["n", "wrong", "low", "high"]
-    return pd.DataFrame(collected(done).select(names).rows(), columns=names)
+    rows = np.array(collected(done).select(names).rows(), dtype=float).reshape(-1, len(names))
+    return dict(zip(names, rows.T, strict=True))
 
 
-def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: pd.DataFrame) -> None:
+def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: dict[str, Array]) -> None:
     """Refuse scores that the method has no value for, and warn of groups without differences."""
     count = int(summary["wrong"].sum())
     if count:
@@ -215,7 +217,7 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: pd.
             "nothing to do with the algorithm."
         )
     if method == "log":
-        lowest = float(summary["low"].iloc[0])
+        lowest = float(summary["low"][0])
         if lowest <= 0:
             raise DataError(
                 f"The logarithm needs positive scores, but the lowest of {runs.score!r} is {lowest:g}. Use 'rank' or "
@@ -225,7 +227,7 @@ def _check_scores(runs: Runs, method: str, groups: tuple[str, ...], summary: pd.
     constant = int((summary["low"] == summary["high"]).sum())
     if constant and method not in RELATIVE:
         warnings.warn(
-            f"All scores are equal in {constant:,} of {len(summary):,} groups of {', '.join(groups)}: they get "
+            f"All scores are equal in {constant:,} of {len(summary['n']):,} groups of {', '.join(groups)}: they get "
             f"{_CONSTANT[method]} and say nothing about the algorithms.",
             DataWarning,
             stacklevel=4,

@@ -18,6 +18,7 @@ from lmemtest.errors import DataWarning, LmemtestError
 if TYPE_CHECKING:
     from lmemtest.bench.data.score_kind import ScoreKind
     from lmemtest.bench.data.study import Study
+    from lmemtest.core.arrays import Array
 
 __all__ = [
     "SCALE_RATIO",
@@ -40,7 +41,22 @@ _MEANING = {
 
 
 def effect_scales(study: Study) -> pd.DataFrame:
-    """The spread between algorithms, by their means, on the same instance and, on a grid, at the same budget."""
+    """The spread between algorithms by benchmark: ``benchmark``, ``sd``, ``df``."""
+    return _by_benchmark(study, "sd", *_between_algorithms(study))
+
+
+def residual_scales(study: Study) -> pd.DataFrame:
+    """The spread of scores that the seeds cause by benchmark: ``benchmark``, ``residual_sd``, ``df``."""
+    return _by_benchmark(study, "residual_sd", *_between_seeds(study))
+
+
+def _by_benchmark(study: Study, name: str, sd: Array, df: Array) -> pd.DataFrame:
+    levels = pd.Series(study.names("benchmark"), dtype=dtype_of(study.names("benchmark")))
+    return pd.DataFrame({"benchmark": levels, name: sd, "df": df.astype(int)})
+
+
+def _between_algorithms(study: Study) -> tuple[Array, Array]:
+    """Standard deviation by benchmark of algorithms' means on an instance and, on a grid, at a budget, and its df."""
     per_instance = len(study.names("budget")) if study.regular else 1
     place = study.code("instance") * per_instance + (study.code("budget") if study.regular else 0)
     good = study.points.valid > 0
@@ -53,37 +69,35 @@ def effect_scales(study: Study) -> pd.DataFrame:
     centre = np.bincount(spots, weights=mean) / n
     ss = np.bincount(spots, weights=(mean - centre[spots]) ** 2)
     benchmark = study.benchmark_of[where // per_instance]
-    return _scales(study, benchmark, n - 1, ss, "sd")
+    return _pooled_sd(study, benchmark, n - 1, ss)
 
 
-def residual_scales(study: Study) -> pd.DataFrame:
-    """The spread of scores that the seeds cause: within algorithm, instance and, on a grid, budget."""
+def _between_seeds(study: Study) -> tuple[Array, Array]:
+    """Standard deviation by benchmark within algorithm, instance and, on a grid, budget, and its df."""
     group = study.code("instance") * len(study.names("algorithm")) + study.code("algorithm")
     benchmark_of_group = np.repeat(study.benchmark_of, len(study.names("algorithm")))
     if study.regular:
         group = group * len(study.names("budget")) + study.code("budget")
         benchmark_of_group = np.repeat(benchmark_of_group, len(study.names("budget")))
     total, _, ss = pooled(study, group, len(benchmark_of_group))
-    return _scales(study, benchmark_of_group, np.maximum(total - 1, 0), ss, "residual_sd")
+    return _pooled_sd(study, benchmark_of_group, np.maximum(total - 1, 0), ss)
 
 
-def _scales(study: Study, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray, name: str) -> pd.DataFrame:
-    """Pooled SD per benchmark, from the degrees of freedom and sums of squares of groups of scores."""
+def _pooled_sd(study: Study, benchmark: np.ndarray, df: np.ndarray, ss: np.ndarray) -> tuple[Array, Array]:
+    """Pooled by benchmark, from the degrees of freedom and sums of squares of groups of scores."""
     size = len(study.names("benchmark"))
     total = np.bincount(benchmark, weights=df, minlength=size)
     with np.errstate(invalid="ignore", divide="ignore"):
-        variance = np.bincount(benchmark, weights=ss, minlength=size) / total
-    levels = pd.Series(study.names("benchmark"), dtype=dtype_of(study.names("benchmark")))
-    return pd.DataFrame({"benchmark": levels, name: np.sqrt(variance), "df": total.astype(int)})
+        return np.sqrt(np.bincount(benchmark, weights=ss, minlength=size) / total), total.astype(float)
 
 
-def spreads(study: Study) -> pd.Series[float]:
+def spreads(study: Study) -> Array:
     """Per benchmark the scatter between seeds; where nothing was repeated that between algorithms."""
-    scales = residual_scales(study)
-    return scales["residual_sd"] if (scales["df"] > 0).sum() > 1 else effect_scales(study)["sd"]
+    sd, df = _between_seeds(study)
+    return sd if (df > 0).sum() > 1 else _between_algorithms(study)[0]
 
 
-def scale_ratio(spread: pd.Series[float]) -> float:
+def scale_ratio(spread: Array) -> float:
     """The largest over the smallest positive one; NaN with fewer than two."""
     positive = spread[spread > 0]
     return float(positive.max() / positive.min()) if len(positive) > 1 else float("nan")

@@ -33,7 +33,7 @@ import numpy as np
 import pandas as pd
 
 from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.simulate import draw_cells
+from lmemtest.lmm.engine.prediction import draw_cells
 from lmemtest.lmm.means.adjust import critical_values
 from lmemtest.lmm.model import fit_lmm
 

@@ -7,8 +7,7 @@ from copy import deepcopy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from lmemtest.bench.ranking.asked import TEST_NAMES
-from lmemtest.bench.ranking.methods import codes_on
+from lmemtest.bench.ranking.methods import TEST_NAMES, codes_on
 from lmemtest.bench.ranking.wording import ranking_paragraph, ranking_sentences
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.result import Answer, Result, result
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
 
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.ranking.asked import Asked
     from lmemtest.bench.ranking.classical import Omnibus
+    from lmemtest.bench.ranking.methods import Asked
     from lmemtest.core.arrays import Codes
     from lmemtest.lmm.means.decisions import Decisions
 

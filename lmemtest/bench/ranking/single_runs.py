@@ -28,7 +28,7 @@ from lmemtest.lmm.means.moderation import moderation
 if TYPE_CHECKING:
     from lmemtest.bench.data.blocks import Blocks
     from lmemtest.bench.data.runs import Runs
-    from lmemtest.bench.ranking.asked import Asked
+    from lmemtest.bench.ranking.methods import Asked
     from lmemtest.core.arrays import Array, Codes, Index
 
 

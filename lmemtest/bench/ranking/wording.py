@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.bench.ranking.asked import ON_RANKS, TEST_NAMES
 from lmemtest.bench.ranking.classical import FEWEST_BLOCKS
-from lmemtest.bench.ranking.methods import left_out
+from lmemtest.bench.ranking.methods import ON_RANKS, TEST_NAMES, left_out
 from lmemtest.core.options import ADJUSTMENT_NAMES
 from lmemtest.core.rounding import tolerance, written
 from lmemtest.core.verdicts import Verdict, ahead_or_behind

@@ -22,8 +22,7 @@ import scipy.linalg as sla
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import System
 from lmemtest.lmm.engine.sweep import Adjoint, Sweep, gradient, sweep
-from lmemtest.lmm.engine.theta import block_factors
-from lmemtest.lmm.engine.triangular import solve_lower, solve_spd
+from lmemtest.lmm.engine.theta import block_factors, solve_lower, solve_spd
 
 
 @dataclass(frozen=True)

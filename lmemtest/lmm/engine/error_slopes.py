@@ -22,8 +22,7 @@ from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.information import directions, modes, multiply, scores, through
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.theta import block_factors, free_indices
-from lmemtest.lmm.engine.triangular import solve_spd
+from lmemtest.lmm.engine.theta import block_factors, free_indices, solve_spd
 
 # What predictors leave of their targets, on the internal scale: ``q`` and ``Sigma q`` per block of the system,
 # ``(levels, K, c)``; ``(p + 1, c)`` coefficients of ``[X y]`` in ``Omega^-1 a`` (those of ``y`` are zero); and the

@@ -34,7 +34,7 @@ from lmemtest.lmm.engine.sweep import (
     of_copies,
     transposed,
 )
-from lmemtest.lmm.engine.triangular import solve_spd
+from lmemtest.lmm.engine.theta import solve_spd
 
 
 def hessian(problem: Problem, x: Array, at: Criterion) -> Array:

@@ -19,8 +19,7 @@ from lmemtest.lmm.engine.blocks import System
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.cross import left_multiply
 from lmemtest.lmm.engine.sweep import Sweep, conditional_modes, into_parents, tail_times, transposed
-from lmemtest.lmm.engine.theta import free_indices
-from lmemtest.lmm.engine.triangular import solve_lower, solve_spd
+from lmemtest.lmm.engine.theta import free_indices, solve_lower, solve_spd
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -33,8 +33,7 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.optimize import Optimum
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.projected import DensePart, LeadingPart, Part, Projected, projected, within
-from lmemtest.lmm.engine.theta import free_indices
-from lmemtest.lmm.engine.triangular import solve_lower, solve_square
+from lmemtest.lmm.engine.theta import free_indices, solve_lower, solve_square
 
 # Eigenvalue of the scaled information below which a direction is not identified (two terms that share a variance).
 _FLAT = 1e-10

@@ -1,4 +1,4 @@
-"""Error of predictions ``L b + K u`` of fixed and random effects together.
+"""Predictions ``L b + K u`` of fixed and random effects together and their error, and draws of new tables.
 
 With ``V = I + Z Sigma Z'`` relative to the residual variance, ``W = Z Sigma K'``, ``Phi = (X'V^-1X)^-1`` and
 ``d = L' - X'V^-1 W``, the best linear unbiased prediction misses its target with the covariance
@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from lmemtest.core.arrays import Array
+from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.error_slopes import missed, theta_slopes, variance_slopes
 from lmemtest.lmm.engine.problem import Problem
@@ -92,3 +94,29 @@ def unit_targets(
         random[i].reshape(size, -1)[which[own] - start, own] = 1.0
         start += size
     return Targets(fixed=np.zeros((len(which), problem.system.p)), random=tuple(random))
+
+
+def draw_cells(
+    rng: np.random.Generator,
+    *,
+    mean: Array,
+    terms: Sequence[RandomTerm],
+    factors: Sequence[Array],
+    sigma2: float,
+    n: Array,
+    weight: Array,
+) -> tuple[Array, Array]:
+    """Cell means and within-cell sums of squares of one simulated table; ``factors`` are relative to ``sigma2``.
+
+    A cell of ``n`` rows has the mean ``mu + Z u + e`` with ``e ~ N(0, s2 / (n w))`` and a within-cell sum of squares
+    ``(s2 / w) chi2(n - 1)`` that is independent of it, so drawing cells is exact and costs nothing per row.
+    """
+    y = mean.copy()
+    for term, L in zip(terms, factors, strict=True):
+        u = np.sqrt(sigma2) * rng.standard_normal((term.n_levels, term.k)) @ L.T
+        y += np.einsum("ck,ck->c", term.basis, u[term.codes])
+    y += rng.standard_normal(len(y)) * np.sqrt(sigma2 / (n * weight))
+    ss = np.zeros(len(y))
+    several = n > 1
+    ss[several] = rng.chisquare(n[several] - 1) * sigma2 / weight[several]
+    return y, ss

@@ -28,7 +28,7 @@ from lmemtest.lmm.engine.leaf import Leaf, leaf_term
 from lmemtest.lmm.engine.products import CellColumns, Columns, build_system
 from lmemtest.lmm.engine.strata import Strata
 from lmemtest.lmm.engine.structure import choose
-from lmemtest.lmm.engine.triangular import solve_lower, solve_square
+from lmemtest.lmm.engine.theta import solve_lower, solve_square
 
 T = TypeVar("T")
 

@@ -36,7 +36,7 @@ from lmemtest.lmm.engine.optimize import symmetric_rank_one, trust_region_step
 from lmemtest.lmm.engine.problem import Problem
 from lmemtest.lmm.engine.strata import Strata
 from lmemtest.lmm.engine.sweep import Sweep, gradient, sweep
-from lmemtest.lmm.engine.triangular import solve_lower, solve_spd, solve_square
+from lmemtest.lmm.engine.theta import solve_lower, solve_spd, solve_square
 
 # A Newton step that promises less than this has converged: 1e-10 in the square root of the deviance at its cut.
 _DECREMENT = 5e-10

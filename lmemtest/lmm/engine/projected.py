@@ -18,7 +18,7 @@ from lmemtest.lmm.engine.blocks import Block, Member, Stage, System
 from lmemtest.lmm.engine.criterion import Criterion
 from lmemtest.lmm.engine.cross import Cross, DenseCross, PartedCross
 from lmemtest.lmm.engine.sweep import tail_times
-from lmemtest.lmm.engine.triangular import solve_lower
+from lmemtest.lmm.engine.theta import solve_lower
 
 # Elements of the largest array: 1.2 GB.
 _MAX_ELEMENTS = 150_000_000

@@ -28,7 +28,7 @@ import scipy.linalg as sla
 from lmemtest.core.arrays import Array
 from lmemtest.lmm.engine.blocks import Block, Stage, System
 from lmemtest.lmm.engine.cross import Cross, left_multiply
-from lmemtest.lmm.engine.triangular import inverse_lower, solve_lower, solve_spd
+from lmemtest.lmm.engine.theta import inverse_lower, solve_lower, solve_spd
 
 # Variance ratio times information per level above which L'^-1 (I - M^-1) L^-1 keeps 12 digits.
 _WELL_CONDITIONED = 1e-3

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy import special
 
-from lmemtest.lmm.distributions.sign_patterns import sign_patterns
+from lmemtest.lmm.hypotheses.of_samples import sign_patterns
 from lmemtest.lmm.means.f_test import FTest
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from lmemtest.errors import EstimationError
 from lmemtest.lmm.cells import CellMap, Cells, compress
 from lmemtest.lmm.engine import theta as th
 from lmemtest.lmm.engine.blocks import RandomTerm
-from lmemtest.lmm.engine.simulate import draw_cells
+from lmemtest.lmm.engine.prediction import draw_cells
 
 if TYPE_CHECKING:
     from lmemtest.core.arrays import Array

@@ -30,7 +30,7 @@ from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.means.adjust import adjust as adjust_family
 from lmemtest.lmm.means.comparisons import Comparisons
-from lmemtest.lmm.means.kinds import known_direction
+from lmemtest.lmm.means.given import known_direction
 from lmemtest.lmm.means.named_contrasts import NAMED_CONTRASTS, is_evenly_spaced, named_contrasts
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""Means and decisions that another program made, checked: what `Decisions.of` takes.
+"""What was given to a verb of comparisons, and means and decisions of another program for `Decisions.of`, checked.
 
 Nothing is tested here. Labels become text, as everywhere; a matrix is brought into the order of the means.
 """
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lmemtest.core.validate import check_fraction
+from lmemtest.core.validate import check_direction, check_fraction
 from lmemtest.core.words import format_level, listed
 from lmemtest.errors import ArgumentError, DataError
 
@@ -20,6 +20,36 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from lmemtest.core.arrays import Array
+    from lmemtest.lmm.means.comparisons import Comparisons
+
+
+SOURCES = {
+    "pairs": "pairs()",
+    "control": "against()",
+    "contrasts": "contrast()",
+    "equivalence": "equivalence()",
+    "noninferiority": "noninferiority()",
+    "best": "best()",
+}  # what makes each kind of comparisons
+
+
+def check_kind(value: Comparisons, verb: str, *kinds: str) -> None:
+    """Refuse comparisons that a verb is not for."""
+    if value.kind not in kinds:
+        wanted = " or ".join(SOURCES[kind] for kind in kinds)
+        raise ArgumentError(f"{verb} is for the result of {wanted}, and this is that of {SOURCES[value.kind]}.")
+
+
+def known_direction(given: Any, of_runs: str | None, verb: str) -> str:
+    """Which end is better: as given, else that of the runs; refused where neither says so."""
+    if given is not None:
+        return check_direction(given)
+    if of_runs is None:
+        raise ArgumentError(
+            f"{verb} must know which end of the response is better: give direction='minimize' or 'maximize', or "
+            "fit Runs."
+        )
+    return of_runs
 
 
 _ROUNDING = 1e-9  # by which two numbers for one pair, or a p-value and 1, may differ

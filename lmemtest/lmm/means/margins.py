@@ -19,7 +19,7 @@ from lmemtest.core.validate import LARGEST_SCORE, check_choice, check_fraction, 
 from lmemtest.errors import ArgumentError
 from lmemtest.lmm.distributions.student import t_quantile, upper_tail
 from lmemtest.lmm.means.adjust import adjust_raw, raw_levels
-from lmemtest.lmm.means.kinds import check_kind, known_direction
+from lmemtest.lmm.means.given import check_kind, known_direction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

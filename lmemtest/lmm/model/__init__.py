@@ -5,7 +5,6 @@ spec            a model that is not fitted yet, `ModelSpec`
 fitting         the way from a formula and a table to a fit
 fit             the fit: estimates, covariances, degrees of freedom, draws
 random_effects  conditional modes and the error of predictions
-search_time     how long the search of a large model takes, said before it begins
 rows            the rows behind the cells, in the order of the table
 verbs           what can be asked of a fit, and which function answers
 ==============  ====================================================================

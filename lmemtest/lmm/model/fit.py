@@ -26,8 +26,8 @@ from lmemtest.lmm.engine.functions import Functions
 from lmemtest.lmm.engine.held import Held
 from lmemtest.lmm.engine.kenward_roger import KenwardRoger, kenward_roger
 from lmemtest.lmm.engine.optimize import Optimum
+from lmemtest.lmm.engine.prediction import draw_cells
 from lmemtest.lmm.engine.problem import Problem
-from lmemtest.lmm.engine.simulate import draw_cells
 from lmemtest.lmm.formula import build_design
 from lmemtest.lmm.formula.design import Design
 from lmemtest.lmm.formula.estimable import beside_held

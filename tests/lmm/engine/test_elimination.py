@@ -11,7 +11,6 @@ from pytest import approx
 from lmemtest.lmm.engine import ddf, fixed, leaf, optimize, products, structure
 from lmemtest.lmm.engine import problem as problems
 from lmemtest.lmm.engine import theta as th
-from lmemtest.lmm.engine.absent import absent_terms, zero_slopes
 from lmemtest.lmm.engine.alike import rotated
 from lmemtest.lmm.engine.blocks import RandomTerm
 from lmemtest.lmm.engine.cross import PartedCross
@@ -20,10 +19,9 @@ from lmemtest.lmm.engine.error_slopes import log_scale_slopes
 from lmemtest.lmm.engine.hessian import hessian
 from lmemtest.lmm.engine.information import average_information
 from lmemtest.lmm.engine.kenward_roger import kenward_roger
-from lmemtest.lmm.engine.optimize import optimise
+from lmemtest.lmm.engine.optimize import absent_terms, moment_start, optimise, zero_slopes
 from lmemtest.lmm.engine.problem import Problem, build_problem
 from lmemtest.lmm.engine.profile import Constrained, LinearFunction, ResidualDeviation, StandardDeviation
-from lmemtest.lmm.engine.start import moment_start
 from lmemtest.lmm.engine.structure import candidates
 from lmemtest.lmm.engine.sweep import conditional_modes
 
