@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 TESTS := test test-0 test-figures test-simulations test-all test-seconds test-kernels
 
-.PHONY: help demo $(TESTS) test-lowest test-spark golden golden-save lint types pages bench bench-shapes bench-peers clean
+.PHONY: help demo $(TESTS) test-lowest test-spark lint types pages bench bench-shapes bench-peers clean
 
 help:
 	@echo "make demo      report on the bundled runs; its path is printed last"
@@ -18,8 +18,6 @@ help:
 	@echo "make test-kernels  the parts with numbers and printed output on another kernel of OpenBLAS"
 	@echo "make test-lowest  units and references with the lowest versions that pyproject.toml declares"
 	@echo "make test-spark  tables of Spark (needs Java; SPARK_MASTER=local[2])"
-	@echo "make golden    compare every number with the golden record (ARGS=\"--only thin:horizons\", --words, --all)"
-	@echo "make golden-save  write the golden record anew (ARGS as above)"
 	@echo "make lint      ruff check and format"
 	@echo "make types     mypy"
 	@echo "make pages     run the pages; renew the outputs and figures that they show (ARGS=\"gate.md power.md\")"
@@ -82,13 +80,6 @@ test-lowest: export OMP_NUM_THREADS ?= 1
 test-lowest: export OPENBLAS_NUM_THREADS ?= 1
 test-lowest: $(LOWEST)/.installed
 	$(LOWEST)/bin/python -m pytest -n $(WORKERS) -m "level0 or level1" -W "ignore:'click.utils.:DeprecationWarning" $(ARGS)
-
-# Numbers, classes of errors and formulas of every public call, page and reference case as they were saved.
-golden: $(STAMP)
-	@$(BIN)/python tests/golden/record.py compare $(ARGS)
-
-golden-save: $(STAMP)
-	@$(BIN)/python tests/golden/record.py save $(ARGS)
 
 # Spark brings Java processes of its own, so it has an environment of its own, too. A cluster on one machine, with
 # executors that are processes of their own, is SPARK_MASTER="local-cluster[2,1,1024]".

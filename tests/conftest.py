@@ -15,7 +15,7 @@ import pytest
 
 REFERENCE = Path(__file__).parent / "reference"
 # Scripts that make reference values or measure time; some need packages that the suite does not.
-collect_ignore_glob = ["reference/*.py", "reference/validation/*.py", "benchmarks/*.py", "golden/*.py"]
+collect_ignore_glob = ["reference/*.py", "reference/validation/*.py", "benchmarks/*.py"]
 
 
 def _finite_words(value: Any) -> Any:

@@ -210,6 +210,7 @@ ADVICE: dict[str, dict[str, str]] = {
         "iqm": "lmemtest.aggregate_scores(runs)",
         "lrt": "lmemtest.glrt(smaller, larger)",
         "lrtest": "lmemtest.glrt(smaller, larger)",
+        "model": "lmemtest.ModelBuilder(runs), or a formula: lmemtest.fit_lmm(formula, runs)",
         "nemenyi": _TESTS.format(test="nemenyi"),
         "normalization_stability": "lmemtest.robustness(runs, of='algorithms')",
         "pairwise": f"{_MEANS}.pairs(), or lmemtest.rank(runs).pairs",

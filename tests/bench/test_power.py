@@ -629,8 +629,8 @@ def test_bad_arguments_are_named(options, message):
         ({"residual_sd": 1},
          "components lacks 'interaction_sd': advantages of algorithms that change from benchmark to "
          "benchmark (benchmark:algorithm), as a standard deviation in the score's unit."),
-        (0.3, "components must be a fitted model, VarianceComponents or a dict, got float. Write "
-         "VarianceComponents(interaction_sd=..., residual_sd=...)."),
+        (0.3, "components must be a fitted model, VarianceComponents or a dict, got float. Of runs that "
+         "there are: variance_sources(runs). Of a study to come: VarianceComponents(interaction_sd=..., residual_sd=...)."),
     ],
 )  # fmt: skip
 def test_bad_components_are_named(plan, message):

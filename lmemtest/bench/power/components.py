@@ -339,8 +339,9 @@ def as_components(plan: Any) -> VarianceComponents:
         return VarianceComponents(**plan)
     if not (hasattr(plan, "design") and hasattr(plan, "llf")):
         raise ArgumentError(
-            f"components must be a fitted model, VarianceComponents or a dict, got {type(plan).__name__}. Write "
-            "VarianceComponents(interaction_sd=..., residual_sd=...)."
+            f"components must be a fitted model, VarianceComponents or a dict, got {type(plan).__name__}. Of runs that "
+            "there are: variance_sources(runs). Of a study to come: VarianceComponents(interaction_sd=..., "
+            "residual_sd=...)."
         )
     return VarianceComponents.of(plan)
 

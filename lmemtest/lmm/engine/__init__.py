@@ -9,22 +9,19 @@ structure      which blocks in which order: independent parts of the table, chos
 products       terms and cells -> blocked cross-products of [Z X y]
 cross          cross-products between a block and the dense remainder (dense or sparse)
 absorbed       means of cells taken out before a likelihood-ratio test, without a design of them
-absent         terms without variance, left out of the search
 alike          parts that differ in their scores only, factored once
 leaf           intercepts of cells, absorbed into the residual variance
 anova          balanced designs: the criterion from mean squares, and where these solve it
 strata         cross-products kept per stratum, for a residual variance of each
-triangular     solves with triangular factors
 sweep          eliminates one grouping factor after the other, and the exact adjoint of that
-theta          theta <-> Cholesky factors, scales, signs
+theta          theta <-> Cholesky factors, scales, signs, and solves with triangular factors
 criterion      profiled ML and REML deviance with its gradient
 hessian        the exact derivative of that gradient
 information    average information, a cheaper curvature
 fixed          the fixed part: independent columns, orthonormal, from its distinct rows
 saturation     whether effects reach every row, and where the likelihood has no limit then
 problem        one model ready to be searched: whitened, orthonormal, scaled
-start          where the search begins: variances from moments
-optimize       trust-region Newton search with a certificate
+optimize       a start from moments, and trust-region Newton search with a certificate
 functions      linear functions of coefficients by the numbers that are not zero
 ddf            covariance of the variances, Satterthwaite degrees of freedom
 error_slopes   how errors of estimates and predictions change with the covariance parameters
@@ -32,9 +29,8 @@ projected      cross-products of the random effects seen through P
 kenward_roger  adjusted covariance, degrees of freedom and F-tests from cross-products
 profile        the criterion with one parameter held, and its minimiser
 profile_path   follows that parameter to the ends of an interval
-prediction     error of predictions of fixed and random effects together
+prediction     error of predictions of fixed and random effects together, and draws of new tables
 held           what random effects make of any columns at held variances, from one elimination
 robust         sandwich covariance for independent clusters
-simulate       draws of cells from a fitted model
 =============  =================================================================================
 """

@@ -115,9 +115,9 @@ def glrt(
     >>> test.df, test.reference, test.method, test.p_value < 0.001
     (1, 'exact', 'REML', True)
     """
-    check_choice(reference, "reference", REFERENCES)
     check_fit(null, "null")
     check_fit(alternative, "alternative")
+    check_choice(reference, "reference", REFERENCES)
     if n_draws is not None:
         n_draws = check_positive_int(n_draws, "n_draws", minimum=1 if reference == "bootstrap" else _FEWEST_DRAWS)
     check_replicates(rng=rng, n_jobs=n_jobs, executor=executor, progress=progress)
